@@ -62,14 +62,14 @@ bench: .venv/ready .venv/spark  ## speed, as ratios to a plain reference in the 
 	$(PY) benchmarks/cliffs.py --quick
 
 audit: .venv/ready  ## what mechanisms promise beside what really leaks: docs/audit.md, within a minute or two
-	$(PY) -m pufferfish audit --output docs/audit.md
+	$(PY) -m paper audit --output docs/audit.md
 
 reproduce: .venv/ready  ## the paper's tables and figures, into docs/ if the data sets are in DATA, else what needs none
 ifneq ($(wildcard $(DATA)/.),)
-	$(PY) -m pufferfish reproduce all --data $(DATA) --output docs/results
+	$(PY) -m paper reproduce all --data $(DATA) --output docs/results
 	$(PY) scripts/fill_results.py
 else
-	$(PY) -m pufferfish reproduce all --output results
+	$(PY) -m paper reproduce all --output results
 endif
 
 # the program with its pictures: all that a user needs
@@ -85,7 +85,7 @@ endif
 	bash scripts/setup.sh spark
 
 # machine code of the loops, made before several processes of tests would make it each for itself
-.venv/loops: .venv/plain tests/loops.py $(shell find src/pufferfish/core -name '*.py')
+.venv/loops: .venv/plain tests/loops.py $(shell find src/pufferfish/_core src/pufferfish/mechanisms -name '*.py')
 	$(PY) tests/loops.py
 	touch $@
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pufferfish as pf
-from pufferfish.fit import proportion_bounds
+from pufferfish.fit.chain import proportion_bounds
 
 FOUR = [[0.92, 0.03, 0.03, 0.02], [0.02, 0.93, 0.03, 0.02], [0.03, 0.03, 0.90, 0.04], [0.005, 0.01, 0.005, 0.98]]
 CHAINS = {

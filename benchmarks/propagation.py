@@ -16,8 +16,8 @@ import numpy as np
 from scipy.optimize import linprog
 
 import pufferfish as pf
-from pufferfish.core.chains.markov import log_of
-from pufferfish.core.phi.phi import Kernel, LogRatios
+from pufferfish._core.chains.markov import log_of
+from pufferfish._core.phi.phi import Kernel, LogRatios
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "data"
 ACTIVITY = {"subject": "subject", "time": "timestamp", "max_gap": "10min"}

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pufferfish as pf
-from pufferfish.core.propagation.clusters import ClusterPropagation
+from pufferfish._core.propagation.clusters import ClusterPropagation
 
 Array = NDArray[np.float64]
 

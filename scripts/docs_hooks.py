@@ -35,18 +35,7 @@ PARTS = {
     "errors": "Errors",
 }
 """Parts of the reference, in the order of the navigation, and their titles."""
-BELONGS = {
-    "calibration": "mechanisms",
-    "comparison": "mechanisms",
-    "report": "mechanisms",
-    "check": "fit",
-    "fit_forgetting": "fit",
-    "fit_subjects": "fit",
-    "model_file": "fit",
-    "ledger": "release",
-    "core": "robustness",
-    "wasserstein_inf": "robustness",
-}
+BELONGS = {"compare": "mechanisms", "check": "fit", "ledger": "release", "_core": "robustness"}
 """Modules of the package that share a part with another one."""
 
 

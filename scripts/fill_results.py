@@ -1,4 +1,5 @@
-"""Put what `pufferfish reproduce` wrote into docs/results/ between the marks of docs/results.md and docs/compared.md.
+"""Put what `python -m paper reproduce` wrote between the marks of docs/results.md and
+docs/compared.md.
 
 A block starts with <!-- NAME --> and ends with <!-- /NAME -->, and holds docs/results/NAME.md without its heading.
 """

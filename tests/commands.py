@@ -21,13 +21,13 @@ def every_command() -> dict[str, click.Command]:
     return {name: command for name, command in found.items() if command is not None}
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(a) for a in arguments])
+def run(*arguments: object, program: click.Group = main) -> Result:
+    return CliRunner().invoke(program, [str(a) for a in arguments])
 
 
-def refused(*arguments: object, says: Sequence[str] = (), code: int = 2) -> str:
+def refused(*arguments: object, says: Sequence[str] = (), code: int = 2, program: click.Group = main) -> str:
     """Return the one line on standard error that a command ends with: an exit code, and no traceback."""
-    result = run(*arguments)
+    result = run(*arguments, program=program)
     assert result.exit_code == code, (arguments, result.output, result.exception)
     assert isinstance(result.exception, SystemExit), result.exception
     (line,) = result.stderr.strip().splitlines()

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish.audit.exact import laplace_loss, worst_count_loss
+from paper.audit.losses import laplace_loss, worst_count_loss
 
 __all__ = [
     "Enumerated",

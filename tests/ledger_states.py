@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 import pufferfish as pf
 from odd_classes import KINDS, Restated, odd_class, restated
-from pufferfish.audit.exact import paths
+from paper.audit.losses import paths
 from pufferfish.data import Base
 from pufferfish.errors import PufferfishError
 

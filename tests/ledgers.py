@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.numbers.rounding import float_up
+from pufferfish._core.numbers.rounding import float_up
 from pufferfish.data import Base
 from pufferfish.errors import PufferfishError
 from pufferfish.ledger import Ledger
-from pufferfish.ledger.book import sealed
+from pufferfish.ledger.file import sealed
 
 COUNT = pf.Count("active")
 COIN = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=["rest", "active"])

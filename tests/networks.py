@@ -6,7 +6,7 @@ import numpy as np
 
 import pufferfish as pf
 from network_oracle import Network
-from pufferfish.core.networks.inference import Inference
+from pufferfish._core.networks.inference import Inference
 
 
 @cache

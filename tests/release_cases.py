@@ -201,4 +201,4 @@ def end_searches_soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
     How good shapes are is tested in tests/unit/mechanisms/test_best_noise.py.
     """
-    monkeypatch.setattr("pufferfish.core.strategies.search.MOST_ASKED", 12)
+    monkeypatch.setattr("pufferfish._core.strategies.MOST_ASKED", 12)

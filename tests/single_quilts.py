@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pufferfish as pf
-from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Quilt, Score, evaluate
-from pufferfish.core.quilts.influence import ChainInfluence, NodeGroup
+from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Quilt, Score, evaluate
+from pufferfish._core.quilts.influence import ChainInfluence, NodeGroup
 
 
 @dataclass(frozen=True)

@@ -1,143 +1,140 @@
-"""Imports go one way: the tree reads like the theory, and no arrow points back."""
+"""Imports go one way: the tree reads like the theory, no arrow points up, and there are no circles.
+
+Imports inside of functions count too: they hide a circle, and do not break it.
+"""
 
 import ast
 import subprocess
 import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parent.parent / "src" / "pufferfish"
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "pufferfish"
 
-LAYERS = [
-    {"errors", "digits", "moments", "starting", "hints"},
-    {"calls", "durations", "markup"},
-    {"shown", "files"},
-    {"core"},
-    {"frozen_record", "given"},
-    {"theta", "witness"},
+FLOORS = [
+    {"errors"},
+    {"_base"},
+    {"_draw"},
+    {"_core"},
+    {"theta"},
     {"queries"},
-    {"calibration"},
-    {"laws"},
     {"mechanisms"},
-    {"noise", "comparison_row", "few_records", "promises"},
-    {"report"},
-    {"comparison_table"},
-    {"wasserstein_inf", "comparison", "robustness"},
     {"data"},
-    {"model_file"},
-    {"fit", "fit_forgetting", "ledger"},
-    {"fit_subjects"},
+    {"fit"},
+    {"compare"},
+    {"robustness"},
     {"check"},
+    {"ledger"},
     {"release"},
-    {"experiments"},
-    {"audit"},
     {"cli"},
     {"__init__", "__main__"},
 ]
-"""Parts of the package from the bottom up; a part may import from its own layer's files and from below."""
+"""Rooms of the package from the bottom up: a file imports from its own room and from those below."""
 
 SHELVES = [
     {"numbers"},
-    {"divergence"},
-    {"chains", "networks"},
+    {"divergence", "path_divergence"},
+    {"chains", "networks", "tridiagonal_loops"},
+    {"tridiagonal"},
     {"gk16", "laws", "phi", "strategies"},
     {"propagation", "quilts"},
 ]
-"""Folders of ``core`` from the bottom up: a file may import from its own folder and from shelves below."""
+"""The same inside of ``_core``."""
+
+FILES = {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
+MODULES = {
+    ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__"): path for path in FILES
+}
 
 
-def layer_of(part: str) -> int:
-    return next(i for i, layer in enumerate(LAYERS) if part in layer)
-
-
-def part_of(path: Path) -> str:
-    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
-
-
-def imports_of(path: Path) -> set[str]:
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "pufferfish":
-            parts = node.module.split(".")
-            found |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
+def imports_of(path: Path) -> Iterator[str]:
+    """Return the modules of this package that a file imports, wherever it does."""
+    for node in ast.walk(FILES[path]):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "pufferfish":
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                yield name if name in MODULES else node.module or ""
         elif isinstance(node, ast.Import):
-            found |= {a.name.split(".")[1] for a in node.names if a.name.startswith("pufferfish.")}
-    return found
+            yield from (alias.name for alias in node.names if alias.name in MODULES)
 
 
-def test_no_import_points_back() -> None:
-    """All files are read, in one test: of a parametrised one only a few cases would run."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        here = part_of(path)
-        for target in imports_of(path) - {here}:
-            assert layer_of(target) < layer_of(here), f"{path.name} ({here}) imports {target}, which stands above it"
+def room_of(path: Path, inside: Path = SOURCE) -> str:
+    return path.relative_to(inside).parts[0].removesuffix(".py")
 
 
-def shelf_of(folder: str) -> int:
-    return next(i for i, shelf in enumerate(SHELVES) if folder in shelf)
+def number_of(room: str, of: list[set[str]]) -> int:
+    return next(i for i, rooms in enumerate(of) if room in rooms)
 
 
-def test_every_folder_of_core_has_a_shelf_and_imports_go_down() -> None:
-    for path in (SOURCE / "core").rglob("*.py"):
-        here = path.relative_to(SOURCE / "core").parts[0]
-        if here == "__init__.py":
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.ImportFrom):
+@pytest.mark.parametrize(("inside", "order"), [(SOURCE, FLOORS), (SOURCE / "_core", SHELVES)], ids=["rooms", "_core"])
+def test_no_import_points_up(inside: Path, order: list[set[str]]) -> None:
+    here = [path for path in FILES if path.is_relative_to(inside)]
+    assert {room_of(path, inside) for path in here} - {"__init__"} == set().union(*order) - {"__init__"}
+    for path in here:
+        for target in (MODULES[name] for name in imports_of(path)):
+            rooms = room_of(path, inside), room_of(target, inside) if target in here else None
+            if rooms[1] is None or rooms[0] == rooms[1] or "__init__" in rooms:
                 continue
-            parts = (node.module or "").split(".")
-            if parts[:2] == ["pufferfish", "core"]:
-                folder = parts[2]
-                assert folder == here or shelf_of(folder) < shelf_of(here), f"{path.name} ({here}) imports {folder}"
+            assert number_of(rooms[1], order) < number_of(rooms[0], order), f"{path.name} ({rooms[0]}) imports {target}"
 
 
-def test_every_part_has_a_layer() -> None:
-    parts = {part_of(p) for p in SOURCE.rglob("*.py")}
-    named = set().union(*LAYERS) - {"__main__"}
-    assert parts - {"__main__"} == named
+def test_there_are_no_circles() -> None:
+    """One is left, inside of ``release``: its record has methods that show and verify it."""
+    needs: defaultdict[Path, set[Path]] = defaultdict(set)
+    for path in FILES:
+        if room_of(path) == "release":
+            continue
+        needs[path] |= {MODULES[name] for name in imports_of(path)} - {path}
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        pytest.fail(" → ".join(str(path.relative_to(SOURCE)) for path in error.args[1]))
 
 
-def test_no_file_of_a_report_is_imported_in_a_circle() -> None:
-    """Imports inside functions count too: they hide a circle, and do not break it."""
-    below = {
-        path.stem: {
-            node.module.split(".")[2]
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("pufferfish.report.")
-        }
-        for path in (SOURCE / "report").glob("*.py")
-    }
-    while below:
-        lowest = {name for name, needed in below.items() if not needed & below.keys()}
-        assert lowest, f"each of these needs another one: {', '.join(sorted(below))}"
-        below = {name: needed for name, needed in below.items() if name not in lowest}
+def test_files_with_an_underscore_are_their_rooms_own() -> None:
+    """A file that others import has none; nothing is loose at the root but errors."""
+    for path in FILES:
+        for target in (MODULES[name] for name in imports_of(path)):
+            if target.name.startswith("_") and target.name != "__init__.py":
+                assert target.parent == path.parent, f"{path} imports {target}"
+    assert {path.name for path in FILES if path.parent == SOURCE} == {"__init__.py", "__main__.py", "errors.py"}
+
+
+def test_the_package_knows_nothing_of_the_paper() -> None:
+    for tree in FILES.values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                assert (node.module or "").split(".")[0] not in {"paper", "tests"}
 
 
 def test_only_noise_draws_randomness() -> None:
-    """Experiments simulate, with a seed; no release can reach that, for they stand above it.
+    """Experiments simulate, with a seed; no release can reach that, for they stand outside.
 
     Synthetic series are drawn from what is released already, and only a release that is made asks for them.
     """
     synthetic = SOURCE / "release" / "synthetic.py"
-    for path in SOURCE.rglob("*.py"):
+    for path in FILES:
         assert "release.synthetic" not in path.read_text() or path == SOURCE / "release" / "record.py", path
-    for path in set(SOURCE.rglob("*.py")) - {synthetic}:
+    for path in [*(set(FILES) - {synthetic}), *(ROOT / "paper").rglob("*.py")]:
         text = path.read_text()
-        assert "import random" not in text, path
-        assert "np.random" not in text or part_of(path) == "experiments", path
-        assert "default_rng" not in text or path.parts[-2:] == ("experiments", "sampling.py"), path
+        outside, tests = SOURCE not in path.parents, "tests" in path.parts
+        assert "import random" not in text or tests, path
+        assert "np.random" not in text or outside, path
+        assert "default_rng" not in text or path.parts[-2:] == ("experiments", "sampling.py") or tests, path
         if path.name != "noise.py":
             assert "opendp." not in text, path
 
 
 def test_core_knows_only_numpy() -> None:
-    for path in (SOURCE / "core").rglob("*.py"):
-        modules = {
-            (node.module or "").split(".")[0]
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.ImportFrom)
-        }
+    for path, tree in FILES.items():
+        if SOURCE / "_core" not in path.parents:
+            continue
+        modules = {(node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         assert not modules & {"scipy", "polars", "narwhals", "click", "opendp", "msgspec"}, path
 
 
@@ -159,7 +156,7 @@ def test_heavy_libraries_are_loaded_when_they_are_needed() -> None:
 def test_noise_does_not_load_what_opendp_could_do_besides() -> None:
     """Where scikit-learn, say, is installed for other work, a release does not wait seconds for it."""
     code = (
-        "import sys\nfrom pufferfish.noise import discrete_laplace_noise\n"
+        "import sys\nfrom pufferfish.release.noise import discrete_laplace_noise\n"
         "discrete_laplace_noise([1], 3.0, lipschitz=1)()\n"
         "print([name for name in ('sklearn', 'scipy', 'polars') if name in sys.modules])"
     )

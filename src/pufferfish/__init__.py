@@ -19,7 +19,7 @@ from typing import Any, cast
 
 import lazy_loader
 
-from pufferfish import starting
+from pufferfish._base import starting
 
 starting.end_quietly()
 
@@ -44,7 +44,7 @@ def __getattr__(name: str) -> Any:
             return importlib.import_module(f"{__name__}.{name}")
     if name.startswith("_"):  # tools ask for many of these and want no advice
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from pufferfish.hints import did_you_mean
+    from pufferfish._base.words import did_you_mean
 
     said = f"module {__name__!r} has no attribute {name!r}."
     raise AttributeError(f"{said}{did_you_mean(name, __all__)}".rstrip("."))  # of no object: Python would guess too

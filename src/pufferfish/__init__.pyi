@@ -1,7 +1,7 @@
 """The public names: what :mod:`pufferfish` loads when one of them is first used, and what type checkers see."""
 
 from . import errors as errors
-from .calibration import Calibration as Calibration
+from ._core.divergence import max_divergence as max_divergence
 from .check import (
     ModelCheck as ModelCheck,
     OverlapAfter as OverlapAfter,
@@ -10,8 +10,7 @@ from .check import (
     SubjectCheck as SubjectCheck,
     check_model as check_model,
 )
-from .comparison import compare as compare
-from .core.divergence.max_divergence import max_divergence as max_divergence
+from .compare.contest import compare as compare
 from .data import (
     Rows as Rows,
     Sequences as Sequences,
@@ -30,19 +29,24 @@ from .errors import (
     ReleaseRefused as ReleaseRefused,
     ReleaseWarning as ReleaseWarning,
 )
-from .fit import (
+from .fit.chain import (
     fit_chain as fit_chain,
     fit_interval as fit_interval,
     fit_order as fit_order,
     fit_periodic as fit_periodic,
 )
-from .fit_forgetting import (
+from .fit.forgetting import (
     ForgettingFit as ForgettingFit,
     OverlapEstimate as OverlapEstimate,
     fit_forgetting as fit_forgetting,
     overlap as overlap,
 )
-from .fit_subjects import (
+from .fit.model_file import (
+    Model as Model,
+    read_model as read_model,
+    write_model as write_model,
+)
+from .fit.subjects import (
     SubjectsFit as SubjectsFit,
     fit_each_subject as fit_each_subject,
 )
@@ -60,10 +64,21 @@ from .mechanisms import (
     ParticipantDP as ParticipantDP,
     Wasserstein as Wasserstein,
 )
-from .model_file import (
-    Model as Model,
-    read_model as read_model,
-    write_model as write_model,
+from .mechanisms.calibration import Calibration as Calibration
+from .mechanisms.network_picture import draw_network as draw_network
+from .mechanisms.one_query.wasserstein import wasserstein_inf as wasserstein_inf
+from .mechanisms.witness import (
+    AloneWitness as AloneWitness,
+    ClusterWitness as ClusterWitness,
+    CouplingWitness as CouplingWitness,
+    ForgettingWitness as ForgettingWitness,
+    LawWitness as LawWitness,
+    MatrixWitness as MatrixWitness,
+    Nearest as Nearest,
+    PhaseWitness as PhaseWitness,
+    PropagationWitness as PropagationWitness,
+    QuiltWitness as QuiltWitness,
+    Witness as Witness,
 )
 from .queries import (
     CDF as CDF,
@@ -96,8 +111,6 @@ from .release import (
     release_measurement as release_measurement,
     verify as verify,
 )
-from .report.model_plot import draw_model as draw_model
-from .report.network_plot import draw_network as draw_network
 from .robustness import (
     Robustness as Robustness,
     robustness as robustness,
@@ -123,20 +136,7 @@ from .theta import (
     Quilt as Quilt,
     RecordIs as RecordIs,
 )
-from .wasserstein_inf import wasserstein_inf as wasserstein_inf
-from .witness import (
-    AloneWitness as AloneWitness,
-    ClusterWitness as ClusterWitness,
-    CouplingWitness as CouplingWitness,
-    ForgettingWitness as ForgettingWitness,
-    LawWitness as LawWitness,
-    MatrixWitness as MatrixWitness,
-    Nearest as Nearest,
-    PhaseWitness as PhaseWitness,
-    PropagationWitness as PropagationWitness,
-    QuiltWitness as QuiltWitness,
-    Witness as Witness,
-)
+from .theta.picture import draw_model as draw_model
 
 __all__: list[str]
 __version__: str

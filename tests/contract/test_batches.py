@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from test_engines import OPTIONS, expected_and_read, in_csv, in_polars, random_rows
 
-from pufferfish.data import batches, read_sequences
-from pufferfish.data.chains import Layout
+from pufferfish.data import _count as batches, read_sequences
+from pufferfish.data._chains import Layout
 from pufferfish.errors import PufferfishError
 
 START = datetime(2016, 2, 28, 23, 50)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish._base.frozen import ReadOnly
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
 QUERY = pf.Count(1)

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish._base.frozen import ReadOnly
 from pufferfish.errors import PufferfishError
 
 STEP = [[0.9, 0.1], [0.4, 0.6]]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.data.independent_rows import RowsBase
+from pufferfish.data.rows import RowsBase
 from pufferfish.errors import PufferfishError
 
 STEP = [[0.9, 0.1], [0.4, 0.6]]

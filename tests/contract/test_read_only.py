@@ -21,7 +21,7 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.numbers.read_only import read_only
+from pufferfish._base.frozen import read_only
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms import MECHANISMS, Mechanism
 from query_examples import EXAMPLES

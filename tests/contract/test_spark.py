@@ -20,7 +20,7 @@ from test_engines import NETWORK, random_rows, spark_frame, summary
 import pufferfish as pf
 import spark_cluster
 from commands import refused, run
-from pufferfish.data import sampling
+from pufferfish.data import _sampling as sampling
 from pufferfish.errors import PufferfishError
 
 pytestmark = [pytest.mark.spark, pytest.mark.program, pytest.mark.filterwarnings("ignore::ResourceWarning")]

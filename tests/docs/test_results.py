@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from pufferfish.experiments import EXPERIMENTS, paper
+from paper.experiments import EXPERIMENTS, paper
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE, COMPARED = ((DOCS / name).read_text() for name in ("results.md", "compared.md"))

@@ -59,8 +59,8 @@ def test_names_and_files_exist(page: str) -> None:
     assert len(classes) > 20
     for name in classes:
         assert name in pf.__all__, f"{page} names {name}"
-    for path in re.findall(r"`((?:\w+/)+\w+\.py|wasserstein_inf\.py)`", text):
-        place = REPOSITORY if path.startswith("tests/") else REPOSITORY / "src" / "pufferfish"
+    for path in re.findall(r"`((?:\w+/)+\w+\.py)`", text):
+        place = REPOSITORY if path.startswith(("tests/", "paper/")) else REPOSITORY / "src" / "pufferfish"
         assert (place / path).exists(), f"{page} names {path}"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pufferfish as pf
-import pufferfish.moments as moments
+import pufferfish._base.durations as moments
 from faults.processes import forked
 from faults.rows import DRAW, Row, holds, wrong
 from faults.trials import prepared, release

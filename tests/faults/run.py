@@ -15,7 +15,6 @@ from faults.engines import engines  # noqa: E402
 from faults.flips import flips  # noqa: E402
 from faults.killed import killed  # noqa: E402
 from faults.rows import Row  # noqa: E402
-from faults.trials import shorten_audits  # noqa: E402
 from pufferfish.cli import _COMMANDS  # noqa: E402
 
 PAGE = HERE.parent.parent / "docs" / "faults.md"
@@ -44,7 +43,7 @@ ELSEWHERE = """
 | a disk that is full | `tests/unit/cli/test_cli_interrupted.py::test_on_a_disk_that_is_full` |
 | a clock that is set back | `tests/unit/release/test_verify.py::test_a_clock_that_is_set_back_spoils_no_release` |
 | every bit of a ledger | `tests/unit/ledger/test_ledger_files.py::test_every_bit_counts` |
-| an experiment that is killed goes on | `tests/unit/experiments/test_running.py` |
+| an experiment that is killed goes on | `paper/tests/test_running.py` |
 """  # noqa: E501
 
 
@@ -71,7 +70,6 @@ def run(*words: str) -> int:
     """Try all faults, or some parts; return how many promises are broken. Only all of them write the page."""
     for name in _COMMANDS:
         __import__(f"pufferfish.cli.{name}")
-    shorten_audits()
     quick, parts = "--quick" in words, [name for name in PARTS if name in words] or list(PARTS)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,7 @@ from fuzz import mutation
 from fuzz.mutation import of_json
 from fuzz.releases import CHAIN, NETWORK, table
 from fuzz.target import Accepted, Target, file, scratch
-from pufferfish.ledger.book import sealed
+from pufferfish.ledger.file import sealed
 
 __all__ = ["TARGET"]
 

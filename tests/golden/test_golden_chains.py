@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.quilts.influence import ChainInfluence
+from pufferfish._core.quilts.influence import ChainInfluence
 from single_quilts import Quilts
 
 P1, P2 = [[0.9, 0.1], [0.4, 0.6]], [[0.8, 0.2], [0.3, 0.7]]

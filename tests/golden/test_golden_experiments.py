@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
+from paper.experiments import EXPERIMENTS, DataSets, Settings, find_data
+from paper.experiments.contenders import of_name
+from paper.experiments.experiment import FITTED, Row, index
+from paper.experiments.figure_synthetic import gk16_starts
+from paper.experiments.paper import POWER
 from pufferfish.errors import NotApplicableError
-from pufferfish.experiments import EXPERIMENTS, DataSets, Settings, find_data
-from pufferfish.experiments.contenders import of_name
-from pufferfish.experiments.experiment import FITTED, Row, index
-from pufferfish.experiments.figure_synthetic import gk16_starts
-from pufferfish.experiments.paper import POWER
 from pufferfish.mechanisms import GK16
 from pufferfish.theta import BinaryChainInterval
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pufferfish.core.laws.of_networks import AdditiveLaw, additive_law, all_node_laws
-from pufferfish.core.numbers.wide import Wide
+from pufferfish._core.laws.of_networks import AdditiveLaw, additive_law, all_node_laws
+from pufferfish._core.numbers.wide import Wide
 from pufferfish.errors import ModelError
 
 Table = tuple[tuple[int, ...], NDArray[np.float64]]
@@ -263,7 +263,7 @@ def test_trees_too_large_to_hold_go_one_by_one(monkeypatch: pytest.MonkeyPatch) 
     def refuse(*_: object) -> None:
         raise AssertionError("sweeps hold too much")
 
-    monkeypatch.setattr("pufferfish.core.laws.of_networks._Tree.laws", refuse)
+    monkeypatch.setattr("pufferfish._core.laws.of_networks._Tree.laws", refuse)
     for j, law in all_node_laws(network.tables, network.sizes, network.weights, most_entries=200):
         close(law.masses, network.law(j).masses, 2 * law.log_error)
     with pytest.raises(AssertionError, match="sweeps"):

@@ -11,9 +11,9 @@ import pytest
 
 from awkward_chains import Array
 from propagation_oracle import chain_law, supremum
-from pufferfish.core.numbers.supremum import supremum as certified
-from pufferfish.core.propagation import binary_box_loops, binary_box_quilts
-from pufferfish.core.propagation.binary_box import propagated, quilted, width_of
+from pufferfish.mechanisms import _binary_interval as binary_box_loops, binary_box_quilts
+from pufferfish.mechanisms.binary_box import propagated, quilted, width_of
+from pufferfish.mechanisms.supremum import supremum as certified
 
 SLACK = 1e-11
 

@@ -15,9 +15,9 @@ import pytest
 from numpy.typing import NDArray
 
 from enumeration import exact_stationary
-from pufferfish.core.laws.law import Law
-from pufferfish.core.laws.of_chains import AdditiveChain, NodeLaws
-from pufferfish.core.numbers.wide import Wide
+from pufferfish._core.laws.law import Law
+from pufferfish._core.laws.of_chains import AdditiveChain, NodeLaws
+from pufferfish._core.numbers.wide import Wide
 
 SLOP = 2e-12
 """What this file's own logarithms are rounded by: of numbers of a thousand digits, in doubles."""

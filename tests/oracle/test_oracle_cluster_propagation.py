@@ -13,9 +13,9 @@ import pytest
 from numpy.typing import NDArray
 
 from awkward_chains import dyadic_law
-from pufferfish.core.propagation.chain import ChainPropagation
-from pufferfish.core.propagation.clusters import ClusterPropagation
-from pufferfish.core.propagation.sweeping import Run
+from pufferfish._core.propagation.chain import ChainPropagation
+from pufferfish._core.propagation.clusters import ClusterPropagation
+from pufferfish._core.propagation.sweep import Run
 from tree_oracle import (
     binary_tilts,
     density_loss,

@@ -11,9 +11,8 @@ import pufferfish as pf
 from awkward_chains import Array, dyadic_law, dyadic_matrix
 from enumeration import Enumerated, exact_stationary
 from propagation_oracle import chain_law, losses_per_pair, supremum
-from pufferfish.core.gk16.influence_matrix import Alphabets, chain_influences, stationary_influences
-from pufferfish.core.gk16.influence_matrix_interval import interval_influences
-from pufferfish.core.gk16.tridiagonal import InfluenceMatrix
+from pufferfish._core.gk16 import Alphabets, chain_influences, interval_influences, stationary_influences
+from pufferfish._core.tridiagonal import InfluenceMatrix
 
 SLACK = 1 + 1e-9
 

@@ -7,11 +7,11 @@ import pytest
 
 import pufferfish as pf
 from propagation_oracle import Array
-from pufferfish.core.laws.two_state.cells import Cell, CellSums
-from pufferfish.core.laws.two_state.coordinates import Arrivals, Paths, Square
-from pufferfish.core.laws.two_state.search import Loss, _Search
-from pufferfish.core.propagation.past_and_future_interval import PastBetween
-from pufferfish.core.quilts.influence_interval import IntervalInfluence
+from pufferfish._core.propagation.past_and_future import PastBetween
+from pufferfish._core.quilts.influence import IntervalInfluence
+from pufferfish.mechanisms.one_query._two_state import Loss, _Search
+from pufferfish.mechanisms.one_query.two_state_cells import Cell, CellSums
+from pufferfish.mechanisms.one_query.two_state_coordinates import Arrivals, Paths, Square
 
 TIGHT = [
     # records, scale, cell, initial odds: what ρ is off its plane decides

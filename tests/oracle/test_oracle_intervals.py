@@ -8,9 +8,9 @@ import pytest
 
 import pufferfish as pf
 from propagation_oracle import Array, density_loss, losses_per_pair, random_densities, supremum, tilts
-from pufferfish.core.chains.interval_matrices import EntryBounds, Marginals
-from pufferfish.core.phi.rows_between_bounds import IntervalRatios
-from pufferfish.core.quilts.influence_interval import IntervalInfluence
+from pufferfish._core.chains.interval_matrices import EntryBounds, Marginals
+from pufferfish._core.phi.rows_between_bounds import IntervalRatios
+from pufferfish._core.quilts.influence import IntervalInfluence
 
 
 def interval(rng: np.random.Generator, k: int, width: float, zeros: float = 0.0) -> pf.IntervalChain:

@@ -6,7 +6,7 @@ import pytest
 import pufferfish as pf
 from awkward_chains import Array, dyadic_law, dyadic_matrix
 from enumeration import exact_stationary, long_sigma
-from pufferfish.core.quilts import influence
+from pufferfish._core.quilts import influence
 
 
 def sticky(rng: np.random.Generator, k: int, stay: float) -> Array:

@@ -8,7 +8,7 @@ import pytest
 import pufferfish as pf
 from awkward_chains import CASES, Case, dyadic_matrix
 from enumeration import Enumerated, laplace_loss
-from pufferfish.core.propagation.lower_bound import TiltedChain
+from pufferfish._core.propagation.lower_bound import TiltedChain
 
 QUERIES = {"count": pf.Count(0), "histogram": pf.Histogram(relative=False), "sum": pf.Sum([0, 1, 5][:2])}
 

@@ -8,7 +8,7 @@ import pytest
 import pufferfish as pf
 from network_oracle import Network, random_network
 from networks import has_secrets, model_of
-from pufferfish.core.propagation.lower_bound_of_networks import TiltedNetwork
+from pufferfish._core.propagation.lower_bound import TiltedNetwork
 
 NETWORKS = [network for seed in range(60) if has_secrets(network := random_network(seed, 2 + seed % 4))]
 

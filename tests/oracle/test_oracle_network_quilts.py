@@ -9,9 +9,9 @@ import pytest
 
 from network_oracle import SHAPED, Network, random_network
 from networks import inference_of
-from pufferfish.core.networks.d_separation import members, set_of
-from pufferfish.core.quilts.chain_search import LeakThrough, Objective, Score
-from pufferfish.core.quilts.network_search import NodeWeights, QuiltSearch
+from pufferfish._core.networks.d_separation import members, set_of
+from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
+from pufferfish._core.quilts.network_search import NodeWeights, QuiltSearch
 
 FORESTS = [random_network(seed, 2 + seed % 5, parents=1) for seed in range(20)]
 DAGS = [random_network(seed, 3 + seed % 4, parents=2 + seed % 2) for seed in range(27)]

@@ -14,10 +14,10 @@ import pytest
 from numpy.typing import NDArray
 
 from network_oracle import SHAPES, Network, joint_law, random_network, shaped, with_odd_tables
-from pufferfish.core.networks import configurations
-from pufferfish.core.networks.configurations import Configurations
-from pufferfish.core.propagation import cluster_plan, cluster_sweep, clusters
-from pufferfish.core.propagation.clusters import ClusterPropagation
+from pufferfish._core.networks import configurations
+from pufferfish._core.networks.configurations import Configurations
+from pufferfish._core.propagation import cluster_plan, cluster_sweep, clusters
+from pufferfish._core.propagation.clusters import ClusterPropagation
 from tree_oracle import density_loss, lipschitz, product, shortest_paths, supremum
 
 Array = NDArray[np.float64]

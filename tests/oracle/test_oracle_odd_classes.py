@@ -17,8 +17,8 @@ import pytest
 
 import pufferfish as pf
 from odd_classes import KINDS, odd_class
+from paper.audit.losses import Databases, paths
 from propagation_oracle import Array, losses_per_pair, most_telling, supremum, supremum_of_steps
-from pufferfish.audit.exact import Databases, paths
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.mechanisms import BOUNDS, MECHANISMS
 from pufferfish.queries import LinearQuery, StepQuery

@@ -9,9 +9,9 @@ import pytest
 import pufferfish as pf
 from awkward_chains import dyadic_law, dyadic_matrix
 from propagation_oracle import Array, density_loss, losses_per_pair, random_densities, supremum, tilts
-from pufferfish.core.propagation import past_and_future
-from pufferfish.core.propagation.chain import ChainPropagation
-from pufferfish.core.propagation.sweeping import Run
+from pufferfish._core.propagation import past_and_future
+from pufferfish._core.propagation.chain import ChainPropagation
+from pufferfish._core.propagation.sweep import Run
 from pufferfish.errors import ModelError
 
 SLACK = 1e-9

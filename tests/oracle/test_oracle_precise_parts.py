@@ -30,18 +30,18 @@ from precise import (
     stationary,
 )
 from precise_models import bounds_around, of_networks, row, table
-from pufferfish.core.chains.markov import LogPowers, LogVectorPath, stationary_law, stationary_log_error
-from pufferfish.core.laws.laplace_loss import laplace_loss
-from pufferfish.core.laws.transport import shift
-from pufferfish.core.networks.inference import Inference
-from pufferfish.core.phi.any_initial_law import AnyPrior
-from pufferfish.core.phi.certificate import phi as phi_of_loops
-from pufferfish.core.phi.phi import Kernel, LogRatios, close
-from pufferfish.core.phi.rows_between_bounds import IntervalRatios
-from pufferfish.core.quilts.influence_interval import IntervalInfluence
+from pufferfish._core.chains.markov import LogPowers, LogVectorPath, stationary_law, stationary_log_error
+from pufferfish._core.laws.law import laplace_loss
+from pufferfish._core.laws.transport import shift
+from pufferfish._core.networks.inference import Inference
+from pufferfish._core.phi.any_initial_law import AnyPrior
+from pufferfish._core.phi.certificate import phi as phi_of_loops
+from pufferfish._core.phi.phi import Kernel, LogRatios, close
+from pufferfish._core.phi.rows_between_bounds import IntervalRatios
+from pufferfish._core.quilts.influence import IntervalInfluence
 from pufferfish.errors import ModelError
-from pufferfish.laws.chains import chain_pairs
-from pufferfish.queries.linear import LinearQuery
+from pufferfish.mechanisms.one_query._laws_of_chains import chain_pairs
+from pufferfish.queries.query import LinearQuery
 from pufferfish.theta.chain_class import as_chain_class
 from single_quilts import Quilts
 

@@ -28,10 +28,10 @@ from propagation_oracle import (
     two_state_leakage,
     zero_filled_leakage,
 )
-from pufferfish.core.numbers.rounding import UNIT
-from pufferfish.core.phi.phi import Kernel, LogRatios, certify
-from pufferfish.core.propagation import chain as propagation
-from pufferfish.core.propagation.sweeping import Run
+from pufferfish._core.numbers.rounding import UNIT
+from pufferfish._core.phi.phi import Kernel, LogRatios, certify
+from pufferfish._core.propagation import chain as propagation
+from pufferfish._core.propagation.sweep import Run
 
 SLACK = 1e-9
 UNREACHED = np.array([[0.95, 0.05, 0], [0.05, 0.95, 0], [0.5, 0.5, 0]])
@@ -538,7 +538,7 @@ def test_a_long_profile_leaks_the_same_whatever_was_asked_before(first: float) -
 
 def test_a_step_that_is_no_number_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = np.array([[0, np.nan], [np.nan, 0]])
-    monkeypatch.setattr("pufferfish.core.phi.phi.LogRatios.__call__", lambda *_: nothing)
-    monkeypatch.setattr("pufferfish.core.phi.phi.LogRatios.walk", lambda *_: nothing[None])
+    monkeypatch.setattr("pufferfish._core.phi.phi.LogRatios.__call__", lambda *_: nothing)
+    monkeypatch.setattr("pufferfish._core.phi.phi.LogRatios.walk", lambda *_: nothing[None])
     chain = propagation.ChainPropagation(np.array([[0.9, 0.1], [0.4, 0.6]]), "stationary")
     assert chain.leakage([Run(5, 0.1 * (1 - np.eye(2)))]).total == math.inf

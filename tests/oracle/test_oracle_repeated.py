@@ -6,12 +6,11 @@ import pytest
 import pufferfish as pf
 from enumeration import exact_stationary
 from propagation_oracle import chain_law, density_loss, losses_per_pair, random_densities, tilts, two_state_leakage
-from pufferfish.core.chains.markov import stationary_law
-from pufferfish.core.phi.phi import LogRatios
-from pufferfish.core.propagation import chain as propagation, sweeping
-from pufferfish.core.propagation.chain import ChainPropagation
-from pufferfish.core.propagation.folding import Fold, folded
-from pufferfish.core.propagation.sweeping import Run
+from pufferfish._core.chains.markov import stationary_law
+from pufferfish._core.phi.phi import LogRatios
+from pufferfish._core.propagation import chain as propagation, sweep as sweeping
+from pufferfish._core.propagation.chain import ChainPropagation
+from pufferfish._core.propagation.sweep import Fold, Run, folded
 from pufferfish.theta.lengths import ChainLength
 
 CHAINS = [[[0.9, 0.1], [0.4, 0.6]], [[0.995, 0.005], [0.02, 0.98]], [[1.0, 0.0], [0.3, 0.7]]]

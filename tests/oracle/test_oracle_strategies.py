@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import pufferfish as pf
 from awkward_chains import CASES
 from enumeration import Enumerated
-from pufferfish.core.strategies.candidates import all_trees, bins, prefixes, split, star
+from pufferfish._core.strategies import all_trees, bins, prefixes, split, star
 from pufferfish.mechanisms import InfluenceBound
 from pufferfish.queries.strategy import Strategy
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_matrix
 
-from pufferfish.core.laws.vector_transport import least_reach, matched_mass, unmatched
+from pufferfish._core.laws.vector_transport import least_reach, matched_mass, unmatched
 from pufferfish.errors import ModelError, ParameterError
 
 Points = list[tuple[int, ...]]

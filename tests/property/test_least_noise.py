@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.propagation.chain import Attained, ChainPropagation
+from pufferfish._core.propagation.chain import Attained, ChainPropagation
 
 ROUNDING = 1 + 1e-12
 

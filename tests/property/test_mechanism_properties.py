@@ -6,7 +6,7 @@ from hypothesis import assume, example, given, settings, strategies as st
 
 import pufferfish as pf
 from grids import share_of_examples
-from pufferfish.core.numbers.discrete_laplace import accuracy
+from pufferfish._core.numbers.laplace import accuracy
 from pufferfish.mechanisms import InfluenceBound
 
 ROUNDING = 1 + 1e-9

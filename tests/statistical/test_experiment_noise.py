@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 import pufferfish as pf
-from pufferfish.experiments.sampling import discrete_laplace, stream
-from pufferfish.noise import discrete_laplace_noise
+from paper.experiments.sampling import discrete_laplace, stream
+from pufferfish.release.noise import discrete_laplace_noise
 
 DRAWS = 40_000
 

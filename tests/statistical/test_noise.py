@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from pufferfish.errors import ReleaseRefused
-from pufferfish.noise import discrete_laplace_noise, noise_in_bulk
+from pufferfish.release.noise import discrete_laplace_noise, noise_in_bulk
 
 DRAWS = 40_000
 

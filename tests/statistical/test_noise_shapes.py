@@ -8,12 +8,12 @@ import pytest
 from scipy import stats
 
 import pufferfish as pf
-from pufferfish.core.numbers import laplace_sums
-from pufferfish.core.numbers.laplace_sums import LaplaceSum, mean_moduli
-from pufferfish.noise import discrete_laplace_noise
-from pufferfish.release.grouped import grouped_of
-from pufferfish.release.quantiles import quantiles_of
-from pufferfish.release.values import database_of, drawing
+from pufferfish._core.numbers import laplace as laplace_sums
+from pufferfish._core.numbers.laplace import LaplaceSum, mean_moduli
+from pufferfish.release.cells import grouped_of
+from pufferfish.release.draw import database_of, drawing
+from pufferfish.release.facts import quantiles_of
+from pufferfish.release.noise import discrete_laplace_noise
 
 DRAWS = 2500
 CHAIN = pf.MarkovChain([[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.02, 0.03, 0.95]], states=["a", "b", "c"])

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish import comparison
-from pufferfish.comparison import Contest
+from pufferfish.compare import contest as comparison
+from pufferfish.compare.contest import Contest
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms import MECHANISMS
 from pufferfish.mechanisms.one_query import law_mechanism

@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from pufferfish.digits import at_least, at_most, number, to_the_noise
+from pufferfish._base.words import at_least, at_most, number, to_the_noise
 
 SIZES = st.floats(1e-5, 1e14)
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish.data.lagged import read_pairs_apart
+from pufferfish.data.public_counts import read_pairs_apart
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 
 P = [[0.9, 0.1], [0.3, 0.7]]

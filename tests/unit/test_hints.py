@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 import pufferfish as pf
+from pufferfish._base.words import nearest
 from pufferfish.cli import main
-from pufferfish.hints import nearest
 from pufferfish.mechanisms import bound_of
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "light work"])

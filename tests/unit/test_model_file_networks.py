@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 import pufferfish as pf
 from pufferfish.cli import main
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, RecordError
-from pufferfish.model_file import chains_of
+from pufferfish.fit.model_file import chains_of
 
 BIF = """network rain { }
 variable Rain { type discrete [ 2 ] { no, yes }; }

@@ -1,7 +1,7 @@
 """Long work tells how far it is, and only those who listen hear it."""
 
 import pufferfish as pf
-from pufferfish.core.numbers.progress import listening, report_progress
+from pufferfish._base.progress import listening, report_progress
 
 
 def test_searches_and_comparisons_report_shares() -> None:

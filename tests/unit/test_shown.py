@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 import pufferfish as pf
-from pufferfish.release.summary import noise_line, postprocessing_lines, promise_line, without_ledger
-from pufferfish.release.under_model import FITTED_HERE
-from pufferfish.shown import Shown
+from pufferfish._base.view import Shown
+from pufferfish.release.prepare import FITTED_HERE
+from pufferfish.release.show.text import noise_line, postprocessing_lines, promise_line, without_ledger
 from release_cases import CHAINS, LOOP, NETWORK, TABLE
 
 BAD = "<script>alert(1)</script>"

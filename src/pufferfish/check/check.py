@@ -1,39 +1,272 @@
-"""Does this Θ describe these public data? Likelihoods, stays, hours and forgetting; and what its noise would leak."""
+r"""Does this Θ describe these public data? Likelihoods, stays, hours and forgetting; and what its noise would leak.
 
-from collections.abc import Mapping, Sequence
+How well laws predict transitions that they were not fitted to.
+
+A law that was fitted to some transitions predicts these too well. So every transition is predicted by all others (leave
+one out), which needs counts only: a row that holds the transition c times among n, smoothed by w transitions of a
+simpler law p, gives it the probability (c − 1 + w p) / (n − 1 + w). The laws, each completed by a simpler one:
+
+*   **pooled**: one row for each state, completed by ½ for every entry;
+*   **own**: a row for each subject and state, completed by what all other subjects do;
+*   **two before** (order 2): a row for each pair of states, completed by the pooled law;
+*   **hour**: a row for each hour and state, completed by the pooled law.
+
+How long states last: observed stays against the geometric ones of a Markov chain.
+
+A stay that a gap cuts off lasted at least as long as was seen. Leaving such stays out would shorten the picture, so the
+share of stays that last longer than n records is estimated by Kaplan and Meier's product: of the stays that reached
+their n-th record, with what followed seen, the share that went on.
+"""
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.calibration import Calibration
-from pufferfish.calls import called_as
-from pufferfish.check.leaks import richer_models
-from pufferfish.check.likelihood import by_model, held_out
-from pufferfish.check.record import ModelCheck, OverlapAfter, RicherModel, StateStays, SubjectCheck
-from pufferfish.check.stays import geometric, observed
-from pufferfish.check.verdict import verdict_of
-from pufferfish.core.numbers.progress import report_progress
-from pufferfish.durations import parse_duration
+from pufferfish._base.checked import called_as
+from pufferfish._base.durations import parse_duration
+from pufferfish._base.progress import part_of, report_progress
+from pufferfish._base.view import Shown, View
+from pufferfish._base.writing import write_whole
+from pufferfish.check.record import CHECK, CheckFields, OverlapAfter, RicherModel, StateStays, SubjectCheck
+from pufferfish.check.shown import view_of
+from pufferfish.check.words import CALLED, sentences_of, text_of, verdict_of
 from pufferfish.errors import DataError, ModelError, NotApplicableError, ParameterError
-from pufferfish.fit import check_transitions
-from pufferfish.fit_forgetting import SMOOTHING, OverlapEstimate, overlap, overlap_of
+from pufferfish.fit.chain import check_transitions, fit_chain, fit_periodic
+from pufferfish.fit.forgetting import SMOOTHING, OverlapEstimate, overlap, overlap_of
+from pufferfish.fit.model_file import Model
+from pufferfish.fit.subjects import POOLING, class_of_each
 from pufferfish.mechanisms import LeakagePropagation
+from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.model_file import Model
 from pufferfish.queries import Histogram
 from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.model_class import Theta, as_theta
 
 if TYPE_CHECKING:
-    from pufferfish.data.habits import Habits
+    from pufferfish.data.public_counts import Habits, Steps
 
-__all__ = ["APART", "check_model"]
+__all__ = [
+    "APART",
+    "HIGH",
+    "TOWARDS",
+    "ModelCheck",
+    "by_model",
+    "check_model",
+    "geometric",
+    "held_out",
+    "observed",
+    "richer_models",
+]
+
+# -- How well laws predict transitions that they were not fitted to --------------------------------------------------
+
+TOWARDS = 10.0
+"""Transitions of the simpler law that every row is given."""
+
+Values = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+
+def held_out(steps: "Steps", k: int) -> dict[str, Values]:
+    """Return the probability of every group of transitions under each law, by all other transitions.
+
+    Parameters
+    ----------
+    steps : Steps
+        Transitions of at least one subject.
+    k : int
+        Number of states.
+
+    Returns
+    -------
+    dict of str to ndarray
+        "pooled" and "order2"; "own" where there are several subjects, and "hour" where there is a clock.
+    """
+    x, y, n = steps.before, steps.state, steps.number
+    pooled = _left_out(x, y, n, 1 / k, k / 2, k)
+    found = {"pooled": pooled}
+    if len(np.unique(steps.subject)) > 1:
+        mine, all_mine = _totals(steps.subject * k + x, n), _totals((steps.subject * k + x) * k + y, n)
+        others, all_others = _totals(x, n) - mine, _totals(x * k + y, n) - all_mine
+        like = (all_others + 0.5) / (others + k / 2)
+        found["own"] = _left_out(steps.subject * k + x, y, n, like, TOWARDS, k)
+    known = steps.earlier >= 0
+    second = pooled.copy()
+    pairs = (steps.earlier * k + x)[known]
+    second[known] = _left_out(pairs, y[known], n[known], pooled[known], TOWARDS, k)
+    found["order2"] = second
+    if np.all(steps.phase >= 0):
+        found["hour"] = _left_out(steps.phase * k + x, y, n, pooled, TOWARDS, k)
+    return found
+
+
+def by_model(steps: "Steps", matrices: Sequence[Values]) -> Values:
+    """Return the probability of every group of transitions under each chain; shape (chains, groups)."""
+    return np.array([matrix[steps.before, steps.state] for matrix in matrices])
+
+
+def _left_out(row: Whole, y: Whole, n: Whole, like: Values | float, w: float, k: int) -> Values:
+    return (_totals(row * k + y, n) - 1 + w * like) / (_totals(row, n) - 1 + w)
+
+
+def _totals(key: Whole, n: Whole) -> Values:
+    """Return for every group the number of transitions of all groups with its key."""
+    _, which = np.unique(key, return_inverse=True)
+    return np.bincount(which, weights=n).astype(np.float64)[which]
+
+
+# -- What noise for a model leaks to somebody who knows more ---------------------------------------------------------
+
+_HOURLY = 0.5
+"""Added to every count of every hour."""
+
+
+def richer_models(
+    habits: "Habits",
+    curve: Sequence[OverlapEstimate],
+    noise: Calibration,
+    *,
+    no_hours: str | None,
+    no_curve: str | None,
+) -> tuple[RicherModel, ...]:
+    """Return the richer models, with what the noise leaks under each, and the noise that each needs.
+
+    ``no_hours`` and ``no_curve`` say why hours or forgetting are not known, where they are not.
+    """
+    unknown = {"hour": no_hours, "forgets": no_curve}
+    sequences = habits.sequences
+    made: dict[str, Callable[[], Any]] = {"pooled": lambda: fit_chain(sequences)}
+    if len(habits.subjects) > 1:
+        made["own"] = lambda: class_of_each(habits.pairs[0], sequences, pooling=POOLING).theta
+    made["hour"] = lambda: fit_periodic(sequences, smoothing=_HOURLY)
+    made["order2"] = lambda: _longer_memory(habits)
+    made["forgets"] = lambda: _forgetting(curve, sequences.states)
+    found: list[RicherModel] = []
+    for i, (kind, make) in enumerate(made.items()):
+        if (reason := unknown.get(kind)) is not None:
+            found.append(RicherModel(kind=kind, reason=reason))
+            continue
+        report_progress("leakage under richer models", i / len(made))
+        with part_of(f"{CALLED[kind]} ({i + 1} of {len(made)})"):
+            found.append(_leaking(kind, make, noise, sequences.length))
+    return tuple(found)
+
+
+def _leaking(kind: str, make: Callable[[], Any], noise: Calibration, length: Any) -> RicherModel:
+    try:
+        theta = make()
+        bound = LeakagePropagation(theta, length)
+        assert noise.noise_multiplier is not None
+        leaks, witness = bound.prove(1 / noise.noise_multiplier)
+        needs = bound.calibrate(Histogram(), noise.epsilon)
+    except (ModelError, ParameterError, NotApplicableError) as error:
+        return RicherModel(kind=kind, reason=str(error))
+    names = getattr(theta, "names", ())
+    who = names[witness.theta] if names and witness is not None else None
+    return RicherModel(kind=kind, leakage=leaks, noise_multiplier=needs.noise_multiplier, decided_by=who)
+
+
+def _longer_memory(habits: "Habits") -> HigherOrderChain:
+    """Return the chain of order 2, its rows completed by transitions of the one chain, as in its predictions."""
+    steps, k = habits.steps, len(habits.sequences.states)
+    counts = np.zeros((k, k, k))
+    known = steps.earlier >= 0
+    np.add.at(counts, (steps.earlier[known], steps.before[known], steps.state[known]), steps.number[known])
+    counts += TOWARDS * fit_chain(habits.sequences).transition_matrix
+    return HigherOrderChain(counts / counts.sum(axis=2, keepdims=True), states=habits.sequences.states)
+
+
+def _forgetting(curve: Sequence[OverlapEstimate], states: Sequence[str]) -> ForgettingClass:
+    kept = [each for each in curve if each.overlap > 0]
+    if not kept:
+        raise ModelError("two states have nothing in common at any distance that was looked at")
+    return ForgettingClass([each.steps for each in kept], [each.overlap for each in kept], states)
+
+
+# -- How long states last: observed stays against the geometric ones of a Markov chain -------------------------------
+
+HIGH = 0.95
+"""The quantile that is shown beside the mean."""
+
+
+def observed(ended: NDArray[np.int64], cut: NDArray[np.int64]) -> tuple[float, float] | None:
+    """Return mean and high quantile of stays, in records; None where none was seen to end.
+
+    Where the longest stays are all cut off, the mean counts them as ended, and a quantile beyond is infinite.
+
+    Parameters
+    ----------
+    ended, cut : ndarray
+        Entry n is the number of stays of n records whose end was seen, or that were cut off then.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> observed(np.array([0, 3, 0, 1]), np.array([0]))
+    (1.5, 3.0)
+    """
+    longest = max(len(ended), len(cut))
+    over, lost = (np.pad(each, (0, longest - len(each))) for each in (ended, cut))
+    if not over.any():
+        return None
+    reached = (over + lost)[::-1].cumsum()[::-1]
+    left = np.cumprod(1 - over / np.maximum(reached, 1))  # share of stays that last longer than n records
+    within = np.flatnonzero(left <= (1 - HIGH) * (1 + 1e-12))
+    return float(left[:-1].sum()), float(within[0]) if within.size else math.inf
+
+
+def geometric(stay: float) -> tuple[float, float]:
+    """Return mean and high quantile of the stays of a chain that keeps its state with this probability.
+
+    Examples
+    --------
+    >>> geometric(0.5)
+    (2.0, 5.0)
+    """
+    if stay >= 1:
+        return math.inf, math.inf
+    if stay <= 0:
+        return 1.0, 1.0
+    return 1 / (1 - stay), float(max(1, math.ceil(math.log(1 - HIGH) / math.log(stay) * (1 - 1e-12))))
+
 
 APART = tuple(2**i for i in range(10))
 """Numbers of steps after which it is asked how much is forgotten; a chain may be shorter."""
 
-Values = NDArray[np.float64]
+
+class ModelCheck(CheckFields, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Whether a model describes public data, in numbers (:class:`CheckFields`) and in a sentence; prints as text.
+
+    Examples
+    --------
+    See :func:`check_model`.
+    """
+
+    def __repr__(self) -> str:
+        return f"ModelCheck({sentences_of(self.verdict)[0]!r})"
+
+    def _view(self) -> View:
+        return view_of(self)
+
+    def __str__(self) -> str:
+        return text_of(self)
+
+    def to_json(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the numbers into a file; infinite ones are null there.
+
+        Raises
+        ------
+        RecordError
+            If the file cannot be written, or something else stands there.
+        """
+        write_whole(path, msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n", CHECK, overwrite=overwrite)
 
 
 @called_as('check_model(model, "public.csv", "activity", subject="person", time="minute", public=True)')
@@ -146,7 +379,7 @@ def _chains(theta: Theta) -> ChainClass:
 
 def _read(source: Any, state: str, reading: Mapping[str, Any]) -> tuple["Habits", str | None]:
     """Read habits by the hour; where no hours are known without them, and why."""
-    from pufferfish.data.habits import read_habits  # here: it loads what reads tables
+    from pufferfish.data.public_counts import read_habits  # here: it loads what reads tables
 
     try:
         habits = read_habits(source, state, APART, clock="hour", **reading)

@@ -1,14 +1,9 @@
 """What a check of a model found: numbers that stand in its file, and how they print."""
 
-import os
+from pufferfish._base.frozen import FrozenRecord
+from pufferfish._base.writing import record_kind
 
-import msgspec
-
-from pufferfish.files import record_kind, write_whole
-from pufferfish.frozen_record import FrozenRecord
-from pufferfish.shown import Shown, View
-
-__all__ = ["CHECK", "ModelCheck", "OverlapAfter", "RicherModel", "StateStays", "SubjectCheck"]
+__all__ = ["CHECK", "CheckFields", "OverlapAfter", "RicherModel", "StateStays", "SubjectCheck"]
 
 FORMAT, VERSION = "pufferfish-check", 1
 
@@ -114,8 +109,8 @@ class RicherModel(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
     reason: str | None = None
 
 
-class ModelCheck(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Whether a model describes public data, in numbers and in a sentence; prints as text.
+class CheckFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a check of a model found, as its file holds it.
 
     Parameters
     ----------
@@ -146,10 +141,6 @@ class ModelCheck(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, k
         Records by hour (rows) and state.
     stationary : tuple of tuple of float
         For every state the least and the largest share under the members of Θ; empty without stationary laws.
-
-    Examples
-    --------
-    See :func:`check_model`.
     """
 
     format: str = FORMAT
@@ -169,28 +160,3 @@ class ModelCheck(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, k
     states: tuple[str, ...]
     occupancy: tuple[tuple[int, ...], ...] | None
     stationary: tuple[tuple[float, float], ...]
-
-    def __repr__(self) -> str:
-        from pufferfish.check.verdict import sentences_of
-
-        return f"ModelCheck({sentences_of(self.verdict)[0]!r})"
-
-    def _view(self) -> View:
-        from pufferfish.check.views import view_of
-
-        return view_of(self)
-
-    def __str__(self) -> str:
-        from pufferfish.check.words import text_of
-
-        return text_of(self)
-
-    def to_json(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the numbers into a file; infinite ones are null there.
-
-        Raises
-        ------
-        RecordError
-            If the file cannot be written, or something else stands there.
-        """
-        write_whole(path, msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n", CHECK, overwrite=overwrite)

@@ -1,16 +1,281 @@
-"""A check as text: its verdict, a sentence a line, then its numbers."""
+"""The verdict of a check: whether to go on with a model, what decides, what is in doubt, and what to do next.
+
+What is held against it are two kinds of numbers. *Gains* say whether a richer model predicts these data clearly better:
+only that tells of the data that the model lacks something. *Leakages* say what the noise would leak if a richer model
+were true. Where it does not predict better, its leakage rests on what may be chance: it is the largest over many
+subjects, of each of whom little is known. That is a doubt, and is said as one: nobody knows how much of it is chance.
+"""
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from pufferfish.check.record import ModelCheck
-from pufferfish.check.verdict import CALLED, CLEARLY, gain_of, sentences_of
-from pufferfish.digits import at_most, number
+from pufferfish._base.view import counted
+from pufferfish._base.words import at_most, number
+from pufferfish.check.record import CheckFields, RicherModel, SubjectCheck
 from pufferfish.errors import printable
-from pufferfish.shown import counted
 
-__all__ = ["text_of"]
+__all__ = ["CALLED", "CLEARLY", "gain_of", "sentences_of", "text_of", "verdict_lines", "verdict_of"]
+
+CLEARLY = 10.0
+"""Nats in all by which a law must predict better before it is said to: odds of 22,000 to 1."""
+
+_WITHIN = 1.005
+"""Leakage up to this multiple of ε counts as what was promised."""
+
+_FEW = 1000
+"""With fewer transitions than this it is said that they are few."""
+
+_NAMED = 3
+"""Subjects that differ by themselves and are named; of others the number is said."""
+
+_FOUND = {
+    "pooled": "another chain fits these data better",
+    "own": "habits differ between subjects",
+    "hour": "habits depend on the hour",
+    "order2": "the next state depends on more than the present one",
+}
+_KNOWS = {
+    "pooled": "that chain",
+    "own": "each subject's habits",
+    "hour": "the hours",
+    "order2": "the last two states",
+    "forgets": "how soon the least forgetful subject forgets",
+}
+_REMEDY = {
+    "pooled": "fit to these data",
+    "own": "fit --each-subject",
+    "hour": "fit --clock hour",
+    "order2": "fit --order 2",
+    "forgets": "fit --forgets 1 --forgets 2 --forgets 4 …",
+}
+_MISSING = {"pooled": "that chain", "own": "each subject's own chain", "hour": "the hour", "order2": "longer memory"}
+CALLED = {
+    "pooled": "one chain of these data",
+    "own": "each subject's own chain",
+    "hour": "a matrix for each hour",
+    "order2": "the last two states",
+    "forgets": "how soon the least forgetful subject forgets",
+}
+
+
+def gain_of(subject: SubjectCheck) -> float:
+    """Return by how many nats in all a subject's own chain predicts it better than the model and one chain for all."""
+    if subject.own is None:
+        return -math.inf
+    return subject.transitions * (subject.own - max(subject.model, subject.pooled))
+
+
+def _differing_of(subjects: Sequence[SubjectCheck]) -> list[SubjectCheck]:
+    """Return the subjects whose own chains clearly predict them better, even where that of all others does not."""
+    return sorted((each for each in subjects if gain_of(each) > CLEARLY), key=gain_of, reverse=True)
+
+
+def _leaks_more(richer: RicherModel, epsilon: float) -> bool:
+    """Return whether the noise leaks more than was promised to somebody who knows a richer model."""
+    return richer.leakage is not None and not richer.leakage <= epsilon * _WITHIN
+
+
+def verdict_lines(verdict: str) -> list[str]:
+    """Return the sentences that say whether to go on, what decides, and what else leaks."""
+    sentences = sentences_of(verdict)
+    return sentences[:2] + [each for each in sentences[2:] if each.startswith(_ELSE)]
+
+
+_ELSE = ("The doubt:", "Besides,")
+"""How the sentence begins that tells what leaks though the data do not say that it is so."""
+
+
+def sentences_of(verdict: str) -> list[str]:
+    """Return the sentences of a verdict."""
+    return re.split(r"(?<=\.) ", verdict)
+
+
+def verdict_of(
+    gains: Mapping[str, float],
+    richer: Sequence[RicherModel],
+    epsilon: float,
+    subjects: Sequence[SubjectCheck],
+    noise: float | None,
+) -> str:
+    """Return what a check found, in a few sentences: whether to go on, what decides, what is in doubt, what is next.
+
+    ``noise`` is the multiplier of the noise that the model needs.
+    """
+    return " ".join(_Verdict(gains, richer, epsilon, subjects, noise).sentences())
+
+
+class _Verdict:
+    def __init__(
+        self,
+        gains: Mapping[str, float],
+        richer: Sequence[RicherModel],
+        epsilon: float,
+        subjects: Sequence[SubjectCheck],
+        noise: float | None,
+    ) -> None:
+        self._gains, self._epsilon, self._subjects, self._noise = gains, epsilon, subjects, noise
+        self._differing = _differing_of(subjects)
+        self._transitions = sum(each.transitions for each in subjects)
+        self._found = [kind for kind in _FOUND if self._is_found(kind)]
+        self._known = {each.kind: each for each in richer if each.leakage is not None}
+        self._others = [each for each in self._known.values() if each.kind != "forgets"]
+        self._above = [each for each in self._known.values() if _leaks_more(each, epsilon)]
+        self._doubts = self._in_doubt()
+
+    def _is_found(self, kind: str) -> bool:
+        return not self._gains.get(kind, 0.0) <= CLEARLY or (kind == "own" and bool(self._differing))
+
+    def _in_doubt(self) -> list[RicherModel]:
+        """Return what leaks too much though nothing says that it is so; how soon subjects forget is told apart."""
+        return [each for each in self._above if each.kind not in self._found and each.kind != "forgets"]
+
+    def sentences(self) -> Iterator[str]:
+        decisive = [each for each in self._above if each.kind in self._found]
+        unknown = [kind for kind in self._found if kind not in self._known]
+        few = self._transitions < _FEW
+        if decisive:
+            yield "Do not go on with this model."
+        elif unknown or not self._others:
+            yield "It is in doubt whether to go on with this model."
+        elif few and not self._found:
+            yield f"It is in doubt whether to go on with this model: {self._transitions:,} transitions tell little."
+        else:
+            yield f"Go on with this model{', unless somebody knows more than it says' if self._doubts else ''}."
+        yield from self._why(decisive, unknown)
+        yield from self._doubt(_ELSE[bool(decisive)])
+        yield from self._cautious()
+        if decisive:
+            yield f"Next: {self._enough(decisive)}{_again(each.kind for each in _most_noise(decisive))}."
+        elif unknown:
+            yield f"Next: {_listed([_REMEDY[kind] for kind in unknown], 'or')}{_again(unknown)}."
+        elif few and not self._found:
+            other = f"; if there are none, {self._remedies(self._doubts)}" if self._doubts else ""
+            yield f"Next: take more public data{other}."
+        elif self._doubts:
+            yield f"Next: go on if nobody can know so much; if somebody may, {self._enough(self._doubts)}."
+
+    def _why(self, decisive: Sequence[RicherModel], unknown: Sequence[str]) -> Iterator[str]:
+        """Yield what decides: which models predict better, and what is leaked to those who know them."""
+        noise = f"noise calibrated to this model at ε = {at_most(self._epsilon)}"
+        if not self._found:
+            looked = {"own": "each subject's own chain", "hour": "the hour"}
+            others = [words for kind, words in looked.items() if kind in self._gains]
+            verb = "do" if others else "does"
+            listed = _listed([*others, "the state two steps before"])
+            yield f"What decides: {listed} {verb} not clearly predict these data better."
+            if "hour" not in self._gains:
+                yield "Hours were not looked at."
+            if not self._others:
+                yield "What noise for it leaks to somebody who knows more is not computed."
+            elif not self._doubts:
+                most = max(each.leakage or 0.0 for each in self._others)
+                yield f"{_capital(noise)} leaks at most {at_most(most, 3)} to somebody who knows these, too."
+            return
+        said = _listed([self._says(kind) for kind in self._found])
+        told = _listed([_leaks(self._known[kind]) for kind in self._found if kind in self._known])
+        if not told:
+            yield f"What decides: {said}, and what {noise} leaks for that is not computed."
+            return
+        if decisive:
+            yield f"What decides: {said}, and {noise} would leak {told}."
+        else:
+            yield f"What decides: {said}, but {noise} covers it: it leaks {told}."
+        if unknown:
+            yield f"What {_listed([_MISSING[kind] for kind in unknown])} leaks is not computed."
+
+    def _says(self, kind: str) -> str:
+        if kind != "own" or self._gains.get(kind, 0.0) > CLEARLY:
+            return _FOUND[kind]
+        names = [f"subject {each.subject}" for each in self._differing[:_NAMED]]
+        if more := len(self._differing) - len(names):
+            names.append(f"{more:,} more")
+        return f"habits of {_listed(names)} differ from those of the others"
+
+    def _doubt(self, first: str) -> Iterator[str]:
+        """Yield what leaks more than was promised though the data do not say that it is so."""
+        if self._doubts:
+            yield (
+                f"{first} its noise would leak {_listed([_leaks(each) for each in self._doubts])}, "
+                f"where {at_most(self._epsilon)} is promised."
+            )
+            own = [self._chance_of_own(each) for each in self._doubts if each.kind == "own"]
+            others = [CALLED[each.kind] for each in self._doubts if each.kind != "own"]
+            by = [f"these data are not clearly better predicted by {_listed(others, 'or')}"] if others else []
+            why = _listed([*own, *by])
+            yield f"That can be chance, and a check cannot say how much of it is: {why}."
+
+    def _cautious(self) -> Iterator[str]:
+        """Yield what leaks under the Θ that assumes least: of itself that says nothing against another model."""
+        for each in self._above:
+            if each.kind == "forgets" and each.leakage is not None:
+                amount = "without a known limit" if math.isinf(each.leakage) else f"up to {at_most(each.leakage, 3)}"
+                yield (
+                    f"A cautious look: its noise would leak {amount} under a Θ that assumes nothing but how soon the "
+                    f"least forgetful subject forgets ({_REMEDY['forgets']}); that may be so where this model is "
+                    "right, too."
+                )
+
+    def _chance_of_own(self, richer: RicherModel) -> str:
+        """Say how much of each subject's own chain may be chance, by the subject that decides."""
+        who = next((s for s in self._subjects if richer.decided_by == f"subject {s.subject}"), None)
+        if who is None:
+            return "own chains do not clearly predict their subjects better"
+        gain = gain_of(who)
+        said = f"better by {gain:.1f} only" if gain > 0 else "no better"
+        return (
+            f"subject {who.subject} has {who.transitions:,} transitions, which its own chain predicts {said} "
+            f"(above {CLEARLY:g} nats would be clear)"
+        )
+
+    def _remedies(self, richer: Sequence[RicherModel]) -> str:
+        return _listed([f"{_REMEDY[each.kind]}{self._cost(each)}" for each in richer], "or")
+
+    def _enough(self, richer: Sequence[RicherModel]) -> str:
+        """Return the remedy whose noise covers all of these models."""
+        enough = _most_noise(richer)
+        also = "; so much noise covers the others that are named, too" if len(enough) < len(richer) else ""
+        return f"{self._remedies(enough)}{also}"
+
+    def _cost(self, richer: RicherModel) -> str:
+        """Return what a richer model costs, as far as that is known."""
+        needs = richer.noise_multiplier
+        if needs is None or self._noise is None:
+            return ""
+        if needs <= self._noise:
+            return " (without more noise)"
+        times = number(needs / self._noise, 2)
+        return f" (noise about {times} times as large, multiplier {needs:.3g} instead of {self._noise:.3g})"
+
+
+def _most_noise(richer: Sequence[RicherModel]) -> list[RicherModel]:
+    """Return the model that needs the most noise, as more noise leaks less under the others; all, where one needs ∞."""
+    needs = [math.inf if each.noise_multiplier is None else each.noise_multiplier for each in richer]
+    most = max(needs)
+    return [richer[needs.index(most)]] if most < math.inf else list(richer)
+
+
+def _again(kinds: Iterable[str]) -> str:
+    """Return that the new model is to be checked, where it is of a kind that can be."""
+    return "; and check again" if {"pooled", "own"}.issuperset(kinds) else ""
+
+
+def _leaks(richer: RicherModel) -> str:
+    assert richer.leakage is not None
+    knows = f"the habits of {richer.decided_by}" if richer.decided_by else _KNOWS[richer.kind]
+    amount = "without a known limit" if math.isinf(richer.leakage) else f"up to {at_most(richer.leakage, 3)}"
+    return f"{amount} to somebody who knows {knows}"
+
+
+def _listed(parts: Sequence[str], word: str = "and") -> str:
+    return "".join(parts) if len(parts) < 2 else f"{', '.join(parts[:-1])} {word} {parts[-1]}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+# -- A check as text: its verdict ------------------------------------------------------------------------------------
 
 _MOST_SUBJECTS, _MOST_STATES = 12, 8
 
@@ -22,7 +287,7 @@ _SIMPLER = {
 }
 
 
-def text_of(found: ModelCheck, reworded: Callable[[str], str] = str, *, details: bool = True) -> str:
+def text_of(found: CheckFields, reworded: Callable[[str], str] = str, *, details: bool = True) -> str:
     """Return a check as text: the verdict, then the numbers it rests on.
 
     ``reworded`` turns errors of the library, by which numbers are missing, into the reader's words. Without
@@ -31,7 +296,7 @@ def text_of(found: ModelCheck, reworded: Callable[[str], str] = str, *, details:
     return "\n".join(printable(line) for line in _lines(found, reworded, details))
 
 
-def _lines(found: ModelCheck, reworded: Callable[[str], str], details: bool) -> Iterator[str]:
+def _lines(found: CheckFields, reworded: Callable[[str], str], details: bool) -> Iterator[str]:
     many = len(found.subjects)
     yield from sentences_of(found.verdict)
     yield ""
@@ -56,7 +321,7 @@ def _lines(found: ModelCheck, reworded: Callable[[str], str], details: bool) -> 
         yield from _hours(found)
 
 
-def _leakage(found: ModelCheck, reworded: Callable[[str], str]) -> Iterator[str]:
+def _leakage(found: CheckFields, reworded: Callable[[str], str]) -> Iterator[str]:
     noise = "" if found.noise_multiplier is None else f" (multiplier {found.noise_multiplier:.3g})"
     of = f"the noise of a histogram, calibrated to this model at ε = {at_most(found.epsilon)}{noise}"
     yield f"what {of}, leaks at most, in nats"
@@ -76,7 +341,7 @@ def _leakage(found: ModelCheck, reworded: Callable[[str], str]) -> Iterator[str]
             yield f"  {CALLED[each.kind]}: not computed: {reworded(each.reason)}"
 
 
-def _predictions(found: ModelCheck) -> Iterator[str]:
+def _predictions(found: CheckFields) -> Iterator[str]:
     yield (
         "do other models predict these data better? gain: the sum over all transitions, in nats; above "
         f"{CLEARLY:g} is clearly better, below 0 is worse"
@@ -97,7 +362,7 @@ def _better(gain: float) -> str:
     return "not clearly" if gain > 0 else "no"
 
 
-def _stays(found: ModelCheck) -> Iterator[str]:
+def _stays(found: CheckFields) -> Iterator[str]:
     """Yield how long states last."""
     yield "how many records a state lasts: on average, and the number within which 95% of its stays end"
     rows = [
@@ -129,7 +394,7 @@ def _ends(least: float, most: float) -> str:
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
 
-def _subjects(found: ModelCheck) -> Iterator[str]:
+def _subjects(found: CheckFields) -> Iterator[str]:
     """Yield how well each subject is predicted."""
     kinds = [kind for kind in ("pooled", "own", "order2", "hour") if kind in found.gains]
     names = {"pooled": "one chain", "own": "own chain", "order2": "order 2", "hour": "by hour"}
@@ -152,7 +417,7 @@ def _subjects(found: ModelCheck) -> Iterator[str]:
         yield f"  and {counted(left, 'subject')} whose own chain beats the model by less, or does not"
 
 
-def _overlaps(found: ModelCheck) -> Iterator[str]:
+def _overlaps(found: CheckFields) -> Iterator[str]:
     """Yield how soon the present is forgotten."""
     missing = "" if found.overlaps else ": not known for these data"
     yield f"overlap of the laws of the state, given any two states some steps away (1: all is forgotten){missing}"
@@ -168,7 +433,7 @@ def _in_order(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
-def _hours(found: ModelCheck) -> Iterator[str]:
+def _hours(found: CheckFields) -> Iterator[str]:
     assert found.occupancy is not None
     totals = [sum(row[x] for row in found.occupancy) for x in range(len(found.states))]
     usual = sorted(sorted(range(len(totals)), key=lambda x: -totals[x])[:_MOST_STATES])  # in the model's order

@@ -9,6 +9,7 @@ import importlib
 import os
 import re
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import takewhile
 from typing import Any
@@ -16,12 +17,12 @@ from typing import Any
 import click
 from click.exceptions import NoArgsIsHelpError
 
-from pufferfish import starting
+from pufferfish._base import starting
+from pufferfish._base.words import did_you_mean
 from pufferfish.cli.telling import Telling
 from pufferfish.errors import PufferfishError, one_line, printable
-from pufferfish.hints import did_you_mean
 
-__all__ = ["main"]
+__all__ = ["Commands", "main"]
 
 
 _COMMANDS = {
@@ -33,35 +34,36 @@ _COMMANDS = {
     "show": "Show a release: values, promise, noise, warnings.",
     "report": "A page about releases that a browser shows, with a slider for ε.",
     "verify": "Check a release: its proof is computed again.",
-    "audit": "What mechanisms promise, and what really leaks, on small models.",
     "ledger": "One budget for many releases of the same table.",
     "robustness": "How much more leaks if a belief is outside of the model.",
-    "reproduce": "The tables and figures of the paper.",
     "example": "Write made-up tables to try the other commands on.",
     "completion": "What bash, zsh or fish needs to complete commands and options.",
 }
 """What each command does, for whom it is named in a file of its own: only the one that is called is loaded."""
 
 
-class _Group(click.Group):
+class Commands(click.Group):
     """Commands that are loaded when they are called, and whose known errors become one line and exit code 2."""
+
+    what_they_do: Mapping[str, str] = _COMMANDS
+    modules: Mapping[str, str] = {name: f"pufferfish.cli.{name}" for name in _COMMANDS}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, in the order in which they are mostly used."""
-        return list(_COMMANDS)
+        return list(self.what_they_do)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command."""
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in self.modules:
             return None
-        command = getattr(importlib.import_module(f"pufferfish.cli.{cmd_name}"), f"{cmd_name}_command")
+        command = getattr(importlib.import_module(self.modules[cmd_name]), f"{cmd_name}_command")
         starting.started()  # an interrupt is the command's own from now on
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find the command that is called; a misspelt one is told what it was probably meant to be."""
-        if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
-            ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], _COMMANDS)}")
+        if args and not args[0].startswith("-") and args[0] not in self.modules:
+            ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], self.modules)}")
         found = super().resolve_command(ctx, args)
         _check_given_once(found[2])
         return found
@@ -69,7 +71,7 @@ class _Group(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what the commands do, none of them loaded."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+            formatter.write_dl(list(self.what_they_do.items()))
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command."""
@@ -88,6 +90,7 @@ class _Group(click.Group):
             raise click.exceptions.Exit(2) from error
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, and say in one line what is wrong with it."""
         closed, said = _closed(), Telling(quiet=bool(ctx.params.get("quiet_errors")))
         ctx.obj = said
         try:
@@ -186,7 +189,7 @@ def _nearest_choice(error: click.UsageError) -> str:
     return f".{did_you_mean(given[1], kind.choices)}".rstrip(".") if isinstance(kind, click.Choice) and given else ""
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="pufferfish-privacy", prog_name="pufferfish")
 @click.option(
     "--quiet-errors",

@@ -4,19 +4,18 @@ from typing import Any
 
 import click
 
+from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.check import CHECK, check_model
-from pufferfish.check.picture import draw_check
+from pufferfish.check.shown import draw_check
 from pufferfish.check.words import text_of
+from pufferfish.cli._tables import opened, read_under
 from pufferfish.cli.as_options import as_options
-from pufferfish.cli.numbers import NUMBER
-from pufferfish.cli.options import table_options
-from pufferfish.cli.printing import progress
-from pufferfish.cli.tables import opened, read_under
+from pufferfish.cli.options import NUMBER, table_options
+from pufferfish.cli.print import progress
 from pufferfish.cli.targets import check_targets
 from pufferfish.errors import NotApplicableError, ParameterError, printable
+from pufferfish.fit.model_file import read_model
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.model_file import read_model
-from pufferfish.report.plot import PICTURE, save_figure
 from pufferfish.theta.chain_class import ChainClass
 
 __all__ = ["check_command"]

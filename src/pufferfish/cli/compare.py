@@ -6,38 +6,41 @@ from typing import Any, cast
 
 import click
 
-from pufferfish.calibration import Calibration
-from pufferfish.cli.numbers import NUMBER
+from pufferfish._base.view import counted
+from pufferfish._draw.figure import PICTURE, save_figure
+from pufferfish._draw.page import PREVIEW
+from pufferfish.cli._tables import opened, read_under
 from pufferfish.cli.options import (
     ACCURACY_HELP,
     ALPHA_HELP,
     NOISE_HELP,
+    NUMBER,
+    QUERY_HELP,
     check_composes,
     each_once,
     node_names,
+    order_of_states,
     parse_lengths,
+    parse_query,
     split_list,
     table_options,
 )
-from pufferfish.cli.printing import print_warnings, progress
-from pufferfish.cli.queries import QUERY_HELP, order_of_states, parse_query
-from pufferfish.cli.release_groups import BY_HELP, check_group_accuracy, print_group_errors, split_groupings
-from pufferfish.cli.tables import opened, read_under
+from pufferfish.cli.print import print_warnings, progress
+from pufferfish.cli.release import BY_HELP, check_group_accuracy, print_group_errors, split_groupings
 from pufferfish.cli.targets import check_targets
-from pufferfish.comparison import COMPOSING, ComparisonRow, Contest, mechanisms_named, one_query_rows
+from pufferfish.compare.contest import COMPOSING, ComparisonRow, Contest, mechanisms_named, one_query_rows
+from pufferfish.compare.picture import draw_noise
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, printable
-from pufferfish.few_records import few_as_planned, few_in_groups
+from pufferfish.fit.model_file import read_model
 from pufferfish.mechanisms import MECHANISMS, MarkovQuilt, Mechanism
+from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
-from pufferfish.model_file import read_model
+from pufferfish.mechanisms.network_picture import draw_network
+from pufferfish.mechanisms.words import few_as_planned, few_in_groups
 from pufferfish.queries import Query
-from pufferfish.release.draft import assumptions_of
-from pufferfish.release.summary import read_line
-from pufferfish.report.html import PREVIEW
-from pufferfish.report.network_plot import draw_network
-from pufferfish.report.plot import PICTURE, draw_noise, save_figure
-from pufferfish.shown import counted
+from pufferfish.release.derive import assumptions_of
+from pufferfish.release.show.text import read_line
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.states import state_label
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
+from pufferfish._base.reading import shown
+from pufferfish._base.writing import Kind, Output
 from pufferfish.errors import ParameterError, printable
-from pufferfish.files import Kind, Output
-from pufferfish.files.reading import shown
 
 __all__ = ["example_command"]
 

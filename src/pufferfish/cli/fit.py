@@ -7,36 +7,161 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from click.core import ParameterSource
 
-from pufferfish.cli.fit_forgetting import forgetting_model
-from pufferfish.cli.fit_subjects import subjects_model
-from pufferfish.cli.numbers import NUMBER
-from pufferfish.cli.options import state_list, table_options
-from pufferfish.cli.printing import never_seen, print_warnings, progress
-from pufferfish.cli.tables import opened
+from pufferfish._base.view import counted, grid_lines
+from pufferfish._draw.figure import PICTURE, save_figure
+from pufferfish.cli._tables import opened
+from pufferfish.cli.options import NUMBER, state_list, table_options
+from pufferfish.cli.print import never_seen, print_warnings, progress
 from pufferfish.cli.targets import check_targets
 from pufferfish.data import Sequences, read_sequences
+from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.labels import words_for_missing
 from pufferfish.errors import ParameterError, printable
-from pufferfish.fit import fit_chain, fit_interval, fit_order, fit_periodic
-from pufferfish.fit_forgetting import SMOOTHING
-from pufferfish.fit_subjects import POOLING
-from pufferfish.model_file import MODEL, Model, write_model
-from pufferfish.report.model_plot import draw_model
-from pufferfish.report.plot import PICTURE, save_figure
-from pufferfish.shown import grid_lines
-from pufferfish.theta.chain_class import ChainClass
+from pufferfish.fit.chain import fit_chain, fit_interval, fit_order, fit_periodic
+from pufferfish.fit.forgetting import SMOOTHING, OverlapEstimate, fit_forgetting
+from pufferfish.fit.model_file import MODEL, Model, write_model
+from pufferfish.fit.subjects import POOLING, SubjectsFit, fit_each_subject
+from pufferfish.theta.chain_class import ChainClass, ChainModels
 from pufferfish.theta.chain_intervals import IntervalChain
-from pufferfish.theta.chain_models import ChainModels
-from pufferfish.theta.clocks import CLOCKS, phase_name
+from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
-from pufferfish.theta.views import main_grids
+from pufferfish.theta.picture import draw_model
+from pufferfish.theta.shown import main_grids
+from pufferfish.theta.states import CLOCKS, phase_name
 
 if TYPE_CHECKING:
     from pufferfish.data.spark import SparkFiles
 
-__all__ = ["fit_command"]
+__all__ = ["fit_command", "forgetting_model", "subjects_model"]
+
+# -- ``pufferfish fit --forgets`` ------------------------------------------------------------------------------------
+
+
+def forgetting_model(
+    table: "str | SparkFiles | None",
+    forgets: tuple[str, ...],
+    overlaps: tuple[float, ...],
+    states: str | None,
+    smoothing: float | None,
+    reading: dict[str, Any],
+) -> tuple[Model, list[str]]:
+    """Return the model, and what to say of it.
+
+    Raises
+    ------
+    ParameterError
+        If an overlap is stated and a table given, or neither; or one of the options does not go with the others.
+    """
+    if not forgets:
+        raise ParameterError("--overlap says how much, and --forgets after what time: give both")
+    names = state_list(states)
+    if overlaps:
+        return _stated(table, forgets, overlaps, names, smoothing, reading)
+    if table is None:
+        raise ParameterError(
+            "give the TABLE of public data that the overlap is estimated from, or state it by --overlap"
+        )
+    if reading["state"] is None:
+        raise ParameterError("give --state: the column of states")
+    asked: dict[str, Any] = reading | {"missing": reading["missing"] or "unobserved", "states": names}
+    with progress("reading the table"):
+        found = fit_forgetting(
+            table,
+            asked.pop("state"),
+            list(forgets),
+            smoothing=SMOOTHING if smoothing is None else smoothing,
+            **asked,
+        )
+    print_warnings(found.sequences.warnings)
+    model = Model.fitted(found.theta, found.sequences)
+    lines = [line for each in found.estimates for line in _lines_of_forgetting(each, model.step)]
+    lines.append(
+        f"each subject's laws were given {found.smoothing:g} independent pairs of all subjects: little data looks less "
+        "forgetful than it is"
+    )
+    return model, lines
+
+
+def _stated(
+    table: "str | SparkFiles | None",
+    forgets: tuple[str, ...],
+    overlaps: tuple[float, ...],
+    names: list[str] | None,
+    smoothing: float | None,
+    reading: dict[str, Any],
+) -> tuple[Model, list[str]]:
+    if table is not None:
+        raise ParameterError("--overlap states what a TABLE would tell: leave one of them out")
+    if len(overlaps) != len(forgets):
+        raise ParameterError(f"--forgets is given {len(forgets)} times and --overlap {len(overlaps)}: one for each")
+    for name, value in {**reading, "smoothing": smoothing}.items():
+        if value is not None and name not in ("bins", "step", "gaps"):
+            raise ParameterError(f"--{name.replace('_', '-')} is about a TABLE, and --overlap needs none: leave it out")
+    bins = None if reading["bins"] is None else parse_bins(reading["bins"])
+    if names is None and bins is None:
+        raise ParameterError("give the --states of the records, such as sit,stand,walk, or --bins")
+    from pufferfish.data.public_counts import as_steps  # here: it loads what reads tables
+
+    steps = [as_steps(each, reading["step"]) for each in forgets]
+    theta = ForgettingClass(steps, list(overlaps), bin_labels(bins) if names is None and bins is not None else names)
+    lines = [f"after {n} steps habits overlap by {share:g}, as stated" for n, share in theta.pairs]
+    return Model(theta=theta, bins=bins, step=reading["step"]), lines
+
+
+def _lines_of_forgetting(found: OverlapEstimate, step: str | None) -> list[str]:
+    whose = f"the least of {counted(found.subjects, 'subject')}, that of {found.subject!r}, " if found.subject else ""
+    after = f"after {found.steps:,} steps{'' if step is None else f' of {step}'}"
+    return [
+        f"{after} habits overlap by {found.overlap:.4g}: {whose}about the state {found.steps:,} steps "
+        f"{found.direction}",
+        f"  all taken together {found.pooled:.4g}, from {found.pairs:,} pairs of records",
+    ]
+
+
+# -- ``pufferfish fit --each-subject`` -------------------------------------------------------------------------------
+
+
+def subjects_model(
+    table: "str | SparkFiles",
+    states: str | None,
+    initial: Literal["stationary", "any"],
+    smoothing: float | None,
+    pooling: float | None,
+    reading: dict[str, Any],
+) -> tuple[Model, list[str]]:
+    """Return the model, and what to say of it."""
+    asked: dict[str, Any] = reading | {"missing": reading["missing"] or "unobserved"}
+    with progress("reading the table"):
+        found = fit_each_subject(
+            table,
+            asked.pop("state"),
+            pooling=POOLING if pooling is None else pooling,
+            smoothing=smoothing or 0.0,
+            initial=initial,
+            states=state_list(states),
+            **asked,
+        )
+    print_warnings(found.sequences.warnings)
+    return Model.fitted(found.theta, found.sequences), _lines_of_subjects(found)
+
+
+def _lines_of_subjects(found: SubjectsFit) -> list[str]:
+    theta, subjects = found.theta, found.sequences.subjects
+    each = f"{counted(len(theta.chains), 'chain')} of {theta.k} states, " + (
+        "one for each subject"
+        if len(theta.chains) == subjects
+        else f"for {subjects:,} subjects: equal ones are kept once"
+    )
+    lines = [f"{each}, from {int(found.sequences.transitions.sum()):,} transitions"]
+    if found.pooling:
+        lines.append(
+            f"every row of every subject was given {found.pooling:g} transitions of all subjects; "
+            f"{found.mostly_pool} subject{' has' if found.mostly_pool == 1 else 's have'} a row with fewer of its own"
+        )
+    return lines + never_seen([chain.transition_matrix for chain in theta.chains], 1)
+
 
 _NO_GAP = (
     "The table is read without --max-gap: records that follow each other count as one step, however long the time "

@@ -6,22 +6,21 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from pufferfish.cli.numbers import NUMBER
-from pufferfish.cli.options import DEFAULT_MECHANISM, bound_named, secret_settings, table_options
-from pufferfish.cli.printing import print_table
-from pufferfish.cli.tables import opened, read_under
+from pufferfish._base.view import counted
+from pufferfish._base.words import at_least, at_most, number
+from pufferfish._base.writing import same_file
+from pufferfish._draw.figure import PICTURE, save_figure
+from pufferfish.cli._tables import opened, read_under
+from pufferfish.cli.options import DEFAULT_MECHANISM, NUMBER, bound_named, secret_settings, table_options
+from pufferfish.cli.print import print_table
 from pufferfish.cli.targets import check_targets
 from pufferfish.data import Rows, RowsBase, Sequences
 from pufferfish.data.sequences import Base
-from pufferfish.digits import at_least, at_most, number
 from pufferfish.errors import ParameterError, printable
-from pufferfish.files import same_file
+from pufferfish.fit.model_file import read_model
 from pufferfish.ledger import LEDGER, Ledger, lock_of
-from pufferfish.ledger.views import part_of
+from pufferfish.ledger.shown import part_of
 from pufferfish.mechanisms import BOUNDS
-from pufferfish.model_file import read_model
-from pufferfish.report.plot import PICTURE, save_figure
-from pufferfish.shown import counted
 
 __all__ = ["ledger_command"]
 

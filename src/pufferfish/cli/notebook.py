@@ -5,16 +5,15 @@ from pathlib import Path
 
 import click
 
+from pufferfish._base.reading import read_file, shown
+from pufferfish._base.words import at_least, at_most, number
+from pufferfish._base.writing import write_whole
 from pufferfish.cli.targets import check_targets
-from pufferfish.digits import at_least, at_most, number
 from pufferfish.errors import NotApplicableError, RecordError, printable
-from pufferfish.files import write_whole
-from pufferfish.files.reading import read_file, shown
 from pufferfish.ledger import Ledger
 from pufferfish.release import MEASUREMENT
 from pufferfish.release.notebook import NOTEBOOK, notebook_of
-from pufferfish.release.verify import release_in
-from pufferfish.release.verify_outside import of_ledger
+from pufferfish.release.verify import of_ledger, release_in
 
 __all__ = ["notebook_command"]
 

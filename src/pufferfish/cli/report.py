@@ -2,12 +2,11 @@
 
 import click
 
-from pufferfish.cli.printing import progress
+from pufferfish._draw.page import REPORT
+from pufferfish.cli.print import progress
 from pufferfish.cli.targets import check_targets
 from pufferfish.errors import printable
-from pufferfish.release.ledger_part import NOT_COUNTED
-from pufferfish.release.report_page import read_source, write_report
-from pufferfish.report.html import REPORT
+from pufferfish.release.show.page import NOT_COUNTED, read_source, write_report
 
 __all__ = ["report_command"]
 

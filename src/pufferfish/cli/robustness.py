@@ -2,14 +2,13 @@
 
 import click
 
-from pufferfish.cli.numbers import NUMBER
-from pufferfish.cli.options import parse_lengths
-from pufferfish.cli.printing import progress
-from pufferfish.digits import at_most
+from pufferfish._base.words import at_most
+from pufferfish.cli.options import NUMBER, parse_lengths
+from pufferfish.cli.print import progress
 from pufferfish.errors import ParameterError, printable
+from pufferfish.fit.model_file import chains_of, read_model
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.model_file import chains_of, read_model
-from pufferfish.release.under_model import step_length
+from pufferfish.release.prepare import step_length
 from pufferfish.robustness import robustness
 
 __all__ = ["robustness_command"]

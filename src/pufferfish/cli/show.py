@@ -2,15 +2,15 @@
 
 import click
 
+from pufferfish._base.reading import read_file, shown
+from pufferfish._base.view import text_of, view_of
 from pufferfish.check.record import CHECK
 from pufferfish.errors import RecordError
-from pufferfish.files.reading import read_file, shown
+from pufferfish.fit.model_file import BIF, MODEL, read_model
 from pufferfish.ledger import LEDGER
-from pufferfish.model_file import BIF, MODEL, read_model
 from pufferfish.release import MEASUREMENT, EachRelease, MeasurementRelease
-from pufferfish.release.summary import described
+from pufferfish.release.show.text import described
 from pufferfish.release.verify import release_in
-from pufferfish.shown import text_of, view_of
 
 __all__ = ["show_command"]
 

@@ -9,15 +9,15 @@ from typing import NoReturn
 
 import click
 
+from pufferfish._base.reading import shown
+from pufferfish._base.writing import Kind, Output, check_writable, same_file
+from pufferfish._draw.figure import PICTURE, picture_of, require_matplotlib
+from pufferfish._draw.page import PREVIEW
 from pufferfish.cli.telling import tell
 from pufferfish.errors import ParameterError, RecordError, printable
-from pufferfish.files import Kind, Output, check_writable, same_file
-from pufferfish.files.reading import shown
 from pufferfish.release import RELEASE, Release
-from pufferfish.release.groups import is_table
+from pufferfish.release.facts import is_table
 from pufferfish.release.spreadsheets import csv_of
-from pufferfish.report.html import PREVIEW
-from pufferfish.report.plot import PICTURE, picture_of, require_matplotlib
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import ThetaRecord
 

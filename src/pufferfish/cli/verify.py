@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from pufferfish.cli.printing import progress
+from pufferfish.cli.print import progress
 from pufferfish.cli.telling import rows_are_read
 from pufferfish.release import verify
 

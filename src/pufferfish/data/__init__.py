@@ -28,9 +28,8 @@ leaves it is an aggregate, :class:`Sequences` or :class:`Rows`. The rows stay in
 ====================  =======================================================================
 """
 
-from pufferfish.data.independent_rows import Rows, RowsBase
-from pufferfish.data.read import read_sequences
-from pufferfish.data.read_rows import read_rows
+from pufferfish.data.read import read_rows, read_sequences
+from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.data.sequences import Base, Sequences
 
 __all__ = ["Base", "Rows", "RowsBase", "Sequences", "read_rows", "read_sequences"]

@@ -2,7 +2,7 @@
 
 A model that was fitted to the table it shall protect promises nothing, so a release of that table is refused. A copy
 with its columns swapped or its rows sorted, a part of the table, or one subject's series are such tables too. So a
-model keeps no digest of a file, but a *sample* of what was read (:mod:`~pufferfish.data.sampling` takes it):
+model keeps no digest of a file, but a *sample* of what was read (:mod:`~pufferfish.data._sampling` takes it):
 
 - the time of a subject is cut into **blocks** as long as some 16 records. Where times do not say it, the number of a
   record in its series takes the place of its time;

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from pufferfish.data.calendar import PARTS
+from pufferfish._base.checked import is_list
+from pufferfish.data._calendar import PARTS
 from pufferfish.errors import DataError, ParameterError
-from pufferfish.given import is_list
 from pufferfish.theta.states import state_label
 
 __all__ = ["NODE_COLUMN", "Grouping", "parse_by", "part_of"]

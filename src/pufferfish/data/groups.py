@@ -4,7 +4,7 @@ Every record is in one cell, which follows from what is public about it. So when
 counts of one cell change, as those of the whole table would: all cells together cost what one table costs.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers.given import whole_array
-from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
+from pufferfish._base.checked import whole_array
+from pufferfish._base.frozen import FrozenDict, ReadOnly, read_only
+from pufferfish._base.view import counted
 from pufferfish.errors import ParameterError, printable
-from pufferfish.shown import counted
+from pufferfish.theta.states import phase_name
 
-__all__ = ["MAX_CELLS", "Groups", "check_by", "in_order", "sentence_of"]
+__all__ = ["MAX_CELLS", "Groups", "cells_for_people", "check_by", "in_order", "sentence_of"]
 
 MAX_CELLS = 100_000
 
@@ -124,3 +125,16 @@ def _size(label: str) -> float | None:
     except ValueError:
         return None
     return number if isfinite(number) else None
+
+
+def cells_for_people(by: Sequence[str], cells: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the labels of groups with the names of weekdays, which records count from Monday, 0.
+
+    Examples
+    --------
+    >>> cells_for_people(["weekday(time)", "hour(time)"], [["0", "5"], ["6", "23"]])
+    [['Mon', '5'], ['Sun', '23']]
+    """
+    days = {str(day): phase_name("weekday", day)[:3] for day in range(7)}
+    names = [days if each.startswith("weekday(") else {} for each in by]
+    return [[own.get(label, label) for own, label in zip(names, cell, strict=True)] for cell in cells]

@@ -13,11 +13,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pufferfish.data.fold import Fold
-from pufferfish.data.options import Options, listed
+from pufferfish._base.view import counted
+from pufferfish._base.words import composed, did_you_mean, unseen_difference
+from pufferfish.data._chains import Fold
+from pufferfish.data._options import Options, listed
 from pufferfish.errors import DataError
-from pufferfish.hints import composed, did_you_mean, unseen_difference
-from pufferfish.shown import counted
 from pufferfish.theta.states import state_label
 
 __all__ = ["count_rows", "label_states", "labels_of", "name_states", "refuse_strangers", "words_for_missing"]

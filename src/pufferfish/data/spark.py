@@ -25,10 +25,9 @@ from typing import Any
 
 import narwhals as nw
 
-from pufferfish.data.kinds import is_parquet, other_kind, separator_of
-from pufferfish.data.text_faults import NO_TEXT
+from pufferfish._base.reading import shown
+from pufferfish.data._csv_text import NO_TEXT, is_parquet, other_kind, separator_of
 from pufferfish.errors import DataError, ParameterError, PufferfishError, public
-from pufferfish.files.reading import shown
 
 __all__ = ["SparkFiles", "held", "of_spark", "refuse_lines", "spark_files", "spark_session"]
 

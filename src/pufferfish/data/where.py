@@ -19,10 +19,10 @@ from typing import Any, NoReturn
 
 import narwhals as nw
 
-from pufferfish.data.calendar import MICROS_OF_DAY, PARTS, RANGES
-from pufferfish.data.columns import Column, parse_instant
+from pufferfish._base.words import did_you_mean
+from pufferfish.data._calendar import MICROS_OF_DAY, PARTS, RANGES
+from pufferfish.data._columns import Column, parse_instant
 from pufferfish.errors import DataError, ParameterError
-from pufferfish.hints import did_you_mean
 
 __all__ = ["Where", "parse_where"]
 

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.calibration import Calibration
-from pufferfish.core.numbers.rounding import float_up
-from pufferfish.data.grid import TimeGrid
+from pufferfish._core.numbers.rounding import float_up
+from pufferfish.data.sequences import TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused
-from pufferfish.ledger.book import AnyBase, Entry
+from pufferfish.ledger._windows import Windows, windows_written
+from pufferfish.ledger.file import AnyBase, Entry
 from pufferfish.ledger.subjects import Subjects, packed, unpacked
-from pufferfish.ledger.windows import Windows, windows_written
-from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.queries import FunctionQuery, RecordQuery
 
 __all__ = [

@@ -22,34 +22,68 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pufferfish.calibration import Calibration
-from pufferfish.calls import called_as
-from pufferfish.core.numbers.inversion import bracket
-from pufferfish.core.numbers.rounding import float_up
-from pufferfish.data.independent_rows import Rows
+from pufferfish._base.checked import called_as
+from pufferfish._base.durations import now
+from pufferfish._base.view import Printed, View
+from pufferfish._base.words import at_most, number
+from pufferfish._core.numbers.rounding import bracket, float_up
+from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.digits import at_most, number
-from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError
-from pufferfish.ledger.book import AnyBase, Book, BookFile, Entry, fields_of_base, filter_of, size_of
-from pufferfish.ledger.book_checks import check_book, positive
-from pufferfish.ledger.charges import Charge
-from pufferfish.ledger.charging_of import anywhere, charging_of
+from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError, ReleaseRefused
+from pufferfish.fit.model_file import check_names
+from pufferfish.ledger._chain_charges import ChainCharging
+from pufferfish.ledger._node_charges import NodeCharging
+from pufferfish.ledger._windows import check_within
+from pufferfish.ledger.charges import Charge, Charging
+from pufferfish.ledger.file import (
+    AnyBase,
+    Book,
+    BookFile,
+    Entry,
+    check_book,
+    fields_of_base,
+    filter_of,
+    positive,
+    size_of,
+)
+from pufferfish.ledger.shown import entries_frame, in_words, view_of, what_fits
 from pufferfish.ledger.subjects import Subjects, grid_of, names_in
-from pufferfish.ledger.views import entries_frame, in_words, view_of
-from pufferfish.ledger.what_fits import what_fits
-from pufferfish.ledger.windows import check_within
-from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
-from pufferfish.model_file import check_names
-from pufferfish.moments import now
 from pufferfish.queries import Query
-from pufferfish.shown import Printed, View
 from pufferfish.theta.record import ThetaRecord
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Ledger"]
+__all__ = ["Ledger", "anywhere", "charging_of"]
+
+# -- Which charging a ledger has -------------------------------------------------------------------------------------
+
+
+def anywhere(bound: Any) -> Any:
+    """Return a bound that knows nothing of where records are: each entry of a ledger says which steps it reads."""
+    if not (isinstance(bound, InfluenceBound) and bound.theta.of_chains and any(c.places for c in bound.length)):
+        return bound
+    return bound.of(bound.given_by, [chain.anywhere for chain in bound.length], **bound.settings)
+
+
+def charging_of(bound: Any) -> Charging:
+    """Return how releases under a bound are charged, refused where it cannot keep a ledger."""
+    if not isinstance(bound, InfluenceBound):
+        raise ParameterError(
+            f"bound is {type(bound).__name__}, expected a mechanism such as LeakagePropagation(theta, length)"
+        )
+    if not bound.composes:
+        raise ReleaseRefused(f"{bound.title} does not compose: use LeakagePropagation, or another influence bound")
+    if bound.theta.stands_for_more:
+        raise ReleaseRefused("a ledger needs theta, whose states are known, not pi_min and eigengap alone")
+    if bound.theta.of_chains:
+        return ChainCharging(bound)
+    if bound.networks:
+        return NodeCharging(bound)
+    raise ReleaseRefused(f"a ledger covers Markov chains and Bayesian networks, and Θ is a class of {bound.theta.kind}")
 
 
 class _AboveBudget(BudgetExceeded):
@@ -150,7 +184,7 @@ class Ledger(Printed):
 
     def plot(self) -> "Figure":
         """Draw what all releases leak together after each entry, against the budget; needs matplotlib."""
-        from pufferfish.ledger.picture import draw_ledger
+        from pufferfish.ledger.shown import draw_ledger
 
         return draw_ledger(self)
 

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from pufferfish.data.grid import TimeGrid
+from pufferfish._base.frozen import FrozenRecord
+from pufferfish.data.sequences import TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
-from pufferfish.frozen_record import FrozenRecord
-from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
+from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["Subjects", "grid_of", "names_in", "packed", "unpacked"]

@@ -3,20 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pufferfish._base.words import did_you_mean
 from pufferfish.errors import ParameterError
-from pufferfish.hints import did_you_mean
-from pufferfish.mechanisms.composing.entry_dp import EntryDP
-from pufferfish.mechanisms.composing.gk16 import GK16
-from pufferfish.mechanisms.composing.group_dp import GroupDP, ParticipantDP
-from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
-from pufferfish.mechanisms.composing.markov_quilt import MarkovQuilt
-from pufferfish.mechanisms.composing.mqm_approx import MQMApprox
-from pufferfish.mechanisms.composing.mqm_exact import MQMExact
-from pufferfish.mechanisms.composing.propagation import LeakagePropagation
+from pufferfish.mechanisms.entry_dp import EntryDP
+from pufferfish.mechanisms.gk16 import GK16
+from pufferfish.mechanisms.group_dp import GroupDP, ParticipantDP
+from pufferfish.mechanisms.influence_bound import InfluenceBound
+from pufferfish.mechanisms.markov_quilt import MarkovQuilt
 from pufferfish.mechanisms.mechanism import Mechanism
+from pufferfish.mechanisms.mqm_approx import MQMApprox
+from pufferfish.mechanisms.mqm_exact import MQMExact
 from pufferfish.mechanisms.one_query.exact_laplace import ExactLaplace
 from pufferfish.mechanisms.one_query.law_mechanism import LawMechanism
 from pufferfish.mechanisms.one_query.wasserstein import ApproximateWasserstein, Wasserstein
+from pufferfish.mechanisms.propagation import LeakagePropagation
 
 __all__ = [
     "BOUNDS",

@@ -9,25 +9,21 @@ from typing import Any, ClassVar, Literal, Self
 
 import msgspec
 
-from pufferfish.calibration import Calibration
-from pufferfish.calls import called_as
-from pufferfish.core.numbers import discrete_laplace
-from pufferfish.core.numbers.given import real_number
-from pufferfish.core.numbers.rounding import UNIT
+from pufferfish._base.checked import called_as, one_of, real_number, truth
+from pufferfish._base.view import counted
+from pufferfish._core.numbers import laplace as discrete_laplace
+from pufferfish._core.numbers.rounding import UNIT
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError, shortened
-from pufferfish.given import one_of, truth
-from pufferfish.mechanisms.steps import LARGEST_ANSWER, LEAST_EPSILON, MOST_EPSILON, accuracy_reached, steps_within
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.engine import LARGEST_ANSWER, LEAST_EPSILON, MOST_EPSILON, accuracy_reached, steps_within
+from pufferfish.mechanisms.witness import AnyWitness, Nearest, Witness as Witness
 from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
-from pufferfish.shown import counted
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.chain_models import ChainModels
-from pufferfish.theta.continuum import Continuum
+from pufferfish.theta.chain_class import ChainClass, ChainModels, Continuum
 from pufferfish.theta.lengths import ChainLength, names_of_lengths
 from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of, rows_of
 from pufferfish.theta.secrets import SecretPair
-from pufferfish.witness import AnyWitness, Nearest, Witness as Witness
 
 __all__ = ["LEAST_EPSILON", "MOST_EPSILON", "ROUNDING", "Mechanism", "as_epsilon"]
 

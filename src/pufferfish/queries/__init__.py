@@ -5,11 +5,14 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers.read_only import FrozenDict
-from pufferfish.core.strategies.candidates import prefixes
+from pufferfish._base.frozen import FrozenDict
+from pufferfish._core.strategies import prefixes
 from pufferfish.errors import QueryError
-from pufferfish.queries.cumulative import CDF, Quantiles
-from pufferfish.queries.linear import (
+from pufferfish.queries.of_columns import Joint, Marginals, Subset, refuse_pooling
+from pufferfish.queries.of_records import Function, Weighted, Window
+from pufferfish.queries.of_states import CDF, Count, Frequency, Histogram, Mean, Quantiles, Sum
+from pufferfish.queries.of_steps import Bouts, Switches, Transitions
+from pufferfish.queries.query import (
     BoundQuery,
     FunctionQuery,
     JointQuery,
@@ -21,11 +24,6 @@ from pufferfish.queries.linear import (
     StepQuery,
     Variables,
 )
-from pufferfish.queries.of_columns import Joint
-from pufferfish.queries.of_records import Function, Weighted, Window
-from pufferfish.queries.of_states import Count, Frequency, Histogram, Mean, Sum
-from pufferfish.queries.of_steps import Bouts, Switches, Transitions
-from pufferfish.queries.of_variables import Marginals, Subset, refuse_pooling
 from pufferfish.queries.record_loss import Profile, StepLoss
 
 __all__ = [

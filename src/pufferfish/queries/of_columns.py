@@ -8,16 +8,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish.calls import called_as
-from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish._base.checked import called_as, truth
+from pufferfish._base.frozen import ReadOnly
 from pufferfish.errors import QueryError
-from pufferfish.given import truth
-from pufferfish.queries.joint_query import JointQuery, refuse_many_combinations
-from pufferfish.queries.linear import Query, QueryKind, Variables
-from pufferfish.queries.of_records import names_of, place_of, rows_of
+from pufferfish.queries.of_records import (
+    Function,
+    Restricted,
+    Weighted,
+    Window,
+    inner_query,
+    names_of,
+    place_of,
+    rows_of,
+)
+from pufferfish.queries.on_pairs import JointQuery, refuse_many_combinations
+from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables
 from pufferfish.theta.states import state_label
 
-__all__ = ["Joint", "combination_labels"]
+__all__ = ["Joint", "Marginals", "Subset", "combination_labels", "refuse_pooling"]
 
 
 def combination_labels(nodes: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
@@ -103,3 +111,176 @@ class Joint(ReadOnly, Query):
             f"states of {', '.join(name for name, _ in named)}",
             divided_by=rows if self.relative else None,
         )
+
+
+# -- Statistics of records that have names ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, init=False)
+class Subset(Restricted):
+    """A query on some records only; the others cost nothing themselves.
+
+    Parameters
+    ----------
+    query : Query
+        What is asked of them: a count, share, histogram, sum or mean. In a network it is about the states that these
+        nodes have.
+    records : sequence
+        Which: names of nodes of a network or variables of a joint distribution; steps of one chain, from 0.
+
+    Examples
+    --------
+    >>> from pufferfish.queries import Frequency
+    >>> rows = {"smoke": ("yes", "no"), "lung": ("yes", "no"), "age": ("young", "old")}
+    >>> Subset(Frequency("yes"), ["smoke", "lung"]).bind(["yes", "no", "young", "old"], 3 * 50, rows).description
+    'share of the 100 records in {yes}, of smoke, lung'
+    """
+
+    records: tuple[Any, ...]
+
+    @called_as('Subset(query, ["a", "b"])')
+    def __init__(self, query: Query, records: Any) -> None:
+        object.__setattr__(self, "query", query)
+        object.__setattr__(self, "records", names_of(records, "Subset"))
+
+    def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
+        """Bind to a model's states and records."""
+        places, rows = rows_of(records, variables)
+        at = [place_of(record, range(places) if variables is None else list(variables)) for record in self.records]
+        own = states if variables is None else _states_of(at, variables)
+        found = inner_query(self.query, own, len(at) * rows, "Subset", variables)
+        factors = np.zeros(places, dtype=np.int64)
+        factors[at] = 1
+        weights = np.zeros((len(found.weights), len(states)), dtype=np.int64)
+        weights[:, [list(states).index(state) for state in own]] = found.weights
+        names = ", ".join(state_label(record) for record in self.records[:8])
+        words = f"{found.description}, of {names}{', …' if len(at) > 8 else ''}"
+        return LinearQuery(weights, found.unit, found.labels, words, factors, divided_by=found.divided_by)
+
+
+@dataclass(frozen=True, init=False)
+class Marginals(ReadOnly, Query):
+    """The histogram of every variable by itself: one output per node and state of a network.
+
+    Parameters
+    ----------
+    records : sequence, optional
+        Names of nodes; by default all.
+    relative : bool, default True
+        Shares of the table's rows rather than counts.
+
+    Examples
+    --------
+    >>> rows = {"smoke": ("yes", "no"), "lung": ("yes", "no")}
+    >>> Marginals(["lung"]).bind(["yes", "no"], 2 * 50, rows).labels
+    ('lung=yes', 'lung=no')
+    """
+
+    kinds: ClassVar[Mapping[str, QueryKind]] = {
+        "marginals": QueryKind("share of rows", 2, relative=True),
+        "marginal-counts": QueryKind("rows", 2),
+    }
+    of_some_records: ClassVar[bool] = True
+    records: tuple[Any, ...] | None
+    relative: bool
+
+    def __init__(self, records: Any = None, relative: bool = True) -> None:
+        object.__setattr__(self, "records", None if records is None else names_of(records, "Marginals"))
+        object.__setattr__(self, "relative", truth(relative, "relative", QueryError))
+
+    @property
+    def is_histogram(self) -> bool:
+        """The histogram of each variable sums to the public number of rows."""
+        return True
+
+    def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
+        """Bind to a network's states and nodes."""
+        if variables is None:
+            raise QueryError("Marginals are of records that have names: the nodes of a network. Use Histogram()")
+        places, rows = rows_of(records, variables)
+        names = list(variables)
+        at = list(range(places)) if self.records is None else [place_of(record, names) for record in self.records]
+        outputs = [(place, state) for place in at for state in variables[names[place]]]
+        columns, every = {state: x for x, state in enumerate(states)}, np.arange(len(outputs))
+        weights = np.zeros((len(outputs), len(states)), dtype=np.int64)
+        weights[every, [columns[state] for _, state in outputs]] = 1
+        factors = np.zeros((places, len(outputs)), dtype=np.int8)  # the only array that grows like their product
+        factors[[place for place, _ in outputs], every] = 1
+        ends = np.cumsum([len(variables[names[place]]) for place in at]).tolist()
+        blocks = [(tuple(range(start, end)), place) for place, start, end in zip(at, [0, *ends], ends, strict=False)]
+        shown = ", ".join(state_label(names[place]) for place in at[:8]) + (", …" if len(at) > 8 else "")
+        return LinearQuery(
+            weights,
+            Fraction(1, rows) if self.relative else Fraction(1),
+            tuple(f"{state_label(names[place])}={state}" for place, state in outputs),
+            f"{'share' if self.relative else 'number'} of the {rows:,} rows in each state of {shown}",
+            factors if len(at) > 1 else factors[:, 0],
+            blocks=tuple(blocks),
+            divided_by=rows if self.relative else None,
+        )
+
+
+def refuse_pooling(query: Query, variables: Variables) -> None:
+    """Refuse a query that takes different columns of a table for one, but those of equal states that the user named.
+
+    Shares of all cells of a table say little of any column, and look as if they did. So a query that adds up columns
+    names them, and they have the same states; the histogram of every column by itself is :class:`Marginals`.
+
+    Parameters
+    ----------
+    query : Query
+        What is asked of a table's rows.
+    variables : mapping
+        Names of the columns, with the states of each.
+
+    Raises
+    ------
+    QueryError
+        If it pools columns that were not named, or whose states differ.
+
+    Examples
+    --------
+    >>> from pufferfish.queries import Count
+    >>> refuse_pooling(Subset(Count("yes"), ["smoke", "lung"]), {"smoke": ("yes", "no"), "lung": ("no", "yes")})
+    """
+    names = _pooled(query, variables)
+    sets = {frozenset(variables[name]) for name in names}
+    if len(names) < 2 or (query.of_some_records and len(sets) == 1):
+        return
+    counts = query.known is not None and not query.known.relative
+    columns = ",".join(map(state_label, names)) if query.of_some_records else ""
+    instead = f"--query {'marginal-counts' if counts else 'marginals'}{' --columns ' if columns else ''}{columns}"
+    python = f"Marginals({list(names) if columns else ''}{', ' if columns and counts else ''}"
+    python += "relative=False)" if counts else ")"
+    several = ", ".join(map(state_label, names[:4])) + (", …" if len(names) > 4 else "")
+    why = f"{query.kind} would take the {len(names)} columns {several} for one"
+    if len(sets) > 1:
+        one = next(name for name in names if frozenset(variables[name]) != frozenset(variables[names[0]]))
+        apart = [f"{state_label(name)}: {', '.join(variables[name][:4])}" for name in (names[0], one)]
+        why += f", and their states differ ({'; '.join(apart)})"
+    named = (
+        ""
+        if query.of_some_records
+        else ("; to pool columns with the same states, name them: --columns A,B (in Python Subset(query, ['A', 'B']))")
+    )
+    raise QueryError(f"{why}. Ask for each by itself: {instead} (in Python {python}){named}")
+
+
+def _pooled(query: Query, variables: Variables) -> list[Any]:
+    """Return the names of the records that a query adds up."""
+    names = list(variables)
+    if isinstance(query, Marginals | Joint | Function):
+        return []
+    if isinstance(query, Subset):
+        return [names[place_of(record, names)] for record in query.records]
+    if isinstance(query, Window):
+        return names[query.start : query.stop]
+    if isinstance(query, Weighted):
+        return [name for name, factor in zip(names, query.factors, strict=False) if factor]
+    return names
+
+
+def _states_of(places: Sequence[int], variables: Variables) -> list[str]:
+    """Return the states that some records can have, in the order in which they first appear."""
+    names = list(variables)
+    return list(dict.fromkeys(state for place in places for state in variables[names[place]]))

@@ -7,14 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish.calls import called_as
-from pufferfish.core.numbers.given import whole_number
-from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish._base.checked import called_as, is_list, listed, whole_number
+from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.words import did_you_mean
 from pufferfish.errors import QueryError
-from pufferfish.given import is_list, listed
-from pufferfish.hints import did_you_mean
-from pufferfish.queries.linear import FunctionQuery, LinearQuery, Query, QueryKind, Variables
-from pufferfish.theta.masses import exact_number
+from pufferfish.queries.query import FunctionQuery, LinearQuery, Query, QueryKind, Variables
+from pufferfish.theta.joint_distribution import exact_number
 from pufferfish.theta.states import state_label
 
 __all__ = ["Function", "Restricted", "Weighted", "Window", "inner_query", "names_of", "place_of", "rows_of"]

@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish.calls import called_as
-from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish._base.checked import called_as, truth
+from pufferfish._base.frozen import ReadOnly
 from pufferfish.errors import QueryError
-from pufferfish.given import truth
-from pufferfish.queries.linear import Query, QueryKind, StepQuery, Variables
 from pufferfish.queries.of_states import states_named, unknown_state
+from pufferfish.queries.query import Query, QueryKind, StepQuery, Variables
 
 __all__ = ["ARROW", "Bouts", "Switches", "Transitions"]
 

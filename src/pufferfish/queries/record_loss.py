@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers.given import real_array, whole_number
-from pufferfish.core.numbers.read_only import ReadOnly, read_only
+from pufferfish._base.checked import listed, real_array, whole_number
+from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish.errors import ParameterError
-from pufferfish.given import listed
-from pufferfish.queries.linear import JointQuery, RecordQuery, StepQuery
+from pufferfish.queries.query import JointQuery, RecordQuery, StepQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta

@@ -22,11 +22,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.core.numbers import laplace_sums
-from pufferfish.core.numbers.given import whole_array
-from pufferfish.core.numbers.read_only import ReadOnly, read_only
+from pufferfish._base.checked import whole_array
+from pufferfish._base.frozen import ReadOnly, read_only
+from pufferfish._core.numbers import laplace as laplace_sums
 from pufferfish.errors import QueryError
-from pufferfish.queries.linear import LinearQuery
+from pufferfish.queries.query import LinearQuery
 
 __all__ = ["Strategy"]
 

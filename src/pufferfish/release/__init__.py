@@ -9,37 +9,35 @@ from typing import Any, Literal, Never
 
 import msgspec
 
-from pufferfish.calibration import Calibration
-from pufferfish.calls import called_as
-from pufferfish.data.independent_rows import Rows
+from pufferfish._base.checked import called_as, one_of, truth
+from pufferfish._base.durations import now
+from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, RecordError, ReleaseRefused, warn
-from pufferfish.few_records import few_in_all, few_in_groups
-from pufferfish.given import one_of, truth
 from pufferfish.ledger import Entry, Ledger
-from pufferfish.ledger.ties import check_start
-from pufferfish.moments import now
-from pufferfish.noise import discrete_laplace_noise
+from pufferfish.ledger.same_records import check_start
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.words import few_in_all, few_in_groups
 from pufferfish.queries import JointQuery, LinearQuery, Query
-from pufferfish.release.checks import (
+from pufferfish.release.cells import grouped_of
+from pufferfish.release.derive import Prepared, draft_of, noise_of, not_promised, place_in, sentences
+from pufferfish.release.draw import Database, database_of, drawing, possible
+from pufferfish.release.facts import LedgerRecord, project_to_simplex
+from pufferfish.release.measurement import MEASUREMENT, MeasurementRelease, release_measurement
+from pufferfish.release.noise import discrete_laplace_noise
+from pufferfish.release.prepare import (
     check_arguments,
     check_query,
     check_reading,
     check_records,
     check_units,
+    note_of,
     prove,
+    warnings_of_ledger,
+    warnings_of_model,
 )
-from pufferfish.release.draft import Prepared, draft_of, noise_of, not_promised, place_in, sentences
-from pufferfish.release.each_record import EACH, EachRelease
-from pufferfish.release.each_subject import prepare_each, release_each
-from pufferfish.release.fields import LedgerRecord
-from pufferfish.release.grouped import grouped_of
-from pufferfish.release.measurement import MEASUREMENT, MeasurementRelease, release_measurement
-from pufferfish.release.postprocessing import project_to_simplex
-from pufferfish.release.record import RELEASE, Release
-from pufferfish.release.under_ledger import note_of, warnings_of_ledger
-from pufferfish.release.under_model import warnings_of_model
-from pufferfish.release.values import Database, database_of, drawing, possible
+from pufferfish.release.record import EACH, RELEASE, EachRelease, Release
+from pufferfish.release.store import prepare_each, release_each
 from pufferfish.release.verification import Finding, Verification
 from pufferfish.release.verify import decoded_release, verify
 

@@ -13,25 +13,24 @@ from warnings import catch_warnings, simplefilter
 import msgspec
 import numpy as np
 
-from pufferfish.calls import called_as
-from pufferfish.digits import at_most
+from pufferfish._base.checked import called_as, listed
+from pufferfish._base.durations import is_moment, now
+from pufferfish._base.frozen import FrozenRecord
+from pufferfish._base.reading import shown
+from pufferfish._base.view import Shown, View
+from pufferfish._base.words import at_most
+from pufferfish._base.writing import read_record, record_kind, write_whole
 from pufferfish.errors import ParameterError, PufferfishError, RecordError, ReleaseRefused, shortened
-from pufferfish.files import read_record, record_kind, write_whole
-from pufferfish.files.reading import shown
-from pufferfish.frozen_record import FrozenRecord
-from pufferfish.given import listed
 from pufferfish.ledger import Ledger
-from pufferfish.ledger.charging_of import anywhere
+from pufferfish.ledger.ledger import anywhere
 from pufferfish.mechanisms import bound_of
-from pufferfish.mechanisms.composing.influence_bound import InfluenceBound
+from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.moments import is_moment, now
-from pufferfish.promises import not_promised_of, promise_of
-from pufferfish.release.fields import LedgerRecord
-from pufferfish.release.reported import Reported
-from pufferfish.release.unseen import unseen
+from pufferfish.mechanisms.words import not_promised_of, promise_of
+from pufferfish.release.draw import unseen
+from pufferfish.release.facts import LedgerRecord
+from pufferfish.release.record import Reported
 from pufferfish.release.words import versions
-from pufferfish.shown import Shown, View
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.record import ThetaRecord
 
@@ -95,7 +94,7 @@ class MeasurementRelease(FrozenRecord, Reported, Shown, frozen=True, forbid_unkn
         return f"MeasurementRelease({self.measurement!r}, ε = {at_most(self.epsilon)}, leakage {self.leakage:.6g})"
 
     def _view(self) -> View:
-        from pufferfish.release.views import of_measurement
+        from pufferfish.release.show.text import of_measurement
 
         return of_measurement(self)
 

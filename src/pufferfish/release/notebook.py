@@ -10,18 +10,16 @@ import json
 import re
 from typing import Any
 
-from pufferfish.data.independent_rows import RowsBase
+from pufferfish._base.words import at_most
+from pufferfish._base.writing import Kind
+from pufferfish.data.rows import RowsBase
 from pufferfish.data.sequences import Base
-from pufferfish.digits import at_most
 from pufferfish.errors import NotApplicableError, RecordError, printable, shortened
-from pufferfish.files import Kind
 from pufferfish.mechanisms import MECHANISMS, ParticipantDP
 from pufferfish.queries import Joint
-from pufferfish.release.calibration_record import CalibrationRecord, calibration_again
-from pufferfish.release.each_record import EachRelease
-from pufferfish.release.groups_rules import stand_in
-from pufferfish.release.plain import made, plain
-from pufferfish.release.record import Release
+from pufferfish.release.check import stand_in
+from pufferfish.release.facts import CalibrationRecord, calibration_again, made, plain
+from pufferfish.release.record import EachRelease, Release
 from pufferfish.release.verify import BROKEN
 
 __all__ = ["NOTEBOOK", "notebook_of"]

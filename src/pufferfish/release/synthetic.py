@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from pufferfish._base.checked import whole_at_least
 from pufferfish.errors import ParameterError
-from pufferfish.given import whole_at_least
-from pufferfish.release.fields import ReleaseFields
+from pufferfish.release.facts import ReleaseFields
 from pufferfish.release.steps import fitted_chain
 
 __all__ = ["synthetic_series"]

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from pufferfish._base.frozen import FrozenRecord
+from pufferfish._base.view import Shown, View
 from pufferfish.errors import printable
-from pufferfish.frozen_record import FrozenRecord
-from pufferfish.shown import Shown, View
 
 __all__ = ["Finding", "Verification", "fails", "holds", "not_in", "unchecked"]
 
@@ -80,7 +80,7 @@ class Verification(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True)
         return f"Verification({self.subject!r}, holds={self.holds}, {len(self.findings)} findings)"
 
     def _view(self) -> View:
-        from pufferfish.release.views import of_verification
+        from pufferfish.release.show.text import of_verification
 
         return of_verification(self)
 

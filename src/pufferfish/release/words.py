@@ -1,14 +1,14 @@
-"""What a release says of its noise and its makers; the promise is in :mod:`pufferfish.promises`."""
+"""What a release says of its noise and its makers; the promise is in :mod:`pufferfish.mechanisms.words`."""
 
 import importlib.metadata
 import math
 import platform
 from functools import cache
 
-from pufferfish.calibration import Calibration
-from pufferfish.data.independent_rows import RowsBase
+from pufferfish._base.words import at_most, change_of_odds, number
+from pufferfish.data.rows import RowsBase
 from pufferfish.data.sequences import Base
-from pufferfish.digits import at_most, change_of_odds, number
+from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import MOST_EPSILON
 
 __all__ = ["assumed_of", "versions", "warnings_of"]

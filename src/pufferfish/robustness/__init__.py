@@ -11,7 +11,7 @@ conditional laws given the database); the two secrets of a pair give 2Δ, Θ the
 
 How the maximum over databases is taken depends on the model:
 
-*   Markov chains: the largest ratio along a path, :mod:`pufferfish.core.divergence.path_divergence`. Independent chains
+*   Markov chains: the largest ratio along a path, :mod:`pufferfish._core.path_divergence`. Independent chains
     add up.
 *   Joint distributions: every database in turn, in exact fractions.
 *   Cliques: a database of a clique has probability P(N = j) / C(n, j), so ratios are those of P(N = j); exact.
@@ -24,18 +24,14 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Self
 
-from pufferfish.calls import called_as
-from pufferfish.core.numbers.rounding import float_up
+from pufferfish._base.checked import called_as, is_list
+from pufferfish._core.numbers.rounding import float_up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
-from pufferfish.given import is_list
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.robustness.chains import between_chains, chain_secret
-from pufferfish.robustness.cliques import between_cliques
+from pufferfish.robustness._laws import between_chains, between_cliques, between_joints, chain_secret
 from pufferfish.robustness.distance import OVER_THETA, SAME, Distance
-from pufferfish.robustness.joints import between_joints
-from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.chain_class import ChainClass, Continuum
 from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.continuum import Continuum
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Member, Theta, as_theta, lengths_of

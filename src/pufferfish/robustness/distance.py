@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pufferfish.core.numbers.rounding import log_up, up
+from pufferfish._core.numbers.rounding import log_up, up
 
 __all__ = ["OVER_BELIEF", "OVER_THETA", "SAME", "Distance", "Others", "larger", "log_largest"]
 

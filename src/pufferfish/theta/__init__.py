@@ -1,11 +1,10 @@
 """Θ: the distributions an adversary may believe in, and the secrets that are kept from him."""
 
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_class import ChainClass, as_chain_class
+from pufferfish.theta.bif import CPT
+from pufferfish.theta.chain_class import ChainClass, ChainModels, as_chain_class
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
-from pufferfish.theta.chain_models import ChainModels
 from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.cpt import CPT
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.higher_order_chain import HigherOrderChain

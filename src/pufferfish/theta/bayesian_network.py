@@ -16,17 +16,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.calls import called_as
-from pufferfish.core.networks.inference import Inference
-from pufferfish.core.numbers.given import with_sums_of_one
-from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly, read_only
+from pufferfish._base.checked import called_as, with_sums_of_one
+from pufferfish._base.frozen import FrozenDict, ReadOnly, read_only
+from pufferfish._base.view import counted
+from pufferfish._base.words import did_you_mean, names_of
+from pufferfish._core.networks.inference import Inference
 from pufferfish.errors import ModelError, RecordError, printable
-from pufferfish.hints import did_you_mean, names_of
-from pufferfish.shown import counted
-from pufferfish.theta.cpt import CPT, TOLERANCE
-from pufferfish.theta.network_import import bif_cpts, pgmpy_cpts, pyagrum_cpts
+from pufferfish.theta._imports import bif_cpts, pgmpy_cpts, pyagrum_cpts
+from pufferfish.theta.bif import CPT, TOLERANCE
+from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.states import refuse_missing, state_label
-from pufferfish.theta.views import ShownModel
 
 __all__ = ["BayesianNetwork", "connected"]
 

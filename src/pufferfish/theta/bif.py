@@ -1,4 +1,9 @@
-"""Networks in BIF, the Interchange Format for Bayesian Networks (version 0.15): a text becomes tables, or is refused.
+"""The syntax of BIF, the Interchange Format for Bayesian Networks (version 0.15): from a text to its blocks.
+
+Taken as the format has them: comments (``//`` and ``/* */``), quoted names, properties (skipped), commas or blanks
+between the items of a list. A text that two readings are possible of is refused with the number of the line.
+
+Networks in BIF, the Interchange Format for Bayesian Networks (version 0.15): a text becomes tables, or is refused.
 
 The reader is this package's own because what it must not do is guess: a row that is missing, given twice, too long, or
 no distribution, and a number that a double would turn into an impossible 0, are each refused with their line. The
@@ -11,17 +16,295 @@ and is then divided by it, but never by a sum that is 0.05 or more away from 1. 
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import product
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from pufferfish.hints import did_you_mean
-from pufferfish.theta.bif_syntax import Block, Syntax, Token
-from pufferfish.theta.cpt import CPT, TOLERANCE
+from pufferfish._base.checked import called_as, real_array
+from pufferfish._base.frozen import ReadOnly, read_only
+from pufferfish._base.words import did_you_mean
+from pufferfish.errors import ModelError, RecordError, printable
+from pufferfish.theta.shown import ShownModel
+from pufferfish.theta.states import listed_labels, listed_names
 
-__all__ = ["parse_bif"]
+__all__ = ["CPT", "TOLERANCE", "Block", "Syntax", "Token", "Variable", "parse_bif"]
+
+_TOKEN = re.compile(
+    r'(?P<skip>\s+|//[^\n]*|/\*.*?\*/)|"(?P<quoted>[^"\n]*)"|(?P<mark>[{}()\[\],;|])|(?P<word>[^\s{}()\[\],;|"]+)', re.S
+)
+
+
+class Token(NamedTuple):
+    """A mark, a word, a quoted name, or the end of the file."""
+
+    kind: str
+    text: str
+    line: int
+
+    def __str__(self) -> str:
+        text = self.text if len(self.text) <= 40 else self.text[:40] + "…"
+        return text if self.kind == "end" else repr(text)
+
+
+class Variable(NamedTuple):
+    """A node and its states."""
+
+    line: int
+    states: list[str]
+
+
+@dataclass(slots=True)
+class Block:
+    """What stands in the probability block of a node: a whole table, or rows by the states of its parents."""
+
+    line: int
+    parents: list[str]
+    whole: dict[str, list[Token]] = field(default_factory=dict[str, list[Token]])
+    """The numbers behind ``table`` and ``default``, where they stand."""
+    rows: dict[tuple[str, ...], list[Token]] = field(default_factory=dict[tuple[str, ...], list[Token]])
+
+
+class Syntax:
+    """A BIF text, read into ``variables`` and ``blocks`` by the names of nodes.
+
+    Raises
+    ------
+    RecordError
+        If it is no BIF; the line names the source and its line.
+    """
+
+    def __init__(self, text: str, source: str) -> None:
+        self.source = source
+        self.variables: dict[str, Variable] = {}
+        self.blocks: dict[str, Block] = {}
+        self._tokens = self._split(text)
+        self._next = next(self._tokens)
+        self._network()
+
+    def fail(self, message: str, line: int) -> NoReturn:
+        """Refuse the text for what stands in a line."""
+        raise RecordError(f"{self.source}, line {line}: {message}")
+
+    def _split(self, text: str) -> Iterator[Token]:
+        line, at = 1, 0
+        while at < len(text):
+            found = _TOKEN.match(text, at)
+            if found is None:
+                self.fail("a quotation mark is not closed on its line", line)
+            kind = found.lastgroup or ""
+            if kind == "word" and found[0].startswith("/*"):
+                self.fail("a comment that begins with /* never ends", line)
+            if kind != "skip":
+                yield Token(kind, found[kind], line)
+            line += found[0].count("\n")
+            at = found.end()
+        yield Token("end", "the end of the file", line)
+
+    # Single tokens
+
+    def _take(self) -> Token:
+        token = self._next
+        self._next = next(self._tokens, token)
+        return token
+
+    def _taken(self, text: str, kind: str = "mark") -> bool:
+        found = (self._next.kind, self._next.text) == (kind, text)
+        if found:
+            self._take()
+        return found
+
+    def _expect(self, text: str, kind: str = "mark") -> None:
+        if not self._taken(text, kind):
+            self.fail(f"found {self._next}, expected {text!r}; is something missing before it?", self._next.line)
+
+    def _name(self, what: str) -> Token:
+        token = self._next
+        if token.kind not in ("word", "quoted") or not token.text:
+            self.fail(f"found {token}, expected {what}", token.line)
+        if token.kind == "word" and re.search(r"//|/\*|\*/", token.text):
+            self.fail(f"{token} may be a name or hold a comment; put a blank before a comment", token.line)
+        return self._take()
+
+    def _list(self, close: str, what: str) -> list[Token]:
+        """Return the items up to a closing mark."""
+        items: list[Token] = []
+        commas = 0
+        while not items or not self._taken(close):
+            commas += bool(items) and self._taken(",")
+            items.append(self._name(what))
+        # "very low, high" would otherwise be three names.
+        if commas not in (0, len(items) - 1):
+            self.fail(
+                f"a list of {len(items)} items with {commas} commas; separate all of them by commas or none, and put "
+                "names with blanks in quotation marks",
+                items[0].line,
+            )
+        return items
+
+    # The grammar
+
+    def _network(self) -> None:
+        self._expect("network", "word")
+        if self._next.kind != "mark":
+            self._name("the network's name")
+        self._expect("{")
+        while not self._taken("}"):
+            self._property()
+        while self._next.kind != "end":
+            token = self._take()
+            if (token.kind, token.text) == ("word", "variable"):
+                self._variable()
+            elif (token.kind, token.text) == ("word", "probability"):
+                self._probability(token.line)
+            else:
+                self.fail(f'found {token}, expected "variable" or "probability"', token.line)
+        if not self.variables:
+            self.fail("the file ends without a variable", self._next.line)
+
+    def _property(self) -> None:
+        line = self._next.line
+        if not self._taken("property", "word"):
+            self.fail(f"found {self._next}, expected '}}' or what belongs before it", line)
+        while not self._taken(";"):
+            # Without its semicolon a property would swallow the statement below it.
+            if self._next.line != line or self._next.kind == "end":
+                self.fail("the property is not closed by ';' on its line", line)
+            self._take()
+
+    def _variable(self) -> None:
+        name = self._name("a variable's name")
+        if name.text in self.variables:
+            first = self.variables[name.text].line
+            self.fail(f"variable {name} is declared again (first in line {first})", name.line)
+        self._expect("{")
+        states: list[str] = []
+        while not self._taken("}"):
+            if not self._taken("type", "word"):
+                self._property()
+            elif states:
+                self.fail(f"variable {name} has two types", name.line)
+            else:
+                states = self._states(name)
+        if not states:
+            self.fail(f'variable {name} has no "type discrete [k] {{ … }};"', name.line)
+        self.variables[name.text] = Variable(name.line, states)
+
+    def _states(self, name: Token) -> list[str]:
+        if not self._taken("discrete", "word"):
+            self.fail(f"variable {name} is {self._next}; only discrete variables can be read", self._next.line)
+        self._expect("[")
+        count = self._name("the number of states").text
+        self._expect("]")
+        self._expect("{")
+        states = [state.text for state in self._list("}", "the name of a state")]
+        self._expect(";")
+        if count != str(len(states)):
+            self.fail(f"variable {name} is declared with {count} states and names {len(states)}", name.line)
+        for i, state in enumerate(states):
+            if state in states[:i]:
+                self.fail(f"variable {name} names the state {state!r} twice; names are distinct", name.line)
+        return states
+
+    def _probability(self, line: int) -> None:
+        self._expect("(")
+        name = self._name("a variable's name")
+        parents: list[str] = []
+        if self._taken("|"):
+            parents = [parent.text for parent in self._list(")", "the name of a parent")]
+        elif not self._taken(")"):
+            self.fail(f"found {self._next} behind {name}, expected '|' and its parents, or ')'", self._next.line)
+        if name.text in self.blocks:
+            self.fail(f"a second table of node {name} (the first is in line {self.blocks[name.text].line})", line)
+        for i, parent in enumerate(parents):
+            if parent in parents[:i]:
+                self.fail(f"node {name} has the parent {parent!r} twice", line)
+        block = self.blocks[name.text] = Block(line, parents)
+        self._expect("{")
+        while not self._taken("}"):
+            token = self._next
+            if self._taken("("):
+                key = tuple(state.text for state in self._list(")", "the state of a parent"))
+                if key in block.rows:
+                    self.fail(f"a second row of node {name} for ({', '.join(key)})", token.line)
+                block.rows[key] = self._list(";", "a probability")
+            elif self._taken("table", "word") or self._taken("default", "word"):
+                if token.text in block.whole:
+                    self.fail(f'node {name} has "{token.text}" twice', token.line)
+                block.whole[token.text] = self._list(";", "a probability")
+            else:
+                self._property()
+        if "table" in block.whole and (block.rows or "default" in block.whole):
+            self.fail(f'node {name} has a "table" and rows of its own; give one or the other', line)
+
+
+# -- Conditional probability tables ----------------------------------------------------------------------------------
+
+TOLERANCE = 1e-9
+"""How far a row may be from summing to 1; rows are then divided by their sum."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class CPT(ShownModel, ReadOnly):
+    """Conditional probability table of one node; read-only.
+
+    Rows are checked, and divided by their sum, by the network, which knows what the node and its parents are called.
+
+    Parameters
+    ----------
+    states : sequence
+        Distinct names of the node's k states.
+    table : array_like, shape (k_parent1, …, k_parentm, k)
+        ``table[y1, …, ym, x]`` = P(node = x | parents = y1 … ym): one axis for every parent, in the order of
+        ``parents``, and the node's own states last. A node without parents has one row.
+    parents : sequence, optional
+        Names of the parent nodes.
+
+    Raises
+    ------
+    ModelError
+        If names repeat, or the table is no array of numbers with such a shape.
+
+    Examples
+    --------
+    >>> CPT(["no", "yes"], [[0.9, 0.1], [0.2, 0.8]], parents=["rain"])
+    CPT(no, yes | rain)
+    """
+
+    states: tuple[str, ...]
+    table: NDArray[np.float64]
+    parents: tuple[Any, ...]
+
+    @called_as('CPT(["no", "yes"], [0.8, 0.2])')
+    def __init__(self, states: Sequence[Any], table: ArrayLike, parents: Sequence[Any] = ()) -> None:
+        names = listed_labels(states, "states", '["no", "yes"]')
+        if not names:
+            raise ModelError("states is empty: a node has at least one state")
+        above = listed_names(parents, "parents", '["rain"]')
+        try:
+            values = real_array(table)
+        except TypeError as error:
+            raise ModelError(f"table {error}; expected an array of probabilities") from None
+        if values.ndim != len(above) + 1 or values.shape[-1] != len(names):
+            axes = "".join(f"number of states of {name}, " for name in above)
+            raise ModelError(
+                f"table has shape {values.shape}, expected ({axes}{len(names)}): one axis for every parent and the "
+                f"node's own {len(names)} states last"
+            )
+        object.__setattr__(self, "states", names)
+        object.__setattr__(self, "table", read_only(values))
+        object.__setattr__(self, "parents", above)
+
+    def __repr__(self) -> str:
+        given = f" | {', '.join(str(p) for p in self.parents)}" if self.parents else ""
+        return printable(f"CPT({', '.join(self.states)}{given})")
+
+
+# -- Networks in BIF, the Interchange Format for Bayesian Networks (version 0.15) ------------------------------------
 
 _NUMBER = re.compile(r"(\d{1,400}\.?\d{0,400}|\.\d{1,400})([eE][-+]?\d{1,4})?", re.ASCII)
 _DUST = Decimal(TOLERANCE)

@@ -1,20 +1,23 @@
 """A class Θ of Markov chains: a finite list of them, and where it came from."""
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish._base.checked import is_list, listed
+from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.view import counted
 from pufferfish.errors import ModelError, shortened
-from pufferfish.given import is_list, listed
-from pufferfish.shown import counted
 from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.periodic_chain import PeriodicChain
+from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.some_laws import ChainLaw
-from pufferfish.theta.views import ShownModel
 
-__all__ = ["ChainClass", "as_chain_class"]
+__all__ = ["CHAIN_MODELS", "ChainClass", "ChainModels", "Continuum", "as_chain_class"]
 
 STATED = "stated by the user"
 
@@ -154,3 +157,161 @@ def as_chain_class(theta: Any) -> ChainClass:
         return ChainClass(tuple(members))
     inner = "; give its Θ: model.theta" if hasattr(theta, "theta") else ""
     raise ModelError(f"theta is {type(theta).__name__}, expected a MarkovChain or a list of them{inner}")
+
+
+# -- A class Θ of chains that are more than one matrix ---------------------------------------------------------------
+
+CHAIN_MODELS = (PeriodicChain, HigherOrderChain)
+"""Kinds of its members."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainModels(ShownModel, ReadOnly):
+    """A finite class Θ of :class:`PeriodicChain`, or of :class:`HigherOrderChain`, over the same states.
+
+    Parameters
+    ----------
+    members : tuple of PeriodicChain or of HigherOrderChain
+        The members θ; a guarantee holds under every one of them. Chains with a clock have the same step.
+    origin : str
+        Where Θ came from, printed with every release.
+    """
+
+    members: tuple[PeriodicChain | HigherOrderChain, ...]
+    origin: str = STATED
+
+    of_chains: ClassVar[bool] = True
+    stands_for_more: ClassVar[bool] = False
+    only_counts: ClassVar[bool] = False
+    chains: ClassVar[tuple[Any, ...]] = ()
+    networks: ClassVar[tuple[Any, ...]] = ()
+    variables: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        members = tuple(listed(self.members, "members", "a list of chains", ModelError))
+        object.__setattr__(self, "members", members)
+        if not isinstance(self.origin, str):
+            raise ModelError(f"origin is {shortened(repr(self.origin))}, expected text: where Θ came from")
+        if not members:
+            raise ModelError("theta is empty: give at least one chain")
+        first = members[0]
+        for i, member in enumerate(members):
+            if not isinstance(member, CHAIN_MODELS) or type(member) is not type(first):
+                raise ModelError(
+                    f"theta[{i}] is {type(member).__name__} and theta[0] {type(first).__name__}: lists have members of "
+                    "one kind; a MarkovChain is a PeriodicChain with one matrix, and a HigherOrderChain of order 1"
+                )
+            if member.states != first.states:
+                raise ModelError(
+                    f"theta[{i}] has states {', '.join(member.states)} and theta[0] has {', '.join(first.states)}: "
+                    "all members of a class share their states, in the same order"
+                )
+            if member.step != first.step:
+                raise ModelError(
+                    f"theta[{i}] has a step of {member.step} and theta[0] of {first.step}: all members of a class are "
+                    "about the same records"
+                )
+
+    def __repr__(self) -> str:
+        return f"ChainModels(<{len(self.members)} {self.kind} of {self.k} states>, origin={self.origin!r})"
+
+    def some_laws(self, length: int) -> Iterator[ChainLaw]:
+        """Yield laws of so many records, for what must hold of every member."""
+        return itertools.chain.from_iterable(member.some_laws(length) for member in self.members)
+
+    @classmethod
+    def examples(cls) -> "dict[str, ChainModels]":
+        """Return a few classes of this kind, by what they are."""
+        return {name: cls((member,)) for kind in CHAIN_MODELS for name, member in kind.examples().items()}
+
+    @property
+    def in_words(self) -> str:
+        """What belonging to it means, as releases say it."""
+        which = "the one of Θ" if len(self.members) == 1 else f"one of the {len(self.members)} of Θ"
+        return f"{which}: {self.members[0].in_words}"
+
+    @property
+    def kind(self) -> str:
+        """Word for its members."""
+        return self.members[0].kind
+
+    @property
+    def step(self) -> str | None:
+        """Time between records, where the members have a clock."""
+        return self.members[0].step
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Names of the k states."""
+        return self.members[0].states
+
+    @property
+    def k(self) -> int:
+        """Number of states."""
+        return len(self.states)
+
+
+# -- What classes of chains that no list can hold have in common -----------------------------------------------------
+
+
+class Continuum(ABC):
+    """A class Θ of chains that is described as a whole; no member stands in a list.
+
+    A new kind is a file with a class derived from this one, and its name in ``CONTINUA`` (``theta/model_class.py``):
+    model files, releases and their checks know it from then on. Mechanisms name the kinds that they cover.
+    """
+
+    kind: ClassVar[str]
+    """Word for its members, by which files know it."""
+
+    lacks: ClassVar[str | None] = None
+    """Why a mechanism that knows nothing of this kind does not cover it, where there is more to say than that."""
+
+    of_chains: ClassVar[bool] = True
+    stands_for_more: ClassVar[bool] = False
+    only_counts: ClassVar[bool] = False
+    chains: ClassVar[tuple[MarkovChain, ...]] = ()
+    members: ClassVar[tuple[Any, ...]] = ()
+    networks: ClassVar[tuple[Any, ...]] = ()
+    variables: ClassVar[None] = None
+    states: tuple[str, ...]
+    origin: str
+
+    @property
+    def k(self) -> int:
+        """Number of states."""
+        return len(self.states)
+
+    @property
+    @abstractmethod
+    def some_members(self) -> tuple[MarkovChain, ...]:
+        """A few chains of the class, for what must hold of every member."""
+
+    @abstractmethod
+    def some_laws(self, length: int) -> Iterator[ChainLaw]:
+        """Yield laws of so many records, for what must hold of every member.
+
+        They come as near as can be to all that the class allows: its corners, states that are kept and states that are
+        left, one-way and permuted ones, matrices that change where the class lets them.
+        """
+
+    @classmethod
+    @abstractmethod
+    def examples(cls) -> dict[str, Self]:
+        """Return a few classes of this kind, by what they are: audits and the contract of engines ask them."""
+
+    @property
+    @abstractmethod
+    def plain(self) -> dict[str, Any]:
+        """What describes it but for its states and origin, as plain values for a file."""
+
+    @classmethod
+    @abstractmethod
+    def of_plain(cls, plain: dict[str, Any], states: list[str], origin: str) -> Self:
+        """Return the class that :attr:`plain` describes, checked as if it were made by hand.
+
+        Raises
+        ------
+        msgspec.ValidationError, ModelError
+            If it describes none.
+        """

@@ -15,19 +15,15 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish.calls import called_as
-from pufferfish.core.numbers.given import real_array, real_number
-from pufferfish.core.numbers.read_only import ReadOnly, read_only
+from pufferfish._base.checked import called_as, one_of, real_array, real_number
+from pufferfish._base.frozen import ReadOnly, read_only
+from pufferfish._base.view import counted
 from pufferfish.errors import ModelError
-from pufferfish.given import one_of
-from pufferfish.shown import counted
-from pufferfish.theta.chain_class import STATED
-from pufferfish.theta.continuum import Continuum
-from pufferfish.theta.labelled import states_by_labels
+from pufferfish.theta.chain_class import STATED, Continuum
 from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.some_laws import ChainLaw, some_starts
-from pufferfish.theta.states import state_names
-from pufferfish.theta.views import ShownModel
+from pufferfish.theta.states import state_names, states_by_labels
 
 __all__ = ["BinaryChainInterval", "IntervalChain"]
 

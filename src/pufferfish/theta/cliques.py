@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from pufferfish.core.numbers.given import whole_number
-from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish._base.checked import is_list, listed, whole_number
+from pufferfish._base.frozen import ReadOnly
 from pufferfish.errors import ModelError
-from pufferfish.given import is_list, listed
-from pufferfish.theta.masses import exact_law, exact_number
+from pufferfish.theta.joint_distribution import exact_law, exact_number
+from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.states import listed_labels
-from pufferfish.theta.views import ShownModel
 
 __all__ = ["Cliques"]
 

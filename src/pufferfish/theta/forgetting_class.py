@@ -9,19 +9,16 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
-from pufferfish.calls import called_as
-from pufferfish.core.numbers.given import real_number, whole_number
-from pufferfish.core.numbers.read_only import ReadOnly
-from pufferfish.core.propagation.forgetting import Forgets
+from pufferfish._base.checked import called_as, is_list, real_number, whole_number
+from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.view import counted
+from pufferfish._core.propagation.forgetting import Forgets
 from pufferfish.errors import ModelError, shortened
-from pufferfish.given import is_list
-from pufferfish.shown import counted
-from pufferfish.theta.chain_class import STATED
-from pufferfish.theta.continuum import Continuum
+from pufferfish.theta.chain_class import STATED, Continuum
 from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.some_laws import ChainLaw
 from pufferfish.theta.states import listed_labels
-from pufferfish.theta.views import ShownModel
 
 __all__ = ["ForgettingClass"]
 

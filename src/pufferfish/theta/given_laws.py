@@ -6,11 +6,11 @@ from itertools import combinations
 from numbers import Integral
 from typing import Any, ClassVar
 
-from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
+from pufferfish._base.checked import listed
+from pufferfish._base.frozen import FrozenDict, ReadOnly
 from pufferfish.errors import ModelError
-from pufferfish.given import listed
+from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.states import listed_labels
-from pufferfish.theta.views import ShownModel
 
 __all__ = ["GivenLaws"]
 

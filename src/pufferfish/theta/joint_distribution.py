@@ -6,20 +6,71 @@ and of the law of any query, is exact too.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from numbers import Rational, Real
 from typing import Any, ClassVar
 
-from pufferfish.core.numbers.read_only import FrozenDict, ReadOnly
-from pufferfish.errors import ModelError, ParameterError
-from pufferfish.given import is_list, listed
-from pufferfish.hints import did_you_mean
-from pufferfish.theta.masses import exact_law
-from pufferfish.theta.secrets import RecordIs, Secret, check_states
-from pufferfish.theta.states import listed_labels, listed_names, refuse_missing, state_label
-from pufferfish.theta.views import ShownModel
+import numpy as np
 
-__all__ = ["JointDistribution"]
+from pufferfish._base.checked import is_list, listed
+from pufferfish._base.frozen import FrozenDict, ReadOnly
+from pufferfish._base.words import did_you_mean
+from pufferfish.errors import ModelError, ParameterError
+from pufferfish.theta.secrets import RecordIs, Secret, check_states
+from pufferfish.theta.shown import ShownModel
+from pufferfish.theta.states import listed_labels, listed_names, refuse_missing, state_label
+
+__all__ = ["JointDistribution", "exact_law", "exact_number"]
+
+# -- Probabilities as exact fractions --------------------------------------------------------------------------------
+
+TOLERANCE = Fraction(1, 10**9)
+_HUGE = Fraction(10**300)  # what a message shows of a number that no double can hold
+
+
+def exact_number(value: Any) -> Fraction | None:
+    """Return a finite number exactly, a float as the shortest decimal that prints as it; None for anything else.
+
+    Examples
+    --------
+    >>> exact_number(0.1) + exact_number(0.2) == exact_number(0.3)
+    True
+    """
+    if isinstance(value, bool | np.bool_ | np.timedelta64):  # a slip, though Python takes it for 0 or 1
+        return None
+    try:
+        if isinstance(value, Rational):
+            return Fraction(int(value.numerator), int(value.denominator))
+        if isinstance(value, Decimal):
+            return Fraction(value)
+        if isinstance(value, Real):
+            return Fraction(repr(float(value)))
+    except (ValueError, OverflowError):
+        pass
+    return None
+
+
+def exact_law(probabilities: Sequence[Any], name: str) -> tuple[Fraction, ...]:
+    """Return probabilities as exact fractions that sum to 1, divided by their sum.
+
+    Raises
+    ------
+    ModelError
+        If one is no probability, or they do not sum to 1 within 1e-9.
+    """
+    law: list[Fraction] = []
+    for i, value in enumerate(probabilities):
+        number = exact_number(value)
+        if number is None or number < 0:
+            raise ModelError(f"{name}[{i}] is {value!r}, expected a probability between 0 and 1")
+        law.append(number)
+    total = sum(law, Fraction(0))
+    if abs(total - 1) > TOLERANCE:
+        shown = float(min(total, _HUGE))
+        raise ModelError(f"{name} sum to {shown:.12g}, expected 1 (tolerance 1e-9): divide counts by their sum")
+    return tuple(p / total for p in law)
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)

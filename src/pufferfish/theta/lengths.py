@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from pufferfish.core.numbers.given import whole_number
-from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish._base.checked import is_list, listed, whole_number
+from pufferfish._base.frozen import ReadOnly
 from pufferfish.errors import ParameterError
-from pufferfish.given import is_list, listed
 
 __all__ = ["MOST_PLACED", "MOST_STEPS", "ChainLength", "as_lengths", "names_of_lengths"]
 

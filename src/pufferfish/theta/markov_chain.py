@@ -19,23 +19,21 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish.calls import called_as
-from pufferfish.core.chains.markov import (
+from pufferfish._base.checked import called_as, real_array, with_sums_of_one
+from pufferfish._base.frozen import ReadOnly, read_only
+from pufferfish._core.chains.markov import (
     closed_classes,
     period,
     stationary_law,
     stationary_log_error,
     strong_components,
 )
-from pufferfish.core.numbers.given import real_array, with_sums_of_one
-from pufferfish.core.numbers.read_only import ReadOnly, read_only
-from pufferfish.core.numbers.rounding import UNIT
+from pufferfish._core.numbers.rounding import UNIT
 from pufferfish.errors import ModelError
-from pufferfish.theta.chain_import import Parts, crosstab_parts, deeptime_parts, hmmlearn_parts, quantecon_parts
-from pufferfish.theta.labelled import states_by_labels
+from pufferfish.theta._imports import Parts, crosstab_parts, deeptime_parts, hmmlearn_parts, quantecon_parts
+from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.some_laws import ChainLaw, starts_of
-from pufferfish.theta.states import state_names
-from pufferfish.theta.views import ShownModel
+from pufferfish.theta.states import state_names, states_by_labels
 
 __all__ = ["MarkovChain"]
 

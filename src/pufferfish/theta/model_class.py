@@ -5,22 +5,40 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish._base.checked import is_list, listed
+from pufferfish._base.frozen import ReadOnly
 from pufferfish.errors import ModelError, ParameterError, shortened
-from pufferfish.given import is_list, listed
 from pufferfish.theta.bayesian_network import BayesianNetwork, connected
-from pufferfish.theta.chain_class import STATED, ChainClass, as_chain_class
+from pufferfish.theta.chain_class import CHAIN_MODELS, STATED, ChainClass, ChainModels, Continuum, as_chain_class
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
-from pufferfish.theta.chain_models import CHAIN_MODELS, ChainModels
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.lengths import MOST_STEPS, ChainLength, as_lengths
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.same_records import same_records
-from pufferfish.theta.views import ShownModel
+from pufferfish.theta.shown import ShownModel
 
-__all__ = ["Described", "Member", "ModelClass", "Theta", "as_theta", "gives_first_law", "lengths_of", "rows_of"]
+__all__ = [
+    "CONTINUA",
+    "CONTINUUM_KINDS",
+    "Described",
+    "Member",
+    "ModelClass",
+    "Theta",
+    "as_theta",
+    "gives_first_law",
+    "lengths_of",
+    "rows_of",
+]
+
+# -- The kinds of classes of chains that are described as a whole ----------------------------------------------------
+
+CONTINUA: tuple[type[Continuum], ...] = (BinaryChainInterval, IntervalChain, ForgettingClass)
+"""Every such kind."""
+
+CONTINUUM_KINDS = {each.kind: each for each in CONTINUA}
+"""By the word that files know them by."""
 
 
 @runtime_checkable

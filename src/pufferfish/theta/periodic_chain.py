@@ -15,17 +15,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish.calls import called_as
-from pufferfish.core.chains.cycles import least_cycle, periodic_law
-from pufferfish.core.numbers.given import real_array
-from pufferfish.core.numbers.read_only import ReadOnly, read_only
+from pufferfish._base.checked import called_as, real_array
+from pufferfish._base.frozen import ReadOnly, read_only
+from pufferfish._core.chains.cycles import least_cycle, periodic_law
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.theta.clocks import clock_named, steps_of_phase
-from pufferfish.theta.labelled import states_by_labels
 from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.some_laws import ChainLaw, starts_of
-from pufferfish.theta.states import state_names
-from pufferfish.theta.views import ShownModel
+from pufferfish.theta.states import clock_named, state_names, states_by_labels, steps_of_phase
 
 __all__ = ["PeriodicChain"]
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from pufferfish.core.networks.d_separation import members
-from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish._base.checked import listed
+from pufferfish._base.frozen import ReadOnly
+from pufferfish._core.networks.d_separation import members
 from pufferfish.errors import ModelError
-from pufferfish.given import listed
 from pufferfish.theta.bayesian_network import BayesianNetwork
 
 __all__ = ["Quilt"]

@@ -6,20 +6,17 @@ from typing import Any
 
 import msgspec
 
+from pufferfish._base.frozen import FrozenRecord
 from pufferfish.errors import ModelError
-from pufferfish.frozen_record import FrozenRecord
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.chain_models import CHAIN_MODELS, ChainModels
+from pufferfish.theta.bif import CPT
+from pufferfish.theta.chain_class import CHAIN_MODELS, ChainClass, ChainModels, Continuum
 from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.continua import CONTINUUM_KINDS
-from pufferfish.theta.continuum import Continuum
-from pufferfish.theta.cpt import CPT
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.markov_chain import MarkovChain
-from pufferfish.theta.model_class import ModelClass, Theta
+from pufferfish.theta.model_class import CONTINUUM_KINDS, ModelClass, Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import state_label
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pufferfish.errors import ModelError
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.cpt import CPT
+from pufferfish.theta.bif import CPT
 from pufferfish.theta.states import state_label
 
 __all__ = ["same_records"]

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
-from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish._base.checked import is_list
+from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.words import did_you_mean, names_of
 from pufferfish.errors import ParameterError, printable
-from pufferfish.given import is_list
-from pufferfish.hints import did_you_mean, names_of
 from pufferfish.theta.states import state_label
 
 __all__ = ["CountIs", "Fact", "RecordIs", "Secret", "SecretPair", "as_secret_pairs", "check_states"]

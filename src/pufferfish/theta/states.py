@@ -5,15 +5,131 @@ as floats or decimals. Models, queries and releases name states by one canonical
 ``"1"`` are the same state wherever they come from.
 """
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any, cast
 
-from pufferfish.errors import ModelError, shortened
-from pufferfish.given import is_list
-from pufferfish.hints import composed, unseen_difference
+from pufferfish._base.checked import is_list
+from pufferfish._base.durations import format_micros, parse_duration
+from pufferfish._base.words import composed, did_you_mean, names_of, unseen_difference
+from pufferfish.errors import ModelError, ParameterError, shortened
 
-__all__ = ["listed_labels", "listed_names", "refuse_missing", "state_label", "state_names"]
+__all__ = [
+    "CLOCKS",
+    "Clock",
+    "clock_named",
+    "listed_labels",
+    "listed_names",
+    "phase_name",
+    "refuse_missing",
+    "state_label",
+    "state_names",
+    "states_by_labels",
+    "steps_of_phase",
+]
+
+# -- Public clocks: which phase a time is at -------------------------------------------------------------------------
+
+_HOUR = 3_600_000_000
+
+
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """A clock that everybody can read.
+
+    Parameters
+    ----------
+    name : str
+        How it is called.
+    phases : int
+        How many phases it goes through.
+    micros : int
+        How long each of them lasts, in microseconds.
+    word : str
+        What one phase is.
+    at_1970 : int
+        The phase that 1970 began in: a Thursday, at midnight.
+    """
+
+    name: str
+    phases: int
+    micros: int
+    word: str
+    at_1970: int
+
+
+CLOCKS = {
+    clock.name: clock
+    for clock in (
+        Clock("hour", 24, _HOUR, "hour", 0),
+        Clock("weekday", 7, 24 * _HOUR, "day", 3),
+        Clock("weekday-hour", 168, _HOUR, "hour", 72),
+    )
+}
+"""Hours count from 0, midnight to 1 o'clock; days from Monday, 0; hours of the week from Monday's first."""
+
+
+def phase_name(clock: str | None, phase: int) -> str:
+    """Return what a phase of a clock is called.
+
+    Examples
+    --------
+    >>> phase_name("hour", 7), phase_name("weekday-hour", 31), phase_name(None, 2)
+    ('7:00 to 8:00', 'Tuesday 7:00 to 8:00', 'phase 2')
+    """
+    if clock == "weekday":
+        return _DAYS[phase % 7]
+    if clock in CLOCKS:
+        day = f"{_DAYS[phase // 24 % 7]} " if clock == "weekday-hour" else ""
+        return f"{day}{phase % 24}:00 to {phase % 24 + 1}:00"
+    return f"phase {phase}"
+
+
+def clock_named(name: Any) -> Clock:
+    """Return a clock by its name.
+
+    Raises
+    ------
+    ParameterError
+        If there is none of this name.
+    """
+    if not isinstance(name, str) or name not in CLOCKS:
+        hint = did_you_mean(name, tuple(CLOCKS)) if isinstance(name, str) else ""
+        raise ParameterError(f"clock is {name!r}, expected one of {', '.join(map(repr, CLOCKS))}.{hint}")
+    return CLOCKS[name]
+
+
+def steps_of_phase(clock: Clock, step: Any) -> tuple[str, int]:
+    """Return a step as text, and how many steps a phase of the clock takes.
+
+    Raises
+    ------
+    ModelError
+        If a phase is no whole number of steps.
+    """
+    if step is None:
+        raise ModelError(
+            f'step is missing: with clock="{clock.name}" give the time between records, such as step="1min"'
+        )
+    try:
+        length = parse_duration(step, "step")
+    except ParameterError as error:
+        raise ModelError(str(error)) from None
+    if not length.has_unit:
+        raise ModelError(f"step is {step!r} without a unit, expected a length of time such as '1min'")
+    micros = int(length.value)
+    if micros > clock.micros or clock.micros % micros:
+        raise ModelError(
+            f"step is {length}, and one {clock.word} of the clock ({format_micros(clock.micros)}) is no whole number "
+            "of such steps: use a step that divides it, or plain phases (clock=None) with a matrix for each step"
+        )
+    return str(length), clock.micros // micros
+
 
 _MANY_DIGITS = 300  # of a decimal that is left as it is written
 
@@ -102,3 +218,71 @@ def state_names(states: Any, k: int) -> tuple[str, ...]:
     if len(names) != k:
         raise ModelError(f"states has {len(names)} names, expected {k}: one per row of transition_matrix")
     return names
+
+
+# -- Names on what probabilities are given in ------------------------------------------------------------------------
+
+
+def states_by_labels(given: Any, states: Sequence[Any] | None, what: str) -> Sequence[Any] | None:
+    """Return the states, those of the labels where none are given; refuse labels that say something else.
+
+    Probabilities are taken by position, so labels in another order would give them to other states.
+
+    Parameters
+    ----------
+    given : array_like
+        Frames and series of pandas, frames of polars and tables of Arrow have labels, also inside lists.
+    states : sequence, or None
+        The states, if they are known.
+    what : str
+        The argument, in messages.
+
+    Raises
+    ------
+    ModelError
+        If labels are not the states in their order. Labels 0, 1, … are none, unless the states are these numbers.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> states_by_labels(pandas.Series([0.2, 0.8], index=["rest", "walk"]), None, "initial_distribution")
+    ['rest', 'walk']
+    >>> states_by_labels([[0.9, 0.1], [0.4, 0.6]], ["rest", "walk"], "transition_matrix")
+    ['rest', 'walk']
+    """
+    axes = [list(axis) for axis in _axes(given)]
+    if not axes or (states is not None and not is_list(states)):
+        return states
+    if states is None:
+        states = next((axis for axis in axes if not _is_numbered(axis)), None)
+    if states is None:
+        return None
+    names = [state_label(name) for name in states]
+    for axis in axes:
+        labels = [state_label(name) for name in axis]
+        if labels != names and not (_is_numbered(axis) and set(labels) != set(names)):
+            raise ModelError(
+                f"{what} has the labels {names_of(labels)}, and the states are {names_of(names)}: order it as the "
+                "states, such as by P.loc[states, states], or give its numbers alone"
+            )
+    return states
+
+
+def _axes(given: Any) -> Iterable[Any]:
+    """Return the labels of every axis that has some."""
+    if hasattr(given, "iloc"):
+        return [given.index, *([given.columns] if hasattr(given, "columns") else [])]
+    if hasattr(given, "column_names"):
+        return [given.column_names]
+    if hasattr(given, "get_column"):
+        return [given.columns]
+    parts: list[Any] = list(given) if isinstance(given, list | tuple) else []
+    if parts and not isinstance(parts[0], int | float):
+        return [axis for part in parts for axis in _axes(part)]
+    return []
+
+
+def _is_numbered(axis: Sequence[Any]) -> bool:
+    """Whether labels are those that pandas and polars write where nobody gave any."""
+    labels = [state_label(name) for name in axis]
+    return any(labels == [f"{before}{i}" for i in range(len(labels))] for before in ("", "column_"))

@@ -14,12 +14,11 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish.check.picture import draw_check
+from pufferfish._base.words import at_most, number
+from pufferfish.check.check import geometric, observed
 from pufferfish.check.record import RicherModel, SubjectCheck
-from pufferfish.check.stays import geometric, observed
-from pufferfish.check.verdict import verdict_of
-from pufferfish.check.words import text_of
-from pufferfish.digits import at_most, number
+from pufferfish.check.shown import draw_check
+from pufferfish.check.words import text_of, verdict_of
 from pufferfish.errors import DataError, NotApplicableError, ParameterError
 
 START = datetime(2024, 3, 4)

@@ -8,7 +8,7 @@ import pytest
 
 import pufferfish as pf
 from commands import READING, refused, run, write_table
-from pufferfish.digits import at_most
+from pufferfish._base.words import at_most
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
 
@@ -114,7 +114,7 @@ def test_no_noise_is_drawn(folder: Path, monkeypatch: pytest.MonkeyPatch, more: 
         return draw
 
     monkeypatch.setattr(sys.modules["pufferfish.release"], "discrete_laplace_noise", ready)
-    monkeypatch.setattr(sys.modules["pufferfish.release.each_subject"], "noise_in_bulk", ready)
+    monkeypatch.setattr(sys.modules["pufferfish.release.store"], "noise_in_bulk", ready)
     asked = command(
         folder, "--epsilon", 1, "--output", folder / ("v.csv" if "--each-subject" in more else "v.json"), *more
     )
@@ -159,7 +159,7 @@ def test_a_value_for_each_subject(folder: Path, monkeypatch: pytest.MonkeyPatch,
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(sys.modules["pufferfish.release.each_subject"], "table_of", fail)
+            patch.setattr(sys.modules["pufferfish.release.store"], "table_of", fail)
             stopped = run(*command(folder, *asked))
         assert stopped.exit_code == 1
         assert stopped.stderr.splitlines()[-1].startswith("error: interrupted; ")

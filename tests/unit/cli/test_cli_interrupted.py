@@ -17,7 +17,8 @@ import pytest
 import pufferfish as pf
 from cli_folder import READING, contents, refused, release, spent
 from commands import run
-from pufferfish.files import Output, sweep, writing
+from pufferfish._base import writing
+from pufferfish._base.writing import Output, sweep
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes, devices and links of Unix")
 
@@ -92,7 +93,7 @@ def test_ctrl_c_at_any_moment_loses_nothing_that_is_spent(folder: Path, monkeypa
         "pufferfish.ledger.ledger.Entry",
     ]
     late = [
-        "pufferfish.ledger.book.write_whole",
+        "pufferfish.ledger.file.write_whole",
         "pufferfish.release.Release.to_json",
         "pufferfish.cli.targets.picture_of",
         "pufferfish.cli.release._print_release",
@@ -232,7 +233,8 @@ def test_hidden_files_of_another_user_stay(folder: Path) -> None:
 @pytest.mark.program
 def test_a_hidden_file_in_use_by_another_program_stays(folder: Path) -> None:
     code = (
-        "from pufferfish.files import Output\nwith Output('x', None, overwrite=True):\n  print(flush=True)\n  input()\n"
+        "from pufferfish._base.writing import Output\n"
+        "with Output('x', None, overwrite=True):\n  print(flush=True)\n  input()\n"
     )
     program = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert program.stdout is not None

@@ -11,7 +11,7 @@ import commands
 import pufferfish as pf
 from commands import READING, run, write_table
 from ledgers import put
-from pufferfish.digits import at_most
+from pufferfish._base.words import at_most
 from pufferfish.ledger import Ledger
 
 

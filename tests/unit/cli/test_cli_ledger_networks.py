@@ -10,8 +10,8 @@ from test_cli_ledger import contents, refused
 import pufferfish as pf
 from commands import READING, run, write_table
 from network_ledgers import COLLIDER, LINE
+from pufferfish._base.words import at_most
 from pufferfish.data import RowsBase
-from pufferfish.digits import at_most
 from pufferfish.ledger import Ledger
 
 HAND = ["--model", "line.json", "--budget", 2, "--table", "rows.csv"]

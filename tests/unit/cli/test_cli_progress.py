@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from pufferfish.cli import printing
-from pufferfish.core.numbers.progress import report_progress
+from pufferfish._base.progress import report_progress
+from pufferfish.cli import print as printing
 
 
 def waited(shown: Any, pattern: str) -> str:

@@ -181,7 +181,7 @@ def test_warnings_and_what_nobody_expected(folder: Path, monkeypatch: pytest.Mon
         print("zebrastate", file=sys.stderr)
         raise ZeroDivisionError("zebrastate")
 
-    monkeypatch.setattr("pufferfish.cli.tables.read_sequences", broken)
+    monkeypatch.setattr("pufferfish.cli._tables.read_sequences", broken)
     found = quiet("release", folder / "t.csv", *READING, *made, "--overwrite")
     assert (found.exit_code, found.stdout) == (1, "")
     assert found.stderr.startswith("error: the program failed; ")
@@ -192,7 +192,7 @@ def test_warnings_and_what_nobody_expected(folder: Path, monkeypatch: pytest.Mon
 def test_libraries_below_cannot_write_either(folder: Path) -> None:
     """What Rust, Java or C write is not seen by Python: the system's own standard error is shut."""
     code = (
-        "import os, sys, warnings, pufferfish.cli.tables as tables\n"
+        "import os, sys, warnings, pufferfish.cli._tables as tables\n"
         "def broken(*_, **__):\n"
         "    os.write(2, b'zebrastate'); os.system('echo zebrastate >&2'); warnings.warn('zebrastate')\n"
         "    raise KeyError('zebrastate')\n"

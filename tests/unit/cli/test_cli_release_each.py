@@ -9,7 +9,7 @@ import pufferfish as pf
 from commands import READING, refused, run, write_table
 from pufferfish.errors import RecordError
 
-EACH = importlib.import_module("pufferfish.release.each_subject")
+EACH = importlib.import_module("pufferfish.release.store")
 
 
 def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import commands
 import pufferfish as pf
-from pufferfish.digits import at_most
+from pufferfish._base.words import at_most
 
 
 def run(*arguments: object) -> commands.Result:

@@ -126,7 +126,7 @@ def test_a_release_for_each_subject_that_was_begun_is_finished(monkeypatch: pyte
     command = [*RELEASE, "--subject", "id", "--epsilon", 1e-3, "--ledger", "book.json", "--each-subject"]
     command += ["--output", "r.csv"]
 
-    module = sys.modules["pufferfish.release.each_subject"]
+    module = sys.modules["pufferfish.release.store"]
     write_whole = module.write_whole
 
     def stop(path: Path, *content: object, **options: object) -> None:

@@ -17,8 +17,8 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish.noise import discrete_laplace_noise, noise_in_bulk
-from pufferfish.release import values
+from pufferfish.release import draw as values
+from pufferfish.release.noise import discrete_laplace_noise, noise_in_bulk
 
 ACTIVE, RECORDS = 104_729, 209_471
 """How often one state stands in the table, and all of its records: numbers that nothing else is."""
@@ -129,7 +129,7 @@ def test_tracebacks_with_variables_have_no_exact_value(tmp_path: Path, monkeypat
     """As pytest --showlocals and error trackers print them, whatever breaks off while exact values are about."""
     module, each = (
         importlib.import_module("pufferfish.release"),
-        importlib.import_module("pufferfish.release.each_subject"),
+        importlib.import_module("pufferfish.release.store"),
     )
     query = pf.Histogram(relative=False)
     data = pf.read_sequences(planted(), "activity", subject="id")
@@ -187,7 +187,7 @@ def test_no_two_processes_draw_the_same_noise() -> None:
             drawn += pickle.loads(pipe.read())
         os.waitpid(child, 0)
         drawn += [one(), bulk()[:50].tolist()]
-    code = "from pufferfish.noise import *; print(discrete_laplace_noise([0] * 50, 1e9, lipschitz=1)())"
+    code = "from pufferfish.release.noise import *; print(discrete_laplace_noise([0] * 50, 1e9, lipschitz=1)())"
     for _ in range(2):
         drawn.append(eval(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout))
     assert len({value for values in drawn for value in values}) > 0.999 * 50 * len(drawn)

@@ -13,7 +13,7 @@ import pytest
 
 import pufferfish as pf
 from optional import ibis_table
-from pufferfish.data.local_time import zone_named
+from pufferfish.data._times import zone_named
 from pufferfish.errors import DataError, ModelError, ParameterError
 
 START = datetime(2016, 2, 28, 22, 30)  # a Sunday

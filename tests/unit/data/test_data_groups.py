@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish.data import Base, cells, groupings
+from pufferfish.data import Base, _cells as cells, groupings
 from pufferfish.data.groupings import parse_by
 from pufferfish.data.groups import Groups
 from pufferfish.errors import DataError, ParameterError

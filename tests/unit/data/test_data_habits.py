@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 
 from optional import ibis_table
-from pufferfish.data.habits import Habits, read_habits
+from pufferfish.data.public_counts import Habits, read_habits
 
 START = datetime(2024, 3, 1, 21, 0)
 Row = tuple[str, int, str | None]

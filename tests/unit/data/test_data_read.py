@@ -16,7 +16,7 @@ import pytest
 
 from pufferfish import Model, fit_chain
 from pufferfish.data import Base, Sequences, read_sequences
-from pufferfish.data.fold import gap_steps
+from pufferfish.data._chains import gap_steps
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.lengths import ChainLength
 

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from pufferfish import MarkovChain, Model, read_sequences
+from pufferfish._base.durations import Duration, format_micros, parse_duration
 from pufferfish.data.bins import bin_labels, parse_bins
-from pufferfish.durations import Duration, format_micros, parse_duration
 from pufferfish.errors import DataError, ParameterError
 
 SECOND = 1_000_000

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from pufferfish.data import read_sequences
-from pufferfish.data.files import open_source
+from pufferfish.data.source import open_source
 from pufferfish.data.where import parse_where
 from pufferfish.errors import DataError
 

@@ -10,7 +10,7 @@ import pytest
 
 import pufferfish as pf
 from commands import READING, refused, run, write_table
-from pufferfish.data import batches
+from pufferfish.data import _count as batches
 from pufferfish.data.fingerprint import fingerprint_of, same_table
 from pufferfish.errors import ParameterError, ReleaseRefused
 

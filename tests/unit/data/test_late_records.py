@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish.data import batches
+from pufferfish.data import _count as batches
 from pufferfish.errors import ParameterError
 
 START = dt.datetime(2024, 5, 1)

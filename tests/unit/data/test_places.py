@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish.data import batches
-from pufferfish.data.grid import TimeGrid
+from pufferfish.data import _count as batches
+from pufferfish.data.sequences import TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.theta.lengths import ChainLength
 

@@ -11,9 +11,8 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish.data import batches
-from pufferfish.data.grid import TimeGrid
-from pufferfish.data.sequences import Base
+from pufferfish.data import _count as batches
+from pufferfish.data.sequences import Base, TimeGrid
 from pufferfish.errors import DataError, ParameterError
 
 PARIS = "Europe/Paris"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
+from pufferfish._base.writing import Kind, check_writable as check_kind, write_whole as write_kind
 from pufferfish.errors import RecordError
-from pufferfish.files import Kind, check_writable as check_kind, write_whole as write_kind
 
 ANY = Kind("file", lambda _: True, "name another file", (), any_name=True)
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.laws.two_state.cells import Cell, CellSums
-from pufferfish.core.laws.two_state.coordinates import Arrivals, Paths, Perron, Square
-from pufferfish.core.laws.two_state.search import Loss, Reach, search
 from pufferfish.errors import NotApplicableError
+from pufferfish.mechanisms.one_query._two_state import Loss, Reach, search
+from pufferfish.mechanisms.one_query.two_state_cells import Cell, CellSums
+from pufferfish.mechanisms.one_query.two_state_coordinates import Arrivals, Paths, Perron, Square
 
 CELLS = [
     Cell((-3.0, -2.6), (0.1, 0.3)),

@@ -17,7 +17,7 @@ import pufferfish as pf
 from ledgers import CHAIN, COIN, COUNT, RELEASE, TENTHS, THETA1, in_file, ledger_of, put, read, spends_nothing
 from pufferfish.errors import BudgetExceeded, PufferfishError, RecordError
 from pufferfish.ledger import Ledger
-from pufferfish.ledger.book import book_of
+from pufferfish.ledger.file import book_of
 
 # On disk
 
@@ -299,7 +299,7 @@ def test_a_failure_after_the_book_is_in_place_is_spent_and_not_released(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("pufferfish.files.writing._flush_folder", fail)
+        patch.setattr("pufferfish._base.writing._flush_folder", fail)
         with pytest.raises(KeyboardInterrupt):
             pf.release(data, COUNT, ledger.bound.calibrate(COUNT, 0.3), ledger=ledger)
     assert len(ledger.entries) == 1

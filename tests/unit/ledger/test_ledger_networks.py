@@ -14,7 +14,7 @@ import pytest
 import pufferfish as pf
 from ledgers import TENTHS, put, spends_nothing
 from network_ledgers import APART, BOUNDS, COLLIDER, LINE, STEP, YES_NO, in_file, ledger_of, quilts, rows_of
-from pufferfish.digits import at_most
+from pufferfish._base.words import at_most
 from pufferfish.errors import BudgetExceeded, ParameterError, ReleaseRefused
 from pufferfish.ledger import Ledger
 

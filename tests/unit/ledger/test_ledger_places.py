@@ -14,7 +14,7 @@ import pytest
 import pufferfish as pf
 from ledgers import put, spends_nothing
 from pufferfish.errors import ParameterError, RecordError, ReleaseRefused
-from pufferfish.ledger.chain_charges import _stretches
+from pufferfish.ledger._chain_charges import _stretches
 
 START = dt.datetime(2024, 1, 1)
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=["rest", "active"])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.numbers.rounding import float_up
+from pufferfish._core.numbers.rounding import float_up
 from pufferfish.data import Base
 from pufferfish.errors import BudgetExceeded
 from pufferfish.ledger import Ledger
@@ -54,17 +54,17 @@ def half(handle, content):
     os.write(handle, content[: len(content) // 2])
     os.fsync(handle)
     die()
-importlib.import_module("pufferfish.files.writing").os = type("os", (), {**vars(os), "write": half})
+importlib.import_module("pufferfish._base.writing").os = type("os", (), {**vars(os), "write": half})
 """
 
 KILLED = {
-    "before the book is written": "importlib.import_module('pufferfish.ledger.book').BookFile.write = die",
+    "before the book is written": "importlib.import_module('pufferfish.ledger.file').BookFile.write = die",
     "in the middle of the new file": HALF_A_FILE,
     "before the new file is on the disk": "os.fsync = die",
     "before the new file takes the name": "os.replace = die",
 }
 KILLED_LATER = {
-    "when the name is taken": "importlib.import_module('pufferfish.files.writing')._flush_folder = die",
+    "when the name is taken": "importlib.import_module('pufferfish._base.writing')._flush_folder = die",
     "before noise is drawn": (
         "importlib.import_module('pufferfish.release').discrete_laplace_noise = lambda *_, **__: die"
     ),

@@ -12,7 +12,7 @@ import pytest
 
 import pufferfish as pf
 from ledgers import CHAIN, COIN, COUNT, RELEASE, in_file, ledger_of, read, spends_nothing
-from pufferfish.digits import at_most
+from pufferfish._base.words import at_most
 from pufferfish.errors import BudgetExceeded, DataError, ParameterError, PufferfishError, RecordError, ReleaseRefused
 from pufferfish.ledger import Ledger
 

@@ -42,7 +42,7 @@ def test_losses_of_steps_add_like_those_of_records(tmp_path: Path) -> None:
 
 
 def test_an_entry_that_hides_its_steps_is_noticed(tmp_path: Path) -> None:
-    from pufferfish.ledger.book import sealed
+    from pufferfish.ledger.file import sealed
 
     ledger = pf.Ledger(BOUND, budget=10.0)
     ledger.spend(STEPS)

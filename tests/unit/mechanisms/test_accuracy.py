@@ -6,8 +6,8 @@ from typing import Literal
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.numbers import discrete_laplace
-from pufferfish.mechanisms.steps import four_digits_up, steps_within
+from pufferfish._core.numbers import laplace as discrete_laplace
+from pufferfish.mechanisms.engine import four_digits_up, steps_within
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
 NETWORK = pf.BayesianNetwork(

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.propagation.chain import ChainPropagation
-from pufferfish.core.propagation.past_and_future_interval import PastBetween
-from pufferfish.core.propagation.sweeping import Run
+from pufferfish._core.propagation.chain import ChainPropagation
+from pufferfish._core.propagation.past_and_future import PastBetween
+from pufferfish._core.propagation.sweep import Run
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import InfluenceBound

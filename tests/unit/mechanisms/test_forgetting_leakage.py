@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.propagation import forgetting
+from pufferfish._core.propagation import forgetting
 
 STATES = ["a", "b", "c"]
 THETA = pf.ForgettingClass([4, 15], [0.5, 0.9], STATES)

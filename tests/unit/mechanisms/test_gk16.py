@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.gk16.influence_matrix import Influences
+from pufferfish._core.gk16 import Influences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms import bound_of
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.laws import any_initial_law as mixtures, laplace_loss as losses
-from pufferfish.core.laws.law import Law
-from pufferfish.core.laws.transport import Shift
+from pufferfish._core.laws import law as losses, of_chains as mixtures
+from pufferfish._core.laws.law import Law
+from pufferfish._core.laws.transport import Shift
 from pufferfish.errors import NotApplicableError
-from pufferfish.laws import LawPair
 from pufferfish.mechanisms.one_query import exact_laplace, wasserstein
+from pufferfish.mechanisms.one_query._laws import LawPair
 
 LAW = Law.exact(0, [Fraction(1, 4), Fraction(3, 4)])
 OTHER = Law.exact(0, [Fraction(1, 2), Fraction(1, 2)])

@@ -12,7 +12,7 @@ import pytest
 import pufferfish as pf
 from network_oracle import SHAPED, Network, random_network
 from networks import has_secrets, model_of
-from pufferfish.core.quilts.network_search import NodeWeights
+from pufferfish._core.quilts.network_search import NodeWeights
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, QueryError
 from pufferfish.mechanisms import InfluenceBound, bound_of
 from pufferfish.theta import as_theta
@@ -52,7 +52,7 @@ def test_a_network_too_large_for_its_clusters_is_left_to_quilts(monkeypatch: pyt
     )
     query = pf.Subset(pf.Count("y"), ["B"])
     expected = pf.MarkovQuilt([weak, strong], secrets=["A"]).calibrate(query, 1.0).scale
-    monkeypatch.setattr("pufferfish.core.propagation.clusters.MOST_ENTRIES", 2)
+    monkeypatch.setattr("pufferfish._core.propagation.clusters.MOST_ENTRIES", 2)
     for theta in ([weak, strong], [strong, weak]):
         found = pf.LeakagePropagation(theta, secrets=["A"]).calibrate(query, 1.0)
         assert found.scale == pytest.approx(expected, rel=1e-6)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.chains.places import places_of
+from pufferfish._core.chains.markov import places_of
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
 
 IMPOSSIBLE = pf.MarkovChain([[0.5, 0.5, 0.0]] * 3, [0.5, 0.5, 0.0])

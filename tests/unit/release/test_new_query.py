@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.numbers.read_only import ReadOnly
+from pufferfish._base.frozen import ReadOnly
 from pufferfish.queries import KINDS, LinearQuery, Query, QueryKind, StepQuery, Variables
-from pufferfish.release import fields, query_rules
+from pufferfish.release import check as query_rules, facts as fields
 
 CHAIN = pf.MarkovChain([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6]], states=list("abc"))
 

@@ -22,7 +22,7 @@ from pufferfish.release import project_to_simplex
 
 STATES = ["rest", "walk", "run"]
 CHAIN = pf.MarkovChain([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6]], states=STATES)
-EACH = importlib.import_module("pufferfish.release.each_subject")
+EACH = importlib.import_module("pufferfish.release.store")
 SIZES = {"zoe": 30, "ann": 7, "bob 'x', \"y\"": 12, "é": 1}
 
 
@@ -215,7 +215,7 @@ import pufferfish as pf
 folder = Path(sys.argv[1])
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
-each = importlib.import_module("pufferfish.release.each_subject")
+each = importlib.import_module("pufferfish.release.store")
 """
 GO = """
 data = pf.read_sequences(folder / "t.csv", "activity", subject="id")
@@ -225,15 +225,15 @@ noise = ledger.bound.calibrate(pf.Histogram(), 0.5)
 pf.release_each(data, pf.Histogram(), noise, folder / "v.csv", ledger=ledger)
 """
 KILLED = {
-    "before it is booked": "importlib.import_module('pufferfish.ledger.book').BookFile.write = die",
-    "when it is booked": "importlib.import_module('pufferfish.files.writing')._flush_folder = die",
+    "before it is booked": "importlib.import_module('pufferfish.ledger.file').BookFile.write = die",
+    "when it is booked": "importlib.import_module('pufferfish._base.writing')._flush_folder = die",
     "before noise is drawn": "each.noise_in_bulk = lambda *_, **__: die",
     "when noise is drawn": "each.table_of = die",
     "in the middle of the table": (
         "real = each.write_whole\n"
         "def half(path, content, *more, **how):\n"
         "    if path.name.startswith('v.csv'):\n"
-        "        importlib.import_module('pufferfish.files.writing').os.fsync = die\n"
+        "        importlib.import_module('pufferfish._base.writing').os.fsync = die\n"
         "    real(path, content, *more, **how)\n"
         "each.write_whole = half"
     ),

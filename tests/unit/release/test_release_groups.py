@@ -12,7 +12,7 @@ import pytest
 import pufferfish as pf
 from pufferfish.errors import ParameterError, RecordError, ReleaseRefused
 from pufferfish.ledger import Ledger
-from pufferfish.release.grouped import grouped_of
+from pufferfish.release.cells import grouped_of
 from release_cases import end_searches_soon
 
 CHAIN = pf.MarkovChain([[0.8, 0.15, 0.05], [0.3, 0.6, 0.1], [0.2, 0.4, 0.4]], states=["rest", "walk", "run"])
@@ -319,7 +319,7 @@ def test_what_has_no_groups_is_refused(tmp_path, monkeypatch):
     release(data, pf.Marginals())
     with pytest.raises(ParameterError, match="how many cells of each group are missing"):
         release(data, pf.Marginals(), postprocess="valid")
-    monkeypatch.setattr(importlib.import_module("pufferfish.release.grouped"), "_MOST_VALUES", 100)
+    monkeypatch.setattr(importlib.import_module("pufferfish.release.cells"), "_MOST_VALUES", 100)
     with pytest.raises(ReleaseRefused, match=r"48 groups with 3 values each are more than 100 values"):
         release(DATA, pf.Histogram())
 

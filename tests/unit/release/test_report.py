@@ -18,15 +18,15 @@ import pytest
 import commands
 import pufferfish as pf
 import release_cases
-from pufferfish.comparison_row import points_around
-from pufferfish.core.numbers import discrete_laplace
-from pufferfish.digits import number
+from pufferfish._base.words import number
+from pufferfish._core.numbers import laplace as discrete_laplace
+from pufferfish._draw.heat import WEAK
+from pufferfish.compare.noise import promise_part
+from pufferfish.compare.rows import points_around
 from pufferfish.errors import NotApplicableError, ParameterError, PufferfishError, RecordError
 from pufferfish.ledger import Ledger
-from pufferfish.release import report_page
-from pufferfish.release.values_part import values_part
-from pufferfish.report.heat import WEAK
-from pufferfish.report.promise_part import promise_part
+from pufferfish.release.show import page as report_page
+from pufferfish.release.show.values import values_part
 
 dp.enable_features("contrib", "honest-but-curious")
 

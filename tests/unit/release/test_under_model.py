@@ -10,7 +10,7 @@ import pufferfish as pf
 from commands import READING, refused, run, write_table
 from pufferfish.errors import DataError, ModelError, ParameterError, ReleaseRefused
 from pufferfish.mechanisms import MECHANISMS
-from pufferfish.release.under_model import FITTED_HERE
+from pufferfish.release.prepare import FITTED_HERE
 
 ASKED = {"state": "activity", "subject": "id", "time": "minute", "max_gap": "10min"}
 QUERY = pf.Count("active")

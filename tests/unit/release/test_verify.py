@@ -19,7 +19,7 @@ from test_release_fuzz import CHANGES, DATA, NEAR, RELEASES, changed, leaves, pu
 import pufferfish as pf
 from commands import READING, refused, run, write_table
 from ledgers import CHAIN, read
-from pufferfish.release.each_record import file_digest
+from pufferfish.release.record import file_digest
 from release_cases import NETWORK, releases
 
 PROVED = {"record", "query", "noise", "proof", "witness", "lengths", "words"}
@@ -418,7 +418,7 @@ def test_a_clock_that_is_set_back_spoils_no_release(tmp_path: Path, monkeypatch:
         def now(cls, tz: Any = None) -> Any:
             return datetime(2026, 1, 1, tzinfo=UTC) - timedelta(days=next(times))
 
-    monkeypatch.setattr("pufferfish.moments.datetime", Clock)
+    monkeypatch.setattr("pufferfish._base.durations.datetime", Clock)
     chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
     data = pf.read_sequences(pl.DataFrame({"s": ["rest", "rest", "active"] * 20}), "s")
     ledger = pf.Ledger(pf.GroupDP(chain, data.length), 3.0, base=data)

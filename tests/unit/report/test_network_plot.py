@@ -11,10 +11,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.patches import FancyArrowPatch, Polygon
 
 import pufferfish as pf
+from pufferfish._draw.figure import save_figure
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.report.network_marks import MOST_NODES, marked
-from pufferfish.report.network_plot import network_in_page
-from pufferfish.report.plot import save_figure
+from pufferfish.mechanisms.network_picture import MOST_NODES, marked, network_in_page
 
 TABLE = np.array([[0.9, 0.1], [0.2, 0.8]])
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pufferfish.comparison_row import ComparisonRow, NoiseCurve
-from pufferfish.report.noise import Noise, noise_part
+from pufferfish.compare.noise import Noise, noise_part
+from pufferfish.compare.rows import ComparisonRow, NoiseCurve
 
 
 def drawn(errors: Mapping[str, Sequence[float]], own: str) -> str:

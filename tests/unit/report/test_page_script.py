@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-import pufferfish.report
+import pufferfish._draw
 import release_cases
-from pufferfish.core.numbers import discrete_laplace
+from pufferfish._core.numbers import laplace as discrete_laplace
 from pufferfish.queries.strategy import Strategy
 
 pytestmark = pytest.mark.program
 
-SCRIPT = Path(pufferfish.report.__file__).with_name("page.js")
+SCRIPT = Path(pufferfish._draw.__file__).with_name("page.js")
 ALONE = """
 const vm = require("node:vm"), read = require("node:fs").readFileSync;
 const nothing = {getElementById: () => ({textContent: "[]"}), querySelectorAll: () => []};

@@ -7,8 +7,8 @@ from click.testing import CliRunner
 
 import pufferfish as pf
 from pufferfish.cli import main
-from pufferfish.comparison_row import ComparisonRow
-from pufferfish.release.values_part import values_part
+from pufferfish.compare.rows import ComparisonRow
+from pufferfish.release.show.values import values_part
 
 pytest.importorskip("matplotlib")
 
@@ -278,8 +278,8 @@ def test_a_picture_says_once_of_how_much_it_is_and_no_word_stands_alone():
         figure = pf.release(table, query, bound.calibrate(query, 1.0)).plot()
         assert said in title(figure)
         assert title(figure).count(n) <= 1, title(figure)
-    from pufferfish.report.axes import titled
-    from pufferfish.report.plot import new_figure
+    from pufferfish._draw.figure import new_figure
+    from pufferfish._draw.svg import titled
 
     for words in ("noisy value ± 5 with 95% probability each, too little to be seen here", "a " * 40, "word " * 23):
         for wide in (3.0, 4.2, 5.0, 6.4):
@@ -292,7 +292,7 @@ def test_a_picture_says_once_of_how_much_it_is_and_no_word_stands_alone():
 
 
 def test_the_noise_of_all_mechanisms_says_of_what_it_is_and_hides_no_line(tmp_path):
-    from pufferfish.report.plot import draw_noise
+    from pufferfish.compare.picture import draw_noise
 
     def rows(e):
         scales = {"propagation": 2 / e, "exact-laplace": 2.001 / e, "group-dp": 50 / e}
@@ -320,7 +320,7 @@ def test_the_noise_of_all_mechanisms_says_of_what_it_is_and_hides_no_line(tmp_pa
 
 
 def test_a_mechanism_without_a_mark_of_its_own_is_drawn_too():
-    from pufferfish.report.plot import draw_noise
+    from pufferfish.compare.picture import draw_noise
 
     names = ("propagation", "my-bound")
     rows = [ComparisonRow(mechanism=name, title=name.title(), epsilon=1.0, scale=2.0) for name in names]

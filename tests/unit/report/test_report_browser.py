@@ -17,11 +17,11 @@ import pytest
 
 import pufferfish as pf
 import release_cases
-from pufferfish.comparison_row import ComparisonRow, NoiseCurve
-from pufferfish.digits import at_most, number, to_the_noise
+from pufferfish._base.words import at_most, number, to_the_noise
+from pufferfish._draw.page import page as page_of
+from pufferfish.compare.noise import Noise, noise_part
+from pufferfish.compare.rows import ComparisonRow, NoiseCurve
 from pufferfish.ledger import Ledger
-from pufferfish.report.html import page as page_of
-from pufferfish.report.noise import Noise, noise_part
 
 pytestmark = pytest.mark.program
 

@@ -8,7 +8,7 @@ import pytest
 
 from pufferfish.errors import ModelError
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.cpt import CPT
+from pufferfish.theta.bif import CPT
 from pufferfish.theta.model_class import Member, as_theta
 
 COIN = CPT(["no", "yes"], [0.5, 0.5])

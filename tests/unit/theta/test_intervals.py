@@ -15,7 +15,7 @@ from scipy import optimize, special, stats
 import pufferfish as pf
 from commands import refused, run
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, RecordError
-from pufferfish.fit import proportion_bounds
+from pufferfish.fit.chain import proportion_bounds
 
 THETA = pf.IntervalChain([[0.85, 0.05], [0.3, 0.5]], [[0.95, 0.15], [0.5, 0.7]], states=["rest", "active"], origin="x")
 TWO = pf.BinaryChainInterval(0.3, 0.7, initial_distribution="stationary", states=("rest", "active"), origin="y")

@@ -8,7 +8,7 @@ import pytest
 
 from pufferfish.errors import ModelError
 from pufferfish.theta import BayesianNetwork
-from pufferfish.theta.network_import import _classes
+from pufferfish.theta._imports import _classes
 
 
 def cpd(variable: Any, values: Any, parents: tuple[Any, ...] = (), **state_names: Any) -> SimpleNamespace:

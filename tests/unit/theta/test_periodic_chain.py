@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.phi import stacked, stacked_loops
-from pufferfish.core.propagation.chain import ChainPropagation
-from pufferfish.core.propagation.sweeping import Run
+from pufferfish._core.phi import stacked, stacked_loops
+from pufferfish._core.propagation.chain import ChainPropagation
+from pufferfish._core.propagation.sweep import Run
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, PufferfishError, ReleaseRefused
 
 NIGHT, DAY = [[0.9, 0.1], [0.4, 0.6]], [[0.6, 0.4], [0.3, 0.7]]

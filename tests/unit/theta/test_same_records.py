@@ -108,7 +108,7 @@ def test_model_files_and_the_command_line(tmp_path: Path) -> None:
 
 def test_pictures_show_the_member_that_decides() -> None:
     pytest.importorskip("matplotlib")
-    from pufferfish.report.network_marks import marked
+    from pufferfish.mechanisms.network_picture import marked
 
     query = pf.Weighted(pf.Count("yes"), [3, 1, 0])
     calibration = pf.MarkovQuilt(CLASS).calibrate(query, 1.0)

@@ -1,7 +1,7 @@
 r"""The least Laplace noise for one query (beyond the paper): the exact loss, inverted.
 
 Where the laws of a query given the secrets are known, what Laplace noise of scale b leaks is known too
-(:mod:`pufferfish.core.laws.laplace_loss`), and so is the least b that leaks at most ε. No Laplace noise of one scale
+(:mod:`pufferfish._core.laws.law`), and so is the least b that leaks at most ε. No Laplace noise of one scale
 that is independent of the data can do with less for this query.
 
 **Several outputs, one number.** A two-state histogram tells one number twice. More generally let the outputs be a
@@ -18,18 +18,16 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import ClassVar
 
-from pufferfish.core.laws.any_initial_law import LawFamily, mixture_loss
-from pufferfish.core.laws.laplace_loss import laplace_loss
-from pufferfish.core.laws.law import Law, VectorLaw
-from pufferfish.core.numbers.given import real_number
-from pufferfish.core.numbers.inversion import bracket
-from pufferfish.core.numbers.rounding import down, or_infinite, up
+from pufferfish._base.checked import real_number
+from pufferfish._core.laws.law import Law, VectorLaw, laplace_loss
+from pufferfish._core.laws.of_chains import LawFamily, mixture_loss
+from pufferfish._core.numbers.rounding import bracket, down, or_infinite, up
 from pufferfish.errors import NotApplicableError, ParameterError
-from pufferfish.laws import LawPair
+from pufferfish.mechanisms.one_query._laws import LawPair
 from pufferfish.mechanisms.one_query.law_mechanism import Decisive, LawMechanism
 from pufferfish.mechanisms.one_query.wasserstein import shift_of
+from pufferfish.mechanisms.witness import LawWitness, Witness
 from pufferfish.queries import LinearQuery, Query
-from pufferfish.witness import LawWitness, Witness
 
 __all__ = ["ExactLaplace"]
 

@@ -11,19 +11,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
-from pufferfish.calibration import Calibration
-from pufferfish.calls import called_as
+from pufferfish._base.checked import called_as
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
-from pufferfish.laws import About, LawPair, pairs_of_laws, work_of_laws
-from pufferfish.laws.interval import IntervalLaws
+from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import Mechanism
+from pufferfish.mechanisms.one_query._laws import About, LawPair, pairs_of_laws, work_of_laws
+from pufferfish.mechanisms.one_query.interval import IntervalLaws
+from pufferfish.mechanisms.witness import AnyWitness, CouplingWitness, LawWitness, Nearest
 from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.secrets import CountIs, SecretPair, as_secret_pairs
-from pufferfish.witness import AnyWitness, CouplingWitness, LawWitness, Nearest
 
 __all__ = ["Decisive", "LawMechanism"]
 

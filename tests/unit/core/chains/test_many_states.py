@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 import pufferfish as pf
-from pufferfish.core.divergence import max_divergence as divergence
-from pufferfish.core.quilts import influence
-from pufferfish.core.quilts.influence import ChainInfluence
+from pufferfish._core import divergence
+from pufferfish._core.quilts import influence
+from pufferfish._core.quilts.influence import ChainInfluence
 from pufferfish.queries import LinearQuery
 
 K = 1000

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from enumeration import exact_stationary
-from pufferfish.core.chains.markov import (
+from pufferfish._core.chains.markov import (
     LogPowers,
     LogVectorPath,
     closed_classes,
@@ -18,8 +18,8 @@ from pufferfish.core.chains.markov import (
     stationary_log_error,
     strong_components,
 )
-from pufferfish.core.numbers.rounding import down, up
-from pufferfish.core.quilts.influence import ChainInfluence
+from pufferfish._core.numbers.rounding import down, up
+from pufferfish._core.quilts.influence import ChainInfluence
 from pufferfish.errors import ModelError
 
 Array = NDArray[np.float64]

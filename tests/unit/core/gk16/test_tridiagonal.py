@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from pufferfish.core.gk16.influence_matrix_interval import largest_ratio
-from pufferfish.core.gk16.tridiagonal import InfluenceMatrix
+from pufferfish._core.gk16 import largest_ratio
+from pufferfish._core.tridiagonal import InfluenceMatrix
 
 
 def random_matrix(seed: int, n: int, norm: float) -> InfluenceMatrix:

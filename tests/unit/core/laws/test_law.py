@@ -4,9 +4,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from pufferfish.core.laws.laplace_loss import laplace_loss
-from pufferfish.core.laws.law import Law
-from pufferfish.core.laws.transport import shift
+from pufferfish._core.laws.law import Law, laplace_loss
+from pufferfish._core.laws.transport import shift
 
 
 def test_a_comparison_leaves_the_laws_as_they_are() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pufferfish.core.laws.any_initial_law import _quadratic, _worst_ratio
+from pufferfish._core.laws.of_chains import _quadratic, _worst_ratio
 
 
 def ratio(forms: list[np.ndarray], q: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.numbers.wide import Wide
+from pufferfish._core.numbers.wide import Wide
 
 CHAIN = pf.MarkovChain([[0.5, 0.5], [0.4, 0.6]], states=["rest", "active"])
 

@@ -11,11 +11,11 @@ import pytest
 from network_oracle import SHAPED, Network, given, joint_law, log_ratios, random_network
 from networks import inference_of, model_of
 from optional import pyagrum_or_skip
-from pufferfish.core.networks import inference
-from pufferfish.core.networks.d_separation import members, set_of
-from pufferfish.core.networks.inference import Inference
-from pufferfish.core.quilts.chain_search import LeakThrough
-from pufferfish.core.quilts.network_search import NodeWeights, QuiltSearch
+from pufferfish._core.networks import inference
+from pufferfish._core.networks.d_separation import members, set_of
+from pufferfish._core.networks.inference import Inference
+from pufferfish._core.quilts.chain_search import LeakThrough
+from pufferfish._core.quilts.network_search import NodeWeights, QuiltSearch
 from pufferfish.errors import ModelError
 
 NETWORKS = [

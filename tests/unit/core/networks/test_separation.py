@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from network_oracle import SHAPED, Network, random_network
-from pufferfish.core.networks.d_separation import Dag, members, set_of
+from pufferfish._core.networks.d_separation import Dag, members, set_of
 
 GRAPHS = [
     *SHAPED,

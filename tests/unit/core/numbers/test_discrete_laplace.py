@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.divergence.max_divergence import max_log_ratio
-from pufferfish.core.numbers.discrete_laplace import accuracy, mean_modulus
+from pufferfish._core.divergence import max_log_ratio
+from pufferfish._core.numbers.laplace import accuracy, mean_modulus
 from pufferfish.errors import ModelError, ParameterError
 
 SCALES = [0.05, 0.3, 1.0, 2.7, 10.0, 85.0]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pufferfish.core.numbers.inversion import bracket
+from pufferfish._core.numbers.rounding import bracket
 
 FALLING: dict[str, Callable[[float], float]] = {
     "inverse": lambda b: 1 / b,

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pufferfish.core.numbers import krylov
+from pufferfish._core.chains import markov as krylov
 
 
 def test_it_solves_what_a_direct_method_solves() -> None:

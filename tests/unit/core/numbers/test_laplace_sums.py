@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pufferfish.core.numbers.laplace_sums import LaplaceSum
+from pufferfish._core.numbers.laplace import LaplaceSum
 from pufferfish.errors import ParameterError
 
 

@@ -4,7 +4,7 @@ import math
 import random
 from fractions import Fraction
 
-from pufferfish.core.numbers.rounding import down, float_up, log_up, or_infinite, up
+from pufferfish._core.numbers.rounding import down, float_up, log_up, or_infinite, up
 
 
 def numbers() -> list[Fraction]:

@@ -7,7 +7,7 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
-from pufferfish.core.numbers.wide import Wide
+from pufferfish._core.numbers.wide import Wide
 
 TOLERANCE = Fraction(1, 2**45)
 

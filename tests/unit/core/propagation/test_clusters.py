@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pufferfish.core.numbers import compiled as loop
-from pufferfish.core.numbers.rounding import UNIT
-from pufferfish.core.phi.certificate import phi, prove
-from pufferfish.core.phi.phi import Kernel, LogRatios, close
-from pufferfish.core.propagation import cluster_sweep
-from pufferfish.core.propagation.cluster_sweep import Attained
-from pufferfish.core.propagation.clusters import ClusterPropagation
+from pufferfish._core.numbers import compiled as loop
+from pufferfish._core.numbers.rounding import UNIT
+from pufferfish._core.phi.certificate import phi, prove
+from pufferfish._core.phi.phi import Kernel, LogRatios, close
+from pufferfish._core.propagation import cluster_sweep
+from pufferfish._core.propagation.cluster_sweep import Attained
+from pufferfish._core.propagation.clusters import ClusterPropagation
 from pufferfish.errors import ModelError
 
 FLIP = np.array([[0.875, 0.125], [0.25, 0.75]])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.phi.certificate import phi
-from pufferfish.core.phi.phi import Kernel
-from pufferfish.core.phi.simplex import climb
+from pufferfish._core.phi.certificate import phi
+from pufferfish._core.phi.phi import Kernel
+from pufferfish._core.phi.simplex import climb
 
 OTHER = ~np.eye(3, dtype=np.bool_)
 

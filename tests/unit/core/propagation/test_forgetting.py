@@ -6,8 +6,8 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from pufferfish.core.propagation import forgetting
-from pufferfish.core.propagation.forgetting import Forgets, fixed_point, told_by_profile, told_by_uniform
+from pufferfish._core.propagation import forgetting
+from pufferfish._core.propagation.forgetting import Forgets, fixed_point, told_by_profile, told_by_uniform
 
 PAIRS = [Forgets(3, 0.5), Forgets(10, 0.1)]
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pufferfish.core.chains.markov import log_of
-from pufferfish.core.phi import phi
-from pufferfish.core.phi.phi import Kernel, LogRatios
+from pufferfish._core.chains.markov import log_of
+from pufferfish._core.phi import phi
+from pufferfish._core.phi.phi import Kernel, LogRatios
 
 
 def test_parts_find_what_the_whole_finds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.propagation.lower_bound import TiltedChain
+from pufferfish._core.propagation.lower_bound import TiltedChain
 
 
 def sticky(k: int, seed: int) -> pf.MarkovChain:

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.numbers.supremum import supremum
-from pufferfish.core.propagation import sweeping
-from pufferfish.core.propagation.chain import ChainPropagation
-from pufferfish.core.propagation.past_and_future import Homogeneous
-from pufferfish.core.propagation.sweeping import Run
-from pufferfish.mechanisms.composing.binary_interval import BinaryQuilts
+from pufferfish._core.propagation import sweep as sweeping
+from pufferfish._core.propagation.chain import ChainPropagation
+from pufferfish._core.propagation.past_and_future import Homogeneous
+from pufferfish._core.propagation.sweep import Run
+from pufferfish.mechanisms.binary_interval import BinaryQuilts
+from pufferfish.mechanisms.supremum import supremum
 
 STICKY = np.array([[0.99, 0.006, 0.004], [0.003, 0.995, 0.002], [0.001, 0.004, 0.995]])
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pufferfish.core.chains.markov import log_of
-from pufferfish.core.phi import phi
-from pufferfish.core.phi.certificate import SEARCHED
-from pufferfish.core.phi.phi import Kernel, LogRatios
+from pufferfish._core.chains.markov import log_of
+from pufferfish._core.phi import phi
+from pufferfish._core.phi.certificate import SEARCHED
+from pufferfish._core.phi.phi import Kernel, LogRatios
 
 LOOPS = {"interpreted": phi._LOOPS.plain, "compiled": phi._LOOPS.compiled}
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.core.quilts import chain_search as quilts
-from pufferfish.core.quilts.influence import ChainInfluence
+from pufferfish._core.quilts import chain_search as quilts
+from pufferfish._core.quilts.influence import ChainInfluence
 from pufferfish.queries.record_loss import loss_of_query
 
 STICKY = pf.MarkovChain([[0.9, 0.06, 0.04], [0.02, 0.9, 0.08], [0.05, 0.05, 0.9]])

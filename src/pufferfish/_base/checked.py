@@ -1,0 +1,387 @@
+"""Numbers that users give: real numbers, and nothing that merely can be turned into them.
+
+numpy turns much into numbers without a word: truth values into 0 and 1, text into what it spells, complex numbers into
+their real part, masked entries into what lies below the mask. Each of these is a slip, and a model or a budget that was
+not meant, so all of them are refused.
+
+Calls with missing, unknown or too many arguments: one clear line with the right call, not Python's own words.
+
+What a user calls to begin with has it: all public functions, the constructors of what users make, and the methods of
+mechanisms and ledgers that need to be given something. There a wrong call is mostly a misunderstanding, and an example
+helps. Methods of what one already holds (``release.accuracy(alhpa=0.1)``), alternative constructors such as
+``from_json``, and records, which the package makes, answer with Python's own TypeError, as in any other library: it
+names the method and the argument.
+"""
+
+import inspect
+import math
+from abc import ABCMeta
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from functools import wraps
+from numbers import Real
+from operator import index
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.words import did_you_mean
+from pufferfish.errors import ParameterError, PufferfishError, shortened
+
+__all__ = [
+    "CheckedCalls",
+    "called_as",
+    "check_kind",
+    "is_list",
+    "listed",
+    "one_of",
+    "real_array",
+    "real_number",
+    "texts",
+    "truth",
+    "whole_array",
+    "whole_at_least",
+    "whole_number",
+    "why_no_number",
+    "with_sums_of_one",
+]
+
+# -- Calls with missing, unknown or too many arguments ---------------------------------------------------------------
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def called_as(usage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function answer a call that does not fit its arguments with the right call.
+
+    Parameters
+    ----------
+    usage : str
+        The right call, as an example; ``{}`` stands for the name of the class.
+
+    Examples
+    --------
+    >>> @called_as('read("day.csv", state="activity")')
+    ... def read(source, state):
+    ...     return source
+    >>> read("day.csv")
+    Traceback (most recent call last):
+    pufferfish.errors.ParameterError: state is missing. Example: read("day.csv", state="activity")
+    """
+
+    def decorated(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+
+        @wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError:
+                name = type(args[0]).__name__ if "{}" in usage and args else ""
+                wrong = _wrong(list(signature.parameters.values()), args, kwargs)
+                raise ParameterError(f"{wrong} Example: {usage.replace('{}', name)}") from None
+            try:
+                return function(*args, **kwargs)
+            except ValueError as error:
+                if "integer string conversion" not in str(error):
+                    raise
+                raise ParameterError(
+                    "an argument is a whole number of thousands of digits, which is too large"
+                ) from None
+
+        return checked
+
+    return decorated
+
+
+class CheckedCalls(ABCMeta):
+    """Classes whose constructors answer a call that does not fit in one clear line, with no example of their own.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Window(metaclass=CheckedCalls):
+    ...     first: int
+    >>> Window(frist=3)
+    Traceback (most recent call last):
+    pufferfish.errors.ParameterError: Window: there is no argument 'frist'. Did you mean 'first'?
+    """
+
+    if not TYPE_CHECKING:  # a type checker looks at the constructor itself
+
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            """Make an object."""
+            try:
+                return super().__call__(*args, **kwargs)
+            except TypeError:
+                signature = cls.__signature__
+                try:
+                    signature.bind(*args, **kwargs)
+                except TypeError:
+                    wrong = _wrong(list(signature.parameters.values()), args, kwargs)
+                    raise ParameterError(f"{cls.__name__}: {wrong}") from None
+                raise
+
+        @property
+        def __signature__(cls) -> inspect.Signature:
+            """What the constructor takes; without it, Python would show the arguments of the method above."""
+            own = inspect.signature(cls.__init__)
+            return own.replace(parameters=list(own.parameters.values())[1:])
+
+
+def _wrong(parameters: Sequence[inspect.Parameter], args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    """Say what does not fit: unknown names first, since a misspelt name is also one that is missing."""
+    parameters = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    known = {parameter.name: parameter for parameter in parameters if parameter.name not in ("self", "cls")}
+    places = [parameter.name for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY]
+    unknown = [name for name in kwargs if name not in known]
+    if unknown:
+        hint = did_you_mean(unknown[0], known) or f" Arguments: {', '.join(known)}."
+        return f"there is no argument {unknown[0]!r}.{hint}"
+    if len(args) > len(places):
+        named = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+        left = f"; give {', '.join(named)} by name" if named else ""
+        hidden = len(places) - sum(name in known for name in places)
+        return (
+            f"{len(args) - hidden} arguments are given without a name, expected at most {len(places) - hidden}{left}."
+        )
+    given = {*places[: len(args)], *kwargs}
+    twice = [name for name in places[: len(args)] if name in kwargs]
+    if twice:
+        return f"{twice[0]} is given twice, in its place and by name."
+    missing = [p.name for p in known.values() if p.default is p.empty and p.name not in given]
+    first = f"{', '.join(missing[:-1])} and " if missing[1:] else ""
+    return f"{first}{''.join(missing[-1:])} {'is' if len(missing) == 1 else 'are'} missing."
+
+
+def why_no_number(value: Any) -> str | None:
+    """Return what is wrong with something given as a number; None where it is a real number.
+
+    Examples
+    --------
+    >>> why_no_number(0.5), why_no_number(True), why_no_number("1"), why_no_number(1j)
+    (None, 'a truth value', 'text', 'a complex number')
+    """
+    if isinstance(value, bool | np.bool_):
+        return "a truth value"
+    if isinstance(value, str | bytes):
+        return "text"
+    if value is np.ma.masked:
+        return "a masked entry"
+    if isinstance(value, np.timedelta64):  # numpy counts it among the whole numbers
+        return "a time"
+    if isinstance(value, Real | Decimal):
+        return None
+    if isinstance(value, complex | np.complexfloating):
+        return "a complex number"
+    return f"of type {type(value).__name__}"
+
+
+def real_number(value: Any) -> float | None:
+    """Return a real number as a float, maybe infinite or NaN; None for anything else.
+
+    Examples
+    --------
+    >>> real_number(1), real_number("1"), real_number(True), real_number(10**400)
+    (1.0, None, None, inf)
+    """
+    if type(value) is np.ndarray and np.ndim(value) == 0:
+        value = np.asarray(value, dtype=object)[()]
+    if why_no_number(value) is not None:
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except ValueError:  # a signalling NaN of decimal
+        return math.nan
+
+
+def whole_number(value: Any) -> int:
+    """Return a whole number as an int.
+
+    Raises
+    ------
+    TypeError
+        If it is none; a truth value is none either.
+    """
+    if why_no_number(value) is not None:
+        raise TypeError
+    return index(value)
+
+
+def real_array(given: Any) -> NDArray[np.float64]:
+    """Return a new array of real numbers.
+
+    Raises
+    ------
+    TypeError
+        If it holds anything else, or rows of unequal length; the message says what.
+
+    Examples
+    --------
+    >>> real_array([[1, 0], [0.5, 0.5]]).shape
+    (2, 2)
+    >>> real_array([0.5, True])
+    Traceback (most recent call last):
+    TypeError: holds a truth value
+    """
+    if _masked(given):
+        raise TypeError("holds masked entries: fill them in, or leave them out")
+    plain = isinstance(given, list | tuple)
+    try:
+        found: Any = np.array(given, dtype=object) if plain else np.asarray(given)
+    except ValueError:
+        raise TypeError("is not an array of numbers (rows of equal length)") from None
+    if found.dtype.kind in "fiu":
+        return np.array(found, dtype=np.float64)
+    if found.dtype.kind != "O":
+        words = {"b": "truth values", "c": "complex numbers", "U": "text", "S": "text"}
+        raise TypeError(f"holds {words.get(found.dtype.kind, f'entries of type {found.dtype}')}")
+    one_of_each: dict[type, Any] = {type(entry): entry for entry in found.flat}
+    for entry in one_of_each.values():
+        wrong = why_no_number(entry)
+        if wrong is not None:
+            rows = isinstance(entry, list | tuple | np.ndarray)
+            raise TypeError("is not an array of numbers (rows of equal length)" if rows else f"holds {_holding(wrong)}")
+    try:
+        return np.array(found, dtype=np.float64)
+    except (OverflowError, ValueError, TypeError):
+        raise TypeError("holds a number that no double can hold") from None
+
+
+def whole_array(given: Any) -> NDArray[np.int64]:
+    """Return a new array of whole numbers; numpy would cut 2.7 to 2.
+
+    Raises
+    ------
+    TypeError
+        If it holds anything else; the message says what.
+    """
+    numbers = real_array(given)
+    if not np.all((np.abs(numbers) < 2.0**53) & (numbers == np.floor(numbers))):
+        raw = np.asarray(given)
+        if raw.dtype.kind in "iu" and (raw.dtype.kind == "i" or not raw.size or int(raw.max()) < 2**63):
+            return raw.astype(np.int64)
+        raise TypeError("holds a number that is not whole, or beyond 2^53")
+    return numbers.astype(np.int64)
+
+
+def with_sums_of_one(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return rows, along the last axis, divided by their sums, which are nearly 1.
+
+    A row that sums to 1 within rounding is left as it is: what was divided before, and written to a file or copied,
+    stays the same to the last bit.
+    """
+    sums = table.sum(axis=-1, keepdims=True)
+    near = np.abs(sums - 1) <= table.shape[-1] * np.finfo(np.float64).eps
+    return table / np.where(near, 1.0, sums)
+
+
+def _holding(wrong: str) -> str:
+    return f"an entry {wrong}" if wrong.startswith("of type") else wrong
+
+
+def _masked(given: Any) -> bool:
+    """Whether anything in nested lists is masked; numpy would take what lies below the mask."""
+    if isinstance(given, np.ma.MaskedArray):
+        return True
+    return isinstance(given, list | tuple) and any(_masked(part) for part in given if _may_hold(part))
+
+
+def _may_hold(part: Any) -> bool:
+    return isinstance(part, list | tuple | np.ma.MaskedArray)
+
+
+# -- Lists, numbers, truth values and words that users give ----------------------------------------------------------
+
+
+def is_list(given: Any) -> bool:
+    """Return whether something has members in an order: a list, tuple, array, column; text and sets have none.
+
+    Examples
+    --------
+    >>> is_list([1, 2]), is_list("ab"), is_list({1, 2}), is_list(np.array(5))
+    (True, False, False, False)
+    """
+    if isinstance(given, str | bytes | set | frozenset | Mapping) or not isinstance(given, Iterable):
+        return False
+    return not (isinstance(given, np.ndarray) and given.ndim == 0)
+
+
+def listed(given: Any, what: str, expected: str, error: type[PufferfishError] = ParameterError) -> list[Any]:
+    """Return the members of a list that a user gives.
+
+    Raises
+    ------
+    PufferfishError
+        Of the kind that is named, if it is none; masked entries are none of a list either.
+    """
+    members: list[Any] = list(given) if is_list(given) else []
+    if not is_list(given) or any(member is np.ma.masked for member in members):
+        raise error(f"{what} is {shortened(repr(given))}, expected {expected}")
+    return members
+
+
+def texts(given: Any, what: str) -> tuple[str, ...]:
+    """Return the names that a user gives, as a tuple.
+
+    Raises
+    ------
+    ParameterError
+        If it is no list of texts.
+    """
+    members = listed(given, what, "a list of names")
+    if not all(isinstance(member, str) for member in members):
+        raise ParameterError(f"{what} is {shortened(repr(given))}, expected a list of names, each of them text")
+    return tuple(members)
+
+
+def check_kind(given: Any, kind: type, what: str) -> None:
+    """Refuse what is of another kind than one class of this package.
+
+    Raises
+    ------
+    ParameterError
+        If it is.
+    """
+    if not isinstance(given, kind):
+        raise ParameterError(f"{what} is {shortened(repr(given))}, expected a {kind.__name__}")
+
+
+def truth(given: Any, what: str, error: type[PufferfishError] = ParameterError) -> bool:
+    """Return a truth value that a user gives; text such as "no" is none.
+
+    Raises
+    ------
+    PufferfishError
+        Of the kind that is named, if it is none.
+    """
+    if not isinstance(given, bool | np.bool_):
+        raise error(f"{what} is {shortened(repr(given))}, expected True or False")
+    return bool(given)
+
+
+def whole_at_least(given: Any, what: str, least: int, also: str = "") -> int:
+    """Return a whole number that a user gives; ``also`` ends the message, such as by an example.
+
+    Raises
+    ------
+    ParameterError
+        If it is none, or below the least one.
+    """
+    try:
+        number = whole_number(given)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise ParameterError(f"{what} is {given!r}, expected a whole number of at least {least}{also}")
+    return number
+
+
+def one_of(given: Any, words: tuple[str | None, ...]) -> bool:
+    """Return whether something is one of a few words; an array is none, though it compares with each of them."""
+    return (given is None or isinstance(given, str)) and given in words

@@ -1,0 +1,97 @@
+"""Progress of long work: the library reports, whoever runs it may listen.
+
+Nothing is shown unless a listener is set; the command line sets one that draws a bar, or writes a line now and then.
+"""
+
+from collections.abc import Callable, Generator, Hashable
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Generic, TypeVar
+
+__all__ = ["Kept", "Listener", "listening", "part_of", "report_progress"]
+
+# -- The last few results of something that takes long ---------------------------------------------------------------
+
+T = TypeVar("T")
+
+
+class Kept(Generic[T]):
+    """Results by what they depend on; where there are too many, those that were made first go.
+
+    Parameters
+    ----------
+    most : int
+        How many are kept.
+
+    Examples
+    --------
+    >>> squares = Kept(most=2)
+    >>> [squares.of(n, lambda n=n: n * n) for n in (3, 4, 3)]
+    [9, 16, 9]
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._results: dict[Hashable, T] = {}
+
+    def __contains__(self, key: Hashable) -> bool:
+        """Whether a result is kept."""
+        return key in self._results
+
+    def of(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what was made for a key, or make it now."""
+        if key in self._results:
+            return self._results[key]
+        made = make()  # may ask for other results in turn
+        while len(self._results) >= self._most:
+            self._results.pop(next(iter(self._results)))
+        self._results[key] = made
+        return made
+
+
+Listener = Callable[[str, float], None]
+"""Called with what is being done and the share of it that is done, 0 to 1."""
+
+_listener: ContextVar[Listener | None] = ContextVar("pufferfish_progress", default=None)
+
+
+def report_progress(what: str, share: float) -> None:
+    """Tell the listener, if there is one."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(what, share)
+
+
+@contextmanager
+def listening(listener: Listener) -> Generator[None]:
+    """Send progress to ``listener`` inside the block.
+
+    Examples
+    --------
+    >>> with listening(lambda what, share: print(what, share)):
+    ...     report_progress("search", 0.5)
+    search 0.5
+    """
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+@contextmanager
+def part_of(what: str) -> Generator[None]:
+    """Name, inside the block, what all that is reported there is a part of.
+
+    Examples
+    --------
+    >>> with listening(lambda what, share: print(what, share)), part_of("Wasserstein"):
+    ...     report_progress("laws of the query", 0.5)
+    Wasserstein: laws of the query 0.5
+    """
+    listener = _listener.get()
+    if listener is None:
+        yield
+        return
+    with listening(lambda part, share: listener(f"{what}: {part}", share)):
+        yield

@@ -1,0 +1,272 @@
+"""Reading files that are small by nature: models, releases, ledgers. Regular files of a bounded size, or one error.
+
+A device may never end and a pipe may never begin, so only regular files are opened. What is read is compared with what
+this package would write for it: a misspelt or missing key, which a decoder would take for its default, is refused.
+"""
+
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from pufferfish._base.words import nearest
+from pufferfish.errors import PufferfishError, RecordError, shortened
+
+__all__ = [
+    "LARGEST",
+    "check_path",
+    "decode_record",
+    "failing",
+    "file_digest",
+    "leads_nowhere",
+    "near_files",
+    "read_file",
+    "read_record",
+    "shown",
+]
+
+T = TypeVar("T")
+
+LARGEST = 256 * 2**20
+"""Most bytes of a model, release or ledger: a chain of 2,000 states, the most there may be, has half as many."""
+
+_MOST_NEAR = 1_000
+"""So many files of a folder are looked at for one that was meant."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def shown(path: Any) -> str:
+    """Return a path for a message; a very long one is cut in its middle."""
+    return shortened(str(path))
+
+
+@contextmanager
+def failing(what: str, path: Any) -> Generator[None]:
+    """Turn whatever the system says of a path into one line: ``what`` is "cannot read" or "cannot write"."""
+    try:
+        yield
+    except PufferfishError:
+        raise
+    except FileNotFoundError as error:
+        raise RecordError(f"{what} {shown(path)}: there is no such {_lacking(path)}") from error
+    except (OSError, ValueError, TypeError, RuntimeError) as error:  # RuntimeError: a loop of links
+        raise RecordError(f"{what} {shown(path)}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def near_files(path: str | os.PathLike[str]) -> str:
+    """Return the question whether a file of the same folder was meant, with the space before it; empty if none is near.
+
+    Examples
+    --------
+    >>> near_files("no/such/folder/model.json")
+    ''
+    """
+    missing = Path(path)
+    try:
+        with os.scandir(missing.parent) as entries:
+            here = [entry.name for entry in islice(entries, _MOST_NEAR) if entry.is_file()]
+    except (OSError, ValueError):
+        return ""
+    stems = {Path(name).stem: name for name in here if name.isprintable() and Path(name).suffix == missing.suffix}
+    near = nearest(missing.stem, stems)
+    return f" Did you mean {stems[near]!r}?" if near else ""
+
+
+def _lacking(path: Any) -> str:
+    folder = Path(path).parent
+    return f"file.{near_files(path)}".rstrip(".") if folder.is_dir() else f"folder as {shown(folder)}"
+
+
+def leads_nowhere(path: str | os.PathLike[str]) -> str | None:
+    """Return what a link names, in words, where that is not there; None for all other paths.
+
+    Examples
+    --------
+    >>> leads_nowhere("model.json")
+    """
+    link = Path(path)
+    if not link.is_symlink() or link.exists():
+        return None
+    return f"it is a link to {shown(os.readlink(link))}, which is not there; remove the link, or name another file"
+
+
+def check_path(path: Any) -> None:
+    """Refuse what is no path: a number would be taken for an open file.
+
+    Raises
+    ------
+    RecordError
+        If it is neither text nor a path, is JSON itself, or ends as the name of a folder does.
+    """
+    if not isinstance(path, str | os.PathLike):
+        given = path.__name__ if isinstance(path, type) else type(path).__name__
+        raise RecordError(f"the path of a file is {given}, expected its name as text, or a pathlib.Path")
+    name = os.fsdecode(os.fspath(cast("str | os.PathLike[str]", path)))
+    if not name.strip():
+        raise RecordError("the name of a file is empty: name one")
+    if name.lstrip().startswith("{"):
+        raise RecordError(f"{shown(path)} is what such a file holds, expected the file's name")
+    if name.endswith(("/", os.sep)) and not os.path.isdir(name):
+        raise RecordError(f"{shown(path)} ends in {os.sep}, as only the name of a folder does: name a file")
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a regular file.
+
+    Raises
+    ------
+    RecordError
+        If it cannot be read, is no regular file, or is larger than :data:`LARGEST`.
+    """
+    check_path(path)
+    with failing("cannot read", path):
+        if nowhere := leads_nowhere(path):
+            raise RecordError(f"cannot read {shown(path)}: {nowhere}")
+        _check_regular(os.stat(path))
+        # NONBLOCK: what became a pipe since would wait for its other end
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(path, flags), "rb") as file:
+            _check_regular(os.fstat(file.fileno()))
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise OSError(0, f"it has more than {LARGEST >> 20} MiB, which no file of this program has")
+    return content
+
+
+def file_digest(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 of a file."""
+    with failing("cannot read", path), Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check_regular(status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise OSError(0, "it is a folder; name a file")
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(0, "it is a device or a pipe, and only regular files are read")
+    if status.st_size > LARGEST:
+        raise OSError(0, f"it has more than {LARGEST >> 20} MiB, which no file of this program has")
+
+
+def read_record(
+    path: str | os.PathLike[str],
+    kind: type[T],
+    *,
+    format_: str,
+    version: int,
+    complete: bool = False,
+) -> T:
+    """Read a JSON record of this package, validated; parameters as for :func:`decode_record`.
+
+    Raises
+    ------
+    RecordError
+        If the file cannot be read, is not JSON, is of another format or version, or lacks a field.
+    """
+    return decode_record(read_file(path), shown(path), kind, format_=format_, version=version, complete=complete)
+
+
+def decode_record(
+    content: bytes,
+    source: str,
+    kind: type[T],
+    *,
+    format_: str,
+    version: int,
+    complete: bool = False,
+    check: Callable[[bytes], None] | None = None,
+) -> T:
+    """Return the record that the content of a file holds.
+
+    Parameters
+    ----------
+    content, source : bytes, str
+        The file, and its name in messages.
+    kind : type
+        What it holds.
+    format_, version : str, int
+        What stands at its top.
+    complete : bool, default False
+        Whether every key has to be there, as this package writes it; by default those with a default may be left out.
+    check : callable, optional
+        Takes the content once its format and version are known; raises ``ValueError`` where it is damaged.
+
+    Raises
+    ------
+    RecordError
+        If it is not JSON, is of another format or version, or lacks a field.
+    """
+    try:
+        # some editors leave a byte order mark
+        head: Any = msgspec.json.decode(content.removeprefix(_BYTE_ORDER_MARK))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        if not content.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith((b"{", b"[")):
+            what = "looks like a table" if b"," in content.partition(b"\n")[0] else "is not JSON"
+            raise RecordError(f"{source} {what if content else 'is empty'}, expected a {format_} file") from error
+        raise RecordError(f"{source} is damaged or cut short, it is not JSON: {error}") from error
+    if not isinstance(head, dict) or head.get("format") != format_:
+        given = head.get("format") if isinstance(head, dict) else None
+        ours = isinstance(given, str) and re.fullmatch("pufferfish-[a-z-]{1,30}", given)
+        what = f"this is a {given} file" if ours else f'expected "format": "{format_}" at its top'
+        raise RecordError(f"{source} is no {format_} file: {what}")
+    found: Any = head.get("version")
+    if isinstance(found, bool) or found != version:
+        raise RecordError(
+            f"{source} is version {found!r} of {format_}, this program reads version {version}: "
+            "make the file anew, or use the program that wrote it"
+        )
+    try:
+        if check is not None:
+            check(content)
+        else:
+            _check_each_key_once(content)
+        record = msgspec.convert(head, kind)
+        if complete:
+            _same(head, msgspec.json.decode(msgspec.json.encode(record)), "$")
+    except (msgspec.ValidationError, ValueError, OverflowError, RecursionError) as error:
+        raise RecordError(f"{source} is not a valid {format_} file: {error}") from error
+    return record
+
+
+def _check_each_key_once(content: bytes) -> None:
+    """Refuse a key that an object gives twice: decoders take the last one in silence, readers see the first."""
+
+    def check(pairs: list[tuple[str, Any]]) -> None:
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"key {shown(key)!r} is given twice")
+            seen.add(key)
+
+    json.loads(content.removeprefix(_BYTE_ORDER_MARK).decode(), object_pairs_hook=check, parse_int=str)
+
+
+def _same(given: Any, again: Any, where: str) -> None:
+    """Refuse what a decoder passed over in silence: keys that are unknown or missing, however deep."""
+    if given == again:  # as nearly always, and quick for a book of many subjects
+        return
+    if isinstance(given, dict) and isinstance(again, dict):
+        here, there = cast("dict[str, Any]", given), cast("dict[str, Any]", again)
+        for key in here.keys() - there.keys():
+            raise ValueError(f"{where} has the unknown field {key!r}")
+        for key in there.keys() - here.keys():
+            raise ValueError(f"{where} lacks the field {key!r}")
+        for key, value in here.items():
+            _same(value, there[key], f"{where}.{key}")
+    elif isinstance(given, list) and isinstance(again, list):
+        listed, anew = cast("list[Any]", given), cast("list[Any]", again)
+        if len(listed) != len(anew):
+            raise ValueError(f"{where} has {len(listed)} entries, expected {len(anew)}")
+        for i, pair in enumerate(zip(listed, anew, strict=True)):
+            _same(*pair, f"{where}[{i}]")
+    elif given != again:
+        raise ValueError(f"{where} is {given!r}, expected {again!r}")

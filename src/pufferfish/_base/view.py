@@ -1,0 +1,330 @@
+"""How objects show themselves: a view of titles, facts and tables, as text and as HTML in notebooks; tables as frames.
+
+An object says what there is to see (:class:`View`, plain texts), and this file alone writes it for people: as text, and
+as the HTML of notebooks, where every table has a caption and headings that screen readers announce.
+
+Markup of HTML: every text in it is escaped, unless it is markup already.
+
+A :class:`Html` is text that is safe already; :func:`tag` escapes all other text, so a name from a table or model can
+never become markup. Notebooks and the pages of reports are written with it.
+"""
+
+import importlib.util
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from pufferfish._base.words import number
+from pufferfish.errors import ParameterError, printable, shortened
+
+__all__ = [
+    "FRAMES",
+    "Grid",
+    "Html",
+    "Printed",
+    "Shown",
+    "View",
+    "counted",
+    "frame_of_columns",
+    "grid_lines",
+    "html_of",
+    "in_short",
+    "join",
+    "listed_in_short",
+    "tag",
+    "text_of",
+    "view_of",
+]
+
+# -- Markup of HTML: every text in it is escaped ---------------------------------------------------------------------
+
+_VOID = frozenset({"meta", "input", "br"})
+
+
+class Html(str):
+    """Markup: text that is escaped already."""
+
+    __slots__ = ()
+
+
+Part = "Html | str | float | None | Iterable[Part]"
+"""What may stand in an element; None is nothing, and all text but :class:`Html` is escaped."""
+
+
+def _safe(part: Any) -> str:
+    if part is None:
+        return ""
+    if isinstance(part, Html):
+        return part
+    if isinstance(part, str):
+        return escape(printable(part))
+    return "".join(map(_safe, part)) if isinstance(part, Iterable) else escape(str(part))
+
+
+def join(*parts: Any) -> Html:
+    """Return parts one after the other; text is escaped.
+
+    Examples
+    --------
+    >>> join("a < b", tag("b", "c"))
+    'a &lt; b<b>c</b>'
+    """
+    return Html("".join(map(_safe, parts)))
+
+
+def tag(name: str, /, *parts: Any, **attributes: Any) -> Html:
+    """Return an element; ``class_`` and ``aria_label`` are written as HTML has them, None and False are left out.
+
+    Examples
+    --------
+    >>> tag("td", "<script>", class_="n", title='"')
+    '<td class="n" title="&quot;">&lt;script&gt;</td>'
+    """
+    given = "".join(
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(printable(str(value)))}"')
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    return Html(f"<{name}{given}>" if name in _VOID else f"<{name}{given}>{join(*parts)}</{name}>")
+
+
+MOST_ROWS, MOST_COLUMNS = 30, 12
+"""Rows and columns of a table that are shown; how many more there are is said."""
+
+_LONGEST = 60
+_LONGEST_FACT = 600
+
+FRAMES = ("polars", "pandas", "pyarrow")
+"""Libraries whose tables ``to_frame`` makes."""
+
+_LEFT = "text-align:left"
+_RIGHT = "text-align:right"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table: cells are numbers or texts; the first ``heads`` columns name the rows.
+
+    ``wide`` and ``long`` are the columns and rows of the whole table, where only the first are given.
+    """
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    heads: int = 1
+    wide: int | None = None
+    long: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What an object shows: a title, facts with their names, tables, and notes in full sentences."""
+
+    title: str
+    facts: Mapping[str, Any] | None = None
+    grids: Sequence[Grid] = ()
+    notes: Sequence[str] = ()
+
+
+class Shown:
+    """An object that notebooks show as a view."""
+
+    __slots__ = ()
+
+    def _view(self) -> View:
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return html_of(self._view())
+
+
+class Printed(Shown):
+    """An object that is printed as its view too; its ``repr`` stays a line."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return text_of(self._view())
+
+
+def view_of(found: Shown) -> View:
+    """Return what an object shows."""
+    return found._view()
+
+
+def in_short(value: Any) -> str:
+    """Return a number in four digits, a truth value as a word, nothing as nothing, anything else as text that prints.
+
+    Examples
+    --------
+    >>> in_short(0.123456), in_short(1234567), in_short(True), in_short(None), in_short("rest")
+    ('0.1235', '1,234,567', 'yes', '', 'rest')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return number(value)
+    return printable(str(value))
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "group"), counted(1200, "group"), counted(2, "entry", "entries")
+    ('1 group', '1,200 groups', '2 entries')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def listed_in_short(names: Sequence[str], most: int = 8) -> str:
+    """Return names in a row, the first of them where there are many.
+
+    Examples
+    --------
+    >>> listed_in_short(["rest", "walk"]), listed_in_short("abc", 2)
+    ('rest, walk', 'a, b and 1 more')
+    """
+    left = len(names) - most
+    return ", ".join(names[:most]) + (f" and {left:,} more" if left > 0 else "")
+
+
+def html_of(view: View) -> Html:
+    """Return a view as HTML: everything in it is escaped.
+
+    Examples
+    --------
+    >>> html_of(View("a < b", {"<script>": 1}))
+    '<div class="pufferfish"><p><strong>a &lt; b</strong></p><ul><li>&lt;script&gt;: 1</li></ul></div>'
+    """
+    facts = {name: value for name, value in (view.facts or {}).items() if value is not None}
+    items = [tag("li", _text(name), ": ", _text(value, _LONGEST_FACT)) for name, value in facts.items()]
+    return tag(
+        "div",
+        tag("p", tag("strong", _text(view.title, _LONGEST_FACT))),
+        tag("ul", items) if items else None,
+        [_table(grid) for grid in view.grids if grid.rows],
+        [tag("p", _text(note, _LONGEST_FACT)) for note in view.notes],
+        class_="pufferfish",
+    )
+
+
+def text_of(view: View) -> str:
+    """Return a view as text, with tables in columns.
+
+    Examples
+    --------
+    >>> print(text_of(View("a title", {"a fact": 1200}, [Grid("a table", ["state", "value"], [["rest", 0.25]])])))
+    a title
+    a fact: 1,200
+    a table:
+    state  value
+    rest    0.25
+    """
+    facts = [f"{name}: {in_short(value)}" for name, value in (view.facts or {}).items() if value is not None]
+    lines = [view.title, *facts]
+    for grid in view.grids:
+        lines += grid_lines(grid)
+    return "\n".join(printable(line) for line in (*lines, *view.notes))
+
+
+def grid_lines(grid: Grid) -> list[str]:
+    """Return a table as lines, its caption first; none without rows."""
+    if not grid.rows:
+        return []
+    grid = _part_shown(grid)
+    cells = [[printable(in_short(cell)) for cell in row] for row in (grid.columns, *grid.rows)]
+    sides = [">" if right else "<" for right in _numeric_columns(grid)]
+    wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(f"{cell:{sides[i]}{wide[i]}}" for i, cell in enumerate(row)).rstrip() for row in cells]
+    return [printable(f"{grid.caption}:"), *lines]
+
+
+def _part_shown(grid: Grid) -> Grid:
+    """Return the rows and columns of a table that are shown; its caption says how many are not.
+
+    Examples
+    --------
+    >>> _part_shown(Grid("numbers", ["n", "n * n"], [[n, n * n] for n in range(99)])).caption
+    'numbers (69 more rows not shown)'
+    """
+    columns = list(grid.columns)[: MOST_COLUMNS + grid.heads]
+    rows = [row[: len(columns)] for row in grid.rows[:MOST_ROWS]]
+    wide = (grid.wide or len(grid.columns) - grid.heads) - (len(columns) - grid.heads)
+    long = (grid.long or len(grid.rows)) - len(rows)
+    left = [counted(n, noun) for n, noun in ((long, "more row"), (wide, "more column")) if n > 0]
+    caption = grid.caption + (f" ({' and '.join(left)} not shown)" if left else "")
+    return Grid(caption, columns, rows, grid.heads)
+
+
+def _numeric_columns(grid: Grid) -> list[bool]:
+    """Say of each column whether it holds numbers, which stand on the right; words stand on the left."""
+    cells = [[in_short(row[i]) for row in grid.rows] for i in range(len(grid.columns))]
+    return [i >= grid.heads and all(_NUMBER.fullmatch(cell) for cell in own) for i, own in enumerate(cells)]
+
+
+def _table(grid: Grid) -> Html:
+    grid = _part_shown(grid)
+    columns, rows, caption = grid.columns, grid.rows, grid.caption
+    sides = [_RIGHT if right else _LEFT for right in _numeric_columns(grid)]
+    head = [tag("th", _text(name), scope="col", style=side) for name, side in zip(columns, sides, strict=True)]
+    body = [tag("tr", _cells(row, sides, grid.heads)) for row in rows]
+    return tag(
+        "table",
+        tag("caption", _text(caption, _LONGEST_FACT), style=f"caption-side:top;white-space:nowrap;{_LEFT}"),
+        tag("thead", tag("tr", head)),
+        tag("tbody", body),
+    )
+
+
+_NUMBER = re.compile(r"(-?[\d,.]+(e[+-]?\d+)?|inf|nan)?")
+
+
+def _cells(row: Sequence[Any], sides: Sequence[str], heads: int) -> Iterable[Html]:
+    for i, (cell, side) in enumerate(zip(row, sides, strict=True)):
+        if i < heads:
+            yield tag("th", _text(cell), scope="row", style=f"{side};font-weight:normal")
+        else:
+            yield tag("td", _text(cell, _LONGEST_FACT), style=side)
+
+
+def _text(value: Any, most: int = _LONGEST) -> str:
+    return shortened(in_short(value), most)
+
+
+def frame_of_columns(columns: Mapping[str, Sequence[Any]], types: Mapping[str, type], into: str = "polars") -> Any:
+    """Return columns as a table of the library that is asked for, with the same types in each.
+
+    Raises
+    ------
+    ParameterError
+        If the library is unknown or not installed.
+
+    Examples
+    --------
+    >>> frame_of_columns({"state": ["rest"], "value": [None]}, {"state": str, "value": float}).schema
+    Schema([('state', String), ('value', Float64)])
+    """
+    import narwhals as nw
+
+    if into not in FRAMES:
+        raise ParameterError(f"into is {into!r}, expected one of {', '.join(map(repr, FRAMES))}")
+    if importlib.util.find_spec(into) is None:
+        raise ParameterError(f"into={into!r} needs {into}, which is not installed: pip install {into}")
+    kinds: dict[type, Any] = {str: nw.String(), float: nw.Float64(), int: nw.Int64(), bool: nw.Boolean()}
+    schema = {name: kinds[types[name]] for name in columns}
+    if into == "pandas":  # whose whole numbers know no missing ones: such columns are made by the library itself
+        schema = {name: kind for name, kind in schema.items() if all(v is not None for v in columns[name])}
+        return (
+            nw.from_dict({n: list(c) for n, c in columns.items()}, backend=into)
+            .with_columns(nw.col(name).cast(kind) for name, kind in schema.items() if kind != nw.String())
+            .to_native()
+        )
+    return nw.from_dict({n: list(c) for n, c in columns.items()}, schema, backend=into).to_native()

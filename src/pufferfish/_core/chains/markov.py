@@ -1,0 +1,392 @@
+r"""Algebra of finite Markov chains: supports, powers, stationary laws.
+
+A chain over k states is a row-stochastic matrix P (rows = from) and an initial law q. Two habits keep its
+use for privacy honest:
+
+*   **Supports are structural.** Whether a probability is zero is decided by boolean reachability from the exact
+    zeros of q and P, never by comparing a computed number with 0: a product of tiny entries underflows, and a
+    zero that is none turns an influence of 46 into 0.
+*   **Powers are logarithms** with an error bound. :class:`LogPowers` gives log P^t for any t; entries that a
+    double cannot hold are computed by log-sum-exp.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._core.numbers.rounding import TINY, UNIT
+from pufferfish.errors import ModelError
+
+__all__ = [
+    "LogPowers",
+    "LogVectorPath",
+    "Places",
+    "bool_matmul",
+    "closed_classes",
+    "closure",
+    "log_matmul",
+    "log_of",
+    "mixes",
+    "period",
+    "places_of",
+    "solve",
+    "stationary_law",
+    "stationary_log_error",
+    "strong_components",
+]
+
+Matrix = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+def log_of(values: Matrix, support: Mask) -> Matrix:
+    """Logarithm on a support, −∞ outside of it."""
+    logs = np.full(values.shape, -np.inf)
+    np.log(values, out=logs, where=support)
+    return logs
+
+
+def log_matmul(a: Matrix, b: Matrix) -> Matrix:
+    """Matrix product in logarithms: log(exp(a) @ exp(b)) without leaving the log domain."""
+    terms = a[..., :, :, None] + b[..., None, :, :]
+    top = np.max(terms, axis=-2)
+    shift = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.log(np.sum(np.exp(terms - shift[..., None, :]), axis=-2)) + shift
+
+
+def bool_matmul(a: Mask, b: Mask) -> Mask:
+    """Boolean matrix product: which pairs are joined by a path."""
+    return (a.astype(np.float64) @ b.astype(np.float64)) > 0.5
+
+
+class LogPowers:
+    r"""Logarithms of the powers of a stochastic matrix, computed when asked for and kept.
+
+    Parameters
+    ----------
+    transition_matrix : (k, k) ndarray
+        Row-stochastic matrix.
+
+    Notes
+    -----
+    :math:`P^{s+t} = P^s P^t` adds the relative errors of the factors and one :math:`\gamma_k`, so
+    :math:`P^t` has entrywise relative error at most :math:`(t-1)\gamma_k` however t is split into factors.
+    Halving t shares almost every factor between neighbouring distances.
+    """
+
+    def __init__(self, transition_matrix: Matrix) -> None:
+        support = transition_matrix > 0
+        self._k: int = transition_matrix.shape[0]
+        self._value: dict[int, Matrix] = {0: np.eye(self._k), 1: transition_matrix}
+        self._support: dict[int, Mask] = {0: np.eye(self._k, dtype=np.bool_), 1: support}
+        self._log: dict[int, tuple[Matrix, float]] = {}
+
+    def support(self, t: int) -> Mask:
+        """Return which entries of P^t are positive, by reachability; shape (k, k)."""
+        if t not in self._support:
+            self._support[t] = bool_matmul(self.support(t // 2), self.support(t - t // 2))
+        return self._support[t]
+
+    def log(self, t: int) -> Matrix:
+        """Return log P^t, −∞ exactly at the structural zeros; shape (k, k)."""
+        return self._logs(t)[0]
+
+    def log_error(self, t: int) -> float:
+        """Return a bound on the absolute error of every finite entry of ``log(t)``."""
+        return self._logs(t)[1]
+
+    def _powers(self, t: int) -> Matrix:
+        if t not in self._value:
+            self._value[t] = self._powers(t // 2) @ self._powers(t - t // 2)
+        return self._value[t]
+
+    def _logs(self, t: int) -> tuple[Matrix, float]:
+        if t not in self._log:
+            value, support = self._powers(t), self.support(t)
+            if t < 2 or np.all(value[support] >= TINY):
+                logs = log_of(value, support)
+                error = UNIT * (t * (self._k + 4) + 2 * _largest(logs))
+            else:
+                (left, left_error), (right, right_error) = self._logs(t // 2), self._logs(t - t // 2)
+                logs = log_matmul(left, right)
+                error = left_error + right_error + UNIT * (self._k + 8 + 4 * _largest(logs))
+            self._log[t] = logs, error
+        return self._log[t]
+
+
+def _largest(logs: Matrix) -> float:
+    """Largest modulus among the finite entries."""
+    return float(np.max(np.abs(logs), where=np.isfinite(logs), initial=0.0))
+
+
+class LogVectorPath:
+    """Logarithms of the marginals q P^t, one step after another, with their structural supports.
+
+    Parameters
+    ----------
+    initial : (..., k) ndarray
+        A probability distribution, or one for each phase of a cycle.
+    transition_matrix : (..., k, k) ndarray
+        Row-stochastic matrix, or those of a cycle.
+    moved_on : callable, optional
+        What stood at the phases before a step, at the phases after it; for cycles.
+    """
+
+    def __init__(
+        self, initial: Matrix, transition_matrix: Matrix, moved_on: Callable[[Any], Any] | None = None
+    ) -> None:
+        self._p = transition_matrix
+        self._moved_on: Callable[[Any], Any] = moved_on or _unmoved
+        self._p_support = transition_matrix > 0
+        self._log_p = log_of(transition_matrix, self._p_support)
+        self.step = 0
+        self.support: Mask = initial > 0
+        self._value: Matrix | None = initial
+        self.log: Matrix = log_of(initial, self.support)
+        self._log_domain_error = 0.0
+
+    def advance(self) -> None:
+        """Move on by one step."""
+        support: Mask = self._moved_on(bool_matmul(self.support[..., None, :], self._p_support)[..., 0, :])
+        if self._value is not None:
+            value: Matrix = self._moved_on((self._value[..., None, :] @ self._p)[..., 0, :])
+            # from here on in logarithms, if a state's mass underflows: it may stay so
+            self._value = None if np.any(value[support] < TINY) else value
+        if self._value is not None:
+            self.log = log_of(self._value, support)
+        else:
+            self.log = self._moved_on(log_matmul(self.log[..., None, :], self._log_p)[..., 0, :])
+            self._log_domain_error += UNIT * 4 * _largest(self.log)
+        self.support = support
+        self.step += 1
+
+    @property
+    def log_error(self) -> float:
+        """A bound on the absolute error of every finite entry of ``log``."""
+        rows = (self.step + 1) * (self._p.shape[-1] + 8)
+        return UNIT * (rows + 4 * _largest(self.log)) + self._log_domain_error
+
+
+def _unmoved(values: Any) -> Any:
+    return values
+
+
+def strong_components(support: Mask) -> list[list[int]]:
+    """Communicating classes of a boolean transition matrix, by reachability in both directions.
+
+    Parameters
+    ----------
+    support : (k, k) ndarray of bool
+        Which transitions are possible.
+
+    Returns
+    -------
+    list of lists of int
+        The classes, each sorted, in the order of their smallest state.
+    """
+    k = support.shape[0]
+    reach = support | np.eye(k, dtype=np.bool_)
+    for _ in range(max(1, (k - 1).bit_length())):
+        reach = bool_matmul(reach, reach)
+    both = reach & reach.T
+    seen: set[int] = set()
+    classes: list[list[int]] = []
+    for x in range(k):
+        if x not in seen:
+            members = [int(y) for y in np.flatnonzero(both[x])]
+            seen.update(members)
+            classes.append(members)
+    return classes
+
+
+def closed_classes(support: Mask) -> list[list[int]]:
+    """Communicating classes that the chain cannot leave; a stationary law lives on these."""
+    closed: list[list[int]] = []
+    for members in strong_components(support):
+        outside = np.ones(support.shape[0], dtype=np.bool_)
+        outside[members] = False
+        if not support[members][:, outside].any():
+            closed.append(members)
+    return closed
+
+
+def period(support: Mask) -> int:
+    """Period of an irreducible boolean transition matrix: the gcd of its cycle lengths."""
+    depth = {0: 0}
+    queue = deque([0])
+    gcd = 0
+    while queue:
+        x = queue.popleft()
+        for y in (int(v) for v in np.flatnonzero(support[x])):
+            if y in depth:
+                gcd = int(np.gcd(gcd, abs(depth[x] + 1 - depth[y])))
+            else:
+                depth[y] = depth[x] + 1
+                queue.append(y)
+    return gcd
+
+
+def closure(support: Mask, possible: Mask) -> Mask:
+    """States that can ever be reached from a set of states."""
+    while True:
+        grown = support | bool_matmul(support[None, :], possible)[0]
+        if np.array_equal(grown, support):
+            return support
+        support = grown
+
+
+def mixes(p: Matrix, states: Mask) -> bool:
+    """Whether the chain restricted to a closed set of states is irreducible and aperiodic."""
+    members = np.flatnonzero(states)
+    possible = p[np.ix_(members, members)] > 0
+    classes = closed_classes(possible)
+    return len(classes) == 1 and len(classes[0]) == len(members) and period(possible) == 1
+
+
+def stationary_law(transition_matrix: Matrix) -> Matrix:
+    r"""Stationary law of an irreducible chain by state reduction (GTH).
+
+    Parameters
+    ----------
+    transition_matrix : (k, k) ndarray
+        Irreducible row-stochastic matrix.
+
+    Returns
+    -------
+    (k,) ndarray
+        :math:`\pi = \pi P`, every entry positive.
+
+    Raises
+    ------
+    ModelError
+        If a probability or an exit rate is too small for a double to hold accurately (below 1e-270).
+
+    Notes
+    -----
+    The elimination of Grassmann, Taksar and Heyman (1985) has no subtraction, so every entry is accurate
+    *relative to itself*, however small (O'Cinneide, 1993: a relative error of order :math:`k^3 u`; see
+    :func:`stationary_log_error`).
+    """
+    a = transition_matrix.astype(np.float64, copy=True)
+    k = a.shape[0]
+    pi = np.zeros(k)
+    pi[0] = 1.0
+    possible = a > 0
+    accurate = True
+    for n in range(k - 1, 0, -1):
+        leave = a[n, :n].sum()
+        accurate = accurate and leave >= TINY and bool(np.all(a[:n, n][possible[:n, n]] >= TINY))
+        if not accurate:
+            break
+        a[:n, n] /= leave
+        a[:n, :n] += np.outer(a[:n, n], a[n, :n])
+        possible[:n, :n] |= np.outer(possible[:n, n], possible[n, :n])
+        accurate = bool(np.all(a[:n, :n][possible[:n, :n]] >= TINY))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for n in range(1, k):
+            pi[n] = pi[:n] @ a[:n, n]
+    with np.errstate(over="ignore", invalid="ignore"):
+        pi /= pi.sum()
+    if not (accurate and np.all(np.isfinite(pi)) and np.min(pi) >= TINY):
+        raise ModelError(
+            "the stationary distribution has a probability below 1e-270, too small to compute accurately; "
+            "merge states that are all but impossible, or give initial_distribution as an array"
+        )
+    return pi
+
+
+def stationary_log_error(k: int) -> float:
+    """Return a bound on the absolute error of the logarithm of every entry of :func:`stationary_law`."""
+    return UNIT * (k**3 + 8 * k + 8)
+
+
+# -- Which states the records of a chain can have --------------------------------------------------------------------
+
+Places = list[tuple[int, Mask]]
+"""Stretches of a chain: a number of records, and the states that each of them can have."""
+
+_FOLLOWED = 4096
+"""Records that are looked at one by one; the later ones are taken to have every state that any of them can have."""
+
+
+def places_of(start: Mask, possible: Mask, steps: int) -> Places:
+    """Return the stretches of a chain of so many records.
+
+    Parameters
+    ----------
+    start : (k,) ndarray of bool
+        States that the first record can have.
+    possible : (k, k) ndarray of bool
+        Transitions that can happen, rows = from.
+    steps : int
+        Records of the chain.
+    """
+    found: list[Mask] = [start]
+    while len(found) < min(steps, _FOLLOWED):
+        after = bool_matmul(found[-1][None, :], possible)[0]
+        if np.array_equal(after, found[-1]):
+            break
+        found.append(after)
+    left = steps - len(found)
+    stretches: Places = [(1, states) for states in found]
+    if left:
+        stretches.append((left, closure(found[-1], possible)))
+    return stretches
+
+
+# -- Large linear systems that are given by what their matrix does ---------------------------------------------------
+
+Vector = NDArray[np.float64]
+
+
+def solve(apply: Callable[[Vector], Vector], right: Vector, *, tolerance: float, most: int) -> Vector:
+    """Solve A x = b nearly, from products with A alone (Saad and Schultz, 1986).
+
+    Parameters
+    ----------
+    apply : callable
+        x ↦ A x.
+    right : (n,) ndarray
+        b.
+    tolerance : float
+        The residual that is left, as a share of b, in the Euclidean norm.
+    most : int
+        Products at most; what is found by then is returned.
+
+    Examples
+    --------
+    >>> matrix = np.array([[2.0, 1.0], [0.0, 4.0]])
+    >>> solve(lambda x: matrix @ x, np.array([4.0, 8.0]), tolerance=1e-9, most=9).round(6).tolist()
+    [1.0, 2.0]
+    """
+    size = float(np.linalg.norm(right))
+    if not 0 < size < np.inf:
+        return right.copy()
+    basis = np.empty((min(most, right.size) + 1, right.size))
+    basis[0] = right / size
+    # the matrix on the basis, and its least-squares problem: for the sizes at hand solved anew in every step
+    on_basis = np.zeros((len(basis), len(basis) - 1))
+    goal = np.zeros(len(basis))
+    goal[0] = size
+    shares = np.zeros(0)
+    for n in range(1, len(basis)):
+        following = apply(basis[n - 1])
+        if not np.isfinite(following).all():
+            break
+        for _ in range(2):  # twice: once leaves what rounding makes of a small rest
+            along = basis[:n] @ following
+            following = following - along @ basis[:n]
+            on_basis[:n, n - 1] += along
+        rest = float(np.linalg.norm(following))
+        on_basis[n, n - 1] = rest
+        system = on_basis[: n + 1, :n]
+        shares = np.linalg.lstsq(system, goal[: n + 1], rcond=None)[0]
+        left = float(np.linalg.norm(system @ shares - goal[: n + 1]))
+        if not rest > 0 or not left > tolerance * size:
+            break
+        basis[n] = following / rest
+    return np.asarray(shares @ basis[: shares.size]) if shares.size else right.copy()

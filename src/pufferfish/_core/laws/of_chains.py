@@ -1,0 +1,502 @@
+r"""Laws of an additive statistic of a Markov chain, given the state of one record.
+
+For F = Σ_t f(X_t) with whole f, let α_i(a, s) be the probability of X_i = a and of a sum s over the records up to i,
+and β_i(a, s) that of a sum s over the records after i, given X_i = a. Both are one sweep over (state, sum), and
+
+.. math:: P(X_i = a, F = n) = \sum_s \alpha_i(a, s)\,\beta_i(a, n - s).
+
+Only sums of non-negative products occur, on numbers with a wide exponent, so that every mass has the relative accuracy
+of doubles however small it is. A sweep costs T·S·k² (S the number of values of F), the convolution at node i about
+min(i, T − i)·S·k. What other, independent records add is convolved in once, where the first law is asked for: until
+then a sweep has the sums of this chain alone. Both convolutions together add up no more terms than F has values.
+
+**Most nodes need no law of their own.** Let M(z) be the matrix of polynomials P(x, y) z^{f(y)}. Between records c − m
+and c + D + m, with m steps on either side of the nodes c and c + D, the laws given X_c = a and given X_{c+D} = a differ
+only in the factor M^m(u, a)·M^{m+D}(a, v) against M^{m+D}(u, a)·M^m(a, v). If these polynomials agree entry by entry up
+to a factor e^{±η}, for all states u, v, a, then so do the joint laws of the two nodes, whatever the chain does outside:
+all other factors are non-negative and the same. So the nodes that are m or more steps from both ends are covered by the
+first of them, with an error of η for each hop on the way, and twice that for conditional laws. η falls geometrically
+with m; the least m at which the whole error is negligible is searched, and if there is none every node has its law
+computed.
+
+**Steps.** A statistic may count steps too, F = Σ_t f(X_t) + Σ_t g(X_{t−1}, X_t): then a step of a sweep adds up a step
+with each part P∘[g = d] of the matrix, shifted by d, and M(z) has the entries P(x, y) z^{f(y)+g(x,y)}. All else is the
+same, as α and β are separated at a record, and each step is on one side of it.
+
+Laws under every initial law at once: mixtures whose weights an adversary may choose.
+
+Let A_x be the probability of a secret s given the first state x, and μ_x the law of the statistic given both; B_x, ν_x
+the same for another secret s'. Under an initial law q the law given s is Σ q_x A_x μ_x / Σ q_x A_x. For a functional u
+of the first law and v of the second (a cumulative probability, the density of a noisy output) the ratio to be bounded
+is
+
+.. math:: \frac{\sum q_x A_x u_x \cdot \sum q_x B_x}{\sum q_x A_x \cdot \sum q_x B_x v_x}.
+
+**Two first states suffice.** With Σ q A = 1 (scaling q does not matter) and Σ q B fixed, it is a ratio of two linear
+forms on {q ≥ 0: two equations}, largest at a vertex, which has at most two positive entries.
+
+**On two states in closed form.** With weights 1 and t it is (n₀ + n₁t + n₂t²)/(d₀ + d₁t + d₂t²), all coefficients
+non-negative, and at most λ for all t > 0 exactly if λd₀ ≥ n₀, λd₂ ≥ n₂, and n₁ ≤ λd₁ or
+(n₁ − λd₁)² ≤ 4(λd₀ − n₀)(λd₂ − n₂). The least such λ is a root of a quadratic; a λ a little above it is put into these
+inequalities again, with rounding against it, so nothing rests on the root.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.progress import report_progress
+from pufferfish._core.laws.law import Law, log_rounding, smoothed
+from pufferfish._core.laws.transport import Shift, shift
+from pufferfish._core.numbers.rounding import UNIT, or_infinite
+from pufferfish._core.numbers.wide import Wide
+from pufferfish.errors import NotApplicableError
+
+__all__ = ["AdditiveChain", "LawFamily", "NodeLaws", "mixture_loss", "mixture_shift"]
+
+# -- Laws under every initial law at once ----------------------------------------------------------------------------
+
+Logs = NDArray[np.float64]
+
+_INFLATE = (1e-11, 1e-9, 1e-7, 1e-5)
+_ROUND = 64 * UNIT
+_FARTHEST = 690.0
+"""Logarithm of the largest ratio that is told from an infinite one."""
+
+
+@dataclass(frozen=True, slots=True)
+class LawFamily:
+    """Laws of a statistic given a secret, one for each first state; None where that state rules the secret out."""
+
+    laws: tuple[Law | None, ...]
+
+    @property
+    def size(self) -> int:
+        """Numbers kept."""
+        return sum(law.size for law in self.laws if law is not None)
+
+
+def mixture_loss(mu: LawFamily, nu: LawFamily, scale: float) -> float:
+    """Return the largest loss of Laplace noise for two secrets under any initial law, in nats, rounded up."""
+    low, high = _range(mu, nu)
+    (u, first), (v, second) = (smoothed(family.laws, low, high, scale) for family in (mu, nu))
+    if not (first < math.inf and second < math.inf):
+        return math.inf
+    a, b = _weights(mu), _weights(nu)
+    error = first + second + _weight_error(mu, nu)
+    there = _worst_ratio(a + u, b, a, b + v)
+    back = _worst_ratio(b + v, a, b, a + u)
+    return or_infinite(max(0.0, *(or_infinite(float(np.max(ratios))) for ratios in (there, back))) + error)
+
+
+def mixture_shift(mu: LawFamily, nu: LawFamily) -> Shift:
+    """Bound the ∞-Wasserstein distance of the laws given two secrets under any initial law.
+
+    Where cumulative masses are equal under some initial law, rounding cannot tell, and the next whole number is taken.
+    """
+    pairs = [(m, n) for m in mu.laws for n in nu.laws if m is not None and n is not None]
+    single = [(m, n) for m, n in zip(mu.laws, nu.laws, strict=True) if m is not None and n is not None]
+    # any two first states at once are no less than any mixture; one first state is a mixture
+    high = max((shift(m, n).certain for m, n in pairs), default=0)
+    low = max((shift(m, n).near for m, n in single), default=0) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _within(mu, nu, middle) and _within(nu, mu, middle):
+            high = middle
+        else:
+            low = middle
+    return Shift(high, high, 0.0)
+
+
+def _within(mu: LawFamily, nu: LawFamily, reach: int) -> bool:
+    """Whether F_μ(n) ≤ F_ν(n + reach) for certain, at all n and under all initial laws."""
+    low, high = _range(mu, nu)
+    a, b = _weights(mu), _weights(nu)
+    error = _weight_error(mu, nu) + sum(law.cumulative_error for family in (mu, nu) for law in family.laws if law)
+    numbers = np.arange(low - 1, high + 1)
+    below, there = (_on(family, _below, places) for family, places in ((mu, numbers), (nu, numbers + reach)))
+    above, beyond = (_on(family, _above, places) for family, places in ((mu, numbers), (nu, numbers + reach)))
+    by_below = _worst_ratio(a + below, b, a, b + there) <= -error
+    by_above = _worst_ratio(b + beyond, a, b, a + above) <= -error
+    return bool(np.all(by_below | by_above))
+
+
+def _below(law: Law, numbers: NDArray[np.int64]) -> Logs:
+    """Return log P(F ≤ n)."""
+    found = law.log_below()[np.clip(numbers - law.start, 0, law.size - 1)]
+    return np.where(numbers < law.start, -np.inf, np.where(numbers >= law.end, 0.0, found))
+
+
+def _above(law: Law, numbers: NDArray[np.int64]) -> Logs:
+    """Return log P(F > n)."""
+    found = law.log_above()[np.clip(numbers + 1 - law.start, 0, law.size - 1)]
+    return np.where(numbers >= law.end, -np.inf, np.where(numbers < law.start, 0.0, found))
+
+
+def _on(family: LawFamily, of: Callable[[Law, NDArray[np.int64]], Logs], numbers: NDArray[np.int64]) -> Logs:
+    return np.array([np.full(len(numbers), -np.inf) if law is None else of(law, numbers) for law in family.laws])
+
+
+def _range(mu: LawFamily, nu: LawFamily) -> tuple[int, int]:
+    laws = [law for family in (mu, nu) for law in family.laws if law is not None]
+    return min(law.start for law in laws), max(law.end for law in laws)
+
+
+def _weights(family: LawFamily) -> Logs:
+    """Return log P(secret | first state), −∞ where it is ruled out; shape (k, 1)."""
+    return np.array([[-np.inf if law is None else law.log_weight] for law in family.laws])
+
+
+def _weight_error(mu: LawFamily, nu: LawFamily) -> float:
+    """Bound the error that the weights bring into a ratio."""
+    laws = [law for family in (mu, nu) for law in family.laws if law is not None]
+    return 4 * max(law.log_error + 16 * UNIT * (1 + abs(law.log_weight)) for law in laws)
+
+
+def _worst_ratio(alpha: Logs, beta: Logs, gamma: Logs, delta: Logs) -> Logs:
+    """Bound log (α·q)(β·q)/((γ·q)(δ·q)) over all q ≥ 0 from above; all given as logs, shape (k, n) or (k, 1).
+
+    0/0 is skipped, as secrets of probability 0 are; a positive number over 0 is ∞.
+    """
+    n = max(a.shape[1] for a in (alpha, beta, gamma, delta))
+    alpha, beta, gamma, delta = (np.broadcast_to(a, (len(a), n)) for a in (alpha, beta, gamma, delta))
+    worst = np.full(n, -np.inf)
+    for x in range(len(alpha)):
+        worst = np.maximum(worst, _ratio(alpha[x] + beta[x], gamma[x] + delta[x]))
+    for x, y in combinations(range(len(alpha)), 2):
+        n1 = np.logaddexp(alpha[x] + beta[y], alpha[y] + beta[x])
+        d1 = np.logaddexp(gamma[x] + delta[y], gamma[y] + delta[x])
+        n0, n2 = alpha[x] + beta[x], alpha[y] + beta[y]
+        d0, d2 = gamma[x] + delta[x], gamma[y] + delta[y]
+        worst = np.maximum(worst, _quadratic(n0, n1, n2, d0, d1, d2))
+    return worst
+
+
+def _ratio(n: Logs, d: Logs) -> Logs:
+    with np.errstate(invalid="ignore"):
+        return np.where(n == -np.inf, -np.inf, n - d)
+
+
+def _quadratic(n0: Logs, n1: Logs, n2: Logs, d0: Logs, d1: Logs, d2: Logs) -> Logs:
+    """Bound log sup over t > 0 of (n₀ + n₁t + n₂t²)/(d₀ + d₁t + d₂t²), coefficients given as logs."""
+    ends = np.maximum(_ratio(n0, d0), _ratio(n2, d2))
+    # without d₀ or d₂ it is a ratio of two sums of two terms: at most the larger of the ratios of terms
+    lopsided = (d0 == -np.inf) | (d2 == -np.inf)
+    # else t is measured so that d₀ and d₂ are alike, which makes d₁ the largest, and all are divided by that
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        turn = np.where(lopsided, 0.0, (d2 - d0) / 2)
+        top = np.where(lopsided, 0.0, d1 - turn)
+        m0, m1, m2 = np.exp(n0 - top), np.exp(n1 - turn - top), np.exp(n2 - 2 * turn - top)
+        e0, e1, e2 = np.exp(d0 - top), np.exp(d1 - turn - top), np.exp(d2 - 2 * turn - top)
+        square, linear, constant = e1**2 - 4 * e0 * e2, 2 * (m1 * e1 - 2 * (e0 * m2 + m0 * e2)), m1**2 - 4 * m0 * m2
+        root = np.sqrt(np.maximum(linear**2 - 4 * square * np.maximum(constant, 0.0), 0.0))
+        outer = np.exp(np.minimum(ends, _FARTHEST))
+        inside = (linear > 0) & (m1 > outer * e1)  # else the ratio is largest at t → 0 or t → ∞
+        middle = np.where(inside, 2 * np.maximum(constant, 0.0) / np.where(inside, linear + root, 1.0), 0.0)
+        least = np.maximum(outer, middle)
+        found = np.full(len(n0), np.inf)
+        for inflate in reversed(_INFLATE):
+            λ = least * (1 + inflate)
+            first, last = (λ * e * (1 - _ROUND) - m * (1 + _ROUND) for e, m in ((e0, m0), (e2, m2)))
+            over = m1 * (1 + _ROUND) - λ * e1 * (1 - _ROUND)
+            holds = (over <= 0) | (over * over * (1 + _ROUND) <= 4 * first * last * (1 - _ROUND))
+            found = np.where(holds & (first >= 0) & (last >= 0), np.log(λ), found)
+    nothing = (n0 == -np.inf) & (n1 == -np.inf) & (n2 == -np.inf)
+    found = np.where(ends > _FARTHEST, np.inf, np.maximum(found, ends))
+    return np.where(nothing, -np.inf, np.where(lopsided, np.maximum(ends, _ratio(n1, d1)), found))
+
+
+_NEGLIGIBLE = 4e-13
+"""Error of the laws of covered nodes, in nats, for each step of the chain: about what rounding leaves."""
+
+_LEAST_NEGLIGIBLE = 2e-9
+
+_MOST_WORK = 1e11
+"""Multiplications for the laws of all nodes, where none covers others."""
+
+_SHORTEST = 24
+"""Chains of fewer steps have every law computed."""
+
+_GROWTH = 1.3
+
+_REPORTED = 64
+"""Steps between reports of progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLaws:
+    """Laws of the statistic given each state of a record.
+
+    Parameters
+    ----------
+    node, last : int
+        The record, and the last one that these laws cover within their error.
+    laws : list of Law or None
+        One per state; None where the record cannot have it.
+    """
+
+    node: int
+    last: int
+    laws: list[Law | None]
+
+
+class AdditiveChain:
+    """A Markov chain with a whole-number value for every state.
+
+    Parameters
+    ----------
+    initial : (k,) Wide
+        Law of the first record; exact zeros are impossible.
+    transition : (k, k) ndarray
+        The transition matrix; exact zeros are impossible.
+    values : (k,) or (T, k) ndarray of int
+        What a record in each state adds to the statistic, the same for all records or for each.
+    steps : int
+        Number T of records.
+    log_error : float
+        Relative error of the initial law.
+    period : int
+        Period of the chain, where it has one.
+    others : Law, optional
+        Law of what other records add, independent of the chain.
+    moves : (k, k) ndarray of int, optional
+        What a step from state x to y adds to the statistic, 0 or more; nothing by default.
+    """
+
+    def __init__(
+        self,
+        initial: Wide,
+        transition: NDArray[np.float64],
+        values: NDArray[np.int64],
+        steps: int,
+        *,
+        log_error: float = 0.0,
+        period: int = 1,
+        others: Law | None = None,
+        moves: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.steps: int = steps
+        self.k: int = transition.shape[0]
+        self._initial, self._period, self._others = initial, period, others
+        self._alike = values.ndim == 1
+        each = np.broadcast_to(values, (steps, self.k))
+        low = each.min(axis=1)
+        self._adds = (each - low[:, None]).astype(np.int64)
+        self._negligible = max(_LEAST_NEGLIGIBLE, _NEGLIGIBLE * steps)
+        self._start = int(low.sum()) + (0 if others is None else others.start)
+        self._parts = _Parts(transition, np.zeros((self.k, self.k), dtype=np.int64) if moves is None else moves)
+        self._size = int(self._adds.max(axis=1).sum()) + (steps - 1) * self._parts.most
+        self._size += 1 if others is None else others.size
+        self._error = log_error + (4 * steps * (self.k + 3 + len(self._parts.forward)) + 8 * self._size) * UNIT
+        self._error += 0.0 if others is None else others.log_error
+
+    @property
+    def start(self) -> int:
+        """The least value of the statistic."""
+        return self._start
+
+    def total(self) -> Law:
+        """Return the law of the statistic itself."""
+        found = self.given([None] * self.steps)
+        assert found is not None  # some sequence is possible
+        return found
+
+    def given(self, allowed: Sequence[NDArray[np.bool_] | None]) -> Law | None:
+        """Return the law given which states each record may have (None: any); None if that is impossible."""
+        at = self._with_others(self._first())
+        for t in range(self.steps):
+            if t:
+                at = self._parts.pushed(at, self._adds[t])
+            mask = allowed[t]
+            if mask is not None:
+                at = Wide(np.where(mask[:, None], at.values, 0.0), np.where(mask[:, None], at.levels, -(2**40)))
+        weights = Wide(at.values.T.copy(), at.levels.T.copy()).sum()
+        return Law.of(self.start, weights, self._error) if weights.positive.any() else None
+
+    def nodes(self) -> Iterator[NodeLaws]:
+        """Yield the laws given the state of every record, those that cover many records first."""
+        margin, error = self._margin()
+        if margin is None:
+            work = self.steps**2 * self._size * self.k / 6
+            if work > _MOST_WORK:
+                raise NotApplicableError(
+                    f"the laws of {self.steps:,} records do not settle far from the ends, and all of them take about "
+                    f"{work:.0e} operations (at most {_MOST_WORK:.0e} are done)"
+                )
+            half = self.steps // 2
+            yield from self._left(half)
+            yield from self._right(half + 1)
+            return
+        last = self.steps - 1 - margin
+        for found in self._left(margin + self._period - 1):
+            covers = found.node >= margin
+            laws = [law and law.within(2 * error) for law in found.laws] if covers else found.laws
+            yield NodeLaws(found.node, last if covers else found.node, laws)
+        yield from self._right(last + 1)
+
+    def _first(self) -> Wide:
+        """Return the law of the first record and of what it adds."""
+        shape = self.k, 1 + int(self._adds[0].max())
+        values, levels = np.zeros(shape), np.full(shape, -(2**40), dtype=np.int64)
+        for x in range(self.k):
+            add = int(self._adds[0, x])
+            values[x, add], levels[x, add] = self._initial.values[x], self._initial.levels[x]
+        return Wide(values, levels)
+
+    def _with_others(self, one_side: Wide) -> Wide:
+        """Add what the other records add: late, as a sweep over their many sums would take longer than this."""
+        return one_side if self._others is None else one_side.convolved(_rows(self._others.masses, self.k))
+
+    def _left(self, highest: int) -> Iterator[NodeLaws]:
+        """Yield nodes ``highest`` … 0, backwards: their left parts are short, and are kept."""
+        left = [self._first()]
+        for node in range(1, highest + 1):
+            left.append(self._parts.pushed(left[-1], self._adds[node]))
+        right = Wide.of(np.ones((self.k, 1)))
+        for node in range(self.steps - 1, -1, -1):
+            self._report(self.steps - 1 - node)
+            if node == highest:
+                right = self._with_others(right)
+            if node <= highest:
+                yield self._node(node, left.pop().convolved(right))
+            right = self._pulled(right, node)
+
+    def _right(self, lowest: int) -> Iterator[NodeLaws]:
+        """Yield nodes ``lowest`` … T − 1: their right parts are short, and are kept."""
+        if lowest >= self.steps:
+            return
+        right = [Wide.of(np.ones((self.k, 1)))]
+        for node in range(self.steps - 1, lowest, -1):
+            right.append(self._pulled(right[-1], node))
+        left = self._first()
+        for node in range(self.steps):
+            self._report(self.steps + node)
+            if node == lowest:
+                left = self._with_others(left)
+            if node >= lowest:
+                yield self._node(node, right.pop().convolved(left))
+            if node + 1 < self.steps:
+                left = self._parts.pushed(left, self._adds[node + 1])
+
+    def _report(self, done: int) -> None:
+        if done % _REPORTED == 0:
+            report_progress("laws of the query", done / (2 * self.steps))
+
+    def _node(self, node: int, joint: Wide) -> NodeLaws:
+        laws = [Law.of(self.start, row, self._error) if row.positive.any() else None for row in _each(joint)]
+        return NodeLaws(node, node, laws)
+
+    def _pulled(self, right: Wide, node: int) -> Wide:
+        """Return β of the record before ``node``: β(x, s) = Σ_y P(x, y) β'(y, s − f(y) − g(x, y))."""
+        adds = self._adds[node]
+        size = right.shape[1] + int(adds.max())
+        values, levels = np.zeros((self.k, size)), np.full((self.k, size), -(2**40), dtype=np.int64)
+        for y in range(self.k):
+            add = int(adds[y])
+            there = slice(add, add + right.shape[1])
+            values[y, there], levels[y, there] = right.values[y], right.levels[y]
+        return self._parts.pulled(Wide(values, levels))
+
+    def _margin(self) -> tuple[int | None, float]:
+        """Return how far from both ends nodes are covered by one of them, and with what error."""
+        m = 4
+        while self._alike and self.steps >= _SHORTEST and 2 * m + 2 * self._period < self.steps // 2:
+            error = self._hops(m)
+            if error <= self._negligible:
+                return m, error
+            # η falls like e^{−cm}: never grow by less than a few steps
+            m = max(m + 4, int(m * _GROWTH))
+        return None, 0.0
+
+    def _hops(self, m: int) -> float:
+        """Bound what the laws of two covered nodes of the same phase can differ by, with margins of m."""
+        longest = 1
+        while 2 * longest <= m:
+            longest *= 2
+        farthest = (self.steps - 2 * m) // self._period
+        powers = _Powers(self._parts, self._adds[0])
+        near = powers.to(m)
+        error, hop = 0.0, 1
+        while hop <= longest and hop <= farthest:
+            far = powers.to(m + hop * self._period)
+            eta = _apart(near, far)
+            if not eta <= self._negligible:
+                return np.inf
+            error += eta * (farthest // hop if 2 * hop > min(longest, farthest) else 1)
+            hop *= 2
+        return error
+
+
+class _Parts:
+    """A transition matrix as the sum of parts, in each of which every step adds the same."""
+
+    def __init__(self, transition: NDArray[np.float64], moves: NDArray[np.int64]) -> None:
+        amounts = np.unique(moves).tolist()
+        parts = [np.where(moves == amount, transition, 0.0) for amount in amounts]
+        self.most: int = amounts[-1]
+        self.forward: list[tuple[int, Wide]] = [(d, Wide.of(p)) for d, p in zip(amounts, parts, strict=True)]
+        self._back = [(d, Wide.of(p.T.copy())) for d, p in zip(amounts, parts, strict=True)]
+
+    def pushed(self, at: Wide, adds: NDArray[np.int64]) -> Wide:
+        """Return one step of a chain, where a record in state y adds ``adds[y]``, and a step what it adds."""
+        return _sum(at.pushed(p, adds + d) for d, p in self.forward)
+
+    def pulled(self, at: Wide) -> Wide:
+        """Return one step backwards, where only steps add."""
+        still = np.zeros(at.shape[0], dtype=np.int64)
+        return _sum(at.pushed(p, still + d) for d, p in self._back)
+
+
+class _Powers:
+    """Powers of the matrix of polynomials P(x, y) z^{f(y) + g(x, y)}, as (k, k, S) wide numbers."""
+
+    def __init__(self, parts: _Parts, adds: NDArray[np.int64]) -> None:
+        self._parts, self._adds = parts, adds
+        self._at = 0
+        self._rows: list[Wide] = [Wide.of(row[:, None]) for row in np.eye(len(adds))]
+
+    def to(self, n: int) -> list[Wide]:
+        """Return M^n, row by row, for n no less than before."""
+        for _ in range(n - self._at):
+            self._rows = [self._parts.pushed(row, self._adds) for row in self._rows]
+        self._at = n
+        return self._rows
+
+
+def _apart(near: list[Wide], far: list[Wide]) -> float:
+    """Bound |log| of the ratio of near(u, a)·far(a, v) and far(u, a)·near(a, v), entry by entry."""
+    worst, k = 0.0, len(near)
+    for a in range(k):
+        for u in range(k):
+            into, later_into = _rows(near[u][a], k), _rows(far[u][a], k)
+            one, other = into.convolved(far[a]), later_into.convolved(near[a])
+            if not np.array_equal(one.positive, other.positive):
+                return np.inf
+            mass = one.positive
+            if mass.any():
+                difference = float(np.max(np.abs(one.log()[mass] - other.log()[mass])))
+                rounding = sum(log_rounding(w, 4 * w.shape[1] * (k + 2)) for w in (one, other))
+                worst = max(worst, difference + rounding)
+    return worst
+
+
+def _sum(parts: Iterable[Wide]) -> Wide:
+    """Return the sum of arrays of polynomials, the later ones of which have the higher degrees."""
+    first, *more = parts
+    for part in more:
+        wider = part.shape[1] - first.shape[1]
+        values = np.pad(first.values, ((0, 0), (0, wider)))
+        first = Wide(values, np.pad(first.levels, ((0, 0), (0, wider)), constant_values=-(2**40))) + part
+    return first
+
+
+def _rows(row: Wide, k: int) -> Wide:
+    return Wide(np.tile(row.values, (k, 1)), np.tile(row.levels, (k, 1)))
+
+
+def _each(rows: Wide) -> Iterator[Wide]:
+    return (rows[x] for x in range(rows.shape[0]))

@@ -1,0 +1,272 @@
+r"""Laws of the clusters of a junction tree, in logarithms, with bounds on their errors.
+
+The buckets are visited twice. Upwards, every bucket multiplies the tables given to it with what its children send, and
+sums its own node out: that is λ(S), sent to its parent; divided by λ it is P(node | S). Downwards, P(bucket) is
+P(node | S) times P(S), which the parent's law gives.
+
+Logarithms hold probabilities like 1e-300 times 1e-300, and an exact zero stays −∞. Sums are of non-negative numbers, so
+a logarithm is off by at most the sum of what every step on its way adds: a few units in the last place of the largest
+logarithm, and half a unit for each addend.
+
+The visits are plain loops over flat arrays, compiled for large networks.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._core.networks.junction_tree import Bucket, Scope
+from pufferfish._core.numbers.compiled import Loops
+from pufferfish._core.numbers.rounding import UNIT
+
+__all__ = ["MOST_ENTRIES", "ClusterLaws", "Table"]
+
+Logs = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Table = tuple[tuple[int, ...], NDArray[np.float64]]
+
+MOST_ENTRIES = 1 << 23
+"""Entries of the largest bucket whose law is made: 64 megabytes."""
+
+
+class ClusterLaws:
+    """Laws of the buckets of a network.
+
+    Parameters
+    ----------
+    buckets : sequence of Bucket
+        Buckets of the network, parents after their children.
+    tables : sequence of (nodes, ndarray)
+        Tables whose product is the law: their nodes, one axis each. Every one fits into a bucket.
+    sizes : sequence of int
+        Number of states of every node.
+    normalised : bool
+        Whether every table is the law of its last node given the others; otherwise the law is the tables' product
+        divided by its sum.
+    """
+
+    def __init__(
+        self, buckets: Sequence[Bucket], tables: Sequence[Table], sizes: Sequence[int], *, normalised: bool = True
+    ) -> None:
+        self.scopes = [bucket.scope for bucket in buckets]
+        self.shapes = [tuple([sizes[v] for v in scope]) for scope in self.scopes]
+        self._starts = _firsts(math.prod(shape) for shape in self.shapes)
+        self._logs, self._errors = np.zeros(self._starts[-1]), np.zeros(len(buckets))
+        # every table goes to the bucket in which the first of its nodes is eliminated: it holds all of them
+        place = {bucket.node: at for at, bucket in enumerate(buckets)}
+        given = sorted((min([place[v] for v in nodes]), at) for at, (nodes, _) in enumerate(tables))
+        ordered = [tables[at] for _, at in given]
+        with np.errstate(divide="ignore"):
+            factors = np.log(np.concatenate([np.zeros(0), *(table.ravel() for _, table in ordered)]))
+        _LOOPS.at(self._logs.size).visit(
+            *_joined(self.scopes),
+            *_joined([bucket.separator for bucket in buckets]),
+            np.array([bucket.parent for bucket in buckets], dtype=np.int64),
+            self._starts,
+            np.array(sizes, dtype=np.int64),
+            np.array([bucket.node for bucket in buckets], dtype=np.int64),
+            np.array([at for at, _ in given], dtype=np.int64),
+            *_joined([nodes for nodes, _ in ordered]),
+            factors,
+            _firsts(table.size for _, table in ordered),
+            normalised,
+            self._logs,
+            self._errors,
+        )
+
+    def of(self, buckets: Sequence[int], kept: Sequence[int]) -> tuple[Logs, Logs]:
+        """Return the law of some nodes of each of several buckets, in logarithms.
+
+        Parameters
+        ----------
+        buckets : sequence of int
+            Places of m buckets of one shape.
+        kept : sequence of int
+            Where the nodes stand in the scopes of the buckets, ascending.
+
+        Returns
+        -------
+        logs : (m, n) ndarray
+            Logarithms for all configurations of the nodes; −∞ for what cannot occur.
+        errors : (m,) ndarray
+            By how much those of each bucket may be off.
+        """
+        shape, starts = self.shapes[buckets[0]], self._starts[list(buckets)]
+        n = math.prod(shape)
+        if len(buckets) == 1:
+            logs = self._logs[starts[0] : starts[0] + n][None]
+        else:
+            logs = self._logs[starts[:, None] + np.arange(n)]
+        errors = self._errors[list(buckets)]
+        axes = tuple(axis + 1 for axis in range(len(shape)) if axis not in kept)
+        if not axes:
+            return logs, errors
+        most = _largest(logs)
+        logs = logs.reshape(-1, *shape)
+        top = logs.max(axis=axes, keepdims=True)
+        top[top == -np.inf] = 0.0
+        with np.errstate(divide="ignore", under="ignore"):
+            sums = np.log(np.exp(logs - top).sum(axis=axes)) + top.squeeze(axes)
+        sums = sums.reshape(len(buckets), -1)
+        return sums, errors + UNIT * (n // sums.shape[1] + 16 + 4 * most)
+
+    def can_occur(self) -> list[NDArray[np.bool_] | None]:
+        """Return for every bucket which of its configurations can occur, flat; None for all of them."""
+        occurs = self._logs > -np.inf
+        full = np.logical_and.reduceat(occurs, self._starts[:-1]) if occurs.size else np.zeros(0, dtype=np.bool_)
+        return [
+            None if all_of_them else occurs[a:b]
+            for all_of_them, a, b in zip(full, self._starts, self._starts[1:], strict=False)
+        ]
+
+
+def _largest(logs: Logs) -> Logs:
+    """Return the largest finite logarithm of each row in absolute value."""
+    return np.maximum(-np.min(logs, axis=1, where=logs > -np.inf, initial=0.0), np.max(logs, axis=1, initial=0.0))
+
+
+def _firsts(counts: Iterable[int]) -> Indices:
+    """Return where parts of such lengths begin that lie one after another, and where the last ends."""
+    return np.array([0, *counts], dtype=np.int64).cumsum()
+
+
+def _joined(scopes: Sequence[Scope]) -> tuple[Indices, Indices]:
+    """Return the nodes of all scopes, one after another, and where each begins."""
+    return np.array([v for scope in scopes for v in scope], dtype=np.int64), _firsts(map(len, scopes))
+
+
+def visit(
+    nodes: Any,
+    firsts: Any,
+    separators: Any,
+    separator_firsts: Any,
+    parents: Any,
+    starts: Any,
+    sizes: Any,
+    eliminated: Any,
+    given: Any,
+    table_nodes: Any,
+    table_firsts: Any,
+    factors: Any,
+    factor_starts: Any,
+    normalised: bool,
+    logs: Any,
+    errors: Any,
+) -> None:
+    """Make the laws of all buckets, upwards and down again: plain loops, so that numba can compile them.
+
+    Parameters
+    ----------
+    nodes, firsts, separators, separator_firsts : ndarray of int
+        Scopes and separators of m buckets, one after another, and where each begins.
+    parents, eliminated : (m,) ndarray of int
+        Parent of every bucket, and the node that is eliminated in it.
+    starts : (m + 1,) ndarray of int
+        Where the entries of every bucket begin.
+    sizes : (n,) ndarray of int
+        Number of states of every node.
+    given : (t,) ndarray of int
+        To which bucket each table is given, ascending.
+    table_nodes, table_firsts : ndarray of int
+        Nodes of the tables, and where those of each begin.
+    factors, factor_starts : ndarray
+        Logarithms of the tables, and where those of each begin.
+    normalised : bool
+        Whether every table is the law of its last node given the others.
+    logs : (e,) ndarray, zeros; written
+        Logarithms of the laws.
+    errors : (m,) ndarray, zeros; written
+        By how much those of each bucket may be off.
+    """
+    buckets = parents.shape[0]
+    conditional = np.zeros(buckets, dtype=np.bool_)  # given nothing but the law of its node given the others
+    for t in range(given.shape[0]):
+        b = given[t]
+        scope, its = nodes[firsts[b] : firsts[b + 1]], table_nodes[table_firsts[t] : table_firsts[t + 1]]
+        logs[starts[b] : starts[b + 1]] += factors[factor_starts[t] + within(scope, its, sizes)]
+        # a row sums to 1 up to rounding, and so does what it stands for
+        errors[b] += UNIT * (sizes[its[-1]] + 8)
+        alone = (t == 0 or given[t - 1] != b) and (t == given.shape[0] - 1 or given[t + 1] != b)
+        conditional[b] = normalised and alone and its[-1] == eliminated[b] and its.shape[0] == scope.shape[0]
+    for b in range(buckets):
+        law = logs[starts[b] : starts[b + 1]]
+        if conditional[b]:  # it sums to 1, and the parent need not be told
+            errors[b] += UNIT * largest(law)
+            continue
+        scope, separator = nodes[firsts[b] : firsts[b + 1]], separators[separator_firsts[b] : separator_firsts[b + 1]]
+        errors[b] += UNIT * 4 * largest(law)
+        places = within(scope, separator, sizes)
+        sums, above = summed(law, errors[b], places, states_of(separator, sizes))
+        parent = parents[b]
+        if parent >= 0:
+            upwards = within(nodes[firsts[parent] : firsts[parent + 1]], separator, sizes)
+            logs[starts[parent] : starts[parent + 1]] += sums[upwards]
+            errors[parent] += above
+            conditional[parent] = False
+        law -= np.where(sums == -np.inf, 0.0, sums)[places]
+        errors[b] += above + UNIT * 4 * largest(law)
+    for b in range(buckets - 1, -1, -1):
+        parent = parents[b]
+        if parent < 0:
+            continue
+        separator = separators[separator_firsts[b] : separator_firsts[b + 1]]
+        places = within(nodes[firsts[parent] : firsts[parent + 1]], separator, sizes)
+        states = states_of(separator, sizes)
+        sums, above = summed(logs[starts[parent] : starts[parent + 1]], errors[parent], places, states)
+        law = logs[starts[b] : starts[b + 1]]
+        law += sums[within(nodes[firsts[b] : firsts[b + 1]], separator, sizes)]
+        errors[b] += above + UNIT * 4 * largest(law)
+
+
+def states_of(scope: Any, sizes: Any) -> int:
+    """Return the number of configurations of a scope."""
+    states = 1
+    for v in scope:
+        states *= sizes[v]
+    return states
+
+
+def within(scope: Any, part: Any, sizes: Any) -> Any:
+    """Return for every configuration of a scope which one of some of its nodes, in any order, it holds."""
+    every = np.arange(states_of(scope, sizes))
+    found = np.zeros_like(every)
+    step = 1
+    for i in range(part.shape[0] - 1, -1, -1):
+        size, repeated, j = sizes[part[i]], 1, scope.shape[0] - 1
+        while scope[j] != part[i]:
+            repeated *= sizes[scope[j]]
+            j -= 1
+        found += every // repeated % size * step
+        step *= size
+    return found
+
+
+def summed(logs: Any, error: float, places: Any, states: int) -> tuple[Any, float]:
+    """Return logarithms of sums of what goes to the same place, and a bound on their error."""
+    top, sums = np.full(states, -np.inf), np.zeros(states)
+    if states == logs.shape[0]:  # one addend each
+        top[places] = logs
+        return top, error
+    for i in range(logs.shape[0]):
+        top[places[i]] = max(top[places[i]], logs[i])
+    for i in range(logs.shape[0]):
+        if logs[i] > -np.inf:
+            sums[places[i]] += math.exp(logs[i] - top[places[i]])
+    for s in range(states):
+        top[s] += math.log(sums[s]) if sums[s] > 0.0 else 0.0
+    return top, error + UNIT * (logs.shape[0] // states + 16 + 4 * largest(logs))
+
+
+def largest(logs: Any) -> float:
+    """Return the largest finite logarithm in absolute value."""
+    found = 0.0
+    for log in logs:
+        if log > -np.inf:
+            found = max(found, abs(log))
+    return found
+
+
+_LOOPS = Loops(visit, after=20_000)

@@ -1,0 +1,173 @@
+r"""Separation in directed graphs without cycles: which nodes can tell about a node once others are known.
+
+Sets of nodes are whole numbers, bit j for node j: unions, differences and tests cost little, and sets can be keys.
+
+A path is *active* given a set Q if every collider on it (both arrows point into it) is in Q or has a descendant in Q,
+and no other inner node is in Q. Nodes that no active path joins are independent given Q (d-separation). The nodes of an
+*ancestral* set, one that holds all parents of its nodes, form a network of their own; marrying the parents of every
+node and dropping directions gives its *moral graph*, in which Q separates two nodes if and only if it d-separates them
+in the smallest ancestral set that holds all of them.
+
+References: Pearl, *Causality*, Section 1.2.3; Lauritzen, *Graphical Models*, Section 3.2.2; Koller, Friedman,
+*Probabilistic Graphical Models*, Algorithm 3.1.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from pufferfish._base.frozen import ReadOnly
+
+__all__ = ["Dag", "members", "set_of"]
+
+
+def set_of(nodes: Sequence[int]) -> int:
+    """Return a set of nodes as a number.
+
+    Examples
+    --------
+    >>> set_of([0, 3]), list(members(9))
+    (9, [0, 3])
+    """
+    return sum(1 << j for j in set(nodes))
+
+
+def members(nodes: int) -> Iterator[int]:
+    """Yield the nodes of a set in ascending order."""
+    while nodes:
+        lowest = nodes & -nodes
+        yield lowest.bit_length() - 1
+        nodes ^= lowest
+
+
+class Dag(ReadOnly):
+    """A directed graph without cycles.
+
+    Parameters
+    ----------
+    parents : sequence of sequences of int
+        Parents of every node.
+    """
+
+    size: int
+    parents: tuple[int, ...]
+    children: tuple[int, ...]
+    is_forest: bool
+    _reach: dict[int, int]
+
+    def __init__(self, parents: Sequence[Sequence[int]]) -> None:
+        children = [0] * len(parents)
+        for node, above in enumerate(parents):
+            for parent in above:
+                children[parent] |= 1 << node
+        vars(self).update(
+            size=len(parents),
+            parents=tuple(set_of(above) for above in parents),
+            children=tuple(children),
+            is_forest=all(len(above) <= 1 for above in parents),
+            _reach={},
+        )
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """Nodes, parents before their children."""
+        missing = [above.bit_count() for above in self.parents]
+        found = [node for node in range(self.size) if not missing[node]]
+        for node in found:
+            for child in members(self.children[node]):
+                missing[child] -= 1
+                if not missing[child]:
+                    found.append(child)
+        return tuple(found)
+
+    @cached_property
+    def below(self) -> tuple[int, ...]:
+        """Every node with its descendants."""
+        found = [1 << node for node in range(self.size)]
+        for node in reversed(self.order):
+            for child in members(self.children[node]):
+                found[node] |= found[child]
+        return tuple(found)
+
+    @cached_property
+    def above(self) -> tuple[int, ...]:
+        """Every node with its ancestors."""
+        found = [1 << node for node in range(self.size)]
+        for node in self.order:
+            for parent in members(self.parents[node]):
+                found[node] |= found[parent]
+        return tuple(found)
+
+    def ancestral(self, nodes: int) -> int:
+        """Return the smallest ancestral set that holds some nodes."""
+        found = 0
+        for node in members(nodes):
+            if not found >> node & 1:
+                found |= self.above[node]
+        return found
+
+    def reach(self, node: int) -> int:
+        """Return the node and all that it is not independent of, with nothing given."""
+        if node not in self._reach:
+            found = self.connected(node, 0)
+            for other in members(found) if self.is_forest else (node,):
+                self._reach[other] = found
+        return self._reach[node]
+
+    def connected(self, node: int, given: int) -> int:
+        """Return the node and all that it is not d-separated from by a set, which does not hold the node."""
+        going_up, going_down = 1 << node, 0  # an arrow was followed backwards to arrive, or forwards
+        up: list[int] = [node]
+        down: list[int] = []
+        while up or down:
+            if up:
+                at = up.pop()
+                if given >> at & 1:
+                    continue
+                rises, falls = self.parents[at], self.children[at]
+            else:
+                at = down.pop()
+                collider = self._has_below(at, given)
+                rises = self.parents[at] if collider else 0
+                falls = 0 if given >> at & 1 else self.children[at]
+            rises, falls = rises & ~going_up, falls & ~going_down
+            going_up, going_down = going_up | rises, going_down | falls
+            up.extend(members(rises))
+            down.extend(members(falls))
+        return (going_up | going_down) & ~given
+
+    def _has_below(self, node: int, given: int) -> bool:
+        """Whether a node with several parents, or one of its descendants, is given."""
+        if not self.parents[node] & (self.parents[node] - 1):  # one parent: it joins nothing
+            return False
+        return bool(self.below[node] & given)
+
+    def near(self, node: int, alive: int) -> int:
+        """Return the neighbours of a node in the moral graph of an ancestral set."""
+        children = self.children[node] & alive
+        found = self.parents[node] | children
+        for child in members(children):
+            found |= self.parents[child]
+        return found & ~(1 << node)
+
+    def component(self, node: int, alive: int, without: int) -> int:
+        """Return the nodes joined with a node in the moral graph of an ancestral set once others are taken out."""
+        found, fresh = 1 << node, 1 << node
+        while fresh:
+            reached = 0
+            for at in members(fresh):
+                reached |= self.near(at, alive)
+            fresh = reached & ~found & ~without
+            found |= fresh
+        return found
+
+    def branches(self, node: int, others: int) -> list[int]:
+        """Split nodes into parts that are independent of each other given one node, which is not among them."""
+        alive = self.ancestral(others | 1 << node)
+        found: list[int] = []
+        left = others
+        while left:
+            first = (left & -left).bit_length() - 1
+            part = self.component(first, alive, 1 << node) & others
+            found.append(part)
+            left &= ~part
+        return found

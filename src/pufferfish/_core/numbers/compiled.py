@@ -1,0 +1,147 @@
+"""Loops over plain numbers and arrays, compiled by numba where that pays, and kept on disk.
+
+All of them are made here, by :class:`Loops`, and known by :attr:`Loops.made`: a test compares what each does compiled
+with what it does interpreted, bit for bit.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from functools import cache, cached_property, partial
+from types import FunctionType, SimpleNamespace
+from typing import Any, ClassVar
+
+from pufferfish._base.progress import report_progress
+
+__all__ = ["Loop", "Loops", "reached", "renamed", "version"]
+
+_INTERPRETED = 100_000
+"""Steps that a loop does interpreted before it is compiled."""
+
+_TOGETHER = 10
+"""Searches of which none does enough for compiling to pay have done enough together at so many times as much."""
+
+
+def _compiled(loops: Iterable[Callable[..., Any]]) -> list[Any]:
+    """Return loops compiled, from disk where they were before."""
+    report_progress("compiling loops, once on a machine", 0.0)
+    return [_machine_code(loop, True) for loop in loops]
+
+
+@cache
+def _machine_code(function: FunctionType, from_python: bool) -> Any:
+    """Return a function compiled: once in a process, whatever calls it, and all that it calls likewise.
+
+    What only other loops call needs nothing that turns objects of Python into numbers, which takes long to compile.
+    """
+    import numba  # here: it takes long to load, and small problems do without
+
+    jit: Any = partial(numba.njit, nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=not from_python)
+    try:
+        own = renamed(function, f"{version([function])}{'' if from_python else '_inner'}")
+        found = jit(own, cache=True)
+    except (OSError, RuntimeError):  # no folder to write to: compile anew in every process
+        own = renamed(function, "")
+        found = jit(own)
+    outer = {loop for loops in Loops.made for loop in vars(loops.plain).values()}
+    own.__globals__.update({name: _machine_code(each, each in outer) for name, each in _called(function).items()})
+    return found
+
+
+def _called(function: FunctionType) -> dict[str, FunctionType]:
+    """Return the plain functions that one calls, by the names it knows them by."""
+    known = function.__globals__
+    return {name: known[name] for name in function.__code__.co_names if isinstance(known.get(name), FunctionType)}
+
+
+def reached(functions: Iterable[FunctionType]) -> set[FunctionType]:
+    """Return the functions that machine code is made of: some, and all that they call."""
+    found: set[FunctionType] = set()
+    left = list(functions)
+    while left:
+        function = left.pop()
+        if function not in found:
+            found.add(function)
+            left.extend(_called(function).values())
+    return found
+
+
+def version(functions: Iterable[FunctionType]) -> str:
+    """Return a name for all that machine code is made of: the code of functions as it is in memory, and its constants.
+
+    Files may have changed since they were imported: code made now would be kept under the name of what they hold.
+    """
+    parts: set[str] = set()
+    for each in reached(functions):
+        code, known = each.__code__, each.__globals__
+        parts.add(
+            repr((each.__module__, code.co_qualname, code.co_code, code.co_consts, code.co_names, code.co_varnames))
+        )
+        constants = {name: known.get(name) for name in code.co_names}
+        parts.update(repr((name, value)) for name, value in constants.items() if isinstance(value, int | float | tuple))
+    return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:16]
+
+
+def renamed(loop: FunctionType, name: str) -> FunctionType:
+    """Return a loop under a name of its own for every version of what it calls, and with globals of its own.
+
+    Kept machine code goes by the name of the loop and the file it stands in; that a function of another file has
+    changed, the one that checks proofs say, would go unnoticed.
+    """
+    copy = FunctionType(loop.__code__, dict(loop.__globals__), loop.__name__)
+    copy.__qualname__ = f"{loop.__name__}_{name}"
+    return copy
+
+
+class Loops:
+    """Loops that are interpreted while there is little to do, and compiled once that pays.
+
+    Parameters
+    ----------
+    *loops : callable
+        Plain loops over numbers and arrays, so that numba can compile them as they stand, and the functions that they
+        call by name too.
+    after : int
+        Steps that are interpreted before loading the compiled loops pays.
+    """
+
+    made: ClassVar[list["Loops"]] = []
+    """All there are."""
+
+    def __init__(self, *loops: Callable[..., Any], after: float = _INTERPRETED) -> None:
+        self.plain = SimpleNamespace(**{loop.__name__: loop for loop in loops})
+        self.after, self._loaded, self._done = after, False, 0.0
+        Loops.made.append(self)
+
+    @cached_property
+    def compiled(self) -> SimpleNamespace:
+        """The loops compiled, by their names."""
+        found = SimpleNamespace(**dict(zip(vars(self.plain), _compiled(vars(self.plain).values()), strict=True)))
+        self._loaded = True
+        return found
+
+    def at(self, work: float) -> Any:
+        """Return the loops by their names, for so many steps in all: compiled ones once they are loaded."""
+        pays = self._loaded or work > self.after or self._done > _TOGETHER * self.after
+        return self.compiled if pays else self.plain
+
+    def count(self, work: float) -> None:
+        """Take note of steps of one of many searches, such as those of hundreds of short chains."""
+        self._done += work
+
+
+class Loop:
+    """A loop that is interpreted until it has had enough to do for compiling to pay.
+
+    Parameters
+    ----------
+    loop : callable
+        Plain loops over numbers, so that numba can compile them as they stand.
+    """
+
+    def __init__(self, loop: Callable[..., Any]) -> None:
+        self._loops, self._name, self._done = Loops(loop), loop.__name__, 0
+
+    def __call__(self, work: int, *arguments: Any) -> Any:
+        """Run the loop, whose arguments mean ``work`` steps, and return what it does."""
+        self._done += work
+        return getattr(self._loops.at(self._done), self._name)(*arguments)

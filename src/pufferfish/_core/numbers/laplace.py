@@ -1,0 +1,341 @@
+r"""Sums of independent discrete Laplace variables of different scales: tails, errors, and the mean of their modulus.
+
+Let S = Z_1 + … + Z_r, P(Z_j = z) ∝ exp(−|z|/b_j). With p = e^{−1/b}, the characteristic function of one Z is
+
+.. math:: \varphi(t) = \frac{1-p}{1+p}\left(\frac{p e^{it}}{1 - p e^{it}} + \frac{1}{1 - p e^{-it}}\right),
+
+and that of S the product, so one Fourier transform gives the law of S. Where scales are large, each Z is first rounded
+up to a multiple of a grid g (the same formula, with q = p^g in the place of p but for the first p): S is then at most
+the sum of these, so its upper tail is never understated, and S is symmetric. The mean is
+
+.. math:: E|S| = \frac{1}{\pi} \int_0^\pi \frac{1 - \varphi(t)}{1 - \cos t}\, dt, \quad
+   \text{because } |n| = \frac{1}{\pi} \int_0^\pi \frac{1 - \cos nt}{1 - \cos t}\, dt.
+
+The discrete Laplace law on the integers, P(Z = z) ∝ exp(−|z|/b).
+
+With p = e^{−1/b}: P(|Z| > t) = 2 p^{t+1}/(1+p) for whole t ≥ 0, E|Z| = 2p/(1−p²). Its log density changes by at most
+1/b per step, as the continuous law's does, so every bound for Lap(b) on an integer query holds for it.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache, cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.checked import real_number
+from pufferfish.errors import ParameterError
+
+__all__ = [
+    "LaplaceSum",
+    "accuracy",
+    "as_share",
+    "errors_within",
+    "joint_error",
+    "laplace_sum",
+    "mean_moduli",
+    "mean_modulus",
+    "share_of_each",
+    "variance_of_modulus",
+    "widest",
+]
+
+# -- The discrete Laplace law on the integers ------------------------------------------------------------------------
+
+_TOLD_APART = 2.0**33
+"""At scales below this the tails at t and t + 1 differ by much more than their rounding, for every alpha there is."""
+
+_ROUNDING = 1e-14
+"""Above it: more than the closed form can be off, as a share of itself and of the scale."""
+
+_NARROW, _NEXT_TO_NONE = 1e-12, 1e-6
+
+_LARGEST = 1.7e308
+_MOST_STEPS = 4
+
+
+def mean_modulus(b: float) -> float:
+    """Return E|Z|.
+
+    Examples
+    --------
+    >>> round(mean_modulus(10.0), 3)
+    9.983
+    """
+    return 1 / math.sinh(1 / b) if b > 0.002 else 0.0
+
+
+def variance_of_modulus(b: float) -> float:
+    """Return the variance of |Z|: E Z² = 2p/(1−p)², less the square of the mean.
+
+    Examples
+    --------
+    >>> round(variance_of_modulus(10.0), 2)
+    100.17
+    """
+    return 1 / (2 * math.sinh(1 / (2 * b)) ** 2) - mean_modulus(b) ** 2 if b > 0.002 else 0.0
+
+
+_FEW_DIGITS = 1e-290
+"""Quotients below this may have lost digits."""
+
+
+def as_share(alpha: float) -> float:
+    """Return a probability strictly between 0 and 1.
+
+    Raises
+    ------
+    ParameterError
+        If it is none.
+    """
+    share = real_number(alpha)
+    if share is None or not 0 < share < 1:
+        raise ParameterError(f"alpha is {alpha!r}, expected a probability strictly between 0 and 1")
+    return share
+
+
+def accuracy(b: float, alpha: float, *, together: int = 1) -> int:
+    """Return the least whole t with P(|Z| > t for any of ``together`` independent Z) ≤ alpha.
+
+    At scales of 2^33 and more, where doubles no longer tell t and t + 1 apart, a t that is a little larger.
+
+    Raises
+    ------
+    ParameterError
+        If alpha is not strictly between 0 and 1, or the scale is not positive and finite.
+
+    Examples
+    --------
+    >>> accuracy(10.0, 0.05)
+    30
+    """
+    share = as_share(alpha)
+    if not 0 < b < math.inf:
+        raise ParameterError(f"the scale is {b!r}, expected a positive finite number")
+    each = -math.expm1(math.log1p(-share) / together)
+    level = math.log(each) if each > _FEW_DIGITS else math.log(share) - math.log(together)
+    closed = b * (math.log(2) - level - math.log1p(math.exp(-1 / b)))  # P(|Z| > t) = alpha at t + 1 = closed
+    if b >= _TOLD_APART:
+        return math.ceil(min(closed + _ROUNDING * (closed + b), _LARGEST))
+    t = max(0, math.ceil(closed) - 1)
+    for _ in range(_MOST_STEPS):  # rounding: one step at most, up or down
+        if _log_tail(b, t) > level:
+            t += 1
+        elif t > 0 and _log_tail(b, t - 1) <= level:
+            t -= 1
+        else:
+            break
+    return t
+
+
+def _log_tail(b: float, t: int) -> float:
+    """Return log P(|Z| > t)."""
+    return math.log(2) - (t + 1) / b - math.log1p(math.exp(-1 / b))
+
+
+def widest(t: int, alpha: float, *, together: int = 1) -> float:
+    """Return the largest scale, to 1e-12, at which :func:`accuracy` is at most a whole t ≥ 0.
+
+    Examples
+    --------
+    >>> b = widest(30, 0.05)
+    >>> round(b, 3), accuracy(b, 0.05), accuracy(b * 1.001, 0.05)
+    (10.185, 30, 31)
+    """
+    low, high = 0.0, 1.0
+    while accuracy(high, alpha, together=together) <= t:
+        low, high = high, 2 * high
+    while high - low > _NARROW * high:
+        middle = (low + high) / 2
+        if middle > 0 and accuracy(middle, alpha, together=together) <= t:
+            low = middle
+        else:
+            high = middle
+        if high < _NEXT_TO_NONE:  # any noise at all errs too often
+            break
+    return low
+
+
+_FINEST = 2000.0
+"""With larger scales than this the law is that of a grid, which is never below, and above by at most 0.1% a term."""
+
+_SURE = 45.0
+"""Scales from 0 to where no draw comes: e^{−45} is below 1e-19."""
+
+_FOURIER = 1e-12
+"""Above what a Fourier transform of these sizes errs by, summed over a tail."""
+
+_THETAS = 64
+"""Exponents at which Chernoff's bound is tried."""
+
+_NODES, _FIRST = 160, 1e-5
+
+_LEAST_SCALE, _LARGEST_SCALE = 1e-300, 1e14
+"""Smaller ones are taken for the least, whose inverse a double holds: more noise than there is."""
+
+
+class LaplaceSum:
+    """The sum of independent discrete Laplace variables.
+
+    Parameters
+    ----------
+    scales : sequence of float
+        Their scales, positive.
+
+    Raises
+    ------
+    ParameterError
+        If there are several scales, and one is so large that doubles no longer tell exp(-1/scale) from 1 well enough.
+
+    Examples
+    --------
+    >>> LaplaceSum([10.0]).accuracy(0.05), LaplaceSum([10.0, 10.0]).accuracy(0.05)
+    (30, 41)
+    """
+
+    def __init__(self, scales: Sequence[float]) -> None:
+        self._scales = np.sort(np.maximum(np.array([b for b in scales], dtype=np.float64), _LEAST_SCALE))
+        self._largest = float(self._scales.max())
+        if self._scales.size > 1 and not self._largest <= _LARGEST_SCALE:
+            raise ParameterError(
+                f"sums of noise are computed up to a scale of {_LARGEST_SCALE:g} units, and this is {self._largest:g}"
+            )
+
+    def accuracy(self, alpha: float) -> int:
+        """Return the least whole t found with P(|S| > t) ≤ alpha; never below the least there is."""
+        if self._scales.size == 1:
+            return accuracy(self._largest, alpha)
+        low, high = -1, max(1, math.ceil(self._largest))
+        while self.tail(high) > alpha:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.tail(middle) <= alpha else (middle, high)
+        return high
+
+    def tail(self, t: int) -> float:
+        """Return P(|S| > t) for a whole t ≥ 0, or a little more."""
+        if self._scales.size == 1:
+            b = self._largest
+            return min(1.0, 2 * math.exp(-(t + 1) / b) / (1 + math.exp(-1 / b)) * (1 + 1e-12))
+        grid, upper = self._upper
+        place = t // grid
+        by_law = 2 * float(upper[place]) + _FOURIER if place < upper.size else 1.0
+        return min(1.0, by_law, self._chernoff(t))
+
+    @cached_property
+    def _upper(self) -> tuple[int, NDArray[np.float64]]:
+        """P(S' > n·grid) for n = 0, 1, …, S' the sum of the terms, each rounded up to the grid."""
+        grid = max(1, math.ceil(self._largest / _FINEST))
+        far = _SURE * self._largest + 10 * math.sqrt(2 * float(np.sum(self._scales**2))) + grid * self._scales.size
+        n = 1 << math.ceil(math.log2(max(64.0, 2 * far / grid)))
+        turn = np.exp(2j * np.pi * np.arange(n // 2 + 1) / n)
+        phi = np.ones(n // 2 + 1, dtype=np.complex128)
+        for b in self._scales.tolist():
+            p, less = math.exp(-1 / b), -math.expm1(-grid / b)  # 1 − q
+            q = 1 - less
+            phi *= less / (1 + p) * (p * turn / (1 - q * turn) + 1 / (1 - q / turn))
+        law = np.maximum(np.fft.irfft(np.conj(phi), n)[: n // 2], 0.0)
+        above = np.cumsum(law[::-1])[::-1]
+        return grid, np.append(above[1:], 0.0)
+
+    def _chernoff(self, t: int) -> float:
+        """Return a bound on P(|S| > t) from the moments of e^{θS}."""
+        thetas = np.linspace(0, 1, _THETAS + 2)[1:-1] / self._largest
+        p, per = np.exp(-1 / self._scales)[:, None], (1 / self._scales)[:, None]
+        ends = (1 - np.exp(thetas - per)) * (1 - np.exp(-thetas - per))
+        moments = np.sum(2 * np.log1p(-p) - np.log(ends), axis=0)
+        least = float(np.min(moments - thetas * (t + 1)))
+        return 2 * math.exp(least) * (1 + 1e-9) if least < 0 else 1.0
+
+
+@lru_cache(maxsize=256)
+def laplace_sum(scales: tuple[float, ...]) -> LaplaceSum:
+    """Return the sum of variables of these scales; what was computed of it lately is known."""
+    return LaplaceSum(scales)
+
+
+Sums = Sequence[tuple[float, ...]]
+"""For each output the scales of the noises that it is the sum of."""
+
+
+def errors_within(sums: Sums, alpha: float, *, joint: bool = False, apart: bool = False) -> list[int]:
+    """Return for each output the error that it exceeds with probability at most alpha.
+
+    Parameters
+    ----------
+    sums : sequence of tuple of float
+        Scales of the noises of each output.
+    alpha : float
+        Probability, strictly between 0 and 1.
+    joint : bool, default False
+        Whether alpha is the probability that any of them is exceeded: each then has an equal part of it.
+    apart : bool, default False
+        Whether no noise is in two outputs, so that they are independent.
+    """
+    each = as_share(alpha)
+    if joint:
+        each = -math.expm1(math.log1p(-each) / len(sums)) if apart else each / len(sums)
+    return [laplace_sum(scales).accuracy(each) for scales in sums]
+
+
+def share_of_each(alpha: float, groups: int) -> float:
+    """Return the probability of one group where that of any of some independent groups, all alike, is alpha."""
+    share = as_share(alpha)
+    return share if groups == 1 else -math.expm1(math.log1p(-share) / groups)
+
+
+def joint_error(sums: Sums, alpha: float, *, apart: bool = False) -> int:
+    """Return the error that any output exceeds with probability at most alpha; see :func:`errors_within`."""
+    share = as_share(alpha)
+    laws = [(laplace_sum(scales), times) for scales, times in Counter(sums).items()]
+
+    def any_beyond(t: int) -> float:
+        tails = [(law.tail(t), times) for law, times in laws]
+        if not apart:
+            return sum(tail * times for tail, times in tails)
+        return -math.expm1(sum(times * math.log1p(-min(tail, 1 - 1e-16)) for tail, times in tails))
+
+    each = errors_within(sums, share)
+    low, high = max(each) - 1, max(errors_within(sums, share, joint=True, apart=apart))
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if any_beyond(middle) <= share else (middle, high)
+    return high
+
+
+@cache
+def _nodes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return nodes and weights of a quadrature on (−1, 1)."""
+    return np.polynomial.legendre.leggauss(_NODES)
+
+
+def mean_moduli(scales: NDArray[np.float64], taken: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return E|S| of several sums of discrete Laplace variables.
+
+    Parameters
+    ----------
+    scales : (m,) ndarray
+        Scales of the variables.
+    taken : (n, m) ndarray of bool
+        Which of them each sum is of.
+
+    Examples
+    --------
+    >>> mean_moduli(np.array([10.0, 5.0]), np.array([[True, False], [True, True]])).round(2)
+    array([ 9.98, 11.65])
+    """
+    first = _FIRST / float(scales.max())
+    nodes, weights = _nodes()
+    low, high = math.log(min(first, 1.0)), math.log(math.pi)
+    t = np.exp(low + (nodes + 1) * (high - low) / 2)
+    weights = weights * (high - low) / 2 * t
+    half = np.sin(t / 2) ** 2
+    spread = 1 / (2 * np.sinh(1 / (2 * np.maximum(scales, 0.002))) ** 2)  # E Z²
+    logs = np.log1p(2 * spread[:, None] * half)  # φ = 1 / (1 + 2·E Z²·sin²(t/2))
+    lost = -np.expm1(-(taken.astype(np.float64) @ logs))
+    whole = lost @ (weights / (2 * half)) + taken @ spread * math.exp(low)
+    found: NDArray[np.float64] = whole / math.pi
+    return found

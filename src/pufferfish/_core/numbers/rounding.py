@@ -1,0 +1,167 @@
+r"""Rigorous rounding: how far a computed number can be from the true one.
+
+Everything a privacy bound needs from a Markov chain is a product of non-negative matrices, and such products
+are computed to *entrywise relative* accuracy: a sum of n non-negative products carries a relative error of at
+most :math:`\gamma_n = nu/(1-nu)`, in any order of summation, fused or not (Higham, *Accuracy and Stability of
+Numerical Algorithms*, Lemma 3.1). The only exceptions are numbers near the underflow threshold, so entries
+below :data:`TINY` are never used: they are computed again in logarithms.
+"""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import NamedTuple
+
+__all__ = [
+    "SMALLEST",
+    "TINY",
+    "UNIT",
+    "Bracket",
+    "bracket",
+    "down",
+    "float_up",
+    "log_up",
+    "nearest",
+    "or_infinite",
+    "up",
+]
+
+# -- Inverting a function that falls ---------------------------------------------------------------------------------
+
+_MOST_EVALUATIONS = 60
+
+_FARTHEST = 64.0
+"""No step goes farther than by this factor."""
+
+_FAR_OFF = 1e40
+"""A value this far from its goal asks for the farthest step, whatever the slope; powers of more would overflow."""
+
+
+class Bracket(NamedTuple):
+    """Two noises between which a level is crossed: at ``too_small`` it is exceeded, at ``enough`` it is kept.
+
+    0 and ``inf`` stand for none found.
+    """
+
+    too_small: float
+    enough: float
+
+
+def bracket(
+    falling: Callable[[float], float], level: float, start: float, *, tolerance: float, from_above: bool
+) -> Bracket:
+    """Find where a positive falling function crosses a level, by secants in logarithms inside a shrinking bracket.
+
+    Parameters
+    ----------
+    falling : callable
+        The function; it may be infinite.
+    level : float
+        The level, positive.
+    start : float
+        Where to begin, positive.
+    tolerance : float
+        How near the function's value must come to the level.
+    from_above : bool
+        Which end must come so near: ``too_small`` (values above the level), or ``enough``.
+    """
+    low, high = level * (1 - tolerance), level * (1 + tolerance)
+    goal = level * (1 + tolerance / 2) if from_above else level * (1 - tolerance / 2)
+    too_small, enough = 0.0, math.inf
+    at, last = start, None
+    for _ in range(_MOST_EVALUATIONS):
+        value = falling(at)
+        if value <= level:
+            enough = min(enough, at)
+            if not from_above and (value >= low or value == 0):
+                break
+        else:
+            too_small = max(too_small, at)
+            if from_above and value <= high:
+                break
+        slope = 1.0
+        if last is not None and last[0] != at and 0 < value < math.inf and 0 < last[1] < math.inf:
+            slope = math.log(last[1] / value) / math.log(at / last[0])
+        last = at, value
+        if 0 < value < math.inf:
+            off = min(max(value / goal, 1 / _FAR_OFF), _FAR_OFF)
+            at *= min(max(off ** (1 / min(max(slope, 0.2), 20.0)), 1 / _FARTHEST), _FARTHEST)
+        if not too_small < at < enough:
+            at = _between(too_small, enough)
+        if enough < math.inf and enough - too_small <= 0.01 * tolerance * enough:
+            break
+    return Bracket(too_small, enough)
+
+
+def _between(too_small: float, enough: float) -> float:
+    if enough == math.inf:
+        return 4 * too_small
+    if not too_small > 0:
+        return enough / 4
+    product = too_small * enough
+    return math.sqrt(product) if 0 < product < math.inf else math.sqrt(too_small) * math.sqrt(enough)
+
+
+UNIT = 2.0**-52
+"""Twice the unit roundoff of double precision: every error bound here is stated with this slack of two."""
+
+TINY = 1e-270
+"""Below this, sums of products may have lost relative accuracy to underflow."""
+
+SMALLEST = 1e-290
+"""Masses below this are taken as this much where more is safer, and as 0 where less is."""
+
+
+def up(x: float, ulps: int = 4) -> float:
+    """Return ``x`` moved towards +∞ by a few units in the last place (infinities stay, and an exact 0)."""
+    return x + ulps * math.ulp(x) if x and math.isfinite(x) else x
+
+
+def down(x: float, ulps: int = 4) -> float:
+    """Return ``x`` moved towards −∞ by a few units in the last place (infinities stay, and an exact 0)."""
+    return x - ulps * math.ulp(x) if x and math.isfinite(x) else x
+
+
+def or_infinite(bound: float) -> float:
+    """Return an upper bound, and ∞ where none was computed (NaN): comparisons would pass it over without a word."""
+    return math.inf if math.isnan(bound) else bound
+
+
+def float_up(exact: Fraction | int) -> float:
+    """Return the least double that is at least an exact number; ``inf`` where there is none.
+
+    Examples
+    --------
+    >>> float_up(sum([Fraction("0.1")] * 10)), float_up(Fraction(1, 3)) > 1 / 3
+    (1.0, True)
+    """
+    found = nearest(exact)
+    return found if found == math.inf or Fraction(found) >= exact else math.nextafter(found, math.inf)
+
+
+def nearest(exact: Fraction | int) -> float:
+    """Return the double next to an exact number that is 0 or more: rounded once, and so never past another double.
+
+    Examples
+    --------
+    >>> nearest(3 * Fraction(1, 5)), 3 * 0.2
+    (0.6, 0.6000000000000001)
+    """
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf
+
+
+def log_up(exact: Fraction) -> float:
+    """Return the logarithm of a positive exact number, rounded up by a few ulps; accurate near 1 too, and 0 for 1.
+
+    Examples
+    --------
+    >>> round(log_up(Fraction(90)), 6), log_up(Fraction(1)), 1 < log_up(1 + Fraction(1, 10**30)) * 1e30 < 1 + 1e-14
+    (4.49981, 0.0, True)
+    """
+    if Fraction(1, 2) <= exact <= 2:
+        return up(math.log1p(float(exact - 1)), 8)
+    above, below = math.log(exact.numerator), math.log(exact.denominator)
+    return above - below + 4 * UNIT * (above + below)

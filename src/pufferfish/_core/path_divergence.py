@@ -1,0 +1,378 @@
+r"""How far apart two Markov chains are on whole sequences: a longest path, found in the max-plus algebra.
+
+Two chains a and b have initial laws :math:`q_a, q_b` and transition matrices :math:`P_a, P_b`. The log ratio of the
+probabilities of one sequence is a sum along a path,
+
+.. math:: \log\frac{P_a(x)}{P_b(x)} = w(x_1) + \sum_{t<T} W(x_t, x_{t+1}),\quad
+          w = \log q_a/q_b,\; W = \log P_a/P_b,
+
+with −∞ where a has a zero (a does not produce such a sequence, whatever b does) and +∞ where only b has one. Given that
+record i is in a set A of states, both probabilities are divided by those of :math:`X_i \in A`, so that
+
+.. math:: D_\infty(a|s \,\|\, b|s) = \max_{y\in A}\,[F_i(y) + B_i(y)] + \log\frac{P_b(X_i\in A)}{P_a(X_i\in A)},
+
+where :math:`F_i(y)` is the largest sum of a path that ends in y at i, and :math:`B_i(y)` of one that starts there. Both
+follow from recursions in which + is replaced by max and · by + (Viterbi's algorithm):
+:math:`F_{i+1}(y) = \max_x F_i(x) + W(x,y)` and :math:`B_i(x) = \max_y W(x,y) + B_{i+1}(y)`. A path through y at i is
+any path up to y and any path from y on, so the maximum of the sum is the sum of the maxima: nothing is lost, and all
+records and states together take O(T k²). Zeros are never computed: −∞ and +∞ come from the exact zeros of q and P
+alone, with −∞ + ∞ = −∞, and every partial path of a can be completed, since every row of :math:`P_a` has mass.
+
+**Long chains settle.** The recursions, less their largest entry, soon repeat themselves bit by bit (a max-plus matrix
+has an eventual cycle), and so do the marginals. Then the rest is known without computing it. Those that do not are
+followed to the end.
+
+**Rounding.** A max-plus step moves no two vectors further apart, so errors of the steps add and do not grow; marginals
+are sums of products of non-negative numbers. Every number returned is an upper bound, by an error that grows as
+:math:`Tu` times the size of what was added.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.progress import report_progress
+from pufferfish._core.numbers.rounding import TINY, UNIT
+from pufferfish._core.numbers.wide import Wide
+
+__all__ = ["MaxPlusPath", "Normalisers", "PathRatio", "log_ratio", "path_ratios"]
+
+Array = NDArray[np.float64]
+Steps = NDArray[np.int64]
+States = Sequence[Sequence[int]]
+
+_BLOCK = 8192
+"""Records looked at together."""
+
+_TOGETHER = 128
+"""Steps whose masses are turned into ratios together."""
+
+_TIE = 1e-12
+"""Bounds that differ by less, relative to themselves, are taken to decide equally: the first is named."""
+
+_NEWS = 8192
+"""Steps between two reports of progress."""
+
+
+def log_ratio(a: Array, b: Array) -> tuple[Array, float]:
+    """Return log a/b of non-negative numbers, and a bound on the absolute error of its finite entries.
+
+    −∞ where a is 0, whatever b is; +∞ where only b is 0. Ratios near 1 are accurate relative to their own logarithm.
+
+    Examples
+    --------
+    >>> log_ratio(np.array([0.5, 0.0, 0.5, 0.0]), np.array([0.25, 0.5, 0.0, 0.0]))[0].round(4)
+    array([0.6931,   -inf,    inf,   -inf])
+    """
+    logs = np.where(a > 0, np.inf, -np.inf)
+    both = (a > 0) & (b > 0)
+    x, y = a[both], b[both]
+    near = (x <= 2 * y) & (y <= 2 * x)  # then x − y is exact
+    log_x, log_y = np.log(x), np.log(y)
+    found = log_x - log_y
+    found[near] = np.log1p((x[near] - y[near]) / y[near])
+    logs[both] = found
+    errors = np.where(near, 4 * np.abs(found), 2 * (np.abs(log_x) + np.abs(log_y)))
+    return logs, UNIT * float(errors.max(initial=0.0))
+
+
+class _Repetition:
+    """Notices that a vector has come back: compares with one kept from longer and longer ago (Brent's method)."""
+
+    def __init__(self) -> None:
+        self._kept: bytes = b""
+        self._at, self._power = -1, 1
+
+    def period(self, step: int, key: bytes) -> int:
+        """Return how many steps ago this very vector was kept; 0 if it was not."""
+        if self._at >= 0 and key == self._kept:
+            return step - self._at
+        if self._at < 0 or step - self._at == self._power:
+            self._power *= 1 if self._at < 0 else 2
+            self._kept, self._at = key, step
+        return 0
+
+
+class _Settling:
+    """A sequence of arrays of which the first are kept, and the last ``period`` of those repeat for ever."""
+
+    def __init__(self, arrays: list[Array], period: int) -> None:
+        self.arrays = np.array(arrays)
+        self.kept, self.period = len(arrays), period
+
+    def place(self, steps: Steps) -> tuple[Steps, Steps]:
+        """Return where the arrays of some steps are kept, and how many periods later they are meant."""
+        if not self.period:
+            return steps, np.zeros_like(steps)
+        rounds = np.maximum(0, -(-(steps - self.kept + 1) // self.period))
+        return steps - rounds * self.period, rounds
+
+
+class MaxPlusPath:
+    r"""The vectors v, v⊗W, v⊗W⊗W, …, where :math:`(v⊗W)(y) = \max_x v(x) + W(x, y)` and −∞ + ∞ = −∞.
+
+    Parameters
+    ----------
+    first : (k,) ndarray
+        The vector v.
+    weights : (k, k) ndarray
+        The matrix W.
+    count : int
+        How many vectors, at least 1.
+    weight_error, first_error : float
+        Bounds on the absolute errors of the finite entries of W and v.
+
+    Examples
+    --------
+    >>> path = MaxPlusPath(np.zeros(2), np.array([[0.0, 1.0], [2.0, 0.0]]), 1001)
+    >>> path.at(np.array([1, 2, 1000]))
+    array([[2.0e+00, 1.0e+00],
+           [3.0e+00, 3.0e+00],
+           [1.5e+03, 1.5e+03]])
+    """
+
+    def __init__(
+        self, first: Array, weights: Array, count: int, weight_error: float = 0.0, first_error: float = 0.0
+    ) -> None:
+        mixed = bool(np.any(weights == np.inf) or np.any(first == np.inf))
+        vector, top = _less_top(first, mixed)
+        vectors, tops, period, seen = [vector], [top], 0, _Repetition()
+        with np.errstate(invalid="ignore"):  # −∞ + ∞, which fmax passes over
+            for step in range(1, count):
+                if not step % _NEWS:
+                    report_progress("following the paths", step / count)
+                terms = vector[:, None] + weights
+                raw = np.fmax.reduce(terms, axis=0, initial=-np.inf) if mixed else terms.max(axis=0)
+                vector, top = _less_top(raw, mixed)
+                period = seen.period(step, vector.tobytes())
+                tops.append(top)
+                if period:
+                    break
+                vectors.append(vector)
+        self._path = _Settling(vectors, period)
+        self._offsets: Array = np.cumsum(tops)
+        self._drift = math.fsum(tops[-period:]) if period else 0.0
+        self.error: float = first_error + self._error(tops, count, weight_error)
+
+    def _error(self, tops: list[float], count: int, weight_error: float) -> float:
+        """Bound the absolute error of every finite entry of every vector."""
+        period = self._path.period
+        spread = float(np.abs(self._path.arrays).max(where=np.isfinite(self._path.arrays), initial=0.0))
+        way = math.fsum(abs(top) for top in tops)
+        if period:
+            way += (count / period) * math.fsum(abs(top) for top in tops[-period:])
+        largest = max(abs(top) for top in tops)
+        return (count - 1) * (weight_error + UNIT * (2 * spread + largest)) + UNIT * (count + 4) * way
+
+    def at(self, steps: Steps) -> Array:
+        """Return the vectors number ``steps`` (0 is v itself), shape (n, k)."""
+        place, rounds = self._path.place(steps)
+        return self._path.arrays[place] + (self._offsets[place] + rounds * self._drift)[:, None]
+
+
+def _less_top(vector: Array, mixed: bool) -> tuple[Array, float]:
+    """Return a vector less its largest finite entry, and that entry (0 where there is none)."""
+    top = float(np.max(vector, where=np.isfinite(vector), initial=-np.inf) if mixed else vector.max())
+    return (vector - top, top) if top > -np.inf else (vector, 0.0)
+
+
+class _Marginals:
+    """Rows v, vP, vPP, …, in doubles while these cannot underflow, with a wide exponent where they could."""
+
+    def __init__(self, rows: Array, p: Array) -> None:
+        self._p, self._wide_p, self._least = p, Wide.of(p), float(p[p > 0].min())
+        self._rows: Array | Wide = rows
+
+    def advance(self) -> None:
+        """Move on by one step."""
+        rows = self._rows
+        if not isinstance(rows, Wide):
+            if float(rows.min(where=rows > 0, initial=1.0)) * self._least >= TINY:
+                self._rows = rows @ self._p
+                return
+            rows = Wide.of(rows)
+        rows = (rows[:, :, None] * self._wide_p[None]).sum(axis=1)
+        small = bool(np.any(rows.levels[rows.positive] < 0))
+        self._rows = rows if small else rows.values * rows.positive
+
+    @property
+    def key(self) -> bytes:
+        """What all later rows depend on."""
+        rows = self._rows
+        return rows.values.tobytes() + rows.levels.tobytes() if isinstance(rows, Wide) else rows.tobytes()
+
+    def sums(self, sets: States) -> "Array | Wide":
+        """Return the mass of some sets of states, shape (n, s)."""
+        rows = self._rows
+        if isinstance(rows, Wide):
+            parts = [rows[:, list(states)].sum(axis=1) for states in sets]
+            return Wide(np.stack([w.values for w in parts], 1), np.stack([w.levels for w in parts], 1))
+        if all(len(states) == 1 for states in sets):
+            return rows[:, [states[0] for states in sets]]
+        return np.stack([rows[:, list(states)].sum(axis=1) for states in sets], axis=1)
+
+
+class Normalisers:
+    """Log ratios of the probabilities of ``X_t ∈ A`` under two chains, both ways.
+
+    Parameters
+    ----------
+    starts : pair of (n, k) ndarray
+        Initial laws; with several rows, the largest ratio over the rows counts.
+    matrices : pair of (k, k) ndarray
+        Transition matrices of the chains a and b.
+    count : int
+        How many steps.
+    sets : sequence of sequences of int
+        The sets A.
+    start_error : float
+        Bound on the relative error of the initial laws, of both together.
+    """
+
+    def __init__(
+        self, starts: tuple[Array, Array], matrices: tuple[Array, Array], count: int, sets: States, start_error: float
+    ) -> None:
+        a, b = (_Marginals(rows, p) for rows, p in zip(starts, matrices, strict=True))
+        ratios, period, seen, error = list[Array](), 0, _Repetition(), 0.0
+        waiting: list[tuple[Array, Array]] = []
+        for step in range(count):
+            if not step % _NEWS:
+                report_progress("following the marginals", step / count)
+            if step:
+                a.advance()
+                b.advance()
+            period = seen.period(step, a.key + b"/" + b.key)
+            if period:
+                break
+            in_a, in_b = a.sums(sets), b.sums(sets)
+            if isinstance(in_a, Wide) or isinstance(in_b, Wide):
+                error = max(error, _flush(waiting, ratios))
+                found, found_error = _wide_ratios(in_a, in_b)
+                ratios.append(found)
+                error = max(error, found_error)
+            else:
+                waiting.append((in_a, in_b))
+                error = max(error, _flush(waiting, ratios, least=_TOGETHER))
+        error = max(error, _flush(waiting, ratios))
+        self._path = _Settling(ratios, period)
+        k = matrices[0].shape[0]
+        self.error: float = error + start_error + 2 * UNIT * ((count + 1) * (k + 2) + k)
+
+    def at(self, steps: Steps, way: int) -> Array:
+        """Return, for way 0, the largest log P_b(X_t ∈ A) / P_a(X_t ∈ A), for way 1 of a over b; shape (n, s)."""
+        return self._path.arrays[self._path.place(steps)[0], way]
+
+
+def _flush(waiting: list[tuple[Array, Array]], ratios: list[Array], least: int = 1) -> float:
+    """Turn masses that wait into ratios, many at a time; return the error."""
+    if len(waiting) < least:
+        return 0.0
+    a, b = np.array([one for one, _ in waiting]), np.array([other for _, other in waiting])
+    (first, error), (second, other) = log_ratio(b, a), log_ratio(a, b)
+    both: Array = np.stack([first.max(axis=1), second.max(axis=1)], axis=1)
+    ratios.extend(both)
+    waiting.clear()
+    return max(error, other)
+
+
+def _wide_ratios(a: "Array | Wide", b: "Array | Wide") -> tuple[Array, float]:
+    log_a, log_b = (w.log() if isinstance(w, Wide) else Wide.of(w).log() for w in (a, b))
+    with np.errstate(invalid="ignore"):
+        ways = [np.where(np.isneginf(up), up, up - down) for up, down in ((log_b, log_a), (log_a, log_b))]
+    size = sum(float(np.abs(logs).max(where=np.isfinite(logs), initial=0.0)) for logs in (log_a, log_b))
+    return np.stack([way.max(axis=0) for way in ways]), 4 * UNIT * (size + 1000)
+
+
+class PathRatio:
+    r"""Upper bounds on :math:`D_\infty(a\|b)` of whole sequences, of every length up to one, and given every secret.
+
+    Made by :func:`path_ratios`.
+    """
+
+    def __init__(self, forward: MaxPlusPath, backward: MaxPlusPath, normalisers: Normalisers, way: int) -> None:
+        self._forward, self._backward, self._normalisers, self._way = forward, backward, normalisers, way
+
+    def whole(self, length: int) -> float:
+        """Return the bound for a sequence of some length when nothing is known of it."""
+        total = float(self._forward.at(np.array([length - 1])).max())
+        return max(0.0, total + self._forward.error + 4 * UNIT * abs(total))
+
+    def given(self, length: int, steps: Steps, sets: States) -> Array:
+        """Return the bounds given that record ``steps[n]`` is in ``sets[s]``, shape (n, s); −∞ where a says it is not.
+
+        ``sets`` are those the normalisers were made for.
+        """
+        forward, backward = self._forward.at(steps), self._backward.at(length - 1 - steps)
+        normaliser = self._normalisers.at(steps, self._way)
+        with np.errstate(invalid="ignore"):
+            paths = np.where(np.isneginf(forward), forward, forward + backward)
+            path = np.stack([paths[:, list(states)].max(axis=1) for states in sets], axis=1)
+            total = np.where(np.isfinite(path), path + normaliser, path)
+            slack = self._forward.error + self._backward.error + self._normalisers.error
+            size = np.abs(forward).max(axis=1, where=np.isfinite(forward), initial=0.0)
+            size += np.abs(backward).max(axis=1, where=np.isfinite(backward), initial=0.0)
+            rounded = total + slack + 4 * UNIT * (size[:, None] + np.abs(normaliser))
+        return np.where(np.isfinite(total), np.maximum(rounded, 0.0), total)
+
+    def worst_given(self, length: int, sets: States) -> tuple[float, int, int]:
+        """Return the largest bound over all records and sets, with the record and the number of the set."""
+        worst, named, record, states = -math.inf, -math.inf, 0, 0
+        for start in range(0, length, _BLOCK):
+            steps = np.arange(start, min(start + _BLOCK, length))
+            bounds = self.given(length, steps, sets).ravel()
+            top = float(bounds.max())
+            worst = max(worst, top)
+            if top * (1 - _TIE) > named:
+                place = int(np.argmax(bounds >= top * (1 - _TIE)))
+                named, record, states = top, start + place // len(sets), place % len(sets)
+        return worst, record, states
+
+
+def path_ratios(
+    starts: tuple[Array, Array] | None,
+    matrices: tuple[Array, Array],
+    count: int,
+    sets: States,
+    start_errors: float = 0.0,
+) -> tuple[PathRatio, PathRatio]:
+    r"""Return a over b, and b over a, for sequences of up to ``count`` steps.
+
+    Parameters
+    ----------
+    starts : pair of (k,) ndarray, or None
+        The initial laws of a and b. None: every initial law, the same on both sides; a bound then holds for all.
+    matrices : pair of (k, k) ndarray
+        Transition matrices.
+    count : int
+        Length of the longest sequence.
+    sets : sequence of sequences of int
+        Sets of states whose conditions are asked for.
+    start_errors : float
+        Bound on the relative error of the initial laws, of both together.
+
+    Notes
+    -----
+    Where the law r of the first record is the same on both sides, it drops out of the ratio of a sequence's
+    probabilities: w is 0 wherever r has mass, and the longest path can only grow if it may start in every state. The
+    ratio of the normalisers is :math:`\sum_x r(x) P_b^{i}(x, A) / \sum_x r(x) P_a^{i}(x, A)`, a mediant of the
+    ratios of the states x, and so at most the largest of them. The two maxima may be of different states: a law r with
+    almost all mass on the second and a little on the first comes as close to their sum as one likes, so
+    the bound is the supremum over r.
+    """
+    k = matrices[0].shape[0]
+    zero = np.zeros(k)
+    if starts is None:
+        rows = (np.eye(k), np.eye(k))
+    else:
+        rows = (starts[0][None, :], starts[1][None, :])
+    normalisers = Normalisers(rows, matrices, count, sets, start_errors)
+    ways: list[PathRatio] = []
+    for way, (one, other) in enumerate(((0, 1), (1, 0))):
+        weights, error = log_ratio(matrices[one], matrices[other])
+        first, first_error = (zero, 0.0) if starts is None else log_ratio(starts[one], starts[other])
+        forward = MaxPlusPath(first, weights, count, error, first_error + start_errors)
+        backward = MaxPlusPath(zero, np.ascontiguousarray(weights.T), count, error)
+        ways.append(PathRatio(forward, backward, normalisers, way))
+    return ways[0], ways[1]

@@ -1,0 +1,361 @@
+r"""Φ: what a bound on pairwise log ratios becomes one step of a chain further, with a proof.
+
+For a kernel K (rows: laws K(x,·) of the next state) and a matrix A of pairwise bounds (A(y,y) = 0)
+
+.. math:: \Phi_K(A)[x,x'] = \log \max_v \Big\{ \frac{K(x,\cdot) v}{K(x',\cdot) v} : v > 0,\;
+          v_y \le e^{A(y,y')} v_{y'} \text{ for all } y, y' \Big\}
+
+**Proof by flows.** For p = K(x,·), q = K(x',·) and *any* f(y,z) ≥ 0 let
+:math:`\mathrm{in}_y = \sum_z f(z,y) e^{A(z,y)}` and :math:`\mathrm{out}_y = \sum_z f(y,z)`. If
+:math:`p_y + \mathrm{in}_y - \mathrm{out}_y \le \lambda q_y` for every y, multiply by v_y, sum, and use
+:math:`v_z \le e^{A(z,y)} v_y`: p·v ≤ λ q·v on the whole cone, so Φ ≤ log λ. Neither optimality nor the triangle
+inequality nor convergence is needed: a search (:mod:`pufferfish._core.phi.simplex`) proposes f, and what is returned
+here is what f proves, rounded up.
+
+Entries of A that are +∞ are absent constraints; an entry for a state that cannot occur is never 0.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._core.chains import markov as krylov
+from pufferfish._core.divergence import max_log_ratio
+from pufferfish._core.numbers.compiled import Loops
+from pufferfish._core.numbers.rounding import SMALLEST, UNIT, up
+from pufferfish._core.phi.certificate import SEARCHED, prove
+from pufferfish._core.phi.simplex import climb
+from pufferfish._core.phi.walk_loops import walk
+from pufferfish.errors import ModelError
+
+__all__ = ["DENSE", "Kernel", "LogRatios", "close", "solve_slopes", "without_flows"]
+
+Matrix = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_LOOPS = Loops(climb, prove, walk, after=20_000)  # pairs times states squared
+
+
+_MOST_PARTS, _WORTH_A_CORE = 32, 200_000
+"""Into how many parts a search is cut at most, and the work (pairs times states squared) that each has at least."""
+
+DENSE = 36
+"""Linear systems of at most this many unknowns are solved directly, larger ones nearly."""
+
+_NEARLY, _MOST_PRODUCTS = 1e-4, 200
+"""How exactly large linear systems are solved: a residual of this share, or what so many products give."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """Laws of the next state, each entry between two bounds; rows that cannot occur have no part.
+
+    A stack of kernels, one for each phase of a cycle say, has one more axis in front.
+
+    Parameters
+    ----------
+    upper, lower : (..., k, k) ndarray
+        Bounds on K(x, y); ``upper`` is 0 exactly where K is.
+    rows : (..., k) ndarray of bool
+        States x that can occur; only pairs of these have a log ratio.
+    """
+
+    upper: Matrix
+    lower: Matrix
+    rows: Mask
+
+    @classmethod
+    def of_logs(cls, logs: Matrix, rows: Mask, error: float) -> "Kernel":
+        """Return the kernel with the given logarithms (−∞ for a zero), each good to ``error``."""
+        largest = float(np.max(np.abs(logs), where=np.isfinite(logs), initial=1.0))
+        slack = error + 8 * UNIT * largest
+        values = np.ascontiguousarray(np.exp(np.where(rows[..., None], logs, -np.inf)))  # one layout: compiled once
+        upper = np.where(values > 0, np.maximum(values * np.exp(slack) * (1 + 8 * UNIT), SMALLEST), 0.0)
+        upper[rows[..., None] & np.isfinite(logs) & (values == 0)] = SMALLEST
+        if not np.all(np.any(upper > 0, axis=-1) | ~rows):
+            raise ModelError("a state that a record can have leads nowhere: all of its probabilities are 0")
+        lower = np.where(values > SMALLEST, values * np.exp(-slack) * (1 - 8 * UNIT), 0.0)
+        return cls(upper, lower, rows)
+
+
+@dataclass(slots=True, eq=False)
+class _Trees:
+    """Where the search stands for every pair: trees of tight constraints, and the multipliers of their arcs."""
+
+    x: NDArray[np.int64]
+    x_: NDArray[np.int64]
+    inside: Mask
+    follows: Mask
+    tails: NDArray[np.int64]
+    heads: NDArray[np.int64]
+    flows: Matrix
+    shares: Matrix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pairs:
+    """What does not depend on A: the pairs of rows of a kernel, the states they reach, and ratios for every A."""
+
+    kernel: Kernel
+    x: NDArray[np.int64]
+    x_: NDArray[np.int64]
+    inside: Mask
+    reached: tuple[NDArray[np.intp], ...]
+    always: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, kernel: Kernel) -> "_Pairs":
+        pairs = np.nonzero(kernel.rows[:, None] & kernel.rows[None, :] & ~np.eye(kernel.rows.size, dtype=np.bool_))
+        x, x_ = (np.ascontiguousarray(each) for each in pairs)
+        reached = np.flatnonzero(np.any(kernel.upper[kernel.rows] > 0, axis=0))
+        always = without_flows(kernel)[x, x_] if x.size else np.zeros(0)
+        return cls(kernel, x, x_, _inside(kernel, x, x_), np.ix_(reached, reached), always)
+
+
+class LogRatios:
+    """Φ of kernels that change little from call to call: the search goes on from where it was."""
+
+    def __init__(self) -> None:
+        self._trees: _Trees | None = None
+        self._pairs: _Pairs | None = None
+        self._work = 0
+
+    def __call__(self, kernel: Kernel, a: Matrix) -> Matrix:
+        """Return an upper bound on Φ_K(A), tight where the search found the optimum; shape (k, k).
+
+        +∞ for pairs of states of which one cannot occur, 0 on the diagonal.
+        """
+        k, pairs = a.shape[0], self._pairs_of(kernel)
+        x, x_ = pairs.x, pairs.x_
+        bounds: Matrix = np.full((k, k), np.inf)
+        np.fill_diagonal(bounds, 0.0)
+        if x.size:
+            most = up(float(np.max(a[pairs.reached])) + UNIT * (k + 4))  # rows sum to 1 up to rounding
+            found = np.minimum(pairs.always, most)
+            if most <= SEARCHED:
+                found = np.minimum(found, self.of_pairs(kernel, a, x, x_))
+            bounds[x, x_] = found
+        return bounds
+
+    def walk(self, kernel: Kernel, a: Matrix, loss: Matrix, most: int, enough: float) -> Matrix:
+        """Return Φ(A), then Φ(d + Φ(A)) and so on, at most so many of them; shape (n, k, k), n ≥ 1.
+
+        They end where a step changes bounds by at most ``enough``, or earlier: large steps are returned one by one.
+        """
+        pairs, k = self._pairs_of(kernel), a.shape[0]
+        x, x_ = pairs.x, pairs.x_
+        loops = _LOOPS.at(self._work + x.size * k**2)
+        # the first trees are made where the first search is, as if each place were asked
+        alone = self._trees is None or loops is _LOOPS.plain or len(_parts(x.size, k)) > 1
+        if alone or most == 1 or not x.size:
+            return self(kernel, a)[None]
+        known, messages = self._trees_for(kernel, a, x, x_), np.empty((most, k, k))
+        n = loops.walk(
+            kernel.upper,
+            kernel.lower,
+            pairs.reached[1].ravel(),
+            x,
+            x_,
+            pairs.always,
+            known.follows,
+            known.tails,
+            known.heads,
+            known.flows,
+            known.shares,
+            np.ascontiguousarray(loss),
+            enough,
+            np.array(a, order="C"),
+            messages,
+        )
+        return messages[:n].copy()
+
+    def of_pairs(self, kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return what the flows found prove for pairs of laws; shape (n,).
+
+        Pair i compares row x[i] of the kernel's upper bounds with row x_[i] of its lower bounds. Bounds ``a`` are at
+        most :data:`SEARCHED`.
+        """
+        trees = self._trees_for(kernel, a, x, x_)
+        arcs = trees.tails, trees.heads, trees.flows
+        search = self._search(x.size * a.shape[0] ** 2)
+        parts = _parts(x.size, a.shape[0]) if search is not climb else [slice(0, x.size)]
+
+        def look(part: slice) -> None:
+            trees.follows[part.start] = False
+            changed = (each[part] for each in (trees.follows, *arcs, trees.shares))
+            search(kernel.upper, kernel.lower, a, x[part], x_[part], *changed)
+
+        if len(parts) == 1:
+            look(parts[0])
+        else:  # compiled loops leave Python to the others
+            with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1)) as several:
+                list(several.map(look, parts))
+        trees.follows[:] = False
+        return certify(kernel, a, x, x_, *arcs)
+
+    def slopes(self, which: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64], Matrix] | None:
+        """Return the derivatives of chosen pairs at the last call: arcs (tails, heads) and slopes, shape (n, k − 1)."""
+        trees = self._trees
+        return None if trees is None else (trees.tails[which], trees.heads[which], trees.shares[which])
+
+    def solve(self, residual: Matrix) -> Matrix:
+        """Solve d = residual + Φ'd, with Φ' the derivative at the last call: the step of Newton's method.
+
+        Returns the residual itself where that has no finite solution.
+        """
+        trees = self._trees
+        return (
+            residual
+            if trees is None
+            else solve_slopes(residual, trees.x, trees.x_, trees.tails, trees.heads, trees.shares)
+        )
+
+    def _pairs_of(self, kernel: Kernel) -> _Pairs:
+        if self._pairs is None or self._pairs.kernel is not kernel:
+            self._pairs = _Pairs.of(kernel)
+        return self._pairs
+
+    def _trees_for(self, kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64]) -> _Trees:
+        pairs, known = self._pairs, self._trees
+        own = pairs is not None and pairs.kernel is kernel and pairs.x is x and pairs.x_ is x_
+        inside = pairs.inside if pairs is not None and own else _inside(kernel, x, x_)
+        if known is None or (known.inside is not inside and not np.array_equal(known.inside, inside)):
+            known = stars_of(kernel, a, x, x_, inside)
+        known.x, known.x_ = x, x_
+        self._trees = known
+        return known
+
+    def _search(self, work: int) -> Callable[..., None]:
+        self._work += work
+        _LOOPS.count(work)
+        return _LOOPS.at(self._work).climb
+
+
+def _inside(kernel: Kernel, x: NDArray[np.int64], x_: NDArray[np.int64]) -> Mask:
+    """Return the states that either row of each pair reaches; shape (n, k)."""
+    return (kernel.upper > 0)[x] | (kernel.lower > 0)[x_]
+
+
+def _parts(pairs: int, k: int) -> list[slice]:
+    """Return parts that several cores may take, always the same ones: what is found is the same on every machine."""
+    most = max(1, min(_MOST_PARTS, pairs * k**2 // _WORTH_A_CORE))
+    each = -(-pairs // most)
+    return [slice(first, min(first + each, pairs)) for first in range(0, pairs, each)]
+
+
+def solve_slopes(
+    residual: Matrix,
+    x: NDArray[np.int64],
+    x_: NDArray[np.int64],
+    tails: NDArray[np.int64],
+    heads: NDArray[np.int64],
+    slopes: Matrix,
+) -> Matrix:
+    """Solve δ = residual + Φ'δ, where Φ' of each pair is given by arcs and their slopes, or return the residual.
+
+    Parameters
+    ----------
+    residual : (k, k) ndarray
+        What Φ misses.
+    x, x_ : (n,) ndarray of int
+        The pairs, each one once.
+    tails, heads, slopes : (n, m) ndarray
+        Derivatives of each pair: by which entries of A, and how much.
+    """
+    k = residual.shape[0]
+    if k * k <= DENSE:
+        matrix = np.eye(k * k)
+        rows, columns = x * k + x_, tails * k + heads
+        np.subtract.at(matrix, (rows[:, None], columns), slopes)
+        try:
+            return np.asarray(np.linalg.solve(matrix, residual.ravel()), dtype=np.float64).reshape(k, k)
+        except np.linalg.LinAlgError:
+            return residual
+    pair, arc = np.nonzero(slopes)
+    if not pair.size:
+        return residual
+    ends, shares = (tails * k + heads)[pair, arc], slopes[pair, arc]
+    firsts = np.flatnonzero(np.diff(pair, prepend=-1))
+    rows = (x * k + x_)[pair[firsts]]
+
+    def missed(change: NDArray[np.float64]) -> NDArray[np.float64]:
+        left = change.copy()
+        left[rows] -= np.add.reduceat(shares * change[ends], firsts)
+        return left
+
+    return krylov.solve(missed, residual.ravel(), tolerance=_NEARLY, most=_MOST_PRODUCTS).reshape(k, k)
+
+
+def certify(
+    kernel: Kernel,
+    a: Matrix,
+    x: NDArray[np.int64],
+    x_: NDArray[np.int64],
+    tails: NDArray[np.int64],
+    heads: NDArray[np.int64],
+    flows: Matrix,
+) -> NDArray[np.float64]:
+    """Return what given flows prove: an upper bound on the log ratio of each pair, rounded up; shape (n,).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The laws.
+    a : (k, k) ndarray
+        Bounds A.
+    x, x_ : (n,) ndarray of int
+        The pairs.
+    tails, heads : (n, m) ndarray of int
+        Arcs of each pair.
+    flows : (n, m) ndarray
+        Flow f(tail, head) ≥ 0 of each arc, any numbers whatever.
+    """
+    proved = np.empty(x.size)
+    with np.errstate(all="ignore"):
+        _LOOPS.at(0).prove(kernel.upper, kernel.lower, a, x, x_, tails, heads, flows, proved)
+    return proved
+
+
+def close(a: Matrix) -> Matrix:
+    """Return the largest matrix below ``a`` with the triangle inequality: shortest paths; the cone is the same."""
+    closed = a.copy()
+    with np.errstate(over="ignore"):  # a sum beyond the largest number is no shorter path
+        for z in range(a.shape[-1]):
+            np.minimum(closed, closed[..., :, z, None] + closed[..., None, z, :], out=closed)
+    return closed
+
+
+def without_flows(kernel: Kernel) -> Matrix:
+    """Log ratios that hold whatever A is: the max-divergence of the two rows; shape (k, k)."""
+    with np.errstate(divide="ignore"):
+        upper, lower = np.log(kernel.upper), np.log(kernel.lower)
+    rows = np.concatenate([upper, lower])
+    k = upper.shape[0]
+    return np.maximum(max_log_ratio(rows)[:k, k:] + 8 * UNIT * 700, 0.0)
+
+
+def stars_of(kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64], inside: Mask) -> _Trees:
+    """Start from the best of the 2k vertices in which one state is below, or above, all others."""
+    n, k = inside.shape
+    bounds = np.where(np.isfinite(a), a, 0.0)
+    above, below = np.exp(bounds - bounds.max(axis=0)), np.exp(-bounds)  # columns: u = A[:, z]; rows: u = -A[z, :]
+    vertices = np.concatenate([above, below.T], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = (kernel.upper @ vertices)[x] / (kernel.lower @ vertices)[x_]
+    ratios = np.where(np.concatenate([inside, inside], axis=1) & ~np.isnan(ratios), ratios, -1.0)
+    best = np.argmax(ratios, axis=1)
+    centre, falling = best % k, best < k
+    leaves = inside.copy()
+    leaves[np.arange(n), centre] = False
+    arc = np.cumsum(leaves, axis=1) - 1
+    pair, state = np.nonzero(leaves)
+    tails, heads = np.zeros((n, max(k - 1, 1)), dtype=np.int64), np.zeros((n, max(k - 1, 1)), dtype=np.int64)
+    tails[pair, arc[pair, state]] = np.where(falling[pair], state, centre[pair])
+    heads[pair, arc[pair, state]] = np.where(falling[pair], centre[pair], state)
+    follows = np.zeros(n, dtype=np.bool_)
+    follows[1:] = np.all(inside[1:] == inside[:-1], axis=1)
+    return _Trees(x, x_, inside, follows, tails, heads, np.zeros(tails.shape), np.zeros(tails.shape))

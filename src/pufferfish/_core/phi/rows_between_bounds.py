@@ -1,0 +1,176 @@
+r"""Φ over an interval matrix: what pairwise bounds become one step further, the worst rows being chosen anew.
+
+For x ≠ x' with rows r and r' anywhere between their bounds and Φ from :mod:`pufferfish._core.phi.phi`
+
+.. math:: \Phi_{[l,u]}(A)[x,x'] = \max_{r, r'} \log \max_v \Big\{ \frac{r \cdot v}{r' \cdot v} :
+          v_y \le e^{A(y,y')} v_{y'} \Big\}
+
+**Few states: exactly.** For a given v the best r and r' depend on the order of its entries only
+(:mod:`pufferfish._core.chains.interval_matrices`), so the maximum over r and r' is the maximum over the k! orders of Φ
+for two laws.
+
+**More states: by chords.** Take a state z. Then :math:`r \cdot v = v_z + \sum_y r_y (v_y - v_z)`, and on the cone
+:math:`v_y - v_z = s v_z` with s between :math:`a = e^{-A(z,y)} - 1` and :math:`b = e^{A(y,z)} - 1`. As a function
+of s, the largest r_y s is convex, so for any slope m_y it is at most m_y s + c_y on [a, b], where c_y is the larger
+of its excesses at both ends. Hence :math:`r \cdot v \le p \cdot v` with p_y = m_y for y ≠ z and
+:math:`p_z = 1 - \sum m_y + \sum c_y`; from below likewise. So Φ for these two vectors, no laws, is a bound; it
+loses about as much as the bounds on the row are apart, times how far v can differ from v_z.
+
+Both use the flows of :mod:`pufferfish._core.phi.phi`, and so every number is certified and rounded up.
+"""
+
+import itertools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._core.chains.interval_matrices import extreme_laws
+from pufferfish._core.numbers.rounding import UNIT, up
+from pufferfish._core.phi.certificate import SEARCHED
+from pufferfish._core.phi.phi import Kernel, LogRatios, solve_slopes, without_flows
+
+__all__ = ["IntervalRatios", "pairs_of"]
+
+Matrix = NDArray[np.float64]
+Slopes = tuple[NDArray[np.int64], NDArray[np.int64], Matrix]
+
+MOST_ORDERED = 5
+"""Up to so many states every order is looked at."""
+
+
+class IntervalRatios:
+    """Φ of one interval matrix, for bounds that change little from call to call.
+
+    Parameters
+    ----------
+    lower, upper : (k, k) ndarray
+        Bounds on the entries, rows = from.
+    exact : bool, optional
+        Whether to look at all orders; by default up to :data:`MOST_ORDERED` states.
+    """
+
+    def __init__(self, lower: Matrix, upper: Matrix, *, exact: bool | None = None) -> None:
+        self._k: int = lower.shape[0]
+        every = np.ones(self._k, dtype=np.bool_)
+        self._whatever = without_flows(Kernel(upper, lower, every))
+        np.fill_diagonal(self._whatever, 0.0)
+        self._reached = np.any(upper > 0, axis=0)
+        exact = self._k <= MOST_ORDERED if exact is None else exact
+        self._bound = _ByOrders(lower, upper) if exact else _ByChords(lower, upper)
+
+    @property
+    def whatever(self) -> Matrix:
+        """Log ratios that hold whatever follows: max over y of log u(x, y)/l(x', y)."""
+        return self._whatever
+
+    def __call__(self, a: Matrix) -> Matrix:
+        """Return an upper bound on Φ(A), zero diagonal; entries of A may be +∞, which are absent constraints."""
+        largest = float(np.max(a[np.ix_(self._reached, self._reached)]))
+        most = up(largest + UNIT * (self._k + 4))  # what is told never grows on the way; laws sum to 1 up to rounding
+        bounds = np.minimum(self._whatever, most)
+        if most <= SEARCHED:
+            bounds = np.minimum(bounds, self._bound(a))
+        np.fill_diagonal(bounds, 0.0)
+        return bounds
+
+    def solve(self, residual: Matrix) -> Matrix:
+        """Solve δ = residual + Φ'δ, with Φ' the derivative at the last call, or return the residual."""
+        slopes = self.slopes()
+        pairs = pairs_of(self._k)
+        return residual if slopes is None else solve_slopes(residual, pairs[0], pairs[1], *slopes)
+
+    def slopes(self) -> Slopes | None:
+        """Return the derivatives at the last call, of the pairs of :func:`pairs_of`: arcs and slopes."""
+        return self._bound.slopes()
+
+
+def pairs_of(k: int) -> NDArray[np.int64]:
+    """Return all ordered pairs of different states; shape (2, k(k − 1))."""
+    return np.array(np.nonzero(~np.eye(k, dtype=np.bool_)), dtype=np.int64)
+
+
+class _ByOrders:
+    """Every order of the states."""
+
+    def __init__(self, lower: Matrix, upper: Matrix) -> None:
+        k: int = lower.shape[0]
+        orders = np.array(list(itertools.permutations(range(k))), dtype=np.intp)
+        above, _ = extreme_laws(lower[:, None], upper[:, None], orders[None])
+        _, below = extreme_laws(lower[:, None], upper[:, None], orders[None, :, ::-1])
+        high, high_of = np.unique(above.reshape(-1, k), axis=0, return_inverse=True)
+        low, low_of = np.unique(below.reshape(-1, k), axis=0, return_inverse=True)
+        high_of, low_of = high_of.reshape(k, -1), low_of.reshape(k, -1)
+        pairs = pairs_of(k)
+        self._x, self._x_ = pairs[0], pairs[1]
+        laws = [np.unique(np.stack([high_of[x], low_of[y]]), axis=1) for x, y in zip(self._x, self._x_, strict=True)]
+        self._sizes = [some.shape[1] for some in laws]
+        of_laws = np.concatenate(laws, axis=1).astype(np.int64)
+        self._rows, self._rows_ = of_laws[0], of_laws[1]
+        self._kernel = Kernel(high, low, np.ones(k, dtype=np.bool_))
+        self._ratios, self._k = LogRatios(), k
+        self._worst = np.zeros(self._x.size, dtype=np.intp)
+
+    def __call__(self, a: Matrix) -> Matrix:
+        proved = self._ratios.of_pairs(self._kernel, a, self._rows, self._rows_)
+        first = 0
+        for i, size in enumerate(self._sizes):
+            self._worst[i] = first + int(np.argmax(proved[first : first + size]))
+            first += size
+        bounds = np.zeros((self._k, self._k))
+        bounds[self._x, self._x_] = proved[self._worst]
+        return bounds
+
+    def slopes(self) -> Slopes | None:
+        return self._ratios.slopes(self._worst)
+
+
+class _ByChords:
+    """Two vectors for every row, between which all its laws are on the cone."""
+
+    def __init__(self, lower: Matrix, upper: Matrix) -> None:
+        self._lower, self._upper = lower, upper
+        self._ratios = LogRatios()
+        self._every = np.ones(lower.shape[0], dtype=np.bool_)
+
+    def __call__(self, a: Matrix) -> Matrix:
+        return self._ratios(Kernel(*_chords(self._lower, self._upper, a), self._every), a)
+
+    def slopes(self) -> Slopes | None:
+        k = len(self._every)
+        return self._ratios.slopes(np.arange(k * (k - 1)))
+
+
+def _chords(lower: Matrix, upper: Matrix, a: Matrix) -> tuple[Matrix, Matrix]:
+    """Return vectors above and below all laws of each row on the cone of ``a``, finite; shape (k, k) each."""
+    k: int = lower.shape[0]
+    room = 4 * (k + 4) * UNIT
+    reached = np.any(upper > 0, axis=0)
+    a = np.where(reached[:, None] & reached[None, :], a, 0.0)
+    rise: Matrix = np.expm1(a) * (1 + 4 * UNIT)  # [y, z]: at most so much is v_y/v_z above 1
+    fall = -np.expm1(-a.T) * (1 + 4 * UNIT)  # [y, z]: or below
+    share: Matrix = rise / np.maximum(rise + fall, 1e-300)
+    # axes: row x, state y, reference z
+    low, wide = lower[:, :, None], (upper - lower)[:, :, None]
+    above, below = low + wide * share, low + wide * (1 - share)
+
+    def at_reference(slope: Matrix, ups: Matrix, downs: Matrix, sign: float) -> Matrix:
+        """Return the entry of z: all that is left of 1, and the excess at the worse end."""
+        excess = np.maximum(ups * rise, downs * fall).sum(axis=1) * (1 + room) + room
+        return 1 - (slope.sum(axis=1) - np.einsum("xzz->xz", slope)) + sign * excess
+
+    high = upper[:, :, None]
+    most = at_reference(above, high - above, above - low, 1.0)
+    least = at_reference(below, below - low, high - below, -1.0)
+    rows = np.arange(k)
+
+    def chosen(slope: Matrix, at: Matrix, cost: Matrix, otherwise: Matrix) -> Matrix:
+        z = np.argmin(cost, axis=1)
+        vectors = slope[rows, :, z]
+        vectors[rows, z] = np.maximum(at[rows, z], 0.0)
+        return np.where(np.isfinite(cost[rows, z])[:, None], vectors, otherwise)
+
+    spread = np.where(reached, (wide * fall * share).sum(axis=1), np.inf)
+    return (
+        chosen(above, most, spread, upper),
+        chosen(below, least, np.where(least > 0, spread, np.inf), lower),
+    )

@@ -1,0 +1,191 @@
+r"""Φ of a stack of kernels, one for each phase of a cycle: each takes the bounds of the phase beside it.
+
+What :class:`pufferfish._core.phi.phi.LogRatios` does for one kernel, with the same search and the same certificate, for
+many in one compiled loop. Kernels whose laws have their zeros in the same places share one list of pairs.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._core.numbers.compiled import Loops
+from pufferfish._core.numbers.rounding import UNIT
+from pufferfish._core.phi.certificate import SEARCHED
+from pufferfish._core.phi.phi import DENSE, Kernel, stars_of
+from pufferfish._core.phi.stacked_loops import pass_on, search_each
+
+__all__ = ["StackedRatios"]
+
+Matrix = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Places = NDArray[np.intp]
+
+_INTERPRETED = 20_000
+"""Work of the search (pairs times states squared) that is interpreted before loading the compiled one pays."""
+
+_MOST_PASSED = 10**8
+"""Arcs that changes are passed along, at most, before a step of Newton's method is taken as it is."""
+
+_ENOUGH = 1e-4
+"""Changes end to be passed on when they are this small a share of what they began with."""
+
+
+@dataclass(slots=True, eq=False)
+class _Group:
+    """Kernels of a stack that have their zeros in the same places, and where the search stands for each."""
+
+    which: Places
+    x: NDArray[np.int64]
+    x_: NDArray[np.int64]
+    inside: Mask
+    reached: tuple[Places, ...]
+    tails: NDArray[np.int64]
+    heads: NDArray[np.int64]
+    flows: Matrix
+    shares: Matrix
+    always: Matrix
+
+
+class StackedRatios:
+    """Φ of stacks of kernels that change little from call to call: the search goes on from where it was.
+
+    Parameters
+    ----------
+    beside : int
+        Kernel j takes the bounds of phase j + ``beside``, around the cycle: 1 for the future, −1 for the past.
+    """
+
+    def __init__(self, beside: int) -> None:
+        self._beside = beside
+        self._kernel: Kernel | None = None
+        self._groups: list[_Group] = []
+        self._work = 0
+
+    def __call__(self, kernel: Kernel, a: Matrix) -> Matrix:
+        """Return upper bounds on Φ, one matrix for each phase; shape (N, k, k).
+
+        Parameters
+        ----------
+        kernel : Kernel
+            The N kernels.
+        a : (N, k, k) or (k, k) ndarray
+            Bounds A at each phase, closed by shortest paths, or the same at all.
+
+        Returns
+        -------
+        (N, k, k) ndarray
+            +∞ for pairs of states of which one cannot occur, 0 on the diagonal.
+        """
+        if self._kernel is not kernel:
+            self._take(kernel)
+        k = kernel.rows.shape[-1]
+        a = np.ascontiguousarray(np.roll(np.broadcast_to(a, kernel.upper.shape), -self._beside, axis=0))
+        bounds = np.full(kernel.upper.shape, np.inf)
+        bounds[:, np.arange(k), np.arange(k)] = 0.0
+        for group in self._groups:
+            if not group.x.size:
+                continue
+            most = np.max(a[np.ix_(group.which, *group.reached)], axis=(-2, -1), initial=0.0)
+            found = np.minimum(group.always, ((most + UNIT * (k + 4)) * (1 + 4 * UNIT))[:, None])
+            searched = most <= SEARCHED
+            if searched.all():
+                found = np.minimum(found, self._search(kernel, a, group))
+            bounds[group.which[:, None], group.x, group.x_] = found
+        return bounds
+
+    def solve(self, residual: Matrix) -> Matrix:
+        """Solve δ = residual + Φ'δ around the cycle, with Φ' the derivatives at the last call."""
+        phases, k = len(residual), int(residual.shape[-1])
+        ends = np.zeros((phases, k * k, max(k - 1, 1)), dtype=np.int64)
+        shares = np.zeros(ends.shape)
+        for group in self._groups:
+            if group.x.size:
+                place = group.which[:, None], group.x * k + group.x_
+                ends[place], shares[place] = group.tails * k + group.heads, group.shares
+        places: Places = np.arange(phases)
+        source: Places = np.roll(places, -self._beside)
+        order: Places = np.ascontiguousarray(places[:: -self._beside])
+        change = np.empty((phases, k * k))
+        direct = k * k <= DENSE
+        most = max(4, (_INTERPRETED if direct else _MOST_PASSED) // ends.size)
+        enough = _ENOUGH * float(np.max(np.abs(residual)))
+        given = ends, shares, source, order, residual.reshape(phases, -1)
+        if not self._loops(ends.size * (1 if direct else most)).pass_on(*given, most, enough, change) and direct:
+            _solve_around(*given, change)  # a cycle that hardly forgets would take very many rounds
+        return change.reshape(residual.shape)
+
+    def _search(self, kernel: Kernel, a: Matrix, group: _Group) -> Matrix:
+        proved = np.empty((group.which.size, group.x.size))
+        search = self._loops(proved.size * a.shape[-1] ** 2).search_each
+        trees = group.tails, group.heads, group.flows, group.shares
+        # in one layout, for the loop is compiled anew for every other
+        laws = (np.ascontiguousarray(kernel.upper), np.ascontiguousarray(kernel.lower))
+        with np.errstate(all="ignore"):
+            search(*laws, a, group.which, group.x, group.x_, *trees, proved)
+        return proved
+
+    def _loops(self, work: int) -> Any:
+        self._work += work
+        _LOOPS.count(work)
+        return _LOOPS.at(self._work)
+
+    def _take(self, kernel: Kernel) -> None:
+        """Group the kernels, and keep the trees of groups that are as they were."""
+        known, self._kernel = self._groups, kernel
+        self._groups = []
+        pattern = np.concatenate([kernel.rows[:, None, :], kernel.upper > 0, kernel.lower > 0], axis=1)
+        packed = np.packbits(pattern.reshape(len(pattern), -1), axis=1)
+        _, first, of = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+        for n in range(len(first)):
+            which = np.flatnonzero(of.ravel() == n)
+            same = [g for g in known if np.array_equal(g.which, which)] if known else []
+            self._groups.append(_grouped(kernel, which, same[0] if same else None))
+
+
+def _grouped(kernel: Kernel, which: Places, known: _Group | None) -> _Group:
+    upper, lower, rows = kernel.upper[which[0]], kernel.lower[which[0]], kernel.rows[which[0]]
+    k = rows.size
+    x, x_ = np.nonzero(rows[:, None] & rows[None, :] & ~np.eye(k, dtype=np.bool_))
+    reached = np.flatnonzero(np.any(upper[rows] > 0, axis=0))
+    always = _always(kernel.upper[which], kernel.lower[which])[:, x, x_]
+    inside = (upper > 0)[x] | (lower > 0)[x_]
+    found = (which, x, x_, inside, (reached, reached))
+    if known is not None and np.array_equal(known.x, x) and np.array_equal(known.inside, inside):
+        return _Group(*found, known.tails, known.heads, known.flows, known.shares, always)
+    first = stars_of(Kernel(upper, lower, rows), np.zeros((k, k)), x, x_, inside)
+    tails, heads = (np.repeat(each[None], which.size, axis=0) for each in (first.tails, first.heads))
+    return _Group(*found, tails, heads, np.zeros(tails.shape), np.zeros(tails.shape), always)
+
+
+def _always(upper: Matrix, lower: Matrix) -> Matrix:
+    """Log ratios that hold whatever A is: the max-divergences of the rows; shape (N, k, k)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p, q = np.log(upper), np.log(lower)
+        most = np.full(upper.shape, -np.inf)
+        for y in range(upper.shape[-1]):
+            apart = p[:, :, None, y] - q[:, None, :, y]
+            np.maximum(most, np.where(np.isneginf(p[:, :, None, y]), -np.inf, apart), out=most)
+    return np.maximum(most + 8 * UNIT * 700, 0.0)
+
+
+def _solve_around(
+    ends: NDArray[np.int64], shares: Matrix, source: Places, order: Places, residual: Matrix, change: Matrix
+) -> None:
+    """Do what :func:`pass_on` does, by one linear system: how the last kernel's change comes back to it."""
+    last, unknowns = source[order[0]], residual.shape[1]
+    back, added = np.eye(unknowns), np.zeros(unknowns)
+    for j in order:  # δ_j = back · δ_last + added
+        back = np.einsum("en,enu->eu", shares[j], back[ends[j]])
+        added = residual[j] + np.sum(shares[j] * added[ends[j]], axis=-1)
+    try:
+        change[last] = np.linalg.solve(np.eye(unknowns) - back, added)
+    except np.linalg.LinAlgError:
+        change[:] = residual
+        return
+    for j in order[:-1]:
+        change[j] = residual[j] + np.sum(shares[j] * change[source[j]][ends[j]], axis=-1)
+
+
+_LOOPS = Loops(search_each, pass_on, after=_INTERPRETED)

@@ -1,0 +1,340 @@
+"""Steps that make the messages of a cluster tree: which bounds each sums, and how it takes Φ of them.
+
+See :mod:`pufferfish._core.propagation.clusters` for the theory. A step is planned once for a network and for the nodes
+that have a loss; the sweep of :mod:`pufferfish._core.propagation.cluster_loops` then takes the steps for any losses.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._core.networks.configurations import Configurations, Pattern, Places, bounds_of
+from pufferfish._core.networks.junction_tree import Scope
+from pufferfish._core.phi.phi import Kernel, without_flows
+from pufferfish._core.propagation.cluster_loops import CEILING, DIRECT, INNER, Steps
+
+__all__ = ["Large", "Layout", "Term"]
+
+MOST_ROWS = 1_500
+"""Configurations of a separator that a message tells apart; of larger ones it is one number."""
+
+MOST_COLUMNS = 5_000
+"""Configurations of a cluster that are held in pairs, to take out one variable at a time."""
+
+MOST_WHOLE = 4e6
+"""Pairs of a separator's configurations times columns for which Φ is searched at once: memory."""
+
+WHOLE = 1e-9
+MOST_RATIOS = 3e8
+"""Numbers that are compared for a max-divergence."""
+
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+class Term(NamedTuple):
+    """A bound in memory.
+
+    Parameters
+    ----------
+    scope : tuple of int
+        The nodes it is on; none for one number that holds for all pairs.
+    source, size : int
+        Where in memory it begins, and for how many configurations.
+    cluster : tuple of int
+        The nodes of the cluster that tells it.
+    parts : tuple of Term
+        The terms that it is the sum of, where it is nothing else.
+    """
+
+    scope: Scope
+    source: int
+    size: int
+    cluster: Scope
+    parts: tuple["Term", ...] = ()
+
+    def leaves(self) -> "list[Term]":
+        """Return the terms that it is the sum of, down to those that are no sums."""
+        found: list[Term] = []
+        waiting: list[Term] = [self]
+        while waiting:
+            term = waiting.pop()
+            waiting.extend(term.parts)
+            if not term.parts:
+                found.append(term)
+        return found
+
+
+class Large(NamedTuple):
+    """A step whose Φ is taken one variable at a time.
+
+    Parameters
+    ----------
+    step, columns : int
+        The step, and over how many configurations its inner terms are.
+    kernels : list of (starts, columns, upper, lower, near, fibres)
+        For every variable that is taken out the arguments of ``cluster_loops.eliminate``.
+    cap : (r, r) ndarray
+        A bound that holds whatever the losses are.
+    """
+
+    step: int
+    columns: int
+    kernels: list[tuple[Any, ...]]
+    cap: Matrix
+
+
+class Layout:
+    """Room in memory, and the steps that fill it.
+
+    Parameters
+    ----------
+    states : Configurations
+        Configurations of the clusters.
+    most : float
+        Seconds that the Φ of one step may take, about.
+    """
+
+    def __init__(self, states: Configurations, most: float) -> None:
+        self._states = states
+        self._most = most
+        self._seconds = 0.0
+        self._room = 0
+        self._work = 0.0
+        self._steps: list[int] = []  # five numbers for each, see `_end`
+        self._terms: list[int] = []  # four numbers for each: kind, source, size, map
+        self._maps: dict[int, int] = {}
+        self._same: dict[int, int] = {}
+        self._places: list[Indices] = []
+        self._mapped = 0
+        self._laws: dict[tuple[Pattern, Places, Places], tuple[list[int], list[int]]] = {}
+        self._entries: list[int] = [0]
+        self._large: list[Large] = []
+
+    @property
+    def room(self) -> int:
+        """How many numbers memory holds."""
+        return self._room
+
+    @property
+    def seconds(self) -> float:
+        """How long a compiled sweep takes, about."""
+        return self._seconds
+
+    @property
+    def work(self) -> float:
+        """Pairs times squared columns of all steps: what an interpreted sweep costs."""
+        return self._work
+
+    @property
+    def large(self) -> list[Large]:
+        """Steps whose Φ is taken one variable at a time, in order."""
+        return self._large
+
+    def steps(self) -> Steps:
+        """Return all steps."""
+        kinds, sources, sizes, maps = np.array(self._terms, dtype=np.int64).reshape(-1, 4).T.copy()
+        upper, lower = self._bounds()
+        outs, rows, columns, kernels, ends = np.array(self._steps, dtype=np.int64).reshape(-1, 5).T.copy()
+        return Steps(
+            outs=outs,
+            rows=rows,
+            columns=columns,
+            kernels=kernels,
+            firsts=np.insert(ends, 0, 0),
+            kinds=kinds,
+            sources=sources,
+            sizes=sizes,
+            maps=maps,
+            places=np.concatenate([np.zeros(0, dtype=np.int64), *self._places]),
+            upper=upper,
+            lower=lower,
+        )
+
+    def _bounds(self) -> tuple[Vector, Vector]:
+        """Return bounds on all laws, those of one kind made together."""
+        starts = np.array(self._entries, dtype=np.int64)
+        logs, errors = np.empty(starts[-1]), np.empty(starts.size - 1)
+        for (_, rows, columns), (buckets, laws) in self._laws.items():
+            found, errors[laws] = self._states.law(buckets, rows, columns)
+            r, m, n = found.shape
+            logs[starts[laws][:, None] + np.arange(r * n)] = np.moveaxis(found, 1, 0).reshape(m, r * n)
+        return bounds_of(logs, errors, starts[:-1])
+
+    def loss(self, node: int, size: int) -> Term:
+        """Make room for the loss of a node that can have so many states."""
+        return Term((node,), self._taken(size), size, (node,))
+
+    def message(self, bucket: int, cluster: Scope, about: Scope, terms: Sequence[Term]) -> Term | None:
+        """Plan what a cluster tells about some of its nodes; None where that is nothing.
+
+        Parameters
+        ----------
+        bucket : int
+            A bucket that holds the cluster.
+        cluster, about : tuple of int
+            Nodes of the cluster, and those that the message is about.
+        terms : sequence of Term
+            Bounds at home in the cluster, and from neighbours.
+        """
+        rows = self._states.count(bucket, about)
+        if not terms or rows == 1:
+            return None
+        if rows > MOST_ROWS:
+            return self._constant(cluster, terms)
+        if len(terms) == 1 and terms[0].scope == about:
+            return terms[0]
+        direct: list[Term] = []
+        inner: list[Term] = []
+        constants: list[Term] = []
+        for term in terms:
+            on = term.scope
+            kind = direct if on == about else constants if not on else direct if set(on) <= set(about) else inner
+            kind.append(term)
+        if len(inner) > 1:
+            inner.sort(key=lambda term: (self._states.count(bucket, term.scope), term.scope))
+        # leave the largest out until what is left can be afforded
+        columns, kernel = 0, 0
+        while inner:
+            columns, kernel = self._planned(bucket, about, rows, inner)
+            if columns >= 0:
+                break
+            constants.append(inner.pop())
+            columns = 0
+        for term in direct:
+            self._terms += (DIRECT, term.source, term.size, self._map(bucket, about, term.scope, rows))
+        for term in constants:
+            self._terms += (CEILING, term.source, term.size, 0)
+        only = len(direct) == len(terms)
+        return Term(about, self._end(rows, columns, kernel), rows, cluster, tuple(direct) if only else ())
+
+    def _constant(self, cluster: Scope, terms: Sequence[Term]) -> Term:
+        """Plan a message that is one number: the sum of the terms' largest entries."""
+        for term in terms:
+            self._terms += (CEILING, term.source, term.size, 0)
+        return Term((), self._end(1), 1, cluster)
+
+    def _planned(self, bucket: int, about: Scope, rows: int, inner: Sequence[Term]) -> tuple[int, int]:
+        """Plan Φ of the inner terms in one of its ways.
+
+        Returns
+        -------
+        columns, kernel : int
+            The numbers of columns of a step that takes Φ at once, and where its law begins; 0 for one variable at a
+            time, −1 where neither can be afforded.
+        """
+        scope = inner[0].scope if len(inner) == 1 else tuple(sorted({node for term in inner for node in term.scope}))
+        columns = self._states.count(bucket, scope)
+        whole = _whole(rows, columns)
+        if rows**2 * columns <= MOST_WHOLE and whole <= self._most:
+            self._seconds += whole
+            (pattern, given), (_, places) = self._states.within(bucket, about), self._states.within(bucket, scope)
+            buckets, laws = self._laws.setdefault((pattern, given, places), ([], []))
+            buckets.append(bucket)
+            laws.append(len(self._entries) - 1)
+            kernel = self._entries[-1]
+            self._entries.append(kernel + rows * columns)
+            self._work += float(rows) ** 2 * columns**2
+            for term in inner:
+                self._terms += (INNER, term.source, term.size, self._map(bucket, scope, term.scope, columns))
+            return columns, kernel
+        alone, scope = scope, tuple(sorted({*scope, *about}))
+        columns = self._states.count(bucket, scope)
+        if columns > MOST_COLUMNS:
+            return -1, 0
+        order = self._order(bucket, scope, about)
+        counts = [self._states.count(bucket, left) for left in order]
+        all_pairs = sum(_single(before, after) for before, after in pairwise(counts)) <= self._most
+        seconds = sum(
+            _single(before, after) if all_pairs else _near(before, after) for before, after in pairwise(counts)
+        )
+        if not all_pairs and seconds > self._most:
+            return -1, 0
+        self._seconds += seconds
+        self._work += 1e9
+        for term in inner:
+            self._terms += (INNER, term.source, term.size, self._map(bucket, scope, term.scope, columns))
+        kernels = [self._one_out(bucket, before, after, all_pairs) for before, after in pairwise(order)]
+        self._large.append(Large(len(self._steps) // 5, columns, kernels, self._cap(bucket, about, alone, rows)))
+        return 0, 0
+
+    def _order(self, bucket: int, scope: Scope, about: Scope) -> list[Scope]:
+        """Return the scopes that are left as one variable after the other is taken out, those of most states first."""
+        found = [scope]
+        out = sorted(set(scope) - set(about), key=lambda node: -self._states.count(bucket, (node,)))
+        for node in out:
+            found.append(tuple(v for v in found[-1] if v != node))
+        return found
+
+    def _one_out(self, bucket: int, before: Scope, after: Scope, all_pairs: bool) -> tuple[Any, ...]:
+        logs, error = self._states.conditional(bucket, before, after)
+        rows = self._states.map(bucket, before, after)
+        columns = np.argsort(rows, kind="stable")
+        starts = np.searchsorted(rows[columns], np.arange(self._states.count(bucket, after) + 1))
+        upper, lower = bounds_of(logs[columns], np.array([error]), np.zeros(1, dtype=np.int64))
+        r = len(starts) - 1
+        near, fibres = np.zeros((0, r + 1), dtype=np.int64), np.zeros((0, r), dtype=np.int64)
+        if not all_pairs:
+            around = [self._states.map(bucket, after, tuple(u for u in after if u != v)) for v in after]
+            fibres = np.stack([np.argsort(groups, kind="stable") for groups in around])
+            near = np.stack([np.searchsorted(np.sort(groups), np.arange(r + 1)) for groups in around])
+        return starts, columns, upper, lower, near, fibres
+
+    def _cap(self, bucket: int, about: Scope, scope: Scope, rows: int) -> Matrix:
+        """Bound Φ whatever the losses are: the max-divergence of P(scope | about), where no term is on both."""
+        if set(about) & set(scope) or float(rows) ** 2 * self._states.count(bucket, scope) > MOST_RATIOS:
+            return np.full((rows, rows), np.inf)
+        logs, errors = self._states.law(
+            [bucket], self._states.within(bucket, about)[1], self._states.within(bucket, scope)[1]
+        )
+        upper, lower = bounds_of(logs.ravel(), errors, np.zeros(1, dtype=np.int64))
+        return without_flows(Kernel(upper.reshape(rows, -1), lower.reshape(rows, -1), np.ones(rows, dtype=np.bool_)))
+
+    def _map(self, bucket: int, scope: Scope, part: Scope, count: int) -> int:
+        """Return where the map from the configurations of a scope, so many, to those of a part begins."""
+        if scope == part:
+            at = self._same.get(count)
+            if at is None:
+                at = self._same[count] = self._placed(np.arange(count))
+            return at
+        found = self._states.map(bucket, scope, part)
+        if id(found) not in self._maps:
+            self._maps[id(found)] = self._placed(found)
+        return self._maps[id(found)]
+
+    def _placed(self, found: Indices) -> int:
+        at = self._mapped
+        self._places.append(found)
+        self._mapped += found.size
+        return at
+
+    def _taken(self, size: int) -> int:
+        at = self._room
+        self._room += size * size
+        return at
+
+    def _end(self, rows: int, columns: int = 0, kernel: int = 0) -> int:
+        """End a step, whose terms are the last that were added, and return where its message is written."""
+        out = self._taken(rows)
+        self._steps += (out, rows, columns, kernel, len(self._terms) // 4)
+        return out
+
+
+def _whole(rows: int, columns: int) -> float:
+    """Return about how long Φ takes for all pairs of rows, in seconds."""
+    return float(rows) ** 2 * (2e-7 * columns + 1e-9 * float(columns) ** 3)
+
+
+def _single(before: int, after: int) -> float:
+    """Return about how long it takes to take out a variable, from so many configurations to so many, in seconds."""
+    return 2e-6 * float(before) * float(after)
+
+
+def _near(before: int, after: int) -> float:
+    """Return the same for pairs that differ in one variable, and paths over them."""
+    return 2e-6 * 20 * float(before) + 2e-8 * float(after) ** 2

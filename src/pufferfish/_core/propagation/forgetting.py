@@ -1,0 +1,201 @@
+r"""Leakage where only forgetting is known: after n steps at most a share σ of the state is known, in total variation.
+
+With d_i the loss of record i, A_i bounds what record i and all later ones tell of it:
+
+.. math:: A_i = \min\Bigl(d_i + A_{i+1},\ \min_{(n, \sigma)} \sum_{j=i}^{i+n-1} d_j +
+          \log\bigl(1 + \sigma (e^{A_{i+n}} - 1)\bigr)\Bigr), \qquad A_{T+1} = 0,
+
+and B_i the same for the earlier ones. The leakage is the largest A_i + B_i − d_i. Where all losses are d, A stays below
+its fixed point e^A = (1 − σ) e^{nd} / (1 − σ e^{nd}), if σ e^{nd} < 1. Proofs: docs/proofs/forgetting.md.
+
+Long chains: in the midst of a long stretch of equal losses the bounds are held at the largest of the fixed point and of
+the bounds beside it, so that the cost depends on the number of stretches, not on their lengths.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._core.numbers.compiled import Loop
+from pufferfish._core.numbers.rounding import UNIT, float_up, or_infinite, up
+from pufferfish._core.propagation.forgetting_loops import carry
+
+__all__ = ["Forgets", "Told", "fixed_point", "told_by_profile", "told_by_uniform"]
+
+_SHORT = 2**12
+"""Steps up to which every record is followed where all losses are alike."""
+
+_SETTLED = 1e-12
+"""Share of a fixed point by which the middle of a chain may be below it, and is taken to be there."""
+
+_DIRECT = 2**20
+"""Steps up to which every record is followed."""
+
+_BESIDE = 2**13
+"""Of a longer chain so many records at least are followed at both ends of a stretch."""
+
+_FOLLOWED = 2**24
+"""Records that are followed at most, but for those of short stretches: beyond that less is followed, less is proved."""
+
+_BITS = 60
+"""Losses are rounded up to multiples of their sum over two to so many: sums are exact, and fit 64 bits."""
+
+_ULPS = 16
+
+_LARGEST = 1e300
+"""Losses that add up to more nats are not followed: sums of them would leave the range of a double."""
+
+_carry = Loop(carry)
+
+Vector = NDArray[np.float64]
+
+
+class Forgets(NamedTuple):
+    """After ``steps`` steps at most the share ``keeps`` of the state is known, forwards and backwards; rounded up."""
+
+    steps: int
+    keeps: float
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is told about the record that decides, 0-based: by itself, by the earlier and by the later records."""
+
+    node: int
+    own: float
+    past: float
+    future: float
+
+    @property
+    def total(self) -> float:
+        """All of it, in nats, rounded up."""
+        return up(self.own + self.past + self.future)
+
+
+def fixed_point(loss: float, pairs: Sequence[Forgets]) -> float:
+    """Return e^A − 1 of the least fixed point where all losses are alike, rounded up; ``inf`` where there is none."""
+    return min((_fixed(loss, *pair) for pair in pairs), default=math.inf)
+
+
+def _fixed(loss: float, steps: int, keeps: float) -> float:
+    many = loss * steps * (1 + 2 * UNIT)
+    if many >= 700:
+        return math.inf
+    grown, rounded = math.expm1(many), 1 + 8 * UNIT
+    # 1 − σ e^{nd} without cancellation: what is not kept, less what the losses add to what is
+    room = (1 - keeps) * (1 - UNIT) - keeps * grown * rounded
+    return grown * rounded / room * rounded if room > 0 else math.inf
+
+
+def told_by_uniform(loss: float, steps: int, pairs: Sequence[Forgets]) -> Told:
+    """Return what all records of a chain tell whose losses are all alike."""
+    if not loss * steps < _LARGEST:
+        return Told((steps - 1) // 2, loss, math.inf, math.inf)
+    if steps <= _SHORT or (steps <= _DIRECT and not _settles(loss, steps, pairs)):
+        return told_by_profile(np.array([steps]), np.array([loss]), pairs)
+    each = up(math.log1p(fixed_point(loss, pairs)), _ULPS)
+    node = (steps - 1) // 2
+    # no more than all records together
+    past, future = (float_up(Fraction(loss) * n) for n in (node, steps - 1 - node))
+    side = max(each - loss, 0.0)
+    return Told(node, loss, min(side, past), min(side, future))
+
+
+def _settles(loss: float, steps: int, pairs: Sequence[Forgets]) -> bool:
+    """Whether bounds come to their fixed point up to the middle of the chain, so that nothing is lost by taking it."""
+    _, n, keeps = min((_fixed(loss, *pair), *pair) for pair in pairs)
+    rate = math.log(keeps) + n * loss if keeps > 0 else -math.inf  # of what is missing, each time n steps go by
+    return steps // (2 * n) * rate < math.log(_SETTLED)
+
+
+def told_by_profile(steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets]) -> Told:
+    """Return what all records of a chain tell; ``losses`` are those of stretches of so many ``steps``."""
+    whole = int(np.sum(steps))
+    with np.errstate(over="ignore"):
+        total = float(np.sum(losses * steps))
+    if not total < _LARGEST:
+        most = int(np.argmax(losses))
+        return Told(int(np.sum(steps[:most])), float(losses[most]), math.inf, math.inf)
+    known, beside = [pair for pair in pairs if pair.steps < whole], whole
+    if whole > _DIRECT:
+        known, beside = _affordable(steps, known)
+    reach = _reach(known)
+    places, stretch, held = _followed(steps, losses, known, reach, beside)
+    each, quantum = _whole_numbers(losses[stretch])
+    later, earlier = (
+        _side(each if ahead else each[::-1], quantum, held if ahead else held[::-1], known, reach)
+        for ahead in (True, False)
+    )
+    own, future, past = each * quantum, np.log1p(later), np.log1p(earlier[::-1])
+    total = future + past - own
+    most = int(np.argmax(np.where(np.isnan(total), np.inf, total)))
+    sides = (or_infinite(max(up(float(side[most]), _ULPS) - float(own[most]), 0.0)) for side in (past, future))
+    return Told(int(places[most]), float(own[most]), *sides)
+
+
+def _side(units: NDArray[np.int64], quantum: float, held: Vector, pairs: Sequence[Forgets], reach: int) -> Vector:
+    before = np.concatenate([[0], np.cumsum(units)])
+    steps = np.array([pair.steps for pair in pairs], dtype=np.int64)
+    keeps = np.array([pair.keeps for pair in pairs], dtype=np.float64)
+    after = np.append(held, -1.0)
+    return _carry(units.size * (len(pairs) + 1), before, quantum, after, steps, keeps, reach)[:-1]
+
+
+def _whole_numbers(losses: Vector) -> tuple[NDArray[np.int64], float]:
+    """Return losses as whole numbers of a small unit, rounded up; all of them together fit 64 bits."""
+    total = float(np.sum(losses))
+    if not total > 0:
+        return np.zeros(losses.size, dtype=np.int64), 1.0
+    exponent = math.frexp(total)[1] + 1 - _BITS
+    return np.ceil(np.ldexp(losses, -exponent)).astype(np.int64), math.ldexp(1.0, exponent)
+
+
+def _reach(pairs: Sequence[Forgets]) -> int:
+    return max((pair.steps for pair in pairs), default=1)
+
+
+def _affordable(steps: NDArray[np.int64], pairs: Sequence[Forgets]) -> tuple[list[Forgets], int]:
+    """Return the pairs that are used, and how many records are followed at both ends of a stretch; at least a reach."""
+    known = sorted(pairs)
+    while known:
+        reach = _reach(known)
+        for beside in (max(_BESIDE, 8 * reach), reach):
+            if float(np.sum(np.minimum(steps, 2 * beside + reach), dtype=np.float64)) <= _FOLLOWED:
+                return known, beside
+        known.pop()
+    return known, 1
+
+
+def _followed(
+    steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets], reach: int, beside: int
+) -> tuple[NDArray[np.int64], NDArray[np.intp], Vector]:
+    """Return the records that are followed, the stretch of each, and the fixed point of those that are held, else −1.
+
+    Of a long stretch both ends are followed, and ``reach`` records in between stand for all others.
+    """
+    starts = np.concatenate([[0], np.cumsum(steps)[:-1]])
+    if int(steps.max()) <= 2 * beside + reach:
+        count = int(np.sum(steps))
+        return np.arange(count), np.repeat(np.arange(steps.size), steps), np.full(count, -1.0)
+    places: list[NDArray[np.int64]] = []
+    stretch: list[NDArray[np.intp]] = []
+    held: list[Vector] = []
+    for i in range(steps.size):
+        start, n = int(starts[i]), int(steps[i])
+        of_run: NDArray[np.int64]
+        if n <= 2 * beside + reach:
+            of_run, is_held = np.arange(start, start + n, dtype=np.int64), np.full(n, -1.0)
+        else:
+            parts = ((start, beside), (start + beside, reach), (start + n - beside, beside))
+            of_run = np.concatenate([np.arange(first, first + count, dtype=np.int64) for first, count in parts])
+            is_held = np.full(of_run.size, -1.0)
+            is_held[beside : beside + reach] = fixed_point(float(losses[i]), pairs)
+        places.append(of_run)
+        stretch.append(np.full(of_run.size, i))
+        held.append(is_held)
+    return np.concatenate(places), np.concatenate(stretch), np.concatenate(held)

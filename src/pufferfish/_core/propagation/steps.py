@@ -1,0 +1,306 @@
+r"""The steps of a chain: one matrix for all, or one for each phase of a cycle whose first phase may be any.
+
+Arrays about the records of a cycle have its phases as their first axis, those of a chain with one matrix do not: what
+follows from them (:mod:`pufferfish._core.propagation.past_and_future`) is written once for both.
+
+Bounds that hold at every distance: certified fixed points of A ↦ d + Φ(A).
+
+If A ≥ d + Φ(A) entrywise, then by induction every bound that the recursion :math:`A_i = d + \Phi(A_{i+1})` ever makes,
+started below A, stays below A, because Φ grows with A. Any such A will do; Newton's method looks for the least one.
+It aims at the fixed point for a loss that is a little larger, so that the inequality has room for rounding, and what it
+finds counts only once the inequality has been checked with Φ rounded up.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.progress import Kept
+from pufferfish._core.chains.cycles import followers, moved_on, period_mixes, periodic_law
+from pufferfish._core.chains.markov import bool_matmul, closure, log_of, mixes, stationary_law, stationary_log_error
+from pufferfish._core.phi.any_initial_law import AnyPrior, AnyPriors
+from pufferfish._core.phi.phi import LogRatios, close
+from pufferfish._core.phi.stacked import StackedRatios
+
+__all__ = ["Cycle", "FixedPoint", "Same", "Settled", "Steps"]
+
+# -- Bounds that hold at every distance ------------------------------------------------------------------------------
+
+Matrix = NDArray[np.float64]
+
+SLACKS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+"""How much larger the loss is that Newton's method aims at, as shares of the largest loss; tried in turn."""
+
+LARGEST = 40.0
+"""Bounds above this many nats are taken as infinite."""
+
+_MOST_STEPS = 40
+
+_MOST_KNOWN = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Settled:
+    """A certified bound: ``bound`` ≥ loss + ``message`` and ``message`` ≥ Φ(``bound``).
+
+    Parameters
+    ----------
+    bound, message : (..., k, k) ndarray
+        A, and the upper bound on Φ(A); +∞ for pairs that cannot occur.
+    """
+
+    bound: Matrix
+    message: Matrix
+
+
+class _Unbounded(Exception):
+    """The bounds grow beyond what is taken as infinite: more slack would not help."""
+
+
+class FixedPoint:
+    """Least certified A ≥ d + Φ(A) for losses d that change little from call to call.
+
+    A may be a stack of matrices, one for each phase of a cycle: Φ then takes those of the neighbouring phases, and the
+    inequality is checked for every phase.
+
+    Parameters
+    ----------
+    phi : callable
+        A ↦ an upper bound on Φ(A).
+    solve : callable
+        r ↦ the solution of δ = r + Φ'δ, for the derivative Φ' at the last call of ``phi``.
+    closed : bool, default True
+        Whether to close bounds by shortest paths, which loses nothing where they are bounds on one cone.
+    guess : callable, optional
+        d ↦ where to begin, any matrix; by default at d itself.
+    """
+
+    def __init__(
+        self,
+        phi: Callable[[Matrix], Matrix],
+        solve: Callable[[Matrix], Matrix],
+        *,
+        closed: bool = True,
+        guess: Callable[[Matrix], Matrix] | None = None,
+    ) -> None:
+        self._phi = phi
+        self._solve = solve
+        self._first_guess = guess
+        self._close: Callable[[Matrix], Matrix] = close if closed else np.copy
+        self._last: tuple[Matrix, Matrix] | None = None
+        self._known: Kept[Settled | None] = Kept(_MOST_KNOWN)
+
+    def __call__(self, loss: Matrix, room: float) -> Settled | None:
+        """Return a certified bound for a record-level loss, or None where none was found.
+
+        Parameters
+        ----------
+        loss : (k, k) ndarray
+            Loss d of every record; zero diagonal.
+        room : float
+            A loss of the size that matters: slacks are shares of it.
+        """
+        return self._known.of((loss.tobytes(), room), lambda: self._find(loss, room))
+
+    def _find(self, loss: Matrix, room: float) -> Settled | None:
+        try:
+            for slack in SLACKS if room > 0 else SLACKS[:1]:  # shares of nothing are all the same
+                found = self._newton(loss, slack * room)
+                if found is not None:
+                    self._last = loss, found.bound
+                    return found
+                self._first_guess = None
+        except _Unbounded:
+            pass
+        return None
+
+    def _newton(self, loss: Matrix, slack: float) -> Settled | None:
+        off_diagonal = ~np.eye(loss.shape[-1], dtype=np.bool_)
+        with np.errstate(over="ignore"):  # beyond the largest number it is infinite, and nothing is certified
+            target = np.where(off_diagonal, loss + slack, loss)
+        a, best, stalled = self._guess(target), np.inf, 0
+        for _ in range(_MOST_STEPS):
+            message = self._phi(a)
+            defined = np.isfinite(message)
+            a = np.where(defined, a, np.inf)
+            with np.errstate(invalid="ignore"):
+                residual = np.where(defined & off_diagonal, target + message - a, 0.0)
+            size = float(np.max(np.abs(residual)))
+            if size <= slack and np.all(
+                np.nextafter(loss + message, np.inf)[..., off_diagonal] <= a[..., off_diagonal]
+            ):
+                return Settled(a, message)
+            stalled = stalled + 1 if size > 0.9 * best else 0
+            best = min(best, size)
+            if stalled > 6 or not np.isfinite(size):
+                return None
+            change = self._solve(residual)
+            moved = np.where(defined, a + change, np.inf)
+            inside = moved[defined]
+            if not np.all(np.isfinite(inside)) or inside.min() < -1e-9 or inside.max() > LARGEST:
+                moved = np.where(defined, a + residual, np.inf)
+            if np.max(moved[defined]) > LARGEST:
+                raise _Unbounded
+            a = self._close(np.maximum(moved, target))
+        return None
+
+    def _guess(self, target: Matrix) -> Matrix:
+        if self._last is None:
+            return self._close(target if self._first_guess is None else np.maximum(self._first_guess(target), target))
+        loss, bound = self._last
+        largest = float(loss.max())
+        ratio = float(target.max()) / largest if largest > 0 else 1.0
+        return self._close(np.maximum(np.where(np.isfinite(bound), bound * min(ratio, 4.0), target), target))
+
+
+Mask = NDArray[np.bool_]
+
+
+class Steps(ABC):
+    """The steps of a chain.
+
+    Parameters
+    ----------
+    matrices : (..., k, k) ndarray
+        P, or P_φ of the step from phase φ to phase φ + 1; rows = from.
+    """
+
+    def __init__(self, matrices: Matrix) -> None:
+        self.matrices = matrices
+        self.phases: tuple[int, ...] = matrices.shape[:-2]
+        self.k: int = matrices.shape[-1]
+
+    @abstractmethod
+    def moved_on(self, values: Any) -> Any:
+        """Return at every phase what stood at the phase before it."""
+
+    @abstractmethod
+    def followers(self, states: Mask) -> Mask:
+        """Return which states can follow some states; shape (..., k)."""
+
+    @abstractmethod
+    def restricted(self, states: NDArray[np.intp]) -> "Steps":
+        """Return the steps among some states."""
+
+    @abstractmethod
+    def law(self, support: Mask | None = None) -> tuple[Matrix, Mask, float]:
+        """Return the stationary or periodic law, where it is positive, and a bound on the error of its logarithms.
+
+        Raises
+        ------
+        ModelError
+            If there are several, or it is too small to compute accurately.
+        """
+
+    @abstractmethod
+    def forgets_on(self, support: Mask) -> bool:
+        """Whether the chain never leaves some states and forgets where among them it began."""
+
+    @abstractmethod
+    def future(self) -> Any:
+        """Return Φ of kernels that lead on: called with a kernel and with bounds on what follows."""
+
+    @abstractmethod
+    def past(self) -> Any:
+        """Return Φ of kernels that lead back."""
+
+    @abstractmethod
+    def any_prior(self) -> Any:
+        """Return what the past tells under every law of the record before."""
+
+    def reached(self, states: Mask) -> Mask:
+        """Return which states can ever be reached from those of a first record, at each phase."""
+        while True:  # as many rounds as a cycle has steps, and more: no recursion
+            grown = states | self.followers(states)
+            if np.array_equal(grown, states):
+                return states
+            states = grown
+
+    @property
+    def log_into(self) -> Matrix:
+        """Logarithms of the steps into each phase, −∞ for a zero; rows = to."""
+        into = self.moved_on(self.matrices)
+        return np.swapaxes(log_of(into, into > 0), -1, -2)
+
+
+class Same(Steps):
+    """One matrix for all steps."""
+
+    def moved_on(self, values: Any) -> Any:
+        """Return the values: there are no phases."""
+        return values
+
+    def followers(self, states: Mask) -> Mask:
+        """Return which states can follow some states; shape (k,)."""
+        return bool_matmul(states[None, :], self.matrices > 0)[0]
+
+    def reached(self, states: Mask) -> Mask:
+        """Return which states can ever be reached from those of a first record."""
+        return closure(states, self.matrices > 0)
+
+    def restricted(self, states: NDArray[np.intp]) -> "Same":
+        """Return the steps among some states."""
+        return Same(self.matrices[np.ix_(states, states)])
+
+    def law(self, support: Mask | None = None) -> tuple[Matrix, Mask, float]:
+        """Return the stationary law on an irreducible set of states."""
+        members = np.arange(self.k) if support is None else np.flatnonzero(support)
+        law = np.zeros(self.k)
+        law[members] = stationary_law(self.matrices[np.ix_(members, members)])
+        return law, law > 0, stationary_log_error(len(members))
+
+    def forgets_on(self, support: Mask) -> bool:
+        """Whether the chain never leaves some states and forgets where among them it began."""
+        return not np.any(self.matrices[support][:, ~support]) and mixes(self.matrices, support)
+
+    def future(self) -> LogRatios:
+        """Return Φ of the kernel that leads on."""
+        return LogRatios()
+
+    def past(self) -> LogRatios:
+        """Return Φ of kernels that lead back."""
+        return LogRatios()
+
+    def any_prior(self) -> AnyPrior:
+        """Return what the past tells under every law of the record before."""
+        return AnyPrior(self.matrices)
+
+
+class Cycle(Steps):
+    """A matrix for each phase of a cycle; the first record may be at any phase."""
+
+    def moved_on(self, values: Any) -> Any:
+        """Return at every phase what stood at the phase before it."""
+        return moved_on(values)
+
+    def followers(self, states: Mask) -> Mask:
+        """Return which states can follow those of the phase before; shape (N, k)."""
+        return followers(states, self.matrices)
+
+    def restricted(self, states: NDArray[np.intp]) -> "Cycle":
+        """Return the steps among some states."""
+        return Cycle(self.matrices[:, states[:, None], states[None, :]])
+
+    def law(self, support: Mask | None = None) -> tuple[Matrix, Mask, float]:
+        """Return the periodic law."""
+        return periodic_law(self.matrices, None if support is None else support[0])
+
+    def forgets_on(self, support: Mask) -> bool:
+        """Whether the chain never leaves some states at each phase and forgets where among them it began."""
+        return not np.any(self.followers(support) & ~support) and period_mixes(self.matrices, support)
+
+    def future(self) -> StackedRatios:
+        """Return Φ of the kernels that lead on."""
+        return StackedRatios(1)
+
+    def past(self) -> StackedRatios:
+        """Return Φ of kernels that lead back."""
+        return StackedRatios(-1)
+
+    def any_prior(self) -> AnyPriors:
+        """Return what the past tells under every law of the record before."""
+        return AnyPriors(self.matrices)

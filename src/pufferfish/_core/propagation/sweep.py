@@ -1,0 +1,448 @@
+"""Sweeps: what one side of a chain tells about every record, from its end inwards.
+
+On a run of records with the same loss a sweep stops as soon as it moves no more and is below a certified fixed point
+(:mod:`pufferfish._core.propagation.steps`), which then covers the rest of the run: the cost does not depend on the
+length. A cycle of runs that stands for many (:mod:`pufferfish._core.propagation.sweep`) is covered by one certificate.
+
+Profiles that repeat: equal stretches that come again and again are one cycle, and what holds of it holds of all.
+
+A query about one hour of each day reads an hour, leaves out 23, and so on for a year. Of such a repetition the first
+and the last cycle stay as they are, and one cycle stands for all those between them: its sweeps begin with a bound that
+they do not end above (:meth:`pufferfish._core.propagation.sweep.Sweep.repeat`), so by induction every later cycle
+begins below that bound too. A year costs what a few days do. Only chains that are too long to be followed record by
+record are folded.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._core.numbers.rounding import UNIT, up
+from pufferfish._core.phi.phi import close
+from pufferfish._core.propagation.past_and_future import Side
+from pufferfish._core.propagation.steps import Settled
+
+__all__ = [
+    "Fold",
+    "Repeated",
+    "Run",
+    "Segment",
+    "exact_steps",
+    "folded",
+    "from_the_end",
+    "overlaps",
+    "sweep",
+    "sweep_folded",
+]
+
+# -- Profiles that repeat: equal stretches that come again and again are one cycle -----------------------------------
+
+_FEWEST = 5
+"""Repetitions of fewer cycles are left as they are: a bound for any number of cycles may be far above theirs."""
+
+_LONGEST = 64
+"""Stretches of the longest cycle that is looked for."""
+
+_Stretch = TypeVar("_Stretch", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A cycle among the stretches of a folded profile that stands for several.
+
+    Parameters
+    ----------
+    first, stop : int
+        Its first stretch, and one past its last.
+    times : int
+        How many cycles it stands for.
+    """
+
+    first: int
+    stop: int
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A folded profile.
+
+    Parameters
+    ----------
+    kept : tuple of int
+        Which stretches of the profile are left, in order.
+    repeated : tuple of Repeated
+        Cycles among them, in order.
+    """
+
+    kept: tuple[int, ...]
+    repeated: tuple[Repeated, ...]
+
+    def place(self, place: int, steps: Sequence[int]) -> int:
+        """Return the record that one of the folded profile stands for: in a cycle, one of the middle cycle.
+
+        Parameters
+        ----------
+        place : int
+            The record, 1-based.
+        steps : sequence of int
+            Records of each stretch of the folded profile.
+        """
+        more = 0
+        for cycle in self.repeated:
+            before, length = sum(steps[: cycle.first]), sum(steps[cycle.first : cycle.stop])
+            if place > before + length:
+                more += (cycle.times - 1) * length
+            elif place > before:
+                more += (cycle.times - 1) // 2 * length
+        return place + more
+
+
+def folded(stretches: Sequence[Hashable]) -> Fold:
+    """Fold a profile, given what tells its stretches apart.
+
+    Examples
+    --------
+    >>> folded([7, *"ab" * 365, "c"])
+    Fold(kept=(0, 1, 2, 3, 4, 729, 730, 731), repeated=(Repeated(first=3, stop=5, times=363),))
+    """
+    names: dict[Hashable, int] = {}
+    ids = [names.setdefault(stretch, len(names)) for stretch in stretches]
+    kept, repeated, at = list[int](), list[Repeated](), 0
+    while at < len(ids):
+        period, times = _most(ids, at)
+        if times < _FEWEST:
+            kept.append(at)
+            at += 1
+            continue
+        end = at + period * times
+        kept += range(at, at + 2 * period)
+        repeated.append(Repeated(len(kept) - period, len(kept), times - 2))
+        kept += range(end - period, end)
+        at = end
+    return Fold(tuple(kept), tuple(repeated))
+
+
+def _most(ids: Sequence[int], at: int) -> tuple[int, int]:
+    """Return the cycle that begins here and covers most, and how often it comes."""
+    best = 1, 1
+    for period in range(1, min(_LONGEST, (len(ids) - at) // _FEWEST) + 1):
+        matching = at
+        while matching + period < len(ids) and ids[matching] == ids[matching + period]:
+            matching += 1
+        times = (matching - at) // period + 1
+        if times >= _FEWEST and period * times > best[0] * best[1]:
+            best = period, times
+    return best
+
+
+Matrix = NDArray[np.float64]
+
+_ROOMIER = 1e-5
+"""A bound for losses that are larger by this share is above any that another run may have settled at."""
+
+_CONVERGED = 1e-7
+"""A sweep moves no more once a step changes it by at most this share of the largest loss."""
+
+_HARDLY_MOVES = 1e-3
+"""The same for a sweep that proves nothing."""
+
+_NEAR = 1e-4
+"""A sweep also ends where the certified fixed point, which covers all that follows, is above it by this share."""
+
+_LOOKS = 1.25
+"""How much farther than the last time a sweep has come when it is compared with the fixed point again."""
+
+_FIRST_LOOK = 64
+
+_CHEAP = 1e7
+"""Places times the fourth power of the states: what a sweep visits in about a second."""
+
+_MOST_CYCLES = 512
+"""How often a cycle is gone through to find a bound that it does not end above."""
+
+_CYCLE_WORK = 2e6
+"""Places of a cycle, times the fourth power of the states, that are gone through besides where that is quick."""
+
+_STILL = 1e-5
+"""Such a bound is tried once a cycle ends above what entered by at most this share."""
+
+_FASTEST = 0.98
+"""The largest share of what the last cycle added that the next one is taken to add."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """Consecutive records with the same loss.
+
+    Parameters
+    ----------
+    steps : int
+        How many.
+    loss : (k, k) ndarray
+        Record-level loss d of each; zero diagonal.
+    """
+
+    steps: int
+    loss: Matrix
+
+    def divided(self, divisor: float) -> Self:
+        """Return the run with its loss divided, rounded up."""
+        with np.errstate(over="ignore"):  # beyond the largest number it is infinite, which is more
+            quotient = self.loss / divisor
+        return replace(self, loss=np.where(self.loss > 0, np.nextafter(quotient, np.inf), 0.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segment:
+    """Places of a sweep, first to last, that share a bound on what arrives there."""
+
+    first: int
+    last: int
+    message: Matrix
+
+
+def from_the_end(segments: Sequence[Segment], length: int) -> list[Segment]:
+    """Return segments of a sweep from the last record backwards by the places of the chain."""
+    return [Segment(length + 1 - s.last, length + 1 - s.first, s.message) for s in reversed(segments)]
+
+
+def sweep(side: Side, runs: Sequence[Run], *, proven: bool = True) -> list[Segment]:
+    """Run from a side's end of the chain inwards; the segments cover all places, in order.
+
+    Without ``proven`` a run ends as soon as the sweep hardly moves, and what is said of its rest is no bound.
+    """
+    found = _Sweep(side, runs, proven=proven)
+    for run in runs:
+        found.follow(run)
+    return found.segments
+
+
+def sweep_folded(side: Side, runs: Sequence[Run], repeated: Sequence[Repeated]) -> list[Segment] | None:
+    """Do the same with cycles that stand for several; None where one of them could not be certified."""
+    found, at = _Sweep(side, runs), 0
+    for cycle in repeated:
+        for run in runs[at : cycle.first]:
+            found.follow(run)
+        if not found.repeat(runs[cycle.first : cycle.stop]):
+            return None
+        at = cycle.stop
+    for run in runs[at:]:
+        found.follow(run)
+    return found.segments
+
+
+class _Sweep:
+    """A sweep on its way: how far it has come, and with what bound ``a``."""
+
+    def __init__(self, side: Side, runs: Sequence[Run], *, proven: bool = True) -> None:
+        self.side, self.proven = side, proven
+        self.room = max(float(run.loss.max()) for run in runs)
+        self.heaviest = close(np.max([run.loss for run in runs], axis=0))
+        self.visits = exact_steps(side, runs)
+        self.place = 0
+        self.a: Matrix | None = None
+        self.segments: list[Segment] = []
+
+    def follow(self, run: Run) -> None:
+        """Go through a run of records with the same loss."""
+        side, k = self.side, run.loss.shape[0]
+        left, still, look = run.steps, False, _FIRST_LOOK
+        enough = (_CONVERGED if self.proven else _HARDLY_MOVES) * self.room
+        while left:
+            spent = self.visits <= 0
+            looks = self.a is not None and run.steps - left >= look
+            if still or spent or looks:
+                look = max(look, int(_LOOKS * (run.steps - left)))
+                found = _covering(side, self.place, self.a, run, self.heaviest if spent else None, self.room)
+                if still and found is not None and self.a is not None:
+                    found = min(found, _drifting(side, self.place, left, self.a, run.loss) or found, key=_largest)
+                near = found is not None and (still or spent or _is_near(self.a, found.bound))
+                if found is not None and near:
+                    self.segments.append(Segment(self.place + 1, self.place + left, found.message))
+                    self.place, self.a = self.place + left, found.bound
+                    break
+                if spent:
+                    self.segments.extend(_adding_up(self.place, left, self.a, run.loss, side.phases))
+                    self.place += left
+                    self.a = np.nextafter(run.loss + self.segments[-1].message, np.inf)
+                    break
+            if self.a is None:  # nothing arrives at the first record
+                messages = np.zeros((1, *side.phases, k, k))
+                before, arrived = None, _arrived(run.loss, messages[0])
+            else:
+                most = max(1, min(left, self.visits, look - (run.steps - left)))
+                messages = side.walk(self.place, self.a, run.loss, most, enough)
+                before, arrived = (self.a, *(_arrived(run.loss, message) for message in messages[-2:]))[-2:]
+            self.segments.extend(Segment(self.place + i, self.place + i, each) for i, each in enumerate(messages, 1))
+            n = len(messages)
+            self.place, self.visits, left = self.place + n, self.visits - n, left - n
+            still = left < run.steps - 1 and before is not None and _moves_little(before, arrived, enough)
+            self.a = arrived
+            if still and left and not self.proven:
+                self.segments.append(Segment(self.place + 1, self.place + left, messages[-1]))
+                self.place, left = self.place + left, 0
+
+    def repeat(self, cycle: Sequence[Run]) -> bool:
+        """Go through a cycle of runs that comes several times, and return whether the bounds hold each time.
+
+        What enters is raised to a bound A with which the cycle ends at most at A. Bounds only grow with what enters
+        them, so whatever is below A as the first cycle begins is below A as every later one does, and what one cycle
+        told from A on covers all of them. What follows goes on from A.
+        """
+        side = self.side.from_here(self.place)
+        if side is None or self.a is None:
+            return False
+        if side.quick:
+            steps, k = sum(run.steps for run in cycle), len(self.a)
+            self.visits += int(min(_MOST_CYCLES * steps, _CYCLE_WORK / k**4))
+        least = _CONVERGED * self.room
+        enters, slack, before = self.a, least, np.inf
+        for _ in range(_MOST_CYCLES):
+            raised = np.where(enters > 0, np.nextafter(enters + slack, np.inf), 0.0)
+            within = copy(self)
+            within.side, within.a = side, raised
+            within.segments = []
+            for run in cycle:
+                within.follow(run)
+            self.visits = within.visits
+            if self.visits <= 0:
+                return False
+            if np.all(within.a <= raised):
+                self.side, self.place, self.a = side, within.place, raised
+                self.segments.extend(within.segments)
+                return True
+            defined = np.isfinite(raised)
+            if not np.array_equal(defined, np.isfinite(within.a)):
+                return False
+            grown = float(np.max(within.a[defined] - raised[defined]))
+            # bounds that close in on a limit, each time by the same share, are raised beyond it
+            share = min(grown / before, _FASTEST) if grown <= _STILL * float(raised[defined].max()) else 0.0
+            slack = least + 2 * grown * share / (1 - share)
+            enters, before = np.maximum(enters, within.a), grown
+        return False
+
+
+def _covering(
+    side: Side, place: int, a: Matrix | None, run: Run, heaviest: Matrix | None, room: float
+) -> Settled | None:
+    """Return a bound that covers all places after this one, if there is one that ``a`` is below.
+
+    With ``heaviest``, the largest losses of all runs, bounds that cover more than they need to are tried too.
+    """
+    entering = side.secrets(max(place, 1), max(place, 1))
+
+    def covers(found: Settled | None) -> bool:
+        return found is not None and (a is None or bool(np.all(a[entering] <= found.bound[entering])))
+
+    found = side.settled(place, run.loss, room)
+    if heaviest is None or covers(found):
+        return found if covers(found) else None
+    if side.phases and found is not None and a is not None:
+        return _lifted(found, float(np.max(a[entering] - found.bound[entering])))
+    roomier = heaviest * (1 + _ROOMIER)  # above what an earlier run may have settled at, its slack included
+    wider = (
+        lambda: side.at_worst(run.loss, room),
+        lambda: side.settled(place, heaviest, room),
+        lambda: side.settled(place, roomier, room),
+        lambda: side.at_worst(heaviest, room),
+        lambda: side.at_worst(roomier, room),
+    )
+    return next((bound for bound in (find() for find in wider) if covers(bound)), None)
+
+
+def _lifted(found: Settled, by: float) -> Settled:
+    """Return a fixed bound that many nats above one: Φ(A + μ) ≤ Φ(A) + μ, so what holds of A holds of A + μ."""
+    lift, other = up(by), ~np.eye(found.bound.shape[-1], dtype=np.bool_)
+    bound, message = (np.where(other, np.nextafter(part + lift, np.inf), 0.0) for part in (found.bound, found.message))
+    return Settled(bound, message)
+
+
+def _drifting(side: Side, place: int, steps: int, a: Matrix, loss: Matrix) -> Settled | None:
+    """Return a bound that covers so many places after this one: what a step adds now, no later one exceeds.
+
+    Let one Φ serve all these places, and d + Φ(A) ≤ A + μ off the diagonal, A closed. As Φ(A + μ) ≤ Φ(A) + μ, n steps
+    add at most nμ (proof: docs/proofs/propagation.md). The fixed point may be far above in a chain that hardly moves.
+    """
+    phi = side.onwards(place)
+    if phi is None:
+        return None
+    a, other = close(a), ~np.eye(len(a), dtype=np.bool_)
+    message = phi(a)
+    defined = np.isfinite(message) & other
+    if not np.array_equal(np.isfinite(a) & other, defined):
+        return None
+    added = up(float(np.max(np.nextafter(loss + message, np.inf)[defined] - a[defined], initial=0.0)))
+    later = up(added * (steps - 1))
+    message = np.where(other & (message + later > message), np.nextafter(message + later, np.inf), message)
+    return Settled(np.where(other, np.nextafter(loss + message, np.inf), 0.0), message)
+
+
+def _largest(found: Settled) -> float:
+    return float(np.max(found.message, where=np.isfinite(found.message), initial=0.0))
+
+
+def exact_steps(side: Side, runs: Sequence[Run]) -> int:
+    """How many places a sweep visits one by one; a single long run of a settled side needs none.
+
+    Its middle is then farther from both ends than a sweep would come, or steps take too long.
+    """
+    work = len(runs[0].loss) ** 4 * max((1, *side.phases))
+    most = int(np.clip(5e9 / work, min(64, side.most_steps), side.most_steps))
+    longest = 2 * most if most * work <= _CHEAP else most // 2
+    if len(runs) == 1 and side.starts_settled and runs[0].steps > longest:
+        return 0
+    return most
+
+
+def _arrived(loss: Matrix, message: Matrix) -> Matrix:
+    """Return the bounds of a place: what its record tells, and what arrives there."""
+    return np.where(message == 0, loss, np.nextafter(loss + message, np.inf))
+
+
+def _moves_little(a: Matrix, b: Matrix, enough: float) -> bool:
+    defined = np.isfinite(a)
+    alike = a.shape == b.shape and (defined == np.isfinite(b)).all()
+    return bool(alike and np.abs(a[defined] - b[defined]).max() <= enough)
+
+
+def _is_near(a: Matrix | None, bound: Matrix) -> bool:
+    """Whether a bound for all later places is hardly above what a sweep has come to."""
+    if a is None:
+        return False
+    defined = np.isfinite(a)
+    return bool(np.array_equal(defined, np.isfinite(bound)) and np.all(bound[defined] <= a[defined] * (1 + _NEAR)))
+
+
+def _adding_up(place: int, steps: int, a: Matrix | None, loss: Matrix, phases: tuple[int, ...]) -> Iterator[Segment]:
+    """Yield the bound that needs nothing: Φ(A) ≤ max A, so no step adds more than its own largest loss."""
+    enters = 0.0 if a is None else float(np.max(a, where=np.isfinite(a), initial=0.0))
+    each, rounding = float(loss.max()), UNIT * (len(loss) + 4)  # rows sum to 1 up to rounding, at every step
+    block, done = 1, 0
+    while done < steps:
+        block = min(block, steps - done) if each > 0 else steps
+        most = up(enters + (done + block - 1) * each + (done + block) * rounding)
+        message = np.broadcast_to(np.where(np.eye(len(loss), dtype=np.bool_), 0.0, most), (*phases, *loss.shape))
+        yield Segment(place + done + 1, place + done + block, message)
+        done, block = done + block, 2 * block
+
+
+def overlaps(
+    future: Sequence[Segment], past: Sequence[Segment], runs: Sequence[Run]
+) -> Iterator[tuple[int, int, Matrix, Matrix, Matrix]]:
+    """Yield maximal stretches of records that share all three, in order: first, last, future, past, own loss."""
+    first, f, g, r, run_end = 1, 0, 0, 0, runs[0].steps
+    length = future[-1].last
+    while first <= length:
+        last = min(future[f].last, past[g].last, run_end)
+        yield first, last, future[f].message, past[g].message, runs[r].loss
+        f += future[f].last == last
+        g += past[g].last == last
+        if run_end == last and last < length:
+            r += 1
+            run_end += runs[r].steps
+        first = last + 1

@@ -1,0 +1,368 @@
+r"""Best quilt of a node, worst node of a chain: the search behind Algorithms 3 and 4.
+
+The quilts of node i are {X_{i−a}, X_{i+b}} with 1 ≤ a ≤ i and 1 ≤ b ≤ T−i+1, where the far ends a = i and
+b = T−i+1 stand for "no record on that side": they carry no influence, and a+b−1 is the number of nearby records
+in all four cases of Lemma 4.6 (both sides, left only, right only, trivial). A quilt has
+
+*   a **weight**, the record-level losses of its nearby records summed, which grows with a and b, and
+*   an **influence**, the max over secret pairs of left_a + right_b, which falls with a and b.
+
+What is minimised over quilts grows with both: the loss weight + influence that a release leaks through the
+quilt, or the score weight/(ε − influence). So on a box of quilts, the weight of its nearest corner and the influence
+of its farthest corner bound the objective from below, and best-first search over boxes finds the minimum
+after looking at few of the ~T² quilts, whatever the distances.
+
+**Worst node.** Let the nodes of a group share their left parts, and let the weight depend on the number of nearby
+records only. If a quilt
+with both sides serves some node i, it (or its part inside the chain) serves every other node of the group at no
+larger weight or influence (the argument of the paper's lemma for the fast MQMApprox). So the worst
+node is the one that is worst served by one-sided quilts alone; going right, left-sided quilts get better and
+right-sided ones worse, hence it is found by bisection, and the cost does not depend on T.
+"""
+
+import heapq
+import itertools
+import math
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._core.numbers.rounding import down, up
+
+__all__ = ["LeakThrough", "Objective", "Quilt", "Score", "SearchProblem", "evaluate", "worst_node"]
+
+Vector = NDArray[np.float64]
+
+
+class Objective(Protocol):
+    """What a quilt is judged by; grows with its weight and its influence."""
+
+    def __call__(self, weight: float, influence: float) -> float:
+        """Return the objective, rounded up."""
+        ...
+
+    def heaviest(self, value: float, influence: float) -> float:
+        """Return a weight, rounded down, up to which the objective stays at or below ``value``."""
+        ...
+
+    def promise(self, weight: float, influence: float, best: float) -> float:
+        """Return how much a quilt leaks at the noise that the best one known allows: which way to search first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LeakThrough:
+    """Loss that leaks through a quilt: weight + influence."""
+
+    def __call__(self, weight: float, influence: float) -> float:
+        """Return weight + influence, rounded up; exact where the quilt tells nothing."""
+        return up(weight + influence) if influence else weight
+
+    def heaviest(self, value: float, influence: float) -> float:
+        """Return value − influence, rounded down."""
+        if not influence:
+            return value
+        return down(value - influence, 8) if influence < value else -math.inf
+
+    def promise(self, weight: float, influence: float, best: float) -> float:
+        """Return weight + influence."""
+        return weight + influence
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Score of a quilt (Algorithm 2): weight/(ε − influence), ∞ where the influence uses up ε."""
+
+    epsilon: float
+
+    def __call__(self, weight: float, influence: float) -> float:
+        """Return the score, rounded up."""
+        left = down(self.epsilon - influence) if influence < self.epsilon else 0.0
+        return up(weight / left) if left > 0 else math.inf
+
+    def heaviest(self, value: float, influence: float) -> float:
+        """Return value·(ε − influence), rounded down."""
+        return down(value * down(self.epsilon - influence, 8), 8) if influence < self.epsilon else -math.inf
+
+    def promise(self, weight: float, influence: float, best: float) -> float:
+        """Return weight/best + influence, which is below ε where the quilt is better than the best one known."""
+        return weight / best + influence
+
+
+class SearchProblem(Protocol):
+    """What the search needs to know of one group of nodes of one chain."""
+
+    @property
+    def length(self) -> int:
+        """Records T of the chain."""
+        ...
+
+    def left(self, a: int) -> Vector:
+        """Return the left part for every secret pair, a ≥ 1."""
+        ...
+
+    def right(self, b: int) -> Vector:
+        """Return the right part for every secret pair, b ≥ 1."""
+        ...
+
+    def weight(self, first: int, last: int) -> float:
+        """Sum of the record-level losses of records first..last (1-based, both included), rounded up."""
+        ...
+
+    def weights(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> Vector:
+        """Return :meth:`weight` of many runs of records."""
+        ...
+
+    @property
+    def longest(self) -> int:
+        """Largest number of nearby records of a quilt that is not trivial."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Quilt:
+    """A quilt of a node and what it costs there.
+
+    Parameters
+    ----------
+    node : int
+        The node i it protects, 1-based.
+    a, b : int
+        Distances of its ends; ``a == node`` or ``b == T − node + 1`` mean that there is no end on that side.
+    pair : int
+        The secret pair (index) at which the influence is attained; −1 where there is none.
+    weight, influence, value : float
+        Summed losses of the nearby records, max-influence, and the objective.
+    """
+
+    node: int
+    a: int
+    b: int
+    pair: int
+    weight: float
+    influence: float
+    value: float
+
+
+def evaluate(problem: SearchProblem, objective: Objective, node: int, a: int, b: int) -> Quilt:
+    """One quilt of a node."""
+    has_left, has_right = a < node, b < problem.length - node + 1
+    pair, influence = -1, 0.0
+    if has_left or has_right:
+        parts = problem.left(a) if has_left else problem.right(b)
+        if has_left and has_right:
+            parts = parts + problem.right(b)
+        pair = int(np.argmax(parts))
+        influence = max(0.0, up(float(parts[pair]))) if parts[pair] == parts[pair] else math.inf  # NaN: fail closed
+    weight = problem.weight(node - a + 1, node + b - 1)
+    value = objective(weight, influence)
+    if (has_left or has_right) and a + b - 1 > problem.longest:
+        value = math.inf
+    return Quilt(node, a, b, pair, weight, influence, value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """Ends a0..a1 and b0..b1, and the influence of the farthest quilt, which is the least."""
+
+    a0: int
+    a1: int
+    b0: int
+    b1: int
+    influence: float
+
+
+def best_quilt(
+    problem: SearchProblem,
+    objective: Objective,
+    node: int,
+    *,
+    left_ends: tuple[int, int] | None = None,
+    right_ends: tuple[int, int] | None = None,
+    enough: float = -math.inf,
+    below: float = math.inf,
+    hint: tuple[int, int] | None = None,
+) -> Quilt:
+    """Return the least quilt of a node over a box of ends that always includes the trivial quilt's corner.
+
+    ``enough``: stop as soon as a quilt is at or below this. ``below``: quilts of this or more are of no use, and any is
+    returned where none is below it. ``hint``: ends to try first.
+    """
+    far_a, far_b = node, problem.length - node + 1
+    a_box, b_box = left_ends or (1, far_a), right_ends or (1, far_b)
+    best = evaluate(problem, objective, node, far_a, far_b)
+    if hint is not None:
+        tried = evaluate(problem, objective, node, min(hint[0], far_a), min(hint[1], far_b))
+        best = min(best, tried, key=_by_value)
+    order = itertools.count()
+    heap: list[tuple[float, int, _Box]] = []
+
+    def cornered(a0: int, a1: int, b0: int, b1: int) -> tuple[float, _Box]:
+        """Return a box with a bound on its quilts; its farthest corner may be the best of all."""
+        nonlocal best
+        corner = evaluate(problem, objective, node, a1, b1)
+        best = min(best, corner, key=_by_value)
+        return bounded(_Box(a0, a1, b0, b1, corner.influence))
+
+    def bounded(box: _Box) -> tuple[float, _Box]:
+        if box.a0 + box.b0 - 1 > problem.longest:  # nothing in it but, perhaps, the trivial quilt, which is known
+            return math.inf, box
+        return objective(problem.weight(node - box.a0 + 1, node + box.b0 - 1), box.influence), box
+
+    def keep(bound: float, box: _Box) -> None:
+        if bound < min(best.value, below) and (box.a0 < box.a1 or box.b0 < box.b1):
+            heapq.heappush(heap, (bound, next(order), box))
+
+    if best.value > enough and a_box[0] + b_box[0] - 1 <= problem.longest:
+        keep(*cornered(*a_box, *b_box))
+    while heap and best.value > enough:
+        bound, _, box = heapq.heappop(heap)
+        if bound >= min(best.value, below):
+            break
+        across: list[list[tuple[float, _Box]]] = []
+        if box.a0 < box.a1:
+            middle = _middle(box.a0, box.a1)
+            near = cornered(box.a0, middle, box.b0, box.b1)
+            across.append([near, bounded(replace(box, a0=middle + 1))])
+        if box.b0 < box.b1:
+            middle = _middle(box.b0, box.b1)
+            near = cornered(box.a0, box.a1, box.b0, middle)
+            across.append([near, bounded(replace(box, b0=middle + 1))])
+        # across the side where less is left to search: along a frontier that runs straight, few boxes are enough
+        most = min(best.value, below)
+        halves = max(across, key=lambda cut: sum(min(half[0], most) for half in cut))
+        for half in halves:
+            keep(*half)
+    return best
+
+
+def _middle(low: int, high: int) -> int:
+    """Where to cut an interval of distances: by ratio while it spans scales, in half after."""
+    return math.isqrt(low * high) if high > 4 * low else (low + high) // 2
+
+
+def _by_value(quilt: Quilt) -> float:
+    return quilt.value
+
+
+def worst_node(
+    problem: SearchProblem,
+    objective: Objective,
+    first: int,
+    last: int,
+    *,
+    uniform: bool,
+    floor: Quilt | None = None,
+    below: float = math.inf,
+) -> Quilt | None:
+    """Return the worst node's best quilt among the nodes first..last of one group, if worse than ``floor``.
+
+    Parameters
+    ----------
+    uniform : bool
+        Whether the weight depends on the number of nearby records only, so that one node decides (see the primer).
+    floor : Quilt, optional
+        The worst so far; nodes that are no worse are dropped as early as possible.
+    below : float, optional
+        Quilts of this or more are of no use: a node that needs one decides, whatever the others need.
+
+    Returns
+    -------
+    Quilt or None
+        None where no node of the group is worse than ``floor``.
+    """
+    enough = -math.inf if floor is None else floor.value
+    hint = None if floor is None else (floor.a, floor.b)
+    if enough >= objective(problem.weight(1, problem.length), 0.0):
+        return None  # the trivial quilt serves every node this well
+    if first == last:
+        found = best_quilt(problem, objective, first, enough=enough, below=below, hint=hint)
+    elif uniform:
+        node = _worst_served_by_one_side(problem, objective, first, last)
+        found = best_quilt(problem, objective, node, enough=enough, below=below, hint=hint)
+    else:
+        return _worst_of_all(problem, objective, first, last, floor, below)
+    return found if found.value > enough else None
+
+
+def _worst_served_by_one_side(problem: SearchProblem, objective: Objective, first: int, last: int) -> int:
+    def from_left(node: int) -> float:
+        end = problem.length - node + 1
+        return best_quilt(problem, objective, node, right_ends=(end, end)).value
+
+    def from_right(node: int) -> float:
+        return best_quilt(problem, objective, node, left_ends=(node, node)).value
+
+    low, high = first, last  # the last node that is served from the right at least as well as from the left
+    while low < high:
+        middle = (low + high + 1) // 2
+        if from_right(middle) <= from_left(middle):
+            low = middle
+        else:
+            high = middle - 1
+    candidates = range(low, min(low + 1, last) + 1)
+    return max(candidates, key=lambda node: min(from_left(node), from_right(node)))
+
+
+def _worst_of_all(
+    problem: SearchProblem, objective: Objective, first: int, last: int, floor: Quilt | None, below: float
+) -> Quilt | None:
+    """Search the node that the quilts found so far serve worst, until they serve all nodes well enough.
+
+    Inside a window nodes need the same but for rounding. So all are dropped that need no more than a few last digits
+    above the worst one found, and what is returned is as much above it.
+    """
+    worst, found = floor, list[Quilt]()
+    nodes = np.arange(first, last + 1)
+    at = nodes.size // 2
+    trivial = objective(problem.weight(1, problem.length), 0.0)
+    missing = np.full(nodes.size, np.inf)
+    while nodes.size:
+        quilt = best_quilt(problem, objective, int(nodes[at]), below=below)
+        found = [*found[1 - _REMEMBERED :], quilt]
+        higher = worst is None or quilt.value > worst.value
+        worst = quilt if worst is None or higher else worst
+        if worst.value >= min(trivial, below):
+            break
+        # what a caller knows already is not raised, so nothing above it may be dropped
+        enough = worst.value if worst is floor else up(worst.value, _ALIKE)
+        for served in found if higher else [quilt]:
+            missing = np.minimum(missing, _excess(problem, objective, nodes, served, enough))
+        missing[at] = -math.inf
+        nodes, missing = nodes[missing > 0], missing[missing > 0]
+        at = int(np.argmax(missing)) if nodes.size else 0
+    if worst is None or worst is floor:
+        return None
+    return replace(worst, value=min(up(worst.value, _ALIKE), trivial))
+
+
+_ALIKE = 32
+"""Last digits of a value that rounding a weight, an influence and their limits may cost."""
+
+_REMEMBERED = 32
+"""Quilts found elsewhere that are tried on all nodes when the value that they must reach has risen."""
+
+
+def _excess(
+    problem: SearchProblem, objective: Objective, nodes: NDArray[np.int64], quilt: Quilt, value: float
+) -> Vector:
+    """Weight by which a quilt, moved to each of several nodes and cut at the chain's ends, misses ``value``."""
+    first, last = nodes - quilt.a + 1, nodes + quilt.b - 1
+    has_left, has_right = first > 1, last < problem.length
+    weights = problem.weights(np.maximum(first, 1), np.minimum(last, problem.length))
+    excess = np.full(nodes.size, np.inf)
+    for left in (False, True):
+        for right in (False, True):
+            where = np.flatnonzero((has_left == left) & (has_right == right))
+            if where.size == 0:
+                continue
+            node = int(nodes[where[0]])
+            a = quilt.a if left else node
+            b = quilt.b if right else problem.length - node + 1
+            if (left or right) and quilt.a + quilt.b - 1 > problem.longest:
+                continue
+            influence = evaluate(problem, objective, node, a, b).influence
+            excess[where] = weights[where] - objective.heaviest(value, influence)
+    return excess

@@ -1,0 +1,384 @@
+r"""Best quilts on any Bayesian network: the search behind Algorithm 2.
+
+A quilt of node i is a set Q of other nodes. What Q does not d-separate from i is *nearby* (N), the rest *remote*; from
+Q alone both follow, the remote set as large as it can be. A quilt has
+
+*   a **weight**, the summed record-level losses of N, the node itself included, and
+*   an **influence**, the largest log ratio e(X_Q | X_i) over the secret pairs,
+
+and is judged by an objective that grows with both (:class:`~pufferfish._core.quilts.chain_search.Score`,
+:class:`~pufferfish._core.quilts.chain_search.LeakThrough`).
+
+**All quilts worth having.** Let D be a set of nodes that holds all descendants of its nodes but not i, and let I be a
+connected set around i in the moral graph of the network without D. The neighbours of I in that graph separate it from
+everything else there, so they are a quilt with N ⊆ I ∪ D. Conversely let Q be any quilt with remote set R, let A be the
+smallest ancestral set that holds i, Q and R, and D all other nodes. In the moral graph of A, the set Q separates i from
+R. With I the part around i, the neighbours of I are in Q (so their influence is no larger) and what they leave nearby
+is in I ∪ D, all of which was nearby before: every node of I is d-connected to i given Q, and so are the nodes of D
+below I. So the pairs (I, D) lose nothing. They are reached from ({i}, ∅) by two moves on a neighbour q of I:
+
+*   **absorb** q: I grows by q. The new neighbours were remote, so the influence falls (data processing);
+*   **swallow** a child q of I with all its descendants (none of them in I): D grows by them. Then X_q is not looked at,
+    what its other parents tell stays out, and the neighbours are fewer, so again the influence falls.
+
+Both make the weight of I ∪ D grow. Hence a state of that weight w is not worth a look once the objective of w and
+influence 0 is no better than what was found, and a search that visits all others has found the best quilt of all:
+first those that promise most (best-first), with a bound on how many.
+
+Absorbing a node whose loss is 0 costs nothing and only lowers the influence; but the influence of the many nodes behind
+it may be out of reach where that of the node itself is not, so both are looked at.
+"""
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._core.networks.d_separation import Dag, members
+from pufferfish._core.networks.inference import Inference
+from pufferfish._core.numbers.rounding import UNIT, up
+from pufferfish._core.quilts.chain_search import Objective
+
+__all__ = ["NetworkQuilt", "NodeWeights", "QuiltSearch"]
+
+_LARGE = 16
+"""A quilt counts as one that is looked at for every so many nodes that it has."""
+
+_MOST_TOGETHER = 24
+"""Nodes whose joint law is looked at; that of more has too many values."""
+
+_WAITING = 32
+"""For every quilt that may be looked at, how many may be waiting."""
+
+_FEWEST = 4
+"""Quilts that are looked at for a node in any case."""
+
+_SPHERES = 64
+"""Distances up to which all nodes around one are absorbed together, to begin with."""
+
+
+class NodeWeights:
+    """Sums of the record-level losses of sets of nodes, rounded up.
+
+    Parameters
+    ----------
+    losses : (n,) ndarray
+        Largest loss of every node over pairs of its states, at least 0.
+    """
+
+    def __init__(self, losses: NDArray[np.float64]) -> None:
+        alike: dict[float, int] = {}
+        for node, loss in enumerate(losses.tolist()):
+            alike[loss] = alike.get(loss, 0) | 1 << node
+        self.free: int = alike.pop(0.0, 0)
+        self._alike = list(alike.items())
+
+    def __call__(self, nodes: int) -> float:
+        """Sum over a set of nodes."""
+        total, terms = 0.0, 0
+        for loss, those in self._alike:
+            times = (nodes & those).bit_count()
+            if times:  # none of an infinite loss is nothing
+                total += up(loss * times) if times > 1 else loss
+                terms += 1
+        return up(total, terms) if terms > 1 else total
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkQuilt:
+    """A quilt of a node of a network, and what it costs there.
+
+    Parameters
+    ----------
+    node : int
+        The node it protects.
+    quilt, nearby : int
+        Sets of nodes; all others are remote.
+    pair : (int, int) or None
+        The secret pair at which the influence is attained; None for a quilt that tells nothing.
+    weight, influence, value : float
+        Summed losses of the nearby nodes, max-influence, and the objective.
+    """
+
+    node: int
+    quilt: int
+    nearby: int
+    pair: tuple[int, int] | None
+    weight: float
+    influence: float
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A connected set around a node, what was swallowed, and the neighbours of the first without the second."""
+
+    inside: int
+    dropped: int
+    border: int
+
+
+class QuiltSearch:
+    """Search for the best quilts of the nodes of one network.
+
+    Parameters
+    ----------
+    inference : Inference
+        Exact inference on the network.
+    weights : NodeWeights
+        Losses of the nodes.
+    objective : Objective
+        What quilts are judged by.
+    most : int or None
+        Quilts to look at for each node; None for all that can matter.
+    in_all : int, optional
+        Quilts to look at for all nodes together, after which each further node has :data:`_FEWEST`; by default any
+        number. Nodes that come first have most, so ask for the worst ones first.
+    """
+
+    def __init__(
+        self,
+        inference: Inference,
+        weights: NodeWeights,
+        objective: Objective,
+        most: int | None,
+        in_all: int | None = None,
+    ) -> None:
+        self._inference = inference
+        self._dag: Dag = inference.dag
+        self._all: int = (1 << self._dag.size) - 1
+        self._weights = weights
+        self._objective = objective
+        self._most = most
+        self._in_all = in_all
+        self.looked: int = 0
+        self.tells: Callable[[int], None] | None = None
+
+    def judged(self, node: int, quilt: int, pairs: NDArray[np.bool_], than: float = np.inf) -> NetworkQuilt:
+        """Return what a quilt costs at a node; where it cannot be better than ``than``, only a lower bound is found.
+
+        Then its value is infinite. Single nodes of the quilt tell no more than all of it, and take less to compute.
+
+        Parameters
+        ----------
+        node : int
+            The node.
+        quilt : int
+            Any set of other nodes.
+        pairs : (k, k) ndarray of bool
+            The secret pairs of the node's states.
+        than : float
+            A value of the objective.
+        """
+        nearby = self._dag.connected(node, quilt) if quilt else self._dag.reach(node)
+        weight = self._weights(nearby)
+        if self._objective(weight, 0.0) >= than:
+            return NetworkQuilt(node, quilt, nearby, None, weight, np.inf, np.inf)
+        parts = self._parts(node, quilt, nearby)
+        if not parts:
+            return NetworkQuilt(node, quilt, nearby, None, weight, 0.0, self._objective(weight, 0.0))
+        if max(part.bit_count() for part in parts) > _MOST_TOGETHER:
+            return NetworkQuilt(node, quilt, nearby, None, weight, np.inf, np.inf)
+        if than < np.inf and any(part & (part - 1) for part in parts):
+            least, pair = _largest([self._singles(node, part) for part in parts], pairs)
+            if least == np.inf or self._objective(weight, least) >= than:
+                return NetworkQuilt(node, quilt, nearby, pair, weight, least, np.inf)
+        influence, pair = _largest([self._inference.log_ratios(node, part) for part in parts], pairs)
+        value = self._objective(weight, influence) if influence < np.inf else np.inf
+        return NetworkQuilt(node, quilt, nearby, pair, weight, influence, value)
+
+    def first_look(self, node: int, pairs: NDArray[np.bool_], than: float = np.inf) -> NetworkQuilt:
+        """Return the best of the trivial quilt and of what :meth:`best` starts from; quickly."""
+        best = self.judged(node, 0, pairs)
+        for state in self._seeds(node):
+            best = min(best, self._judged_state(node, state, pairs, min(best.value, than)), key=_value)
+        return best
+
+    def best(
+        self,
+        node: int,
+        pairs: NDArray[np.bool_],
+        *,
+        enough: float = -np.inf,
+        than: float = np.inf,
+        first: NetworkQuilt | None = None,
+        hints: Sequence[int] = (),
+    ) -> NetworkQuilt:
+        """Return the best quilt found of a node.
+
+        Parameters
+        ----------
+        node : int
+            The node.
+        pairs : (k, k) ndarray of bool
+            The secret pairs of the node's states, at least one.
+        enough : float
+            A value of the objective that need not be improved on.
+        than : float
+            A value of the objective that is of interest: quilts that are no better are not searched for.
+        first : NetworkQuilt, optional
+            What :meth:`first_look` found.
+        hints : sequence of int
+            Quilts to try first, such as those of its neighbours.
+        """
+        best = self.first_look(node, pairs, than) if first is None else first
+        enough = max(enough, 0.0)
+        most = self._most_of_a_node()
+        for quilt in hints:
+            if best.value > enough and not quilt >> node & 1:
+                best = min(best, self.judged(node, quilt, pairs, min(best.value, than)), key=_value)
+        if not self._dag.is_forest:
+            best = self._grown_one_by_one(best, pairs, enough, than, most)
+        left, order = most, 0
+        room = None if left is None else _WAITING * left
+        heap: list[tuple[float, float, int, _State]] = []
+        seen: set[tuple[int, int]] = set()
+
+        def wait(states: Iterable[_State], promise: float) -> None:
+            nonlocal order
+            for state in states:
+                weight = self._weights(state.inside | state.dropped)
+                key = state.inside, state.dropped
+                if room is not None and len(seen) >= room:
+                    return
+                if key not in seen and self._objective(weight, 0.0) < min(best.value, than):
+                    seen.add(key)
+                    heapq.heappush(heap, (promise, weight, order, state))
+                    order += 1
+
+        wait(self._seeds(node), -np.inf)
+        while heap and best.value > enough and (left is None or left > 0):
+            _, weight, _, state = heapq.heappop(heap)
+            if self._objective(weight, 0.0) < min(best.value, than):
+                found = self.judged(node, state.border, pairs, min(best.value, than))
+                best = min(best, found, key=_value)
+                spent = 1 + state.border.bit_count() // _LARGE
+                self.looked += spent
+                left = None if left is None else left - spent
+                if self.tells is not None:
+                    self.tells(self.looked)
+                wait(self._moves(state), self._objective.promise(found.weight, found.influence, min(best.value, than)))
+        return best
+
+    def _most_of_a_node(self) -> int | None:
+        if self._in_all is None or self._most is None:
+            return self._most
+        return min(self._most, max(self._in_all - self.looked, _FEWEST))
+
+    def _judged_state(self, node: int, state: _State, pairs: NDArray[np.bool_], than: float) -> NetworkQuilt:
+        """Return what the neighbours of a state cost, infinitely much where all it holds is too heavy."""
+        weight = self._weights(state.inside | state.dropped)
+        if self._objective(weight, 0.0) >= than:
+            return NetworkQuilt(node, state.border, state.inside, None, weight, np.inf, np.inf)
+        return self.judged(node, state.border, pairs, than)
+
+    def _grown_one_by_one(
+        self, best: NetworkQuilt, pairs: NDArray[np.bool_], enough: float, than: float, most: int | None
+    ) -> NetworkQuilt:
+        """Return the quilt grown from another by the node that helps most, again and again.
+
+        In dense networks, where everything near tells too much, a few distant nodes are the best quilt there is.
+        """
+        while best.value > enough:
+            inside = list(members(best.nearby & ~(1 << best.node)))
+            larger = best
+            for j in inside[:most]:
+                self.looked += 1
+                found = self.judged(best.node, best.quilt | 1 << j, pairs, min(larger.value, than))
+                larger = min(larger, found, key=_value)
+            if larger is best:
+                break
+            best = larger
+        return best
+
+    def _parts(self, node: int, quilt: int, nearby: int) -> list[int]:
+        """Return the parts of a quilt that tell something, independent of each other given the node."""
+        told = quilt & self._dag.reach(node)
+        if not told:
+            return []
+        if self._dag.is_forest:
+            return list(self._twigs(node, told, nearby))
+        return [part for part in self._dag.branches(node, quilt) if part & told]
+
+    def _singles(self, node: int, part: int) -> NDArray[np.float64]:
+        """Return the largest log ratios of single nodes of a part."""
+        told = part & self._dag.reach(node)
+        return np.max([self._inference.log_ratios(node, 1 << j) for j in members(told)], axis=0)
+
+    def _twigs(self, node: int, quilt: int, nearby: int) -> Iterator[int]:
+        """Yield the quilt's nodes on each branch of a tree."""
+        for first in members(self._dag.parents[node] | self._dag.children[node]):
+            part, fresh, seen = 0, 1 << first, 1 << node
+            while fresh:
+                part |= fresh & quilt
+                seen |= fresh
+                reached = 0
+                for at in members(fresh & nearby):
+                    reached |= self._dag.parents[at] | self._dag.children[at]
+                fresh = reached & ~seen & (nearby | quilt)
+            if part:
+                yield part
+
+    def _seeds(self, node: int) -> Iterator[_State]:
+        """Yield the Markov blanket and growing spheres.
+
+        And the same with the node's descendants swallowed, and with all nodes absorbed that cost nothing.
+        """
+        below = 0 if self._dag.is_forest else self._dag.below[node] & ~(1 << node)
+        for dropped in dict.fromkeys((0, below)):
+            for free in dict.fromkeys((0, self._weights.free)):
+                state = self._grown(1 << node, dropped, free)
+                for _ in range(_SPHERES):
+                    yield state
+                    if not state.border:
+                        break
+                    state = self._grown(state.inside | state.border, dropped, free)
+
+    def _grown(self, inside: int, dropped: int, free: int = 0) -> _State:
+        """Return the state with a connected set, grown by all neighbours in ``free`` and theirs."""
+        alive, border, fresh = self._all & ~dropped, 0, inside
+        while fresh:
+            for at in members(fresh):
+                border |= self._dag.near(at, alive)
+            fresh = border & free & ~inside
+            inside |= fresh
+            border &= ~inside
+        return _State(inside, dropped, border)
+
+    def _moves(self, state: _State) -> Iterator[_State]:
+        """Yield the states that absorbing or swallowing one neighbour leads to."""
+        alive = self._all & ~state.dropped
+        below_inside = 0
+        for q in members(state.border):
+            inside = state.inside | 1 << q
+            yield _State(inside, state.dropped, (state.border | self._dag.near(q, alive)) & ~inside)
+        if self._dag.is_forest:
+            return
+        for at in members(state.inside):
+            below_inside |= self._dag.children[at]
+        for q in members(state.border & below_inside):
+            swallowed = self._dag.below[q] & alive
+            if swallowed & state.inside or not self._keeps_out(swallowed, state.inside):
+                continue
+            yield self._grown(state.inside, state.dropped | swallowed)
+
+    def _keeps_out(self, swallowed: int, inside: int) -> bool:
+        """Whether some nodes have parents other than themselves and those inside: else absorbing them is as good."""
+        parents = 0
+        for at in members(swallowed):
+            parents |= self._dag.parents[at]
+        return bool(parents & ~swallowed & ~inside)
+
+
+def _largest(tells: Sequence[NDArray[np.float64]], pairs: NDArray[np.bool_]) -> tuple[float, tuple[int, int]]:
+    """Return the largest sum of log ratios over secret pairs, rounded up, and where it is."""
+    total = np.sum(tells, axis=0) * (1 + UNIT * len(tells)) if len(tells) > 1 else tells[0]
+    total = np.where(pairs, total, -np.inf)
+    x, x_ = (int(v) for v in np.unravel_index(int(np.argmax(total)), total.shape))
+    return float(total[x, x_]), (x, x_)
+
+
+def _value(quilt: NetworkQuilt) -> float:
+    return quilt.value

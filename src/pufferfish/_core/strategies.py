@@ -1,0 +1,437 @@
+r"""Scales for given measurements: the least error at a leakage that is linear in how sharp they are.
+
+Where noise is large, what outputs tell of a record that had state x rather than x' is to first order
+
+.. math:: \sum_j w_j |(D A_j)_x - (D A_j)_{x'}|,\quad w_j = 1/b_j,\quad D = Z_P + Z_R - I,\quad Z = (I - P + 1\pi)^{-1},
+
+the mean shifts of the measurements. The error is a sum over outputs of E|sum of their noises|. Both are homogeneous in
+w, so the product of error and largest leakage is minimised, in log w, by L-BFGS, with a p-norm in the place of the
+maximum. All this proposes; what counts is the certified leakage of the scales that come out.
+
+Sets of counts that tell a histogram: all bins, all but one, trees on the states, and splits of ordered states.
+
+A set is a matrix of rows of 0 and 1: which states a measurement counts. Together with the number of records each of
+them tells the count of every state.
+
+- *bins*: every state by itself; the number of records is not needed.
+- a *tree* on the states: for every edge the count on its one side. A star is all bins but the middle of the star; a
+  path is all prefixes, a cumulative distribution.
+- *splits* of ordered states: the count from where a stretch begins to where it is split, then the same for both halves.
+  Always split off the last state: prefixes. Always split off the first: all bins but the last. Always in the middle: a
+  dyadic tree, in which a prefix is a sum of few.
+
+Which counts to measure and how sharply, for one table of weights: the search over all candidates.
+
+The leakage comes in as a function, and it is asked for the leading candidates only; for few states their scales are
+then moved, one or two at a time, towards less error at the same leakage. Whatever comes out is only a proposal.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._core.chains.markov import stationary_law
+
+__all__ = [
+    "MOST_ASKED",
+    "MOST_STATES",
+    "Proposal",
+    "all_trees",
+    "best_scales",
+    "bins",
+    "errors_of",
+    "mean_shifts",
+    "prefixes",
+    "proposals",
+    "shifts_of",
+    "split",
+    "star",
+    "tree",
+]
+
+# -- Sets of counts that tell a histogram ----------------------------------------------------------------------------
+
+Rows = NDArray[np.int64]
+
+
+def bins(k: int) -> Rows:
+    """Return every state by itself."""
+    return np.eye(k, dtype=np.int64)
+
+
+def star(k: int, middle: int) -> Rows:
+    """Return every state by itself but one."""
+    return np.delete(bins(k), middle, axis=0)
+
+
+def tree(edges: Sequence[tuple[int, int]], k: int) -> Rows:
+    """Return for every edge of a tree on the states the count on the side away from state 0.
+
+    Examples
+    --------
+    >>> tree([(0, 1), (1, 2)], 3)
+    array([[0, 1, 1],
+           [0, 0, 1]])
+    """
+    near: dict[int, list[int]] = {x: [] for x in range(k)}
+    for a, b in edges:
+        near[a].append(b)
+        near[b].append(a)
+    order, parent = [0], {0: 0}
+    for x in order:
+        for y in near[x]:
+            if y not in parent:
+                parent[y] = x
+                order.append(y)
+    below = np.eye(k, dtype=np.int64)
+    for x in reversed(order[1:]):
+        below[parent[x]] += below[x]
+    return below[order[1:]]
+
+
+def all_trees(k: int) -> Iterator[Rows]:
+    """Yield all k^(k−2) trees on the states, by Prüfer's codes."""
+    if k == 2:
+        yield tree([(0, 1)], 2)
+        return
+    for code in itertools.product(range(k), repeat=k - 2):
+        degree = [1 + code.count(x) for x in range(k)]
+        edges: list[tuple[int, int]] = []
+        for x in code:
+            leaf = degree.index(1)
+            edges.append((leaf, x))
+            degree[leaf] -= 1
+            degree[x] -= 1
+        first, last = (x for x in range(k) if degree[x] == 1)
+        yield tree([*edges, (first, last)], k)
+
+
+def split(k: int, where: Callable[[int, int], int]) -> Rows:
+    """Return the counts of a splitting of ordered states.
+
+    Parameters
+    ----------
+    k : int
+        Number of states.
+    where : callable
+        The last state of the first part of a stretch, given its first and last state.
+
+    Examples
+    --------
+    >>> split(4, lambda first, last: (first + last) // 2)
+    array([[1, 1, 0, 0],
+           [1, 0, 0, 0],
+           [0, 0, 1, 0]])
+    """
+    rows: list[NDArray[np.int64]] = []
+    waiting = [(0, k - 1)]
+    while waiting:
+        first, last = waiting.pop()
+        if first == last:
+            continue
+        at = where(first, last)
+        row = np.zeros(k, dtype=np.int64)
+        row[first : at + 1] = 1
+        rows.append(row)
+        waiting += [(at + 1, last), (first, at)]
+    return np.array(rows)
+
+
+def prefixes(k: int) -> Rows:
+    """Return the counts of the first state, of the first two, and so on, but that of all."""
+    return np.tril(np.ones((k, k), dtype=np.int64))[:-1]
+
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+
+_MIXED = 1e-7
+"""Share of every other state that is mixed into a matrix, so that it has one stationary law."""
+
+_SHARPER = (8.0, 32.0, 128.0, 512.0)
+"""Powers of the norms that stand for the maximum, one after the other."""
+
+_STEPS, _KEPT, _HALVINGS = 60, 12, 30
+_ENOUGH = 1e-7
+
+_TIMES = np.logspace(-4, 5, 91)
+"""Where E|S| of a sum S of Laplace variables is looked at, in 1/largest scale."""
+
+
+def mean_shifts(transition_matrix: Matrix, records: float) -> Matrix:
+    """Return D: how much longer than otherwise all of a stationary chain is in each state, given that of one record."""
+    k = len(transition_matrix)
+    p = (1 - _MIXED) * transition_matrix + _MIXED / k
+    pi = stationary_law(p)
+    back = p.T * pi[None, :] / pi[:, None]
+    lasting = 1 - 1 / max(records, 2.0)  # a chain that moves more slowly than it lasts is not followed for ever
+    total = -np.eye(k)
+    for kernel in (p, back):
+        total = total + np.linalg.inv(np.eye(k) - lasting * (kernel - pi[None, :]))
+    return total
+
+
+def shifts_of(responses: list[Matrix], rows: NDArray[np.int64]) -> Matrix:
+    """Return |(D A_j)_x − (D A_j)_x'| of every pair of states under every D; shape (pairs, m)."""
+    x, x_ = np.triu_indices(rows.shape[1], 1)
+    means = [response @ rows.T for response in responses]
+    return np.concatenate([np.abs(mean[x] - mean[x_]) for mean in means])
+
+
+def best_scales(shifts: Matrix, taken: NDArray[np.bool_], power: float, start: Vector | None = None) -> Vector:
+    """Return scales b with the least error, and a first-order leakage of 1; shape (m,).
+
+    Parameters
+    ----------
+    shifts : (pairs, m) ndarray
+        What each measurement tells of each pair, at scale 1.
+    taken : (outputs, m) ndarray of bool
+        Which noises are summed in each output.
+    power : float
+        The norm of the outputs' errors that is made small: 1 for their sum, a large one for the largest.
+    start : (m,) ndarray, optional
+        Scales to begin with.
+    """
+    alone = np.where(shifts.max(axis=0) > 0, shifts.max(axis=0), 1.0)
+    at = -np.log(alone) if start is None else -np.log(start)
+    for sharper in _SHARPER:
+        at = _least(lambda u, p=sharper: _cost(u, shifts, taken, power, p), at)
+    w = np.exp(at - at.max())
+    return float(np.max(shifts @ w)) / w
+
+
+def _cost(u: Vector, shifts: Matrix, taken: NDArray[np.bool_], power: float, sharper: float) -> tuple[float, Vector]:
+    """Return log error + log leakage, and the gradient in u = log w."""
+    w = np.exp(u - u.max())
+    errors, slopes = errors_of(1 / w, taken)
+    largest = float(errors.max())
+    shares = (errors / largest) ** (power - 1)
+    sum_of_powers = float(np.sum(shares * errors / largest))
+    of_errors = math.log(largest) + math.log(sum_of_powers) / power
+    gradient = -(shares @ slopes) / largest / sum_of_powers / w
+    told = shifts @ w
+    most = float(told.max())
+    weights = (told / most) ** (sharper - 1)
+    sum_of_told = float(np.sum(weights * told / most))
+    of_told = math.log(most) + math.log(sum_of_told) / sharper
+    gradient = gradient + (weights @ shifts) * w / most / sum_of_told
+    return of_errors + of_told, gradient
+
+
+def errors_of(scales: Vector, taken: NDArray[np.bool_]) -> tuple[Vector, Matrix]:
+    """Return E|S| of sums of Laplace variables, and how it changes with every scale: (2/π) ∫ (1 − φ(t))/t² dt."""
+    single = taken.sum(axis=1) == 1
+    errors, slopes = np.zeros(len(taken)), np.zeros(taken.shape)
+    errors[single] = taken[single] @ scales
+    slopes[single] = taken[single]
+    if not single.all():
+        several = taken[~single].astype(np.float64)
+        largest = float(scales.max())
+        b, t = scales / largest, _TIMES
+        more = 1 + np.outer(b**2, t**2)
+        phi = np.exp(-(several @ np.log(more)))
+        step = 2 / math.pi * math.log(t[1] / t[0])
+        errors[~single] = largest * (
+            step * ((1 - phi) / t).sum(axis=1) + 2 / math.pi * (t[0] * (several @ b**2) + 1 / t[-1])
+        )
+        slopes[~single] = several * (step * ((phi / t) @ (2 * t**2 * b[:, None] / more).T))
+    return errors, slopes
+
+
+def _least(cost: Callable[[Vector], tuple[float, Vector]], at: Vector) -> Vector:
+    """Return where a smooth function is least, nearby: L-BFGS with halved steps."""
+    value, slope = cost(at)
+    steps: list[tuple[Vector, Vector]] = []
+    for _ in range(_STEPS):
+        way = -_scaled(slope, steps)
+        if float(way @ slope) >= 0:
+            steps.clear()
+            way = -slope
+        size = min(1.0, 2.0 / max(float(np.abs(way).max()), 1e-300))
+        for _ in range(_HALVINGS):
+            to = at + size * way
+            there, slope_there = cost(to)
+            if there <= value + 1e-4 * size * float(way @ slope):
+                break
+            size /= 2
+        else:
+            break
+        moved, bent = to - at, slope_there - slope
+        if float(moved @ bent) > 0:
+            steps = [*steps[1 - _KEPT :], (moved, bent)]
+        gained, at, value, slope = value - there, to, there, slope_there
+        if gained < _ENOUGH:
+            break
+    return at
+
+
+def _scaled(slope: Vector, steps: list[tuple[Vector, Vector]]) -> Vector:
+    """Return the inverse of what is known of the curvature, times a slope."""
+    found, factors = slope.copy(), list[float]()
+    for moved, bent in reversed(steps):
+        factor = float(moved @ found) / float(moved @ bent)
+        factors.append(factor)
+        found = found - factor * bent
+    if steps:
+        moved, bent = steps[-1]
+        found = found * (float(moved @ bent) / float(bent @ bent))
+    for (moved, bent), factor in zip(steps, reversed(factors), strict=True):
+        found = found + (factor - float(bent @ found) / float(moved @ bent)) * moved
+    return found
+
+
+# -- Which counts to measure and how sharply -------------------------------------------------------------------------
+
+MOST_STATES = 120
+"""With more states every pair of them under every measurement would be too many numbers."""
+
+_ALL_TREES = 4
+"""Up to so many states all trees on them are tried (16)."""
+
+_LEADING, _FEW_LEADING = 4, 2
+"""Candidates whose leakage is asked: with few states, and with so many that no scale is moved afterwards."""
+
+_FAR_OFF = 1.1
+"""With many states candidates are not asked whose error is expected to be so many times that of the first."""
+
+_WORK = 2e4
+"""Leakages that may be asked to move the scales of the best: so many over the fourth power of the states."""
+
+MOST_ASKED = 54
+"""And no more than this."""
+
+_FIRST_STEP, _LAST_STEP = 0.24, 0.01
+"""By how much, in nats, a scale is moved."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Proposal:
+    """Counts to measure, with the scales of their noise and the error that they are expected to lead to."""
+
+    rows: Rows
+    scales: Vector
+    error: float
+
+
+def proposals(
+    taken_of: Callable[[Rows], NDArray[np.bool_] | None],
+    responses: list[Matrix],
+    leakage: Callable[[Rows, Vector], float],
+    epsilon: float,
+    power: float,
+    *,
+    move: bool = True,
+) -> Iterator[Proposal]:
+    """Yield the leading candidates, the one with the least error first.
+
+    Parameters
+    ----------
+    taken_of : callable
+        From rows to the measurements whose noises are summed in each output; None where outputs do not follow.
+    responses : list of (k, k) ndarray
+        Mean shifts D of some models.
+    leakage : callable
+        From rows and scales to the leakage, certified.
+    epsilon : float
+        What may leak.
+    power : float
+        The norm of the outputs' errors that is made small.
+    move : bool, default True
+        Whether scales are moved afterwards: not where the leakage is linear, as here.
+    """
+    k = len(responses[0])
+    found: list[tuple[Proposal, NDArray[np.bool_]]] = []
+    alone = best_scales(shifts_of(responses, bins(k)), np.eye(k, dtype=np.bool_), power)
+    for rows, start in _candidates(k, alone):
+        taken = taken_of(rows)
+        if taken is None:
+            continue
+        scales = best_scales(shifts_of(responses, rows), taken, power, start) / epsilon
+        found.append((Proposal(rows, scales, _norm(scales, taken, power)), taken))
+    found.sort(key=lambda each: each[0].error)
+    asked = int(min(_WORK / k**4, MOST_ASKED)) if move else 0
+    if asked > 2 * k:
+        found = found[:_LEADING]
+    else:  # each takes long
+        found = [each for each in found[:_FEW_LEADING] if each[0].error <= _FAR_OFF * found[0][0].error]
+    leading = [_Search(each, taken, leakage, epsilon, power) for each, taken in found]
+    leading = sorted((each for each in leading if each.error < math.inf), key=lambda each: each.error)
+    if leading and asked > 2 * k:
+        leading[0].move(asked)
+    elif leading:
+        leading[0].ask()
+    yield from (each.proposal for each in leading)
+
+
+def _candidates(k: int, alone: Vector) -> Iterator[tuple[Rows, Vector | None]]:
+    """Yield sets of counts, with scales to begin with."""
+    yield bins(k), alone
+    if k <= _ALL_TREES:
+        yield from ((rows, None) for rows in all_trees(k))
+    else:
+        for middle in range(k):
+            yield star(k, middle), np.delete(alone, middle)
+        yield prefixes(k), None
+    yield split(k, lambda first, last: (first + last) // 2), None
+
+
+def _norm(scales: Vector, taken: NDArray[np.bool_], power: float) -> float:
+    errors = errors_of(scales, taken)[0]
+    largest = float(errors.max())
+    return largest * float(np.sum((errors / largest) ** power)) ** (1 / power)
+
+
+class _Search:
+    """A proposal whose scales are moved to where they leak about epsilon, and then towards less error."""
+
+    def __init__(
+        self,
+        start: Proposal,
+        taken: NDArray[np.bool_],
+        leakage: Callable[[Rows, Vector], float],
+        epsilon: float,
+        power: float,
+    ) -> None:
+        self._rows, self._taken, self._leakage = start.rows, taken, leakage
+        self._epsilon, self._power = epsilon, power
+        self.error, self._scales = self._tried(start.scales)
+
+    @property
+    def proposal(self) -> Proposal:
+        """What was found so far."""
+        return Proposal(self._rows, self._scales, self.error)
+
+    def ask(self) -> None:
+        """Ask for the leakage once more, nearer to where it is epsilon."""
+        self.error, self._scales = self._tried(self._scales)
+
+    def move(self, asked: int) -> None:
+        """Move scales, one or two at a time, while the leakage may be asked so often."""
+        self.ask()
+        step, ways = _FIRST_STEP, _ways(len(self._scales))
+        while asked >= len(ways) and step > _LAST_STEP:
+            before = self.error
+            for way in ways:
+                asked -= 1
+                there, to = self._tried(self._scales * np.exp(step * way))
+                if there < self.error:
+                    self.error, self._scales = there, to
+            step = step if self.error < before else step / 2
+
+    def _tried(self, scales: Vector) -> tuple[float, Vector]:
+        """Return the error of these scales times what brings their leakage to epsilon."""
+        times = self._leakage(self._rows, scales) / self._epsilon
+        if not 0 < times < math.inf:
+            return math.inf, scales
+        return times * _norm(scales, self._taken, self._power), scales * times
+
+
+def _ways(m: int) -> Matrix:
+    """Return directions to move m scales: one up or down, or two apart."""
+    one = np.eye(m)
+    apart = [one[i] - one[j] for i in range(m) for j in range(m) if i != j] if m <= _ALL_TREES else []
+    return np.array([*one, *-one, *apart])

@@ -1,0 +1,196 @@
+"""The picture of a check: how long states last, what people do by the hour, and how soon they forget."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pufferfish._base.view import Grid, View, in_short
+from pufferfish._base.words import at_most
+from pufferfish._draw.figure import new_figure
+from pufferfish._draw.svg import BLUE, INK, LINES, PALE, clean, log_ticks, shortened, titled
+from pufferfish.check import words as verdict
+from pufferfish.check.record import CheckFields, StateStays
+from pufferfish.check.words import CALLED, sentences_of, verdict_lines
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_check", "view_of"]
+
+# -- What a check of a model shows in a notebook ---------------------------------------------------------------------
+
+
+def view_of(found: CheckFields) -> View:
+    """Return the verdict first, then its numbers."""
+    facts = {
+        "held against": found.source,
+        "class Θ": found.origin,
+        "records": found.records,
+        "transitions": found.transitions,
+    }
+    leaks = {each.kind: "no known limit" if each.leakage == math.inf else each.leakage for each in found.richer}
+    richer = [[CALLED[each.kind], leaks[each.kind], each.decided_by, each.reason] for each in found.richer]
+    stays = [[each.state, _pair(each.observed), _of_model(each)] for each in found.stays]
+    gains = [[CALLED[kind], gain] for kind, gain in found.gains.items()]
+    grids = [
+        Grid(
+            f"What noise for ε = {at_most(found.epsilon)} leaks at most to somebody who knows more, in nats",
+            ["who knows", "leakage", "decided by", "why there is none"],
+            richer,
+        ),
+        Grid("How much better richer models predict the transitions, in nats in all", ["model", "gain"], gains),
+        Grid("Records that a state lasts: mean and 95% quantile", ["state", "data", "model"], stays),
+    ]
+    first = verdict_lines(found.verdict)
+    rest = [each for each in sentences_of(found.verdict) if each not in first]
+    return View(" ".join(first), facts, grids, rest)
+
+
+def _pair(numbers: tuple[float, float] | None) -> str:
+    return "" if numbers is None else " and ".join(map(in_short, numbers))
+
+
+def _of_model(stays: StateStays) -> str:
+    if stays.least == stays.most:
+        return _pair(stays.least)
+    return " and ".join(f"{in_short(a)} to {in_short(b)}" for a, b in zip(stays.least, stays.most, strict=True))
+
+
+_MOST_STATES = 8
+
+_MARKERS = ("o", "^")
+"""Of the average stay, and of the number of records within which 95% of the stays end."""
+
+
+def draw_check(found: CheckFields) -> "Figure":
+    """Draw a check: data in blue, the model in black."""
+    panels = [_stays, _overlaps] if found.occupancy is None else [_stays, _hours, _overlaps]
+    figure = new_figure(4.2 * len(panels), 4.2)
+    for axes, draw in zip(figure.subplots(1, len(panels)), panels, strict=True):
+        draw(axes, found)
+        clean(axes, share=draw is not _stays)
+    titled(figure, *verdict.verdict_lines(found.verdict), f"{found.source}; Θ: {found.origin}")
+    return figure
+
+
+def _usual(found: CheckFields) -> list[int]:
+    """Return the states that are drawn: the most frequent ones, in their order."""
+    weights = np.zeros(len(found.states)) if found.occupancy is None else np.sum(found.occupancy, axis=0)
+    return sorted(sorted(range(len(found.states)), key=lambda x: -weights[x])[:_MOST_STATES])
+
+
+def _stays(axes: Any, found: CheckFields) -> None:
+    """Draw mean and high quantile of the stays in each state; those of the model from its least to its most.
+
+    A quantile that is not reached stands above, hollow.
+    """
+    usual = _usual(found)
+    aside = 0.025 * len(usual)  # as far on paper, however many states there are
+    for at, x in enumerate(usual):
+        stays = found.stays[x]
+        for i, marker in enumerate(_MARKERS):
+            ends = [value for value in (stays.least[i], stays.most[i]) if math.isfinite(value)]
+            if ends:
+                right = at + (1 + i) * aside  # the two may overlap
+                axes.plot([right] * len(ends), ends, color=INK, marker=marker, markersize=5, linewidth=1.2)
+            if stays.observed is not None and math.isfinite(stays.observed[i]):
+                axes.plot([at - aside], [stays.observed[i]], color=BLUE, marker=marker, markersize=5)
+    axes.set_xlim(-0.5, len(usual) - 0.5)
+    seen = [found.stays[x].observed for x in usual]
+    open_ = [at for at, pair in enumerate(seen) if pair is None or math.isinf(pair[1])]
+    never = [at for at, x in enumerate(usual) if math.isinf(found.stays[x].most[1])]
+    for places, side, colour in ((open_, -aside, BLUE), (never, 2 * aside, INK)):
+        axes.plot(
+            [at + side for at in places],
+            [1.03] * len(places),
+            color=colour,
+            marker=_MARKERS[1],
+            markersize=5,
+            markerfacecolor="white",
+            linestyle="",
+            transform=axes.get_xaxis_transform(),
+            clip_on=False,
+        )
+    axes.set_yscale("log")
+    ticks = log_ticks(*axes.get_ylim())
+    axes.set_yticks(ticks, [f"{tick:,.6g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_xticks(range(len(usual)), [shortened(found.states[x], 10) for x in usual], parse_math=False)
+    for marker, label in zip(_MARKERS, ("average", "95% end within"), strict=True):
+        axes.plot([], [], color="0.5", marker=marker, linestyle="", label=label)
+    if open_ or never:
+        label = "95%: not reached (above)"
+        axes.plot([], [], color="0.5", marker=_MARKERS[1], markerfacecolor="white", linestyle="", label=label)
+    for colour, label in ((BLUE, "data"), (INK, "model")):
+        axes.plot([], [], color=colour, marker="s", linestyle="", label=label)
+    axes.legend(frameon=False, fontsize=8)
+    axes.set_xlabel("state")
+    axes.set_ylabel("records that a state lasts (log scale)")
+
+
+def _hours(axes: Any, found: CheckFields) -> None:
+    """Draw the share of each state by the hour, and the model's as a dashed line."""
+    assert found.occupancy is not None
+    counts = np.array(found.occupancy, dtype=np.float64)
+    totals = counts.sum(axis=1)
+    hours = np.flatnonzero(totals)
+    usual = _usual(found)
+    ends = _apart([counts[hours[-1], x] / totals[hours[-1]] for x in usual])
+    for x, end, (colour, marker) in zip(usual, ends, LINES, strict=False):
+        axes.plot(hours, counts[hours, x] / totals[hours], color=colour, marker=marker, markersize=3, linewidth=1.4)
+        axes.annotate(
+            shortened(found.states[x], 14),
+            (hours[-1], end),
+            (6, -3),
+            textcoords="offset points",
+            color=colour,
+            fontsize=8,
+            parse_math=False,
+        )
+        if found.stationary:
+            axes.fill_between([0, 23], *found.stationary[x], color=colour, alpha=0.15, linewidth=0)
+            axes.hlines(np.mean(found.stationary[x]), 0, 23, color=colour, linewidth=0.8, linestyle=(0, (4, 2)))
+    axes.set_ylim(0, 1)
+    axes.set_xlim(0, 29)
+    axes.set_xticks(range(0, 25, 6), [f"{hour}:00" for hour in range(0, 25, 6)])
+    axes.set_xticks(range(0, 25), minor=True)
+    axes.set_xlabel("hour of the day (dashed: the model)")
+    axes.set_ylabel("share of records")
+
+
+def _apart(shares: list[float]) -> list[float]:
+    """Return where names stand beside shares: from the lowest upwards, none over another.
+
+    Examples
+    --------
+    >>> [round(place, 3) for place in _apart([0.5, 0.0, 0.01])]
+    [0.5, 0.02, 0.07]
+    """
+    places, least = list(shares), 0.4 * _LINE
+    for i in sorted(range(len(shares)), key=shares.__getitem__):
+        places[i] = max(shares[i], least)
+        least = places[i] + _LINE
+    return places
+
+
+_LINE = 0.05
+"""The height of a name, as a share of the axis."""
+
+
+def _overlaps(axes: Any, found: CheckFields) -> None:
+    """Draw how much is forgotten after so many steps."""
+    steps = [each.steps for each in found.overlaps]
+    axes.plot(steps, [each.pooled for each in found.overlaps], color=BLUE, marker="o", markersize=4, label="data")
+    worst = [each.worst for each in found.overlaps]
+    axes.plot(steps, worst, color=PALE, marker="^", markersize=4, label="data, least forgetful subject")
+    model = [(each.steps, each.model) for each in found.overlaps if each.model is not None]
+    if model:
+        at, shares = zip(*model, strict=True)
+        axes.plot(at, shares, color=INK, marker="s", markersize=3.5, linewidth=1.2, label="model")
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter("{x:,g}")
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel("steps later or earlier (log scale)")
+    axes.set_ylabel("overlap (100%: all is forgotten)")
+    axes.legend(frameon=False, fontsize=8)

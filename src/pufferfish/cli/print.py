@@ -1,0 +1,143 @@
+"""Tables and numbers on standard output, progress on standard error."""
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
+from types import FrameType
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from pufferfish._base.progress import Listener, listening
+from pufferfish.cli.telling import tell, telling
+from pufferfish.errors import printable
+
+__all__ = ["never_seen", "print_before", "print_table", "print_warnings", "progress", "until_done"]
+
+# -- Ctrl-C while a release is made ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def until_done(what: str) -> Generator[None]:
+    """Go on to the end of the block where it is interrupted (Ctrl-C), and say so at once; it has to be short."""
+    if threading.current_thread() is not threading.main_thread():  # others are never interrupted
+        yield
+        return
+
+    told = False
+
+    def wait(number: int, frame: FrameType | None) -> None:
+        nonlocal told
+        if not told:
+            told = True
+            tell(f"interrupted too late: {what}, so this is finished first, and written")
+
+    before = signal.signal(signal.SIGINT, wait)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+_FIRST, _THEN = 10.0, 30.0
+"""Seconds after which long work is told of where there is no terminal, and from then on."""
+
+
+@contextmanager
+def progress(what: str) -> Generator[None]:
+    """Tell on standard error how far something long is: by a bar on a terminal, else by a plain line now and then."""
+    console = Console(stderr=True)
+    # as rich may be told to take any file for a terminal
+    bars = console.is_terminal and not console.is_dumb_terminal and sys.stderr.isatty()
+    with _bar(what, console) if bars else _lines(what) as listen, listening(listen):
+        yield
+
+
+@contextmanager
+def _bar(what: str, console: Console) -> Generator[Listener]:
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[done]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=None, done="")
+
+        def listen(stage: str, share: float) -> None:
+            done = f"{share:.0%}" if share else ""
+            bar.update(task, description=_named(what, stage), completed=share, total=1.0, done=done)
+
+        yield listen
+
+
+@contextmanager
+def _lines(what: str) -> Generator[Listener]:
+    """Say how far it is by a watch of its own, for what takes long may report nothing meanwhile."""
+    begun, over = time.monotonic(), Event()
+    stage, share = what, 0.0
+
+    def listen(now: str, done: float) -> None:
+        nonlocal stage, share
+        stage, share = now, done
+
+    def watch() -> None:
+        left = _FIRST
+        while not over.wait(left):
+            far = f"{share:.0%} of this step" if share else "at work"
+            with suppress(OSError, ValueError):  # whoever read it has gone
+                click.echo(
+                    printable(f"{_named(what, stage)}: {far}, {time.monotonic() - begun:,.0f} s so far"), err=True
+                )
+            left = _THEN
+
+    watcher = Thread(target=watch, name="progress", daemon=True)
+    watcher.start()
+    try:
+        yield listen
+    finally:
+        over.set()
+        watcher.join()
+
+
+def _named(what: str, stage: str) -> str:
+    return what if stage == what else f"{what}: {stage}"
+
+
+def print_table(table: Table) -> None:
+    """Print a table at its own width: a cut number would be a wrong number."""
+    Console(width=10_000, soft_wrap=True).print(table)
+
+
+def print_warnings(texts: Iterable[str]) -> None:
+    """Print warnings on standard error, a line each."""
+    for text in texts:
+        telling().warn(text)
+
+
+def print_before(warnings: Iterable[str], told: Iterable[str], asked_for: str | None) -> None:
+    """Say what must be known before a budget is spent: the warnings that were not told yet, and which ε was found."""
+    known = set(told)
+    print_warnings(text for text in warnings if text not in known)
+    if asked_for is not None:
+        click.echo(asked_for)
+
+
+def never_seen(probabilities: Sequence[NDArray[np.float64]], smoothing: float, where: str = "") -> list[str]:
+    """Return the line about what a fit takes as impossible because nobody did it; none if there is nothing."""
+    impossible = sum(int((p == 0).sum()) for p in probabilities)
+    if not impossible:
+        return []
+    return [
+        f"{impossible} of {sum(p.size for p in probabilities)} transitions were never seen and are taken as "
+        f"impossible{where}, which is a strong claim; --smoothing {smoothing:g} does not make it"
+    ]

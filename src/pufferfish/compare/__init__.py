@@ -1,0 +1,1 @@
+"""The noise of every mechanism, side by side, before anything is spent."""

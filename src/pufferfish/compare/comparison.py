@@ -1,0 +1,304 @@
+"""The table of a comparison: a row for each mechanism and noise, and how it prints."""
+
+import os
+import shutil
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, overload
+
+from pufferfish._base.checked import listed
+from pufferfish._base.view import Grid, Shown, View, frame_of_columns
+from pufferfish._base.words import at_most
+from pufferfish._base.writing import write_whole
+from pufferfish._draw.page import PREVIEW
+from pufferfish.compare.rows import NOT_ASKED, ComparisonRow, NoiseCurve, by_reason
+from pufferfish.errors import NotApplicableError, ParameterError, printable
+from pufferfish.mechanisms.calibration import Calibration
+
+__all__ = ["Comparison", "ComparisonRow"]
+
+_NARROWEST, _WIDEST, _WHERE_UNKNOWN = 80, 120, 100
+"""Columns that the text of a comparison takes: those of the terminal, within bounds."""
+
+
+class Asked(Protocol):
+    """Mechanisms that can be asked again, at any ε."""
+
+    def rows_at(self, epsilon: float) -> Sequence[ComparisonRow]:
+        """Return the noise of every mechanism at one ε."""
+        ...
+
+    def curves(self, made: Calibration) -> Sequence[NoiseCurve]:
+        """Return the noise of every mechanism at several ε around that of a calibration, and in its shape."""
+        ...
+
+    def calibration(self, row: ComparisonRow) -> Calibration:
+        """Return the calibration of a row."""
+        ...
+
+
+@dataclass(frozen=True)
+class Comparison(Shown, Sequence[ComparisonRow]):
+    """Rows of a comparison, those that apply first, by their noise; prints as a table.
+
+    Parameters
+    ----------
+    rows : tuple of ComparisonRow
+        One per mechanism.
+    title : str
+        What was compared, in words.
+    measure : str
+        What the query's answers are numbers of.
+    by_epsilon : bool, default False
+        Whether an accuracy was asked for, and rows differ by their epsilon.
+    bound_seconds : float, default 0
+        Time to find the lower bound of the noise, which no row counts.
+    contest : optional
+        What the mechanisms are asked again by, for a report.
+    """
+
+    rows: tuple[ComparisonRow, ...]
+    title: str
+    measure: str
+    by_epsilon: bool = False
+    bound_seconds: float = 0.0
+    contest: Asked | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def of_shapes(self) -> bool:
+        """Whether noise of the best shape was asked for too; rows are then in the order of their expected error."""
+        return any(row.noise == "best" for row in self.rows)
+
+    @property
+    def recommended(self) -> ComparisonRow | None:
+        """The least noise that a ledger can add up with that of other releases; of all, where nothing can be added up.
+
+        None where no mechanism applies.
+        """
+        return next((row for row in self.rows if row.recommended), None)
+
+    @property
+    def least(self) -> ComparisonRow | None:
+        """The least noise for this one release: of a mechanism for one query, if only that needs so little.
+
+        The same row as :attr:`recommended` where what composes needs as little. None where no mechanism applies.
+        """
+        return next((row for row in self.rows if row.least), None)
+
+    @overload
+    def __getitem__(self, index: int) -> ComparisonRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ComparisonRow]: ...
+    def __getitem__(self, index: int | slice) -> ComparisonRow | Sequence[ComparisonRow]:
+        return self.rows[index]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        best = "" if self.recommended is None else f"; recommended: {self.recommended.title}"
+        return f"Comparison({self.title!r}, <{sum(row.reason is None for row in self.rows)} mechanisms apply>{best})"
+
+    def to_frame(self, *, into: str = "polars") -> Any:
+        """Return the comparison as a table: a row for each mechanism and noise.
+
+        Parameters
+        ----------
+        into : {"polars", "pandas", "pyarrow"}, default "polars"
+            The library whose table it is.
+
+        Returns
+        -------
+        DataFrame
+            The fields of :class:`ComparisonRow`, ``over_lower_bound`` among them.
+
+        Raises
+        ------
+        ParameterError
+            If the library is another one, or not installed.
+        """
+        columns = {name: [getattr(row, name) for row in self.rows] for name in _TYPES}
+        return frame_of_columns(columns, _TYPES, into)
+
+    def _view(self) -> View:
+        fit = [row for row in self.rows if row.reason is None]
+        columns = [
+            "mechanism",
+            "noise scale",
+            "± 95%",
+            "ε" if self.by_epsilon else "scale / least",
+            "seconds",
+            "remark",
+        ]
+        rows = [
+            [
+                f"{row.title}{', best' if row.noise == 'best' else ''}",
+                row.scale,
+                row.accuracy,
+                row.epsilon if self.by_epsilon else row.over_lower_bound,
+                f"{row.seconds:.2f}",
+                _remark(row),
+            ]
+            for row in fit
+        ]
+        rest = [list(each) for each in by_reason(self.rows)]
+        grids = [
+            Grid(f"Noise of each mechanism; ± 95% is in {self.measure}", columns, rows),
+            Grid("Mechanisms that do not apply, or were not asked", ["mechanism", "reason"], rest),
+        ]
+        return View(self.title, None, grids, [*_notes(fit, by_epsilon=self.by_epsilon), *self._both()])
+
+    def report(self, path: str | os.PathLike[str], *, assumptions: Sequence[str] | None = None) -> None:
+        """Write a preview that a browser shows: one file, which needs no network. It reads no data and spends nothing.
+
+        It says what error to expect of every mechanism, here and at other ε, what would be promised and what not, what
+        an adversary may believe, and which record decides the noise. Of what is there already only an earlier preview
+        is replaced.
+
+        Parameters
+        ----------
+        path : path-like
+            Where it is written.
+        assumptions : sequence of str, optional
+            What is assumed of the data that the lengths were taken from, ``data.assumptions``: the page lists it, and
+            says that the numbers of records were read.
+
+        Raises
+        ------
+        NotApplicableError
+            If no mechanism applies.
+        RecordError
+            If the file cannot be written, or is something else.
+        """
+        from pufferfish.compare.noise import preview
+
+        if self.contest is None:
+            raise ParameterError("a comparison made by hand has no report: use compare(theta, query, epsilon)")
+        row = self.recommended
+        if row is None:
+            raise NotApplicableError("no mechanism applies, so there is no noise to report on")
+        found = self.contest.calibration(row)
+        rows = self.contest.rows_at(found.epsilon) if self.by_epsilon else self.rows
+        given = (
+            None if assumptions is None else listed(assumptions, "assumptions", "sentences, such as data.assumptions")
+        )
+        curves = self.contest.curves(found)
+        write_whole(path, preview(found, rows, curves, self.measure, given), PREVIEW, overwrite=True)
+
+    def __str__(self) -> str:
+        width = min(max(shutil.get_terminal_size((_WHERE_UNKNOWN, 24)).columns, _NARROWEST), _WIDEST)
+        return "\n".join(_wrapped(self._lines(), width))
+
+    def _lines(self) -> Iterator[tuple[str, int]]:
+        """Yield lines, with the indent of what does not fit on them."""
+        yield self.title, 2
+        fit = [row for row in self.rows if row.reason is None]
+        lower = next((row.lower_bound for row in fit if row.noise == "equal"), None)
+        if fit:
+            least = "epsilon" if self.by_epsilon else "" if lower is None else "/ least"
+            wide, total = (28, f"{'L1 error':>11}") if self.of_shapes else (18, "")
+            yield f"  {'mechanism':<{wide}}{'noise scale':>12}{'± 95%':>10}{total}{least:>9}{'seconds':>9}", 0
+        for row in fit:
+            mark = "*" if row.recommended else "1" if row.least else " "
+            least = "" if row.over_lower_bound is None else f"{row.over_lower_bound:.4g}"
+            if self.by_epsilon:
+                least = at_most(row.epsilon or 0.0)
+            note = f"  {_remark(row)}".rstrip()
+            total = f"{_error(row.expected_l1_error or 0.0):>11}" if self.of_shapes else ""
+            numbers = f"{row.scale or 0.0:>12.6g}{_error(row.accuracy or 0.0):>10}{total}{least:>9}{row.seconds:>9.2f}"
+            name = f"{row.title}{', best' if row.noise == 'best' else ''}"
+            yield f"{mark} {name:<{28 if self.of_shapes else 18}}{numbers}{note}", 0
+        for row in fit:
+            if row.recommended and row.decided_by is not None:
+                yield f"{row.decided_by} decides the noise of {row.title}", 2
+        if fit:
+            yield f"± 95%: each value is within this of the exact one with 95% probability ({self.measure})", 2
+        if self.of_shapes:
+            yield (
+                "best: noise of several scales, on the counts that lead to the least error found; the largest scale",
+                2,
+            )
+            yield f"L1 error: expected sum of the errors of all values, without sign ({self.measure})", 2
+        if lower is not None:
+            found = "" if self.bound_seconds < _WORTH_TELLING else f"; found in {self.bound_seconds:.1f} seconds"
+            yield f"/ least: noise scale over {lower:.6g}, below which no Laplace noise gives this guarantee{found}", 2
+        if any(not row.composes for row in fit):
+            yield "for this one query: not for a ledger, its epsilon adds to that of no other release", 2
+        for line in self._both():
+            yield line, 2
+        rest = by_reason(self.rows)
+        unasked = [(title, why.removeprefix(NOT_ASKED)) for title, why in rest if why.startswith(NOT_ASKED)]
+        refused = [(title, why) for title, why in rest if not why.startswith(NOT_ASKED)]
+        for heading, rows in (("not asked:", unasked), ("does not apply:", refused)):
+            if rows:
+                yield heading, 2
+            for title, why in rows:
+                yield f"  {title}: {why}", 4
+
+    def _both(self) -> list[str]:
+        """Say what is least for this release alone, and what is least of all that a ledger can add up."""
+        once, many = self.least, self.recommended
+        if once is None or many is None:
+            return []
+        if once is many:
+            rest = (
+                "and of all that a ledger can add up with other releases" if many.composes else "which no ledger counts"
+            )
+            return [f"*: the least for this release alone, {rest}"]
+        if self.by_epsilon:
+            needs = f"takes {_times(many.epsilon, once.epsilon)} times its epsilon"
+        else:
+            needs = f"needs {_times(many.scale, once.scale)} times its noise"
+        return [
+            f"1: the least for this release alone, {once.title}: pufferfish release --once takes it, and no ledger can "
+            "count it",
+            f"*: the least that a ledger can add up with other releases, {many.title}: it {needs}",
+        ]
+
+
+_WORTH_TELLING = 0.5
+"""Seconds from which on it is told how long the lower bound took."""
+
+
+def _remark(row: ComparisonRow) -> str:
+    """Return what is said of a mechanism's noise in its line of the table."""
+    if row.recommended:
+        return "recommended" if row.least else "recommended: adds up"
+    return "least for this one query" if row.least else "" if row.composes else "for this one query"
+
+
+def _times(more: float | None, less: float | None) -> str:
+    """Return how many times as much something is."""
+    return f"{(more or 0.0) / less:.2g}" if less else "many"
+
+
+_TYPES: dict[str, type] = {
+    **dict.fromkeys(("mechanism", "title", "noise"), str),
+    **dict.fromkeys(("epsilon", "scale", "noise_multiplier", "accuracy", "expected_l1_error"), float),
+    **dict.fromkeys(("lower_bound", "over_lower_bound", "seconds"), float),
+    **dict.fromkeys(("composes", "recommended", "least"), bool),
+    **dict.fromkeys(("decided_by", "reason"), str),
+}
+"""Columns of the table of a comparison."""
+
+
+def _notes(fit: Sequence[ComparisonRow], *, by_epsilon: bool) -> list[str]:
+    lower = next((row.lower_bound for row in fit if row.noise == "equal"), None)
+    decided = [
+        f"{row.decided_by} decides the noise of {row.title}." for row in fit if row.recommended and row.decided_by
+    ]
+    if lower is None or by_epsilon:
+        return decided
+    return [*decided, f"Least: {lower:.6g}; no Laplace noise of a smaller scale gives this guarantee."]
+
+
+def _error(value: float) -> str:
+    return f"{value:,.0f}" if 1000 <= value < 1e7 else f"{value:.3g}"
+
+
+def _wrapped(lines: Iterable[tuple[str, int]], width: int) -> Iterator[str]:
+    for line, indent in lines:
+        yield from textwrap.wrap(
+            printable(line), width, subsequent_indent=" " * indent, break_on_hyphens=False, drop_whitespace=True
+        )

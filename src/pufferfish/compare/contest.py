@@ -1,0 +1,514 @@
+"""The noise of every mechanism, before anything is spent."""
+
+import math
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Literal
+
+from pufferfish._base.checked import called_as, one_of
+from pufferfish._base.progress import Kept, part_of, report_progress
+from pufferfish._base.view import counted
+from pufferfish._base.words import at_most, did_you_mean
+from pufferfish._core.numbers import laplace as discrete_laplace
+from pufferfish._core.numbers.rounding import nearest
+from pufferfish.compare.comparison import Comparison
+from pufferfish.compare.rows import FEW, NOT_ASKED, ONE_QUERY, ComparisonRow, NoiseCurve, Shape, points_around
+from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.mechanisms import (
+    MECHANISMS,
+    InfluenceBound,
+    LawMechanism,
+    LeakagePropagation,
+    MarkovQuilt,
+    Mechanism,
+)
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.mechanism import as_epsilon
+from pufferfish.mechanisms.network_quilts import NodeSecrets
+from pufferfish.queries import Query, measure_of, refuse_pooling
+from pufferfish.queries.strategy import Strategy
+from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of
+
+__all__ = [
+    "COMPOSING",
+    "Comparison",
+    "ComparisonRow",
+    "Contest",
+    "compare",
+    "mechanisms_named",
+    "one_query_rows",
+    "row_of",
+]
+
+COMPOSING = tuple(kind for kind in MECHANISMS if kind.composes)
+"""The mechanisms for values of each group or of each subject: the others are for one query of all records."""
+
+_PATIENCE = 20.0
+"""Seconds up to which a mechanism is asked that nobody named."""
+
+_LONG = 0.3
+"""Seconds for the law of a query, as they are guessed, from which on it is asked at few ε in a picture."""
+
+_AS_LITTLE = 1.001
+"""Noise within this factor of the least counts as equal when one mechanism is recommended."""
+
+
+class Contest:
+    """The mechanisms for one query under Θ, made once and asked at any ε: what they computed is used again.
+
+    Parameters
+    ----------
+    theta, query, length, secrets, noise
+        As for :func:`compare`.
+    kinds : tuple of Mechanism classes, optional
+        Those that are asked, however long it takes; by default all that are thought to take less than half a minute.
+    own : Mechanism, optional
+        A mechanism that is made already, such as that of a release: it is asked with its own settings, and stands
+        beside the others also where none of its kind does.
+    left_out : sequence of ComparisonRow, optional
+        Rows of mechanisms that are not asked, with the reason.
+    """
+
+    def __init__(
+        self,
+        theta: Any,
+        query: Query,
+        length: Any = None,
+        *,
+        secrets: Any = None,
+        noise: Any = "equal",
+        kinds: tuple[type[Mechanism], ...] | None = None,
+        own: Mechanism | None = None,
+        left_out: Sequence[ComparisonRow] = (),
+    ) -> None:
+        if not one_of(noise, ("equal", "best")):
+            raise ParameterError(f'noise is {noise!r}, expected "equal" or "best" (which shows both)')
+        self._shapes, self._left_out = noise == "best", left_out
+        self._theta, self._query, self._length = as_theta(theta), query, length
+        self._given = theta if isinstance(theta, Described) else self._theta
+        lengths_of(self._theta, length)
+        networks = self._theta.networks
+        if secrets is not None and not networks:
+            raise ParameterError(f"secrets name nodes of a network, and Θ is a class of {self._theta.kind}")
+        if networks and isinstance(query, Query):
+            refuse_pooling(query, networks[0].node_states)
+        self._secrets = None if secrets is None else NodeSecrets(secrets, networks[0])
+        self._made: dict[str, Mechanism | NotApplicableError] = {} if own is None else {own.name: own}
+        self._patient, kinds = kinds is not None, MECHANISMS if kinds is None else kinds
+        listed = own is None or own.name in {kind.name for kind in kinds}
+        self._kinds: tuple[type[Mechanism], ...] = kinds if own is None or listed else (*kinds, type(own))
+        self._scales: dict[tuple[str, float], float | None] = {}
+        self._known: dict[tuple[str, str, float], tuple[Calibration, float]] = {}
+        self._curves: Kept[list[NoiseCurve]] = Kept(4)
+
+    @property
+    def theta(self) -> Theta:
+        """The class Θ."""
+        return self._theta
+
+    def at(self, epsilon: float, *, bounded: bool = True) -> Comparison:
+        """Return the noise of every mechanism at one ε, and unless it is not ``bounded`` below what there is none."""
+        return self._at(as_epsilon(epsilon), {}, bounded=bounded)
+
+    def at_accuracy(self, accuracy: float, alpha: float | None = None) -> Comparison:
+        """Return the least ε with which each mechanism is as accurate as asked."""
+        rows: list[ComparisonRow] = []
+        for i, kind in enumerate(self._kinds):
+            with self._working(i, f"for an accuracy of {accuracy:g}"):
+                for noise in self._noises(kind):
+                    rows += self._rows(kind, noise, accuracy=accuracy, alpha=alpha)
+        share = 1 - (0.05 if alpha is None else alpha)
+        title = f"{self._query.kind} within {accuracy:g} with {share:.6g} probability; Θ: {self._theta.origin}"
+        ordered = _in_order([*rows, *self._left_out], None, lambda row: row.epsilon or 0.0)
+        return Comparison(ordered, title, measure_of(self._query.kind), by_epsilon=True, contest=self)
+
+    def rows_at(self, epsilon: float) -> Sequence[ComparisonRow]:
+        """Return the noise of every mechanism at one ε."""
+        return self.at(epsilon).rows
+
+    def calibration(self, row: ComparisonRow) -> Calibration:
+        """Return the calibration of a row."""
+        kind = next(kind for kind in self._kinds if kind.name == row.mechanism)
+        return self._calibration(kind, row.noise, epsilon=row.epsilon)[0]
+
+    def at_each(self, epsilons: Sequence[float]) -> dict[float, Comparison]:
+        """Return the noise at several ε for a picture: laws of the query are computed once, and without the proofs."""
+        scales: dict[str, list[float | None]] = {}
+        for i, kind in enumerate(self._kinds):
+            if issubclass(kind, LawMechanism):
+                with self._working(i, f"at {len(epsilons)} ε"):
+                    scales[kind.name] = self._law_scales(kind, epsilons)
+        return {e: self._at(e, {name: known[i] for name, known in scales.items()}) for i, e in enumerate(epsilons)}
+
+    def around(self, made: Calibration) -> tuple[Comparison, list[NoiseCurve]]:
+        """Return the noise at the ε of a calibration, which is not made again, and at others.
+
+        Laws are computed once for both, and without the proofs: a release that is reported on has its own.
+        """
+        self._known[made.mechanism, _shape(made), made.epsilon] = made, 0.0
+        curves = self.curves(made)
+        laws = [kind for kind in self._kinds if issubclass(kind, LawMechanism) and kind.name != made.mechanism]
+        scales = {kind.name: self._law_scales(kind, [made.epsilon])[0] for kind in laws}
+        return self._at(made.epsilon, {name: scale for name, scale in scales.items() if scale is not None}), curves
+
+    def curves(self, made: Calibration) -> list[NoiseCurve]:
+        """Return the noise of every mechanism that applies, at :func:`points_around` the ε of a calibration.
+
+        That of the calibration's own mechanism is followed closely, in the shape of its noise; the others at every few
+        of these points.
+        """
+        shape = () if made.strategy is None else (made.strategy.rows.tobytes(), made.strategy.sharpness.tobytes())
+        return self._curves.of((made.mechanism, made.epsilon, made.unit_scale, *shape), lambda: self._followed(made))
+
+    def _followed(self, made: Calibration) -> list[NoiseCurve]:
+        points, found = points_around(made.epsilon), list[NoiseCurve]()
+        laws = [
+            (i, kind) for i, kind in enumerate(self._kinds) if issubclass(kind, LawMechanism) and self._applies(kind)
+        ]
+        for i, kind in reversed(laws):  # all are made now: the others hear the laws that the last one goes through
+            if kind.name != made.mechanism:
+                with self._working(i, f"at {len(points[::FEW])} ε"):
+                    self._law_scales(kind, points[::FEW])
+        for i, kind in enumerate(self._kinds):
+            own = kind.name == made.mechanism
+            if not own or made.strategy is not None:
+                with self._working(i, f"at {len(points[::FEW])} ε"):
+                    found.append(self._curve(kind, points[::FEW], self._start(kind, made.epsilon, points)))
+            if own:
+                epsilons = points[::FEW] if self._takes_long(kind) else points
+                with self._working(i, f"at {len(epsilons)} ε"):
+                    found.append(self._curve(kind, epsilons, made))
+        return [curve for curve in found if any(scale is not None for scale in curve.scales)]
+
+    def _applies(self, kind: type[Mechanism]) -> bool:
+        """Whether a mechanism can be made, which it then is."""
+        try:
+            self._mechanism(kind)
+        except NotApplicableError:
+            return False
+        return True
+
+    def _takes_long(self, kind: type[Mechanism]) -> bool:
+        """Whether a mechanism is asked at few ε, its own release or not: laws of long chains, once for each ε."""
+        made = self._mechanism(kind)
+        return isinstance(made, LawMechanism) and made.seconds(self._query) > _LONG
+
+    def _start(self, kind: type[Mechanism], epsilon: float, points: Sequence[float]) -> Calibration | None:
+        """Return a calibration from which others are sought: at ε, or where there is none, as far away as is shown."""
+        if issubclass(kind, LawMechanism):
+            return None
+        for e in (epsilon, points[0], points[-1]):
+            try:
+                return self._calibration(kind, "equal", epsilon=e)[0]
+            except NotApplicableError:
+                continue
+        return None
+
+    def _curve(self, kind: type[Mechanism], epsilons: Sequence[float], made: Calibration | None) -> NoiseCurve:
+        """Return the noise of a mechanism at several ε, in the shape of a calibration."""
+        scales: list[float | None] = [None] * len(epsilons)
+        if issubclass(kind, LawMechanism):
+            each = zip(epsilons, self._law_scales(kind, epsilons), strict=True)
+            scales = [made.unit_scale if made is not None and made.epsilon == e else b for e, b in each]
+        elif made is not None:
+            bound = self._mechanism(kind)
+            assert isinstance(bound, InfluenceBound)
+            scales = bound.scales_around(made, epsilons)
+        strategy = None if made is None else made.strategy
+        errors = [None if b is None else _units(b, strategy) for b in scales]
+        largest = 1.0 if strategy is None else float(max(strategy.scales(1.0)))
+        return NoiseCurve(
+            mechanism=kind.name,
+            title=kind.title,
+            noise="equal" if strategy is None else "best",
+            scales=tuple(None if b is None else b * largest for b in scales),
+            errors=tuple(errors),
+        )
+
+    def _law_scales(self, kind: type[LawMechanism], epsilons: Sequence[float]) -> list[float | None]:
+        """Return scales at several ε, of which those that were asked before are not computed again."""
+        if new := [e for e in epsilons if (kind.name, e) not in self._scales]:
+            try:
+                mechanism = self._mechanism(kind)
+                assert isinstance(mechanism, LawMechanism)
+                scales = mechanism.scales(self._query, new)
+            except NotApplicableError:
+                scales = [None] * len(new)
+            self._scales |= {(kind.name, e): scale for e, scale in zip(new, scales, strict=True)}
+        return [self._scales[kind.name, e] for e in epsilons]
+
+    @contextmanager
+    def _working(self, place: int, on_what: str) -> Generator[None]:
+        """Name the mechanism that is at work, also while it tells of the parts of its work."""
+        title = f"{self._kinds[place].title} {on_what}"
+        report_progress(title, place / len(self._kinds))
+        with part_of(title):
+            yield
+
+    def _at(self, epsilon: float, known: Mapping[str, float | None], *, bounded: bool = True) -> Comparison:
+        """Return the noise of every mechanism, of some by their scales that are known."""
+        rows = [*self._left_out]
+        for i, kind in enumerate(self._kinds):
+            if kind.name in known:
+                rows.append(self._drawn(kind, known[kind.name]))
+                continue
+            with self._working(i, f"at ε = {at_most(epsilon)}"):
+                for noise in self._noises(kind):
+                    rows += self._rows(kind, noise, epsilon=epsilon)
+        start = time.perf_counter()
+        keys = ((kind.name, "equal", epsilon) for kind in self._kinds if kind.name not in known)
+        found = [self._known[key][0] for key in keys if key in self._known]
+        lower = min(found, key=lambda made: made.scale).lower_bound or None if found and bounded else None
+        seconds = time.perf_counter() - start
+        title = f"{self._query.kind} at ε = {at_most(epsilon)}; Θ: {self._theta.origin}"
+        ordered = _in_order(rows, lower, _expected) if self._shapes else _in_order(rows, lower)
+        return Comparison(ordered, title, measure_of(self._query.kind), bound_seconds=seconds, contest=self)
+
+    def _noises(self, kind: type[Mechanism]) -> tuple[Shape, ...]:
+        """Return the shapes of noise that a mechanism is asked for."""
+        return ("equal", "best") if self._shapes and kind.composes else ("equal",)
+
+    def _rows(self, kind: type[Mechanism], noise: Shape, **asked: Any) -> list[ComparisonRow]:
+        """Return the row of a mechanism's noise, or why it does not apply; none of a shape that is no better."""
+        try:
+            found, seconds = self._calibration(kind, noise, **asked)
+        except NotApplicableError as error:  # of the best shape the row of one scale says why, or stands alone
+            refused = ComparisonRow(mechanism=kind.name, title=kind.title, composes=kind.composes, reason=error.reason)
+            return [refused] if noise == "equal" else []
+        if noise == "best" and found.strategy is None:
+            return []
+        return [replace(row_of(found, seconds, self._member(found.witness.theta)), noise=noise)]
+
+    def _calibration(self, kind: type[Mechanism], noise: Shape, **asked: Any) -> tuple[Calibration, float]:
+        """Return a calibration and the seconds that it took; one that was made before is not made again."""
+        known = None if "epsilon" not in asked else self._known.get((kind.name, noise, asked["epsilon"]))
+        if known is None:
+            start = time.perf_counter()
+            found = self._mechanism(kind).calibrate(self._query, noise=noise, **asked)
+            known = found, time.perf_counter() - start
+            self._known[kind.name, noise, found.epsilon] = known
+        return known
+
+    def _drawn(self, kind: type[Mechanism], scale: float | None) -> ComparisonRow:
+        """Return a row of which only the scale is known, in units of the query."""
+        if scale is None:
+            return ComparisonRow(
+                mechanism=kind.name, title=kind.title, composes=kind.composes, reason="no noise is known"
+            )
+        bound = self._mechanism(kind).bind(self._query)
+        multiplier = None if bound.unit_lipschitz is None else scale / bound.unit_lipschitz
+        return ComparisonRow(
+            mechanism=kind.name,
+            title=kind.title,
+            scale=scale * float(bound.unit),
+            noise_multiplier=multiplier,
+            accuracy=nearest(discrete_laplace.accuracy(scale, 0.05) * bound.unit),
+            composes=kind.composes,
+        )
+
+    def _member(self, theta: int) -> str | None:
+        """Return what a member of Θ is called, where there are several."""
+        if len(self._theta.members) < 2:
+            return None
+        names = self._theta.names if isinstance(self._theta, ChainClass) else ()
+        return f"theta[{theta}]" + (f" ({names[theta]})" if names else "")
+
+    def _mechanism(self, kind: type[Mechanism]) -> Mechanism:
+        if kind.name not in self._made:
+            try:
+                made = kind.of(self._given, self._length, **_settings(kind, self._secrets))
+                if isinstance(made, LawMechanism):
+                    if not self._patient:
+                        _check_patience(made, self._query)
+                    for other in self._made.values():
+                        if isinstance(other, LawMechanism):
+                            made.share_laws(other)
+                self._made[kind.name] = made
+            except NotApplicableError as error:
+                self._made[kind.name] = error
+        found = self._made[kind.name]
+        if isinstance(found, NotApplicableError):
+            raise found
+        return found
+
+
+@called_as("compare(theta, query, epsilon=1.0, length=data.length)")
+def compare(
+    theta: Any,
+    query: Query,
+    epsilon: float | None = None,
+    length: Any = None,
+    *,
+    accuracy: float | None = None,
+    alpha: float | None = None,
+    secrets: Any = None,
+    noise: Literal["equal", "best"] = "equal",
+    mechanisms: Sequence[str] | None = None,
+) -> Comparison:
+    """Noise of every mechanism for one query. Reads no data, spends nothing.
+
+    Parameters
+    ----------
+    theta : model, sequence of models, or class
+        The class Θ.
+    query : Query
+        What shall be asked.
+    epsilon : float, optional
+        Privacy parameter, positive and finite.
+    length : int, ChainLength, or sequence of these, optional
+        T, or the lengths of the data set's independent chains; for networks the number of rows of their table; other
+        models know theirs.
+    accuracy, alpha : float, optional
+        Instead of ε the error that is allowed, in the query's units, and the probability of a larger one (0.05): the
+        comparison then shows which ε each mechanism needs for it.
+    secrets : sequence, optional
+        For networks: names of the nodes that are secret, or pairs of RecordIs of one node. By default any two values of
+        any record. Mechanisms that cannot tell secrets apart keep all of them.
+    noise : {"equal", "best"}, default "equal"
+        With "best" a second row for each mechanism that composes, with the noise of the best shape found, where that
+        errs less; rows are then in the order of their expected error.
+    mechanisms : sequence of str, optional
+        Names of the mechanisms to ask, such as "propagation"; by default all but "exact-laplace" and "wasserstein"
+        where these would take minutes, as they do on long chains and on many of them.
+
+    Returns
+    -------
+    Comparison
+        One row per mechanism: those of the paper, propagation, and those that are for one query only. Rows that apply
+        come first, by their noise.
+
+    Raises
+    ------
+    ParameterError, QueryError, ModelError
+        As the mechanisms themselves do; also for a query that takes different columns of a network for one.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    >>> rows = compare(chain, pf.Count(1), 1.0, length=100)
+    >>> {row.mechanism: round(row.scale, 1) for row in rows if row.scale}  # doctest: +NORMALIZE_WHITESPACE
+    {'exact-laplace': 3.3, 'propagation': 3.3, 'wasserstein': 4.0, 'mqm-exact': 12.8, 'mqm-approx': 23.5,
+     'group-dp': 100.0}
+    >>> next(row.title for row in rows if row.recommended)
+    'LeakagePropagation'
+    """
+    if accuracy is not None and epsilon is not None:
+        raise ParameterError("epsilon and accuracy both say how much noise there is: give one of them")
+    if accuracy is None and alpha is not None:
+        raise ParameterError("alpha says how often accuracy may be missed: give accuracy, or leave it out")
+    kinds = None if mechanisms is None else mechanisms_named(mechanisms)
+    contest = Contest(theta, query, length, secrets=secrets, noise=noise, kinds=kinds)
+    if accuracy is not None:
+        return contest.at_accuracy(accuracy, alpha)
+    if epsilon is None:
+        raise ParameterError("epsilon is missing. Example: compare(theta, query, epsilon=1.0, length=data.length)")
+    return contest.at(epsilon)
+
+
+def _check_patience(mechanism: LawMechanism, query: Query) -> None:
+    """Refuse a mechanism that takes long, and that nobody named."""
+    if (seconds := mechanism.seconds(query)) > _PATIENCE:
+        minutes = counted(math.ceil(seconds / 60), "minute")
+        raise NotApplicableError(
+            f"{NOT_ASKED}as it takes about {minutes}; --mechanisms {mechanism.name} asks it (in Python "
+            f'mechanisms=["{mechanism.name}"])',
+            mechanism.title,
+        )
+
+
+def _shape(made: Calibration) -> Shape:
+    return "equal" if made.strategy is None else "best"
+
+
+def _units(unit_scale: float, strategy: Strategy | None) -> int:
+    """Return the error that an output exceeds with a probability of at most 5%, in units of the query."""
+    return discrete_laplace.accuracy(unit_scale, 0.05) if strategy is None else strategy.error(unit_scale, 0.05)
+
+
+def row_of(found: Calibration, seconds: float = 0.0, decided_by: str | None = None) -> ComparisonRow:
+    """Return the row of one calibration in a comparison."""
+    return ComparisonRow(
+        mechanism=found.mechanism,
+        title=found.title,
+        epsilon=found.epsilon,
+        scale=found.scale,
+        noise_multiplier=found.noise_multiplier,
+        accuracy=found.accuracy(0.05),
+        expected_l1_error=found.expected_l1_error,
+        seconds=seconds,
+        composes=found.composes,
+        decided_by=decided_by,
+    )
+
+
+def one_query_rows(unit: Literal["group", "subject"]) -> list[ComparisonRow]:
+    """Return the rows of the mechanisms that are left out where each group or each subject has values of its own.
+
+    Examples
+    --------
+    >>> [row.title for row in one_query_rows("group")]
+    ['Wasserstein', 'ExactLaplace']
+    """
+    return [
+        ComparisonRow(mechanism=kind.name, title=kind.title, composes=False, reason=ONE_QUERY.format(unit))
+        for kind in MECHANISMS
+        if not kind.composes
+    ]
+
+
+def _expected(row: ComparisonRow) -> float:
+    return row.expected_l1_error or 0.0
+
+
+def _in_order(
+    rows: list[ComparisonRow],
+    lower: float | None,
+    cost: Callable[[ComparisonRow], float] = lambda row: row.scale or 0.0,
+) -> tuple[ComparisonRow, ...]:
+    """Return rows that apply by their noise, the best that composes and the least of all marked, then the others."""
+    fit = sorted((row for row in rows if row.reason is None), key=cost)
+    order = ["", *(mechanism.name for mechanism in MECHANISMS)]  # of equal noise the last one, which covers most
+
+    def best_of(candidates: Sequence[ComparisonRow]) -> ComparisonRow | None:
+        most = _AS_LITTLE * cost(candidates[0]) if candidates else 0.0
+        equal = [row for row in candidates if cost(row) <= most]
+        return max(equal, key=lambda row: order.index(row.mechanism if row.mechanism in order else ""), default=None)
+
+    best = best_of([row for row in fit if row.composes]) or best_of(fit)
+    least = best if best is not None and cost(best) <= _AS_LITTLE * cost(fit[0]) else best_of(fit)
+    marked = (replace(row, recommended=row is best, least=row is least) for row in fit)
+    ordered = [replace(row, lower_bound=lower if row.noise == "equal" else None) for row in marked]
+    return (*ordered, *(row for row in rows if row.reason is not None))
+
+
+def mechanisms_named(names: Sequence[str]) -> tuple[type[Mechanism], ...]:
+    """Return the mechanisms of some names, in their usual order.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such mechanism, one is named twice, or none is named.
+    """
+    known = [kind.name for kind in MECHANISMS]
+    if isinstance(names, str) or not isinstance(names, Sequence) or not names:
+        raise ParameterError(f'mechanisms is {names!r}, expected a list of names, such as ["propagation", "mqm-exact"]')
+    for i, name in enumerate(names):
+        if name not in known:
+            hint = did_you_mean(name, known) if isinstance(name, str) else ""
+            raise ParameterError(f"there is no mechanism {name!r}.{hint} Mechanisms: {', '.join(known)}")
+        if name in names[:i]:
+            raise ParameterError(f"mechanism {name!r} is named twice: name it once")
+    return tuple(kind for kind in MECHANISMS if kind.name in names)
+
+
+def _settings(mechanism: type[Mechanism], secrets: NodeSecrets | None) -> dict[str, Any]:
+    """Return how a mechanism is told of secrets; those that cannot be told keep all of them."""
+    if secrets is None:
+        return {}
+    if issubclass(mechanism, LawMechanism):
+        return {"secrets": secrets.pairs}
+    return {"secrets": secrets.plain} if issubclass(mechanism, MarkovQuilt | LeakagePropagation) else {}

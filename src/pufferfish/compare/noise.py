@@ -1,0 +1,368 @@
+"""The noise of every mechanism, and a slider for ε: scales are proved here, and the page looks them up.
+
+Between two ε the page takes the larger scale, that of the smaller ε: it is proved for all larger ε too. The error of
+noise of one scale is computed there from the scale, as :mod:`pufferfish._core.numbers.laplace` does; that of
+noise of other shapes is computed here, and the page takes the larger one of two.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pufferfish._base.view import Html, counted, join, tag
+from pufferfish._base.words import at_most, number, to_the_noise
+from pufferfish._draw.page import fold, page, section, table
+from pufferfish.compare._chart import noise_chart
+from pufferfish.compare.rows import ComparisonRow, NoiseCurve, by_reason, points_around
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.theta_picture import theta_part
+from pufferfish.mechanisms.words import TOGETHER, few_as_planned, not_promised_of, promise_of, secrets_of, witness_part
+
+__all__ = ["Noise", "noise_part", "preview", "promise_part"]
+
+_STEPS = 2
+"""Places of the slider from one of the ε of :func:`points_around` to the next."""
+
+_ALPHA = 0.05
+"""Probability with which an error is exceeded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noise:
+    """The noise of mechanisms at one ε, and around it.
+
+    Parameters
+    ----------
+    rows : sequence of ComparisonRow
+        At the ε that is asked for.
+    curves : sequence of NoiseCurve
+        The noise at all ε of :func:`points_around`, or at some of them, in equal ratios.
+    epsilon : float
+        The one that is asked for.
+    unit : float
+        By what the scales and errors of the curves are multiplied to be those of the query.
+    mechanism, noise : str
+        Which mechanism the page is about, and the shape of its noise.
+    lower : float or None
+        A scale below which no Laplace noise of one scale gives the guarantee.
+    measure : str
+        What answers, and their errors, are numbers of.
+    scale_measure : str
+        What the scales of noise are numbers of, where that is something else; "" where it is the same.
+    own_word : str
+        What is said of that mechanism.
+    scale_factor : float
+        By what scales and errors are multiplied: where the values are of groups, those of all records together were
+        compared.
+    division : float
+        By what the scales are still to be divided, to be those of the noise whose errors are told: the records of the
+        smallest group, where values are shares of groups.
+    whole : bool
+        Whether errors are whole numbers, as those of counts are.
+    """
+
+    rows: Sequence[ComparisonRow]
+    curves: Sequence[NoiseCurve]
+    epsilon: float
+    unit: float
+    mechanism: str
+    noise: str
+    measure: str
+    lower: float | None
+    own_word: str = "this release"
+    scale_factor: float = 1.0
+    scale_measure: str = ""
+    division: float = 1.0
+    whole: bool = False
+
+    @property
+    def error_factor(self) -> float:
+        """By what errors are multiplied: those of a group are also divided by its records, if its values are."""
+        return self.scale_factor / self.division
+
+    @property
+    def epsilons(self) -> Sequence[float]:
+        """Where noise was computed."""
+        return points_around(self.epsilon)
+
+    def written(self, error: float, scale: float) -> str:
+        """Write an error of noise to its digits, as page.js does: the value has as many, wherever it stands."""
+        if error == 0 or scale == 0:
+            return number(error)
+        return to_the_noise(error, scale / self.division, whole=self.whole)
+
+
+def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
+    """Return the table of mechanisms with its slider, and what the script reads; ``name`` is its place in the page."""
+    fit = [row for row in about.rows if row.reason is None]
+    places: dict[tuple[str, str], int] = {(curve.mechanism, curve.noise): i for i, curve in enumerate(about.curves)}
+    own = places.get((about.mechanism, about.noise))
+    rows = [_row(about, row, places.get((row.mechanism, row.noise))) for row in fit]
+    apart, measured = bool(about.scale_measure), "" if about.scale_measure else f" ({about.measure})"
+    shown = table(
+        ["mechanism", _head("noise scale", about.scale_measure), _head("± 95%", about.measure if apart else "")],
+        rows,
+        f"Noise of every mechanism{measured}; ± 95%: one value is within this of the exact one with 95% probability",
+        class_="noise",
+    )
+    said: list[Any] = []
+    if about.lower:
+        least = f"no Laplace noise with one scale below {number(about.lower)} gives this guarantee"
+        said += [tag("p", f"At ε = {at_most(about.epsilon)} {least}, whatever the mechanism.")]
+    refused = [row for row in about.rows if row.reason is not None]
+    if refused:
+        reasons = tag("ul", *(tag("li", tag("strong", titles), f": {why}") for titles, why in by_reason(refused)))
+        said += [fold("Mechanisms that do not apply, or were not asked, and why", reasons)]
+    if own is None:
+        return join(shown, *said), None
+    worth = about.unit * about.error_factor
+    errors = [[None if error is None else error * worth for error in curve.errors] for curve in about.curves]
+    chart, frame = noise_chart([curve.title for curve in about.curves], errors, about.epsilons, about.epsilon, own)
+    last = _STEPS * (len(about.epsilons) - 1)
+    data = {
+        "id": name,
+        "epsilons": about.epsilons,
+        "steps": _STEPS,
+        "alpha": _ALPHA,
+        "unit": about.unit * about.scale_factor,
+        "worth": worth,
+        "division": about.division,
+        "whole": about.whole,
+        "own": own,
+        "curves": [_numbers(curve, last) for curve in about.curves],
+        **frame,
+    }
+    return tag("div", _slider(about, own, name), chart, shown, *said, id=name), data
+
+
+def _numbers(curve: NoiseCurve, last: int) -> dict[str, Any]:
+    """Return what the script reads of one mechanism: its scales, every so many places, and its errors."""
+    found = {"every": last // (len(curve.scales) - 1), "scale": curve.scales}
+    return found if curve.noise == "equal" else found | {"error": curve.errors}
+
+
+def _head(title: str, measure: str) -> Html:
+    """Return the heading of a column of numbers, with what they are numbers of."""
+    return join(title, tag("small", measure) if measure else None)
+
+
+def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
+    own = (row.mechanism, row.noise) == (about.mechanism, about.noise)
+    note = (
+        about.own_word
+        if own
+        else ""
+        if row.composes
+        else "least for this one query"
+        if row.least
+        else "for one query only"
+    )
+    name = f"{row.title}{', best shape' if row.noise == 'best' else ''}"
+    scale, error = (row.scale or 0.0) * about.scale_factor, (row.accuracy or 0.0) * about.error_factor
+    return tag(
+        "tr",
+        tag("th", name, tag("small", note) if note else None, scope="row"),
+        tag("td", number(scale), class_="n scale"),
+        tag("td", about.written(error, scale), class_="n error"),
+        class_="own" if own else None,
+        data_curve=place,
+    )
+
+
+def _slider(about: Noise, own: int, name: str) -> Html:
+    middle = list(about.epsilons).index(about.epsilon)
+    curve = about.curves[own]
+    at = middle * (len(curve.scales) - 1) // (len(about.epsilons) - 1)
+    error = (curve.errors[at] or 0) * about.unit * about.error_factor
+    scale = (curve.scales[at] or 0.0) * about.unit * about.scale_factor
+    told = f"ε = {at_most(about.epsilon)}: {error_in_words(about.written(error, scale))}"
+    control = tag(
+        "input",
+        type="range",
+        id=f"{name}-slider",
+        min=0,
+        max=_STEPS * (len(about.epsilons) - 1),
+        step=1,
+        value=_STEPS * middle,
+        aria_describedby=f"{name}-told",
+        autocomplete="off",
+        disabled=True,
+    )
+    ends = tag(
+        "div",
+        tag("span", f"ε = {at_most(about.epsilons[0])}: more private"),
+        tag("span", f"ε = {at_most(about.epsilons[-1])}: more exact"),
+        class_="ends",
+    )
+    back = tag("button", f"Back to ε = {at_most(about.epsilon)}", type="button")
+    return tag(
+        "div",
+        tag("label", "What if ε were another? Move it (arrow keys work too):", for_=f"{name}-slider"),
+        control,
+        ends,
+        tag("output", told, for_=f"{name}-slider", id=f"{name}-told", aria_live="polite"),
+        tag("div", back),
+        class_="slider",
+    )
+
+
+def error_in_words(error: str) -> str:
+    """Say what an error of the noise means, as page.js does.
+
+    Examples
+    --------
+    >>> error_in_words("0")
+    'the noise is 0 with at least 95% probability: each value would then be published exactly'
+    """
+    if error == "0":
+        return "the noise is 0 with at least 95% probability: each value would then be published exactly"
+    return f"each value is within {error} of the exact one with 95% probability"
+
+
+# -- What is promised, what is not, and what is assumed --------------------------------------------------------------
+
+_MOST_PAIRS = 20
+
+
+def promise_part(
+    epsilon: float,
+    promise: str,
+    not_promised: Sequence[str],
+    assumptions: Sequence[str],
+    secrets: Sequence[tuple[str, str]] | None,
+    *,
+    delta: float = 0.0,
+    title: str = "What is promised, and what is not",
+) -> Html:
+    """Return the promise in plain words, its unit, and its limits; its exact sentence is folded."""
+    together = [text for text in not_promised if text.startswith(TOGETHER)]  # this a ledger does promise
+    unit = "any one record, whatever its neighbours tell"
+    if secrets is not None:
+        unit = "the secrets that are named below, whatever other records tell"
+    factor = f"a factor of {at_most(math.exp(epsilon), 3)}" if epsilon < 700 else "any factor"
+    what = "two values of one record" if secrets is None else "two secrets of a pair"
+    plain = (
+        f"Take somebody who believes any distribution in Θ, however records depend on each other there. Seeing the "
+        f"release changes the odds between {what} by {factor} at most (e^ε with ε = {at_most(epsilon)}). The smaller "
+        "ε, the less is told."
+    )
+    told = [tag("p", plain, class_="card"), fold("The exact sentence of the promise", tag("p", promise))]
+    if delta:  # what is exact says δ, and few words cannot: it stands open
+        fails = f"The promise may fail, with a probability that δ = {delta:g} says."
+        told = [tag("p", fails, " The smaller ε and δ, the less is told."), tag("p", promise, class_="card")]
+    pairs = [f"({a}) or ({b})" for a, b in (secrets or ())[:_MOST_PAIRS]]
+    more = "; …" if len(secrets or ()) > _MOST_PAIRS else "."
+    return section(
+        title,
+        tag("p", "Unit of protection: ", tag("strong", unit), ".", class_="lead"),
+        *([tag("p", "The pairs of secrets: ", "; ".join(pairs), more)] if pairs else []),
+        *told,
+        *(tag("p", text, class_="card") for text in together),
+        tag("h4", "Not promised"),
+        tag("ul", *(tag("li", text) for text in not_promised if text not in together)),
+        *([tag("h4", "Assumed"), tag("ul", *(tag("li", text) for text in assumptions))] if assumptions else []),
+    )
+
+
+# -- The page of a comparison: what would be promised ----------------------------------------------------------------
+
+_NUMBERS = "the numbers of records, and where gaps are, were"
+
+
+def preview(
+    found: Calibration,
+    rows: Sequence[ComparisonRow],
+    curves: Sequence[NoiseCurve],
+    measure: str,
+    assumptions: Sequence[str] | None = None,
+) -> bytes:
+    """Return the page about a calibration, and about the mechanisms that it was chosen from.
+
+    Parameters
+    ----------
+    found : Calibration
+        Of the mechanism that is recommended.
+    rows : sequence of ComparisonRow
+        The noise of all mechanisms at its ε.
+    curves
+        Their noise at other ε.
+    measure : str
+        What the answers are numbers of.
+    assumptions : sequence of str, optional
+        What is assumed of the table that the numbers of records were read from; None where no table was read.
+    """
+    theta, query = found.theta, found.query
+    noise = Noise(
+        rows=rows,
+        curves=curves,
+        unit=float(found.linear.unit),
+        epsilon=found.epsilon,
+        mechanism=found.mechanism,
+        noise="equal" if found.strategy is None else "best",
+        measure=measure,
+        own_word="recommended",
+        whole=found.linear.unit.denominator == 1,
+        lower=next((row.lower_bound for row in rows if row.lower_bound), None),
+    )
+
+    def within(joint: bool) -> str:
+        return noise.written(found.accuracy(0.05, joint=joint), found.scale)
+
+    part, data = noise_part(noise, "noise-0")
+    secrets = secrets_of(found)
+    promise = promise_of(found.epsilon, found.delta, secrets, of_chains=theta.of_chains, networks=bool(theta.networks))
+    title = f"Preview: {query.kind} at ε = {at_most(found.epsilon)}"
+    outputs = len(found.linear.labels)
+    lead = (
+        f"With {found.title} each of {counted(outputs, 'value')} would be within "
+        f"{within(joint=False)} of the exact one with 95% probability ({measure}), and all of them within "
+        f"{within(joint=True)}."
+    )
+    read = "no data were read for this page"
+    assumed: Sequence[str] = _of_any_table(found)
+    if assumptions is not None:
+        read = f"of the data only {'the number of rows was' if theta.networks else _NUMBERS} used"
+        assumed = assumptions
+    why = witness_part(found.witness, found.epsilon, found.epsilon, theta)
+    body = join(
+        tag("h1", title),
+        tag("p", f"Nothing was released or spent, and {read}.", class_="card"),
+        tag("h2", found.linear.description[:1].upper() + found.linear.description[1:]),
+        tag("p", lead, class_="lead"),
+        *(tag("p", text, class_="card") for text in few_as_planned(found)),
+        tag("p", f"The noise is for a table of {found.records:,} records.", class_="soft"),
+        section("What error to expect, and the noise of every mechanism", part),
+        promise_part(
+            found.epsilon,
+            promise,
+            not_promised_of(secrets, None, kind=theta.kind, composes=found.composes),
+            [f"The distribution of the records is {theta.in_words} ({theta.origin}).", *assumed],
+            secrets,
+            delta=found.delta,
+            title="What would be promised, and what not",
+        ),
+        section("What an adversary may believe: Θ", theta_part(theta, decides=found.witness.theta, calibration=found)),
+        section("Which record decides the noise, and why", why),
+    )
+    return page("preview", title, body, [] if data is None else [data])
+
+
+def _of_any_table(found: Calibration) -> list[str]:
+    """Return what is assumed however a table is read; a release says how its own was, its gaps for example."""
+    theta = found.theta
+    if theta.networks:
+        return [
+            "Rows are independent of each other under every θ: one row per subject.",
+            "The number of rows is public, and assumed independent of the states.",
+        ]
+    if not theta.of_chains:
+        return ["How many records there are is public, and assumed independent of the states."]
+    several = ["Different chains are independent of each other."] if len(found.length) > 1 else []
+    return [
+        *(several or ["The table is one chain: any record may depend on any other."]),
+        "Records next to each other follow each other in one step.",
+        "The number of records, their times, the gaps and which states are missing are public, and assumed independent "
+        "of the states.",
+        "How a table is read adds to this, its gaps and missing states for example: a release says it.",
+    ]

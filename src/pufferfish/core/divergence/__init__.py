@@ -1,1 +1,0 @@
-"""Largest log ratios of two laws: of vectors, and along the paths of two chains."""

@@ -1,1 +1,0 @@
-"""Laws of counts over every two-state chain between bounds."""

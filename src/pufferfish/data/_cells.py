@@ -1,0 +1,220 @@
+"""Groups of rows on an engine: the columns that say in which cell a row is, and what was counted by them.
+
+Which row a message is about: its number in the table, and its subject.
+
+The rows of a CSV file are counted below its header, without blank lines, so that a row of text in several lines is one.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from pufferfish.data._calendar import PARTS
+from pufferfish.data._chains import CELL, SUBJECT
+from pufferfish.data._columns import Column, collected, is_absent, kind_of, state_column
+from pufferfish.data.groupings import Grouping, part_of
+from pufferfish.data.groups import MAX_CELLS, Groups, in_order
+from pufferfish.data.labels import count_rows
+from pufferfish.data.source import ROW
+from pufferfish.data.where import Where
+from pufferfish.errors import DataError
+from pufferfish.theta.states import state_label
+
+__all__ = [
+    "MAX_PAIRS",
+    "Found",
+    "Places",
+    "expressions_of",
+    "groups_of",
+    "hour_columns",
+    "missing_group",
+    "refuse_many_cells",
+    "timed_columns",
+    "without_group",
+]
+
+# -- Which row a message is about ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What is known of where a row is.
+
+    Parameters
+    ----------
+    subject : bool
+        Whether rows have a subject.
+    ordered : bool
+        Whether rows have a number.
+    header : bool
+        Whether they stand below a header, as in a CSV file.
+    """
+
+    subject: bool
+    ordered: bool
+    header: bool = False
+
+    def head(self, frame: nw.LazyFrame[Any], *more: nw.Expr) -> dict[str, Any]:
+        """First row of a frame: its subject, row number, and more."""
+        columns: list[nw.Expr] = list(more)
+        if self.subject:
+            columns.append(nw.col(SUBJECT))
+        if self.ordered:
+            frame = frame.sort(ROW)
+            columns.append(nw.col(ROW))
+        return collected(frame.select(columns).head(1)).rows(named=True)[0] if columns else {}
+
+    @property
+    def below(self) -> str:
+        """What is said behind the number of a row: from where it is counted."""
+        return " below the header" if self.header else ""
+
+    def describe(self, found: dict[str, Any]) -> str:
+        """Say in words where a row is, as far as it is known."""
+        parts: list[str] = []
+        if ROW in found:
+            parts.append(f"row {int(found[ROW]) + 1}{self.below}")
+        if SUBJECT in found and not is_absent(found[SUBJECT]):
+            parts.append(f"subject {state_label(found[SUBJECT])!r}")
+        return ", ".join(parts)
+
+    def first(self, frame: nw.LazyFrame[Any]) -> str:
+        """Say where the first row of a frame is, or nothing."""
+        described = self.describe(self.head(frame))
+        return f" (first: {described})" if described else ""
+
+    def no_subject(self, frame: nw.LazyFrame[Any], name: str, n: int) -> DataError:
+        """Error for a column of subjects that are missing in n rows."""
+        return DataError(
+            f"column {name!r} has no subject in {count_rows(n)}{self.first(frame.filter(nw.col(SUBJECT).is_null()))}: "
+            "every record belongs to a subject; drop these rows or name their subject"
+        )
+
+
+Found = Mapping[Any, Mapping[tuple[Any, ...], Mapping[str | None, int]]]
+
+MAX_PAIRS = 1_000_000
+"""States of a cell, over all cells: so many numbers are held, and released."""
+
+
+def expressions_of(
+    by: Sequence[Grouping], schema: Mapping[str, Any], local: Mapping[str, Column]
+) -> dict[str, nw.Expr]:
+    """Return the keys of groups, null where a record has none.
+
+    Parameters
+    ----------
+    by : sequence of Grouping
+        The groupings.
+    schema : mapping
+        Types of the table's columns.
+    local : mapping
+        Local times of the columns whose parts are needed.
+
+    Raises
+    ------
+    DataError
+        If a column holds what no group can be named by.
+    """
+    found: dict[str, nw.Expr] = {}
+    for i, each in enumerate(by):
+        if each.part is not None:
+            column = local[each.column]
+            key = nw.when(~column.missing).then(PARTS[each.part](column.value))
+        else:
+            kind = kind_of(schema[each.column])
+            if kind in ("instant", "other"):
+                parts = (
+                    f": group by a part of them, such as {part_of('date', each.column)}" if kind == "instant" else ""
+                )
+                raise DataError(f"column {each.column!r} holds {schema[each.column]}, expected names of groups{parts}")
+            key = state_column(each.column, schema[each.column])
+        found[f"{CELL}{i}"] = key
+    return found
+
+
+def refuse_many_cells(by: Sequence[Grouping], counted: nw.DataFrame[Any]) -> None:
+    """Refuse more cells than a release has; what was counted by cell and state is given, or its first rows.
+
+    Raises
+    ------
+    DataError
+        If there are more.
+    """
+    pairs = len(counted)
+    if pairs <= MAX_CELLS:
+        return
+    keys = [f"{CELL}{i}" for i in range(len(by))]
+    if pairs > MAX_PAIRS or len(counted.select(keys).unique()) > MAX_CELLS:
+        raise DataError(
+            f"by {', '.join(each.text for each in by)} makes more than {MAX_CELLS:,} groups, or {MAX_PAIRS:,} states "
+            "of groups: group by less, such as by the hour of a time instead of the time"
+        )
+
+
+def groups_of(by: Sequence[Grouping], found: Found, states: Mapping[Any, Sequence[str]], *, rows: bool) -> Groups:
+    """Make groups of what was counted.
+
+    Parameters
+    ----------
+    by : sequence of Grouping
+        The groupings.
+    found : mapping
+        For every column and cell, as an engine names it, the records in each state; those without a state under None.
+    states : mapping
+        The states of each column.
+    rows : bool
+        Whether records without a state are among the public number of records of a cell: for tables of rows.
+    """
+    cells = {cell: 0 for of_column in found.values() for cell in of_column}
+    for counts in found.values():
+        for cell, own in counts.items():
+            cells[cell] = max(cells[cell], sum(n for state, n in own.items() if rows or state is not None))
+    named = {cell: tuple(each.label(x) for each, x in zip(by, cell, strict=True)) for cell, n in cells.items() if n}
+    labels = in_order(set(named.values()))
+    at = {label: place for place, label in enumerate(labels)}
+    places = {cell: at[label] for cell, label in named.items()}
+    size = len(labels)
+    records = [0] * size
+    for cell, place in places.items():
+        records[place] += cells[cell]
+    tables = {name: np.zeros((size, len(own)), dtype=np.int64) for name, own in states.items()}
+    for name, counts in found.items():
+        index = {state: x for x, state in enumerate(states[name])}
+        for cell, own in counts.items():
+            for state, n in own.items():
+                if state is not None:
+                    tables[name][places[cell], index[state]] += n
+    return Groups(by=tuple(each.text for each in by), cells=labels, records=tuple(records), counts=tables)
+
+
+def without_group(cells: Iterable[tuple[Any, ...]]) -> int | None:
+    """Return a grouping that is missing in some cell; None where all are whole."""
+    return next((i for cell in cells for i, value in enumerate(cell) if is_absent(value)), None)
+
+
+def missing_group(grouping: Grouping, rows: nw.LazyFrame[Any], places: Places) -> DataError:
+    """Error for rows that are in no group, which are given."""
+    n = int(collected(rows.select(nw.len().alias("n"))).item())
+    return DataError(
+        f"column {grouping.column!r} has no value in {count_rows(n)}{places.first(rows)}, and by names it: every "
+        f"record is in one group; fill it in, or leave such rows out, such as by where='{_spelled(grouping.column)} "
+        "!= none'"
+    )
+
+
+def timed_columns(where: Where | None, by: Sequence[Grouping]) -> list[str]:
+    """Return the columns of which a filter or groupings read parts of time."""
+    return list(dict.fromkeys((*(where.timed if where else ()), *(each.column for each in by if each.part))))
+
+
+def hour_columns(where: Where | None, by: Sequence[Grouping]) -> list[str]:
+    """Return the columns of which a filter or groupings read the hour."""
+    return [*(where.hours if where else ()), *(each.column for each in by if each.part == "hour")]
+
+
+def _spelled(column: str) -> str:
+    return column if column.isidentifier() else f'col("{column}")'

@@ -1,0 +1,512 @@
+"""Rows ready to be chained: subject, time, state, row number and filter as columns of our own, checked.
+
+Everything a table can have wrong with its rows is found here, by counting on the engine; the engine is then
+asked for the first such row, so that the message can show it.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC
+from functools import reduce
+from typing import Any
+
+import narwhals as nw
+
+from pufferfish.data._calendar import MICROS_OF_DAY
+from pufferfish.data._cells import Places, expressions_of, hour_columns, missing_group, timed_columns
+from pufferfish.data._chains import CELL, KEEP, PHASE, STATE, SUBJECT, TIME, Frame, Layout, keep_rows
+from pufferfish.data._columns import (
+    ISO,
+    NUMBER,
+    ZONED,
+    Column,
+    TextProfile,
+    clean_text,
+    collected,
+    count_where,
+    format_instant,
+    kind_of,
+    missing,
+    native_column,
+    no_time,
+    other_date,
+    profile_plain,
+    profile_text,
+    state_column,
+    subject_column,
+    text_number,
+    text_tests,
+    with_text_instants,
+    with_text_looks,
+)
+from pufferfish.data._options import Options
+from pufferfish.data._times import LocalClock, local_columns, local_time
+from pufferfish.data.labels import count_rows
+from pufferfish.data.source import ROW, Source
+from pufferfish.errors import DataError, ParameterError
+from pufferfish.theta.states import state_label
+
+__all__ = ["BAD", "ChainRows", "Disorder"]
+
+BAD = -2  # number of the bin of text that is not a number
+_NUMERIC, _ABSENT = 1, 0
+_EXACT = 2**53
+_BEFORE_1970 = 200_000 * 7 * 86_400_000_000
+"""Whole weeks, in microseconds, that reach before the year 1."""
+_VALUE, _NUMBER = "__pf_value", "__pf_number"
+
+
+class ChainRows:
+    """The rows of one table.
+
+    Parameters
+    ----------
+    table : Source
+        The opened table.
+    options : Options
+        How to read it.
+    layout : Layout
+        How its rows are laid out in chains.
+
+    Attributes
+    ----------
+    frame : narwhals LazyFrame
+        The prepared rows.
+    filtered : bool
+        Whether rows that the filter leaves out are still there, marked, because their positions count.
+    instants : bool
+        Whether time is in microseconds.
+    zoned : bool
+        Whether times are instants: they have a time zone or an offset, or were given one.
+    changes : list of int
+        Instants at which clocks of the zone that was given are changed, about the years of the table.
+    """
+
+    def __init__(self, table: Source, options: Options, layout: Layout) -> None:
+        self.table = table
+        self.options = options
+        self.layout = layout
+        self.schema = table.schema
+        self.has_subject = layout.subject
+        self.places = Places(subject=layout.subject, ordered=table.ordered, header=table.untyped)
+        self.by_floats = table.frame.implementation.is_pandas_like()  # its windows turn integers into floats
+        self.instants = False
+        self.zoned = False
+        self.changes: list[int] = []
+        if not table.ordered and options.time is None:
+            raise DataError(
+                f"the rows of this table ({table.name}) have no order: give time=, the column that orders them"
+            )
+        frame = self._selected()
+        self.filtered = options.where is not None
+        if self.filtered and options.max_gap is not None:
+            frame, self.filtered = keep_rows(frame, nw.col(KEEP)), False
+        self.frame = self._checked(frame)
+
+    @property
+    def wall(self) -> bool:
+        """Whether times are what clocks show, without a zone: how far apart two are is not known to the hour."""
+        return self.instants and not self.zoned
+
+    @property
+    def chained(self) -> Frame:
+        """The prepared rows without the columns that only messages show."""
+        shown = {_VALUE, _NUMBER}
+        return self.frame.select(name for name in self.frame.collect_schema() if name not in shown)
+
+    # -- columns -----------------------------------------------------------------------------------------
+
+    def _selected(self) -> Frame:
+        """Subject, time, state, row number and filter, under names of our own."""
+        options, frame, where = self.options, self.table.frame, self.options.where
+        chosen = {_VALUE: nw.col(options.state), **self._state()}
+        if options.subject is not None:
+            chosen[SUBJECT] = subject_column(options.subject, self.schema[options.subject])
+        if options.time is not None:
+            chosen[TIME] = nw.col(options.time)
+        if self.table.ordered:
+            chosen[ROW] = nw.col(ROW).cast(nw.Int64)
+        columns = dict[str, Column]()
+        if where is not None:
+            frame, columns = self.table.filter_columns(where.columns)
+        hours = hour_columns(where, options.by)
+        frame, local = local_columns(self.table, frame, timed_columns(where, options.by), hours)
+        if where is not None:
+            chosen[KEEP] = where.keep(columns, local)
+        chosen |= expressions_of(options.by, self.schema, local)
+        frame = frame.select(expression.alias(name) for name, expression in chosen.items())
+        if options.bins is None:
+            return frame
+        # in a step of its own, so that an engine does not parse text once for every edge
+        index, what = _bin_index(nw.col(_NUMBER), options.bins), nw.col(STATE)
+        binned = nw.when(what == _NUMERIC).then(index).otherwise(nw.lit(BAD))
+        return frame.with_columns(nw.when(what != _ABSENT).then(binned).alias(STATE))
+
+    def _state(self) -> dict[str, nw.Expr]:
+        """State of a row; with bins, its number, and whether it has one."""
+        name = self.options.state
+        dtype, column = self.schema[name], nw.col(name)
+        if self.options.bins is None:
+            return {STATE: state_column(name, dtype, whole=nw.String if self.by_floats else nw.Int64)}
+        kind = kind_of(dtype)
+        if kind == "number":
+            number = native_column(name, dtype).value.cast(nw.Float64)
+            absent = missing(column, dtype)
+            return {_NUMBER: number, STATE: nw.when(absent).then(nw.lit(_ABSENT)).otherwise(nw.lit(_NUMERIC))}
+        if kind != "text":
+            raise DataError(f"state column {name!r} holds {dtype}, expected numbers for bins")
+        text = clean_text(column)
+        number = text_number(text, integer=False)
+        what = nw.when(text.str.contains(NUMBER)).then(nw.lit(_NUMERIC)).otherwise(nw.lit(BAD))
+        return {
+            _NUMBER: number,
+            STATE: nw.when((text == "") | number.is_nan()).then(nw.lit(_ABSENT)).otherwise(what),
+        }
+
+    # -- checks ------------------------------------------------------------------------------------------
+
+    def _checked(self, frame: Frame) -> Frame:
+        """Refuse missing subjects and times, and unreadable times; make times numbers.
+
+        What is looked for in any case is counted in one pass over the table: on a cluster, passes are what costs.
+        """
+        options = self.options
+        if options.subject is None and options.time is None:
+            return frame
+        time_type = None if options.time is None else self.schema[options.time]
+        tests, looked = [nw.len().alias("rows")], frame
+        # to read a file once more is cheaper than to ask all of every text: mostly the first question is enough
+        asked = {"values", "plain"} if frame.implementation.is_polars() else set(text_tests(TIME))
+        if options.subject is not None:
+            tests.append(count_where(nw.col(SUBJECT).is_null()).alias("no_subject"))
+        if time_type is not None:
+            if kind_of(time_type) == "text":
+                looked = with_text_looks(frame, [TIME])
+                tests.extend(test.alias(key) for key, test in text_tests(TIME).items() if key in asked)
+                tests.append(count_where(nw.col(TIME) == "").alias("no_time"))
+            else:
+                tests.append(count_where(no_time(nw.col(TIME), time_type)).alias("no_time"))
+        counts: dict[str, Any] = collected(looked.select(tests)).rows(named=True)[0]
+        if not counts["rows"]:
+            raise self.no_rows()
+        if options.subject is not None and (n := int(counts["no_subject"])):
+            raise self.places.no_subject(frame, options.subject, n)
+        if time_type is None or options.time is None:
+            return frame
+        if n := int(counts["no_time"]):
+            where = self.places.first(frame.filter(no_time(nw.col(TIME), time_type)))
+            raise DataError(
+                f"column {options.time!r} has no time in {count_rows(n)}{where}: every record has a time; drop these "
+                "rows or leave out time="
+            )
+        if kind_of(time_type) == "text":
+            if asked.issuperset(text_tests(TIME)):
+                profile = TextProfile(**{key: int(counts[key]) for key in asked})
+            else:
+                profile = profile_plain(int(counts["values"])) if counts["plain"] == counts["values"] else None
+                profile = profile or profile_text(frame, [TIME])[TIME]
+            frame = self._timed_text(frame, options.time, profile)
+        else:
+            frame = self._timed(frame, options.time, time_type)
+        if options.max_gap is not None:
+            self._check_units(options.time)
+        return self._in_zone(frame, options.time)
+
+    def _timed(self, frame: Frame, name: str, dtype: Any) -> Frame:
+        kind = kind_of(dtype)
+        if kind == "instant":
+            polars = frame.implementation.is_polars()
+            column = native_column(TIME, dtype, zoned=name in self.table.zoned, polars=polars)
+            self.instants, self.zoned = True, column.zoned
+            frame = self._exact(frame.with_columns(column.value.alias(TIME)), name)
+            return frame if self.options.clock is None else self._local(frame, name, dtype)
+        if kind == "number":
+            self._refuse_numbers(name)
+        if kind != "number":
+            raise DataError(f"time column {name!r} holds {dtype}, expected times, dates, ISO text or numbers")
+        if dtype.is_integer():
+            return self._exact(frame.with_columns(nw.col(TIME).cast(nw.Int64)), name)
+        return self._finite(frame.with_columns(nw.col(TIME).cast(nw.Float64)), name)
+
+    def _timed_text(self, frame: Frame, name: str, profile: TextProfile) -> Frame:
+        text = clean_text(nw.col(TIME))
+        instants = profile.instants >= profile.numbers
+        fits = text.str.contains(ISO if instants else NUMBER)
+        if (profile.instants if instants else profile.numbers) < profile.values:
+            like = "an ISO time such as 2016-04-13 08:00:00" if instants else "a number like the other times"
+            value, where = self._first(frame, ~fits)
+            remedy = "write dates as year-month-day" if other_date(str(value)) else "correct or drop such rows"
+            raise DataError(f"column {name!r} holds {value!r}{where}, expected {like}: {remedy}")
+        if instants and profile.zoned not in (0, profile.values):
+            value, where = self._first(frame, text.str.contains(ZONED))
+            raise DataError(
+                f"column {name!r} mixes times with and without a UTC offset, e.g. {value!r}{where}: give all of them "
+                "an offset or none"
+            )
+        if instants:
+            self.instants, self.zoned = True, profile.zoned > 0
+            plain = profile.plain == profile.values
+            wall = None if self.options.clock is None else PHASE
+            frame = with_text_instants(frame, TIME, zoned=self.zoned, wall=wall, plain=plain)
+            if wall is not None:
+                frame = frame.with_columns(self._phase(nw.col(PHASE)))
+            return self._exact(frame, name)
+        self._refuse_numbers(name)
+        integer = profile.integers == profile.values
+        frame = frame.with_columns(text_number(text, integer=integer).alias(TIME))
+        return self._exact(frame, name) if integer else self._finite(frame, name)
+
+    def _local(self, frame: Frame, name: str, dtype: Any) -> Frame:
+        """Add the phase at which the local clock is, for a column of instants."""
+        zone = self.table.zones().get(name) or getattr(dtype, "time_zone", None)
+        wall = nw.col(TIME) if zone is None else local_time(frame, TIME, zone, name)
+        return frame.with_columns(self._phase(wall))
+
+    def _phase(self, wall: nw.Expr) -> nw.Expr:
+        """Return the phase of the clock that the local time of a row is at."""
+        clock = self.options.clock
+        assert clock is not None
+        number = (wall + _BEFORE_1970) // clock.micros + clock.at_1970  # never below 0, where engines round differently
+        return (number % clock.phases).cast(nw.Int64).alias(PHASE)
+
+    def _refuse_numbers(self, name: str) -> None:
+        """Refuse a clock or a time zone of times that are numbers."""
+        options = self.options
+        for given, value in (("clock", options.clock and options.clock.name), ("time_zone", options.time_zone)):
+            if value is not None:
+                raise DataError(
+                    f"{given} is {value!r}, and column {name!r} holds numbers: a {given.replace('_', ' ')} needs "
+                    "times, such as 2016-04-13 08:00:00"
+                )
+
+    def _in_zone(self, frame: Frame, name: str) -> Frame:
+        """Take times for local ones of the time zone that was given, if one was, and make them instants.
+
+        A time that its clocks skip is none. One that they show twice is the earlier or the later one, or is left out,
+        as was asked: nothing in the table says which it is.
+        """
+        options, wall = self.options, nw.col(TIME)
+        if options.zone is None:
+            return frame
+        if self.zoned:
+            raise DataError(
+                f"time_zone is {options.time_zone!r}, and the times in column {name!r} have a time zone or an offset "
+                "of their own: leave time_zone out"
+            )
+        of_day = count_where((wall + _BEFORE_1970) // MICROS_OF_DAY * MICROS_OF_DAY != wall + _BEFORE_1970)
+        ends = collected(frame.select(wall.min().alias("first"), wall.max().alias("last"), of_day.alias("of_day")))
+        first, last, with_time = ends.row(0)
+        if not with_time:
+            raise DataError(
+                f"time_zone is {options.time_zone!r}, and column {name!r} holds dates without a time of day, which no "
+                "change of clocks moves: leave time_zone out"
+            )
+        clock = LocalClock.between(options.zone, int(first or 0), int(last or 0))
+        skipped, twice = clock.skipped(wall), clock.twice(wall)
+        tests = count_where(skipped).alias("skipped"), count_where(twice).alias("twice")
+        no_time, ambiguous = (int(n or 0) for n in collected(frame.select(tests)).row(0))
+        if no_time:
+            value, where = self._first(frame, skipped)
+            raise DataError(
+                f"column {name!r} has {self.time_text(value)}{where}, which clocks of {options.time_zone} skip (such "
+                f"times in {count_rows(no_time)}): name the time zone of these clocks, 'UTC' if they never change, "
+                "or correct such rows"
+            )
+        if ambiguous and options.ambiguous is None:
+            value, where = self._first(frame, twice)
+            raise DataError(
+                f"column {name!r} has {self.time_text(value)}{where}, which clocks of {options.time_zone} show twice "
+                f"(such times in {count_rows(ambiguous)}): write times with their offset, such as "
+                "2024-10-27T02:00+01:00; or decide it by ambiguous='earlier', ambiguous='later' or ambiguous='drop'"
+            )
+        if ambiguous and options.ambiguous == "drop":
+            frame = keep_rows(frame, ~twice)
+        self.zoned, self.changes = True, [at for at, *_ in clock.changes]
+        return frame.with_columns(clock.instant(wall, later=options.ambiguous == "later").alias(TIME))
+
+    def _exact(self, frame: Frame, name: str) -> Frame:
+        """Refuse whole numbers, microseconds too, that the engine's windows would round."""
+        large = (nw.col(TIME) > _EXACT) | (nw.col(TIME) < -_EXACT)
+        if self.by_floats and self._count(frame.filter(large)):
+            value, where = self._first(frame, large)
+            beyond, remedy = "2**53", "give timestamps, e.g. pandas.to_datetime, or subtract the first time"
+            if self.instants:
+                beyond, remedy = "the years 1684 to 2255", "correct or drop such rows, or give a polars frame"
+            raise DataError(
+                f"column {name!r} holds {self.time_text(value)}{where}, which pandas does not compare exactly (beyond "
+                f"{beyond}): {remedy}"
+            )
+        return frame
+
+    def _finite(self, frame: Frame, name: str) -> Frame:
+        finite = (nw.col(TIME) < float("inf")) & (nw.col(TIME) > float("-inf"))  # false or beyond for NaN
+        strange = ~finite | nw.col(TIME).is_nan()
+        if collected(frame.select(count_where(strange).alias("n"))).item():
+            value, where = self._first(frame, strange)
+            raise DataError(f"column {name!r} holds {value!r}{where}, expected finite times: drop such rows")
+        return frame
+
+    def _check_units(self, name: str) -> None:
+        for option, given in (("max_gap", self.options.max_gap), ("step", self.options.step)):
+            if given is None or given.has_unit == self.instants:
+                continue
+            if self.instants:
+                raise ParameterError(
+                    f"{option} is {given} without a unit, but column {name!r} holds times: give one, such as "
+                    f"'{given}s' or '10min'"
+                )
+            raise ParameterError(
+                f"{option} is {given}, but column {name!r} holds numbers: give {option} as a number in their unit; if "
+                "they are meant to be times, write them as 2016-04-13 08:00:00"
+            )
+
+    def time_text(self, value: Any) -> str:
+        """Write a time as a message shows it."""
+        if self.instants:
+            return format_instant(int(value), zone=(self.options.zone or UTC) if self.zoned else None)
+        return str(int(value)) if float(value).is_integer() else str(float(value))
+
+    # -- examples for messages ---------------------------------------------------------------------------
+
+    def _first(self, frame: Frame, condition: nw.Expr) -> tuple[Any, str]:
+        rows = frame.filter(condition)
+        found = self.places.head(rows if self.table.ordered else rows.sort(TIME), nw.col(TIME).alias(_VALUE))
+        described = self.places.describe(found)
+        return found[_VALUE], f" ({described})" if described else ""
+
+    def no_rows(self) -> DataError:
+        """Error that says why there is nothing to count."""
+        where, frame = self.options.where, self.table.frame
+        kept = self._count(frame if where is None else self._selected().filter(nw.col(KEEP)))
+        if kept:
+            return DataError(f"column {self.options.state!r} has no observed state: all {count_rows(kept)} are missing")
+        return self.table.nothing(None if where is None else where.text)
+
+    @staticmethod
+    def _count(frame: Frame) -> int:
+        return int(collected(frame.select(nw.len().alias("n"))).item())
+
+    def distinct_states(self) -> int:
+        """Count the different states of the rows that count, a missing one among them."""
+        frame = self.frame.filter(nw.col(KEEP)) if self.filtered else self.frame
+        if self.layout.split:
+            frame = frame.filter(~nw.col(STATE).is_null())
+        return int(collected(frame.select(nw.col(STATE).n_unique().alias("n"))).item())
+
+    def no_group(self, grouping: int) -> DataError:
+        """Error for kept rows that are in no group of a grouping."""
+        kept = self.frame.filter(nw.col(KEEP)) if self.filtered else self.frame
+        kept = kept.filter(~nw.col(STATE).is_null()) if self.layout.split else kept
+        return missing_group(self.options.by[grouping], kept.filter(nw.col(f"{CELL}{grouping}").is_null()), self.places)
+
+    def not_a_number(self) -> DataError:
+        """Error that shows the first text that is no number and was to be binned."""
+        frame = self.frame
+        kept = frame.filter(nw.col(KEEP)) if self.filtered else frame
+        found = self.places.head(kept.filter(~nw.col(STATE).is_null() & (nw.col(STATE) == BAD)), nw.col(_VALUE))
+        described = self.places.describe(found)
+        where = f" ({described})" if described else ""
+        return DataError(
+            f"column {self.options.state!r} holds {found[_VALUE]!r}{where}, expected a number to be binned: correct "
+            "it, or make it empty if the value is missing"
+        )
+
+
+def _bin_index(value: nw.Expr, edges: Sequence[float]) -> nw.Expr:
+    """Bin number (0-based) of a float expression without nulls."""
+    return reduce(lambda total, term: total + term, ((value >= edge).cast(nw.Int64) for edge in edges[1:-1]))
+
+
+# -- Times that do not increase within a subject are refused ---------------------------------------------------------
+
+_MIDNIGHT = " 00:00:00"
+
+
+class Disorder:
+    """Rows that are out of order, as far as rows were looked at.
+
+    Parameters
+    ----------
+    rows : ChainRows
+        The prepared rows.
+    layout : Layout
+        How they are laid out.
+    """
+
+    def __init__(self, rows: ChainRows, layout: Layout) -> None:
+        self.rows = rows
+        self.layout = layout
+        self.counts = {True: 0, False: 0}  # rows that repeat the time before them, and those that go back
+        self.first = dict[bool, dict[str, Any]]()
+
+    def look(self, ordered: Frame) -> None:
+        """Look at rows of :meth:`Layout.in_order`."""
+        if not self.layout.timed:
+            return
+        back, same = self.layout.fault_counts(ordered)
+        for duplicate, n in ((False, back), (True, same)):
+            if n and duplicate not in self.first:
+                earlier, later = nw.col(self.layout.earlier), nw.col(TIME)
+                faults = self.layout.faults(ordered, duplicate=duplicate)
+                self.first[duplicate] = self.rows.places.head(faults, earlier.alias("earlier"), later.alias("later"))
+            self.counts[duplicate] += n
+
+    def refuse(self) -> None:
+        """Refuse what was seen.
+
+        Raises
+        ------
+        DataError
+            If a time goes back, or is repeated.
+        """
+        if not self.first:
+            return
+        rows, duplicate = self.rows, False not in self.first
+        found, n = self.first[duplicate], count_rows(self.counts[duplicate])
+        times = {key: rows.time_text(found[key]) for key in ("earlier", "later")}
+        clocks = rows.wall
+        if clocks and all(text.endswith(_MIDNIGHT) for text in times.values()):  # dates, which no clock changes
+            times, clocks = {key: text.removesuffix(_MIDNIGHT) for key, text in times.items()}, False
+        of = f" for subject {state_label(found[SUBJECT])!r}" if rows.has_subject else ""
+        column, order = f"column {rows.options.time!r}", "times increase strictly within a subject"
+        whose = "" if rows.has_subject else ", or give subject="
+        check = (
+            f"check that column {rows.options.subject!r} says whose records they are, then " if rows.has_subject else ""
+        )
+        set_back = (
+            "; where clocks were set back, write times with their offset, such as 2024-10-27T02:00+01:00"
+            if clocks or rows.options.zone is not None
+            else ""
+        )
+        if set_back and rows.options.max_gap is not None:
+            zone = rows.options.time_zone
+            set_back += f", or leave that hour out: {'' if zone else 'time_zone= and '}ambiguous='drop'"
+        twice = self._twice(found)
+        if duplicate:
+            where = f"{twice}; duplicate times" if twice else "duplicate times"
+            raise DataError(
+                f"{column} repeats {times['later']}{of} ({where} in {n}): {order}; {check}drop or aggregate the "
+                f"duplicates{whose}"
+            )
+        if twice and rows.has_subject:  # as in a table that was added to itself: sorting it would not help
+            raise DataError(
+                f"{column} has {times['later']} twice{of} ({twice}): {order}; {check}drop or aggregate the "
+                f"duplicates, and sort the table by subject and time{set_back}"
+            )
+        raise DataError(
+            f"{column} is unsorted: {times['later']} comes after {times['earlier']}{of} (in {n}): {order}; sort the "
+            f"table by {'subject and time' if rows.has_subject else 'time'}{whose}{set_back}"
+        )
+
+    def _twice(self, found: dict[str, Any]) -> str:
+        """Return the first two rows of a subject that have a time, in words; "" where there are none, or no numbers."""
+        places = self.rows.places
+        if not places.ordered:
+            return ""
+        same = nw.col(TIME) == found["later"]
+        if self.rows.has_subject:
+            same = same & (nw.col(SUBJECT) == found[SUBJECT])
+        alike = collected(self.rows.frame.filter(same).select(ROW).sort(ROW).head(2)).get_column(ROW).to_list()
+        if len(alike) < 2:
+            return ""
+        one, other = (f"{row + 1:,}" for row in alike)
+        return f"rows {one} and {other}{places.below}"

@@ -1,0 +1,532 @@
+"""Rows become chains: segments, gaps and transitions by window expressions, which an engine then counts.
+
+Within a subject, in order, each kept row is compared with the kept row before it:
+
+- **linked**: one step of the chain; a transition, if both states are observed;
+- **a gap** of g: not a transition. Under ``gaps="unobserved"`` it is some number of steps whose records were
+  not observed; under ``gaps="independent"`` the row begins a chain of its own.
+
+By time, rows at most ``max_gap`` apart are linked. By position, rows next to each other in the table are
+linked, and a hole of n left-out rows is n + 1 steps. A missing state is a row that takes a step and is not
+observed; with ``missing="split"`` it is left out, and leaves a gap however short.
+
+The engine counts rows by (chain, state before, state, linked) and adds up the steps of their gaps: a result about as
+large as the number of chains times the transitions that occur, which is all that is ever held here. Only gaps between
+times that are no whole numbers come one by one, to be divided exactly.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import reduce
+from math import ceil
+from operator import or_
+from typing import Any
+
+import narwhals as nw
+
+from pufferfish.data._columns import count_where, is_absent
+from pufferfish.theta.states import state_label
+
+__all__ = [
+    "CARRIED",
+    "CELL",
+    "KEEP",
+    "PHASE",
+    "STATE",
+    "SUBJECT",
+    "TIME",
+    "Fold",
+    "Frame",
+    "Layout",
+    "added_up",
+    "counted",
+    "gap_steps",
+    "keep_rows",
+]
+
+SUBJECT, TIME, STATE, KEEP = "__pf_subject", "__pf_time", "__pf_state", "__pf_keep"
+_POSITION, _BEFORE, _APART, _LINKED = "__pf_position", "__pf_before", "__pf_apart", "__pf_linked"
+_SECOND, _STEPS, _COUNT, _EARLIER = "__pf_second", "__pf_steps", "__pf_count", "__pf_earlier"
+_LASTED, _RUN, _SEGMENT = "__pf_lasted", "__pf_run", "__pf_segment"
+PHASE, _BEGAN = "__pf_phase", "__pf_began"
+CARRIED = "__pf_carried"
+CELL = "__pf_cell_"
+"""Begins the names of the columns that say in which group of each grouping a row is."""
+
+Frame = nw.LazyFrame[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How rows are laid out in chains.
+
+    Parameters
+    ----------
+    subject : bool
+        Whether rows belong to subjects.
+    order : str
+        Column that orders rows: their number in the source, or time.
+    timed : bool
+        Whether rows have a time.
+    max_gap : int or float or None
+        Longest time between linked rows, in the unit of the time column; None for adjacency by position.
+    split : bool
+        Whether rows with a missing state are left out, leaving a gap.
+    independent : bool
+        Whether every segment is its own chain.
+    clock : bool
+        Whether rows have a phase of a clock, and transitions are counted by the phase that they begin in.
+    memory : int
+        How many records before each one are looked at.
+    batched : bool
+        Whether rows come in batches, each with the last rows before it, marked ``CARRIED`` (:mod:`.batches`).
+    groupings : int
+        How many columns say in which group a row is.
+    """
+
+    subject: bool
+    order: str
+    timed: bool
+    max_gap: int | float | None
+    split: bool
+    independent: bool
+    clock: bool = False
+    memory: int = 1
+    batched: bool = False
+    groupings: int = 0
+
+    def in_order(self, frame: Frame) -> Frame:
+        """Add to rows their position, the time before (``earlier``) and the difference, null for a subject's first."""
+        if self.max_gap is None or self.split:
+            if self.max_gap is None and not self.subject and self.order != TIME:
+                position = nw.col(self.order)
+            else:
+                counted = nw.when(~nw.col(CARRIED)).then(nw.col(self.order)) if self.batched else nw.col(self.order)
+                position = self._running(counted.cum_count(), _POSITION)
+            frame = frame.with_columns(position.cast(nw.Int64).alias(_POSITION))
+        if not self.timed:
+            return frame
+        earlier = self._before(nw.col(TIME))
+        return frame.with_columns(earlier.alias(_EARLIER)).with_columns((nw.col(TIME) - nw.col(_EARLIER)).alias(_APART))
+
+    def faults(self, frame: Frame, *, duplicate: bool) -> Frame:
+        """Return the rows of :meth:`in_order` that repeat the time before them, or go back."""
+        return self._new(frame).filter(self._fault(duplicate=duplicate))
+
+    def _fault(self, *, duplicate: bool) -> nw.Expr:
+        apart = nw.col(_APART)
+        return ~apart.is_null() & ((apart == 0) if duplicate else (apart < 0))
+
+    def fault_counts(self, frame: Frame) -> tuple[int, int]:
+        """Count rows of :meth:`in_order` that go back in time, and those that repeat the time before them."""
+        found = self._new(frame).select(
+            count_where(self._fault(duplicate=False)).alias("back"),
+            count_where(self._fault(duplicate=True)).alias("same"),
+        )
+        back, same = found.collect().row(0)
+        return int(back or 0), int(same or 0)
+
+    @property
+    def earlier(self) -> str:
+        """Column of :meth:`in_order` with the time before."""
+        return _EARLIER
+
+    def link(self, frame: Frame, *, filtered: bool) -> Frame:
+        """Compare kept rows of :meth:`in_order` each with the one before; ``filtered`` if they have ``KEEP``."""
+        by_position = self.max_gap is None
+        if filtered:
+            frame = keep_rows(frame, nw.col(KEEP))
+        if self.split:
+            frame = keep_rows(frame, ~nw.col(STATE).is_null())
+        axis = nw.col(_POSITION if by_position else TIME)
+        frame = frame.with_columns(
+            (axis - self._before(axis)).alias(_APART), self._before(nw.col(STATE)).alias(_BEFORE)
+        )
+        if self.timed and by_position:
+            frame = frame.with_columns((nw.col(TIME) - self._before(nw.col(TIME))).alias(_LASTED))
+        if self.clock:
+            frame = frame.with_columns(self._before(nw.col(PHASE)).alias(_BEGAN))
+        apart = nw.col(_APART)
+        linked = ~apart.is_null() & (apart <= (1 if self.max_gap is None else self.max_gap))
+        if self.split and not by_position:
+            hole = nw.col(_POSITION) - self._before(nw.col(_POSITION))
+            linked = linked & ~hole.is_null() & (hole == 1)
+        frame = frame.with_columns(linked.alias(_LINKED))
+        if self.independent:
+            begins = ~nw.col(_LINKED) & ~nw.col(CARRIED) if self.batched else ~nw.col(_LINKED)
+            segment = self._running(begins.cast(nw.Int64).cum_sum(), _SEGMENT)
+            frame = frame.with_columns(segment.alias(_SEGMENT))
+        for lag in range(2, self.memory + 1):  # what was before the record before, where that one was linked too
+            earlier = nw.when(nw.col(_LINKED)).then(nw.col(_lag(lag - 1))).alias(_lag(lag))
+            frame = frame.with_columns(earlier).with_columns(self._before(nw.col(_lag(lag))).alias(_lag(lag)))
+        return frame
+
+    def marked(self, linked: Frame, step: int | float | None) -> Frame:
+        """Say of linked rows by what they are counted, and how many steps they take.
+
+        Gaps that are not divided by whole numbers count as no step here, and rows are counted by gap too.
+        """
+        is_linked, apart = nw.col(_LINKED), nw.col(_APART)
+        is_gap = ~is_linked & ~apart.is_null()
+        second, in_gap = nw.lit(0).cast(nw.Int64), nw.lit(0)
+        if self.independent:
+            second, in_gap = nw.col(_SEGMENT), nw.lit(1)
+        elif self.max_gap is None:
+            in_gap = apart
+        elif isinstance(step, int) and linked.collect_schema()[TIME].is_integer():
+            in_gap = _whole_steps(apart, step)
+        else:
+            second = nw.when(is_gap).then(apart)
+        marked = self._new(linked).with_columns(
+            *(nw.when(is_linked).then(nw.col(name)).alias(name) for name in (_BEFORE, *self._more)),
+            second.alias(_SECOND),
+            nw.when(is_gap).then(in_gap).otherwise(nw.lit(1)).cast(nw.Int64).alias(_STEPS),
+            *([] if self.subject else [nw.lit("").alias(SUBJECT)]),
+        )
+        return marked.select(SUBJECT, _SECOND, _BEFORE, STATE, _LINKED, *self._more, _STEPS)
+
+    def groups(self, marked: Frame) -> Frame:
+        """Count marked rows by all that they are counted by, and add up their steps."""
+        keys = [SUBJECT, _SECOND, _BEFORE, STATE, _LINKED, *self._more]
+        return counted(marked, keys, steps=True)
+
+    @property
+    def chain_keys(self) -> list[str]:
+        """By what chains are counted: subject, segment or gap, and state; then come number and steps."""
+        return [SUBJECT, _SECOND, STATE]
+
+    @property
+    def transition_keys(self) -> list[str]:
+        """By what linked rows are counted: state before, state, and phase or what was before it; then comes number."""
+        return [_BEFORE, STATE, *self._more]
+
+    @staticmethod
+    def moves(marked: Frame) -> Frame:
+        """Return the marked rows that are linked."""
+        return marked.filter(nw.col(_LINKED))
+
+    def chains_of(self, groups: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+        """Add up groups by the keys of chains."""
+        return added_up(groups, self.chain_keys, steps=True)
+
+    def transitions_of(self, groups: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+        """Add up groups of linked rows by the keys of transitions."""
+        return added_up(groups.filter(nw.col(_LINKED)), self.transition_keys)
+
+    @property
+    def totals(self) -> list[str]:
+        """Columns in which running totals go on from batch to batch."""
+        return [*([_POSITION] if self.max_gap is None or self.split else []), *([_SEGMENT] if self.independent else [])]
+
+    @property
+    def lasted_keys(self) -> list[str]:
+        """By what rows of :meth:`steps_of` are counted."""
+        return [_LASTED]
+
+    @property
+    def _more(self) -> list[str]:
+        """What transitions are counted by besides: the phase they begin in, or what was before the state before."""
+        return [*([_BEGAN] if self.clock else []), *(_lag(lag) for lag in range(2, self.memory + 1))]
+
+    def pairs_apart(self, linked: Frame, steps: int) -> nw.DataFrame[Any]:
+        """Count pairs of observed states so many linked steps apart: subject, earlier state, state, and number."""
+        run = self._over((~nw.col(_LINKED)).cast(nw.Int64).cum_sum()).alias(_RUN)
+        extra = [] if self.subject else [nw.lit("").alias(SUBJECT)]
+        frame = linked.with_columns(run, *extra).with_columns(
+            self._over(nw.col(STATE).shift(steps)).alias(_BEFORE),
+            self._over(nw.col(_RUN).shift(steps)).alias(_EARLIER),
+        )
+        together = ~nw.col(_EARLIER).is_null() & (nw.col(_EARLIER) == nw.col(_RUN))
+        both = frame.filter(together & ~nw.col(_BEFORE).is_null() & ~nw.col(STATE).is_null())
+        keys = [SUBJECT, _BEFORE, STATE]
+        return both.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
+
+    def steps(self, linked: Frame) -> nw.DataFrame[Any]:
+        """Count transitions with their past: subject, phase or null, two states before or null, before, state, number.
+
+        The state two steps before is null where there is a gap, or it was not observed.
+        """
+        known = nw.col(_LINKED) & ~nw.col(_BEFORE).is_null() & ~nw.col(STATE).is_null()
+        one = [] if self.subject else [nw.lit("").alias(SUBJECT)]
+        frame = linked.with_columns(nw.when(nw.col(_LINKED)).then(nw.col(_BEFORE)).alias(_EARLIER), *one)
+        frame = frame.with_columns(self._over(nw.col(_EARLIER).shift(1)).alias(_EARLIER)).filter(known)
+        keys = [SUBJECT, *([_BEGAN] if self.clock else []), _EARLIER, _BEFORE, STATE]
+        return frame.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
+
+    def by_phase(self, linked: Frame) -> nw.DataFrame[Any]:
+        """Count observed records by phase and state."""
+        frame = linked.filter(~nw.col(STATE).is_null())
+        return frame.group_by(PHASE, STATE).agg(nw.len().alias(_COUNT)).select(PHASE, STATE, _COUNT).collect()
+
+    def stays(self, linked: Frame) -> nw.DataFrame[Any]:
+        """Count stays whose beginning was seen: state, records, whether the end was seen (0 or 1), and number.
+
+        A stay is a run of equal states. Its end is not seen where a gap or an unobserved record cuts it off.
+        """
+        known = nw.col(_LINKED) & ~nw.col(_BEFORE).is_null() & ~nw.col(STATE).is_null()
+        stayed = known & (nw.col(_BEFORE) == nw.col(STATE))
+        one = [] if self.subject else [nw.lit("").alias(SUBJECT)]
+        frame = linked.with_columns(
+            (~stayed).cast(nw.Int64).alias(_RUN), (known & ~stayed).cast(nw.Int64).alias(_SECOND), *one
+        )
+        frame = frame.with_columns(
+            self._over(nw.col(_RUN).cum_sum()).alias(_RUN),
+            self._over(nw.col(_SECOND).shift(-1)).fill_null(0).alias(_EARLIER),
+        ).filter(~nw.col(STATE).is_null())
+        runs = frame.group_by(SUBJECT, _RUN, STATE).agg(
+            nw.len().alias(_LASTED), nw.col(_SECOND).max(), nw.col(_EARLIER).max()
+        )
+        keys = [STATE, _LASTED, _EARLIER]
+        seen = runs.filter(nw.col(_SECOND) > 0)
+        return seen.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
+
+    @property
+    def cell_keys(self) -> list[str]:
+        """By what rows are counted for groups: the columns that say in which group they are, and state."""
+        return [*(f"{CELL}{i}" for i in range(self.groupings)), STATE]
+
+    def in_cells(self, linked: Frame) -> Frame:
+        """Return what groups are counted by, of all rows that were kept."""
+        return self._new(linked).select(self.cell_keys)
+
+    def observed(self, linked: Frame, *, timed: bool) -> Frame:
+        """Return subject, time (or the number of the row in its series) and state of the rows that have a state."""
+        axis = nw.col(TIME if timed else _POSITION)
+        rows = self._new(linked).filter(~nw.col(STATE).is_null())
+        return rows.select(self._named, axis.alias(TIME), nw.col(STATE))
+
+    def apart(self, linked: Frame, step: int) -> Frame:
+        """Return the rows that are not one step after the row before: subject, place, how far apart, whether linked."""
+        apart, axis = nw.col(_APART), nw.col(_POSITION if self.max_gap is None else TIME)
+        rows = self._new(linked).filter(~apart.is_null() & ((apart != step) | ~nw.col(_LINKED)))
+        return rows.select(self._named, axis.alias(_SECOND), apart, nw.col(_LINKED))
+
+    def ends(self, linked: Frame, step: int) -> Frame:
+        """Return the places of each subject's first and last row, and how many rows are off the grid between."""
+        axis = nw.col(_POSITION if self.max_gap is None else TIME)
+        rows = self._new(linked).select(self._named, axis.alias(_SECOND), self._off(step).alias(_STEPS))
+        places = nw.col(_SECOND).min().alias(_BEGAN), nw.col(_SECOND).max().alias(_SEGMENT)
+        found = rows.group_by(SUBJECT).agg(*places, nw.col(_STEPS).sum())
+        return found.select(SUBJECT, _BEGAN, _SEGMENT, _STEPS)
+
+    def _off(self, step: int) -> nw.Expr:
+        """Return 1 for a row that is no whole number of steps after the row before, or is linked otherwise than by one.
+
+        Rows that are one step apart are linked, and no others.
+        """
+        apart = nw.col(_APART)
+        linked = apart <= (1 if self.max_gap is None else self.max_gap)
+        off = (apart // step * step != apart) | (linked != (apart == step))  # not every engine has a remainder
+        return nw.when(~apart.is_null() & off).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64)
+
+    def steps_of(self, linked: Frame) -> Frame:
+        """Return the time since the row before, of rows that are linked."""
+        lasted = _LASTED if self.max_gap is None else _APART
+        return self._new(linked).filter(nw.col(_LINKED)).select(nw.col(lasted).alias(_LASTED))
+
+    def gaps(self, linked: Frame, step: float | None, changes: Sequence[int]) -> tuple[int, float, float, int]:
+        """Look at gaps: how many are hardly longer than ``max_gap``, the longest of these, and the longest of all.
+
+        Hardly longer is by a quarter at most, and by no whole number of steps: records are missing there, and none is
+        late. The last number is that of rows whose chain runs through one of the changes of clocks, given as times.
+        """
+        apart, longest = nw.col(_APART), self.max_gap
+        assert longest is not None
+        late = ~apart.is_null() & (apart > longest) & (apart * 4 <= longest * 5)
+        if step is not None:
+            late = late & (apart // step * step != apart)  # not every engine has a remainder
+        through = [~apart.is_null() & (nw.col(TIME) >= at) & (nw.col(TIME) - apart < at) for at in changes]
+        one_chain = nw.col(_LINKED) if self.independent else ~apart.is_null()
+        none = nw.lit(0)
+        found = self._new(linked).select(
+            count_where(late).alias(_COUNT),
+            nw.when(late).then(apart).otherwise(none).max().alias(_LASTED),
+            nw.when(one_chain).then(apart).otherwise(none).max().alias(_APART),
+            count_where(one_chain & reduce(or_, through, apart.is_null())).alias(_RUN),
+        )
+        number, most, most_of_all, crossed = found.collect().row(0)
+        return int(number or 0), most or 0, most_of_all or 0, int(crossed or 0)
+
+    def usual_step(self, lasted: Frame) -> int | float | None:
+        """Most frequent time between linked rows, the shortest of those that tie; None if no rows are linked."""
+        first = lasted.sort(_COUNT, _LASTED, descending=[True, False]).head(1).collect()
+        if len(first) == 0:
+            return None
+        value = first[_LASTED].to_list()[0]
+        return int(value) if float(value).is_integer() else float(value)
+
+    @property
+    def _named(self) -> nw.Expr:
+        """The subject of a row; all rows are of one where there are no subjects."""
+        return nw.col(SUBJECT) if self.subject else nw.lit("").alias(SUBJECT)
+
+    def _new(self, frame: Frame) -> Frame:
+        """Leave out rows that were counted with the batch before."""
+        return frame.filter(~nw.col(CARRIED)) if self.batched else frame
+
+    def _running(self, window: nw.Expr, total: str) -> nw.Expr:
+        """Go on with a running total of new rows where the batches before left it, in the column ``total``."""
+        here = self._over(window)
+        if not self.batched:
+            return here
+        reached = nw.col(total).max()
+        before = (reached.over(SUBJECT) if self.subject else reached).fill_null(0)
+        return nw.when(nw.col(CARRIED)).then(nw.col(total)).otherwise(here + before)
+
+    def _before(self, column: nw.Expr) -> nw.Expr:
+        """Return what a column holds in the row before, of the same subject."""
+        if not self.batched:
+            return self._over(column.shift(1))
+        if not self.subject:
+            return column.shift(1)
+        return nw.when(nw.col(SUBJECT) == nw.col(SUBJECT).shift(1)).then(column.shift(1))
+
+    def _over(self, window: nw.Expr) -> nw.Expr:
+        return window.over(SUBJECT, order_by=self.order) if self.subject else window.over(order_by=self.order)
+
+
+def _lag(lag: int) -> str:
+    return _BEFORE if lag == 1 else f"{_BEFORE}_{lag}"
+
+
+def counted(rows: Frame, keys: Sequence[str], *, steps: bool = False) -> Frame:
+    """Count rows by keys, and add up their steps."""
+    sums = [nw.col(_STEPS).sum()] if steps else []
+    found = rows.group_by(keys).agg(nw.len().alias(_COUNT), *sums)
+    return found.select(*keys, nw.col(_COUNT).cast(nw.Int64), *([_STEPS] if steps else []))
+
+
+def added_up(groups: nw.DataFrame[Any], keys: Sequence[str], *, steps: bool = False) -> nw.DataFrame[Any]:
+    """Add up the counts of groups that are equal in some keys."""
+    sums = [_COUNT, *([_STEPS] if steps else [])]
+    return groups.group_by(keys).agg(nw.col(sums).sum()).select(*keys, *sums)
+
+
+def keep_rows(frame: Frame, condition: nw.Expr) -> Frame:
+    """Filter rows that windows will run over: in pandas those need an index that counts the rows left."""
+    kept = frame.filter(condition)
+    return nw.maybe_reset_index(kept.collect()).lazy() if kept.implementation.is_pandas_like() else kept
+
+
+def _whole_steps(gap: nw.Expr, step: int) -> nw.Expr:
+    """Do what :func:`~pufferfish.data._chains.gap_steps` does, on an engine and for whole numbers."""
+    fits = gap // step
+    steps = fits + (gap > fits * step).cast(nw.Int64)
+    return nw.when(steps > 2).then(steps).otherwise(nw.lit(2))
+
+
+# -- The fold: groups of rows that an engine has counted are added up to what each chain holds -----------------------
+
+
+def gap_steps(gap: int | float, step: int | float) -> int:
+    """Count the steps in a gap: gap/step rounded up, and at least 2, so that one record at least is unobserved.
+
+    A longer chain never leaks less, so rounding up goes towards privacy.
+
+    Examples
+    --------
+    >>> gap_steps(25, 10), gap_steps(11, 10), gap_steps(24, 10)
+    (3, 2, 3)
+    """
+    return max(2, ceil(Fraction(gap) / Fraction(step)))
+
+
+@dataclass(slots=True)
+class Fold:
+    """Groups of rows added up per chain, in plain Python: the result of an engine is small by now.
+
+    Parameters
+    ----------
+    layout : Layout
+        How rows are laid out.
+    step : int or float or None
+        Length of a step; None by position, where gaps are already steps, or if there are no gaps.
+
+    ``unseen`` says how many steps of each chain have no row.
+    """
+
+    layout: Layout
+    step: int | float | None
+    counts: dict[tuple[str, int], dict[Any, int]] = field(default_factory=dict[tuple[str, int], dict[Any, int]])
+    steps: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+    transitions: dict[tuple[Any, Any], int] = field(default_factory=dict[tuple[Any, Any], int])
+    by_phase: dict[int, dict[tuple[Any, Any], int]] = field(default_factory=dict[int, dict[tuple[Any, Any], int]])
+    histories: dict[tuple[Any, ...], int] = field(default_factory=dict[tuple[Any, ...], int])
+    missing: dict[str, int] = field(default_factory=dict[str, int])
+    cells: dict[tuple[Any, ...], dict[Any, int]] = field(default_factory=dict[tuple[Any, ...], dict[Any, int]])
+    unseen: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+    unsized_gap: bool = False
+
+    def add(self, chains: nw.DataFrame[Any], transitions: nw.DataFrame[Any]) -> None:
+        """Add what was counted by the keys of chains and by those of transitions (:class:`Layout`)."""
+        for subject, second, state, number, steps in chains.iter_rows():
+            label, n = state_label(subject), int(number)
+            chain = (label, int(second) if self.layout.independent else 0)
+            counts = self.counts.setdefault(chain, {})
+            if is_absent(state):
+                self.missing[label] = self.missing.get(label, 0) + n
+            else:
+                counts[state] = counts.get(state, 0) + n
+            gap = None if self.layout.independent or is_absent(second) else second
+            taken = int(steps) + (n * self._steps(gap) if gap else 0)
+            self.steps[chain] = self.steps.get(chain, 0) + taken
+            self.unseen[chain] = self.unseen.get(chain, 0) + taken - n
+        for before, state, *more, number in transitions.iter_rows():
+            if is_absent(before) or is_absent(state):
+                continue
+            n = int(number)
+            self.transitions[before, state] = self.transitions.get((before, state), 0) + n
+            if self.layout.clock:
+                here = self.by_phase.setdefault(int(more[0]), {})
+                here[before, state] = here.get((before, state), 0) + n
+            elif not any(is_absent(earlier) for earlier in more):
+                history = (*reversed(more), before, state)
+                self.histories[history] = self.histories.get(history, 0) + n
+
+    def add_cells(self, counted: nw.DataFrame[Any]) -> None:
+        """Add what was counted by the keys of groups; records without a state count under None."""
+        for *cell, state, number in counted.iter_rows():
+            own, held = self.cells.setdefault(tuple(cell), {}), None if is_absent(state) else state
+            own[held] = own.get(held, 0) + int(number)
+
+    def _steps(self, gap: Any) -> int:
+        if self.step is None:
+            self.unsized_gap = True
+            return 2
+        return gap_steps(int(gap) if float(gap).is_integer() else float(gap), self.step)
+
+    def relabel(self, labels: Mapping[Any, str]) -> None:
+        """Rename states; those that get the same name become one."""
+        self.transitions = _renamed(self.transitions, labels)
+        self.histories = _renamed(self.histories, labels)
+        self.by_phase = {phase: _renamed(found, labels) for phase, found in self.by_phase.items()}
+        named = {**labels, None: None}
+        for counted in (self.counts, self.cells):
+            for key, counts in list(counted.items()):
+                merged: dict[Any, int] = {}
+                for state, n in counts.items():
+                    merged[named[state]] = merged.get(named[state], 0) + n
+                counted[key] = merged
+
+    @property
+    def states(self) -> set[Any]:
+        """The states that occur."""
+        return {state for counts in self.counts.values() for state in counts}
+
+    @property
+    def totals(self) -> dict[Any, int]:
+        """Observed records of each state."""
+        totals: dict[Any, int] = {}
+        for counts in self.counts.values():
+            for state, n in counts.items():
+                totals[state] = totals.get(state, 0) + n
+        return totals
+
+
+def _renamed(counted: Mapping[Any, int], labels: Mapping[Any, str]) -> dict[Any, int]:
+    renamed: dict[Any, int] = {}
+    for states, n in counted.items():
+        key = tuple(labels[state] for state in states)
+        renamed[key] = renamed.get(key, 0) + n
+    return renamed

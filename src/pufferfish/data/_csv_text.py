@@ -1,0 +1,345 @@
+"""What is wrong with the text of a CSV file: the line and the remedy, where an engine would say neither or take it."""
+
+import csv
+import gzip
+import mmap
+import re
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pufferfish._base.reading import shown
+from pufferfish.errors import DataError
+
+__all__ = [
+    "KINDS",
+    "LONGEST_LINE",
+    "NO_TEXT",
+    "is_parquet",
+    "line_with",
+    "other_kind",
+    "other_separator",
+    "refuse_long_lines",
+    "refuse_text",
+    "separator_of",
+    "wrong_line",
+    "wrong_text",
+]
+
+# -- Kinds of tables, by the names of their files --------------------------------------------------------------------
+
+_CSV = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+KINDS = ".csv, .csv.gz, .tsv, .tsv.gz or .parquet"
+
+
+def separator_of(name: str) -> str | None:
+    """Return what separates the cells of a CSV file; None for files of other kinds."""
+    return next((value for suffix, value in _CSV.items() if name.lower().endswith(suffix)), None)
+
+
+def is_parquet(name: str) -> bool:
+    """Whether a file is Parquet."""
+    return name.lower().endswith((".parquet", ".pq"))
+
+
+def other_kind(name: str) -> str:
+    """Return what is said of a file of another kind, after its name."""
+    workbook = name.lower().endswith((".xlsx", ".xls", ".ods"))
+    remedy = "save the sheet as CSV in UTF-8" if workbook else "name a table in CSV so that it ends in .csv"
+    return f"is not of a kind that can be read, expected {KINDS}: {remedy}"
+
+
+def other_separator(columns: Sequence[str]) -> str:
+    """Return what is said of a CSV file whose only column holds other separators, as many spreadsheets write them."""
+    mark = re.search(r"[;\t|]", columns[0]) if len(columns) == 1 else None
+    if mark is None:
+        return ""
+    seems = f" The file seems to separate columns by {mark[0]!r}, expected ',' (.csv) or a tab (.tsv): "
+    if mark[0] == "\t":
+        return f"{seems}name it so that it ends in .tsv, with decimal points."
+    decimals = ", decimal_comma=True" if mark[0] == ";" else ""
+    return (
+        f"{seems}save it so, with decimal points, or in Python polars.read_csv(FILE, "
+        f"separator={mark[0]!r}{decimals}).write_csv(NEW)."
+    )
+
+
+# -- Tables whose lines never end ------------------------------------------------------------------------------------
+
+LONGEST_LINE = 10**6
+"""Bytes of a line, and of the names of all columns."""
+
+
+def refuse_long_lines(path: Path, *, packed: bool) -> None:
+    """Refuse a text file that has a line of more than :data:`LONGEST_LINE` bytes.
+
+    Raises
+    ------
+    DataError
+        If it has; the first such line is named by the byte at which it begins.
+    """
+    if path.stat().st_size * (1 if not packed else _MOST_PACKED) <= LONGEST_LINE:
+        return
+    at = _in_packed(path) if packed else _in_plain(path)
+    if at is not None:
+        raise DataError(
+            f"a line of {shown(path.name)} has more than {LONGEST_LINE:,} bytes (it begins at byte {at:,}"
+            f"{' of what is packed' if packed else ''}): is it a CSV file? Shorten its cells"
+        )
+
+
+_MOST_PACKED = 1100
+"""Bytes that one byte of a gzip file may become, at most."""
+
+
+def _in_plain(path: Path) -> int | None:
+    """Return where the first long line begins; only the ends of stretches are looked at, so little is read."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        at = 0
+        while len(content) - at > LONGEST_LINE:
+            end = content.rfind(b"\n", at, at + LONGEST_LINE + 1)
+            if end < 0:
+                return at
+            at = end + 1
+    return None
+
+
+def _in_packed(path: Path) -> int | None:
+    at = read = 0  # where the line at hand begins, and how much was unpacked
+    with gzip.open(path, "rb") as file:
+        while chunk := file.read(LONGEST_LINE):
+            first = chunk.find(b"\n")
+            if read + (first if first >= 0 else len(chunk)) - at > LONGEST_LINE:
+                return at
+            if first >= 0:
+                at = read + chunk.rfind(b"\n") + 1
+            read += len(chunk)
+    return None
+
+
+_HEAD = 2**16  # bytes by which the kind of text is told
+_CHUNK = 2**20
+_TITLE_LINES = 20  # among which the names of the columns are looked for
+_QUOTE = ord('"')
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x19\x1b-\x1f\x7f]")
+"""Bytes of characters that no table has; Ctrl-Z is told by itself."""
+
+_ONE_IN = 8
+"""One in so many bytes at least is NUL where characters have two bytes and many of them are Latin letters."""
+
+_STRAY = "it has a stray quote"
+_BOM = b"\xef\xbb\xbf"  # what some programs write before UTF-8
+NO_TEXT = {
+    b"\0": "the byte 0x00, as have files that are no text or were not written to their end: save it as text, without",
+    b"\x1a": "the byte 0x1a, by which old programs end a file: save it as text, without",
+    _BOM: "a byte order mark inside, as have files that were joined: remove it, or save the file again",
+}
+"""Bytes that would become a part of names, which look the same with them; what they mostly are, and the remedy."""
+
+
+def wrong_text(path: Path) -> str | None:
+    """Return which line of a CSV file is no UTF-8 text, in words; None if none is found."""
+    try:
+        with _opened(path) as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    line.decode()
+                except UnicodeDecodeError as error:
+                    return _not_utf8(path, number, line[error.start])
+    except (OSError, EOFError, ValueError, zlib.error):
+        pass  # the error at hand says enough
+    return None
+
+
+def _not_utf8(path: Path, number: int, byte: int) -> str:
+    name, ending = path.name, "csv" if separator_of(path.name) == "," else "tsv"
+    new = f"{name.split('.')[0]}-utf8.{ending}"
+    convert = f"iconv -f WINDOWS-1252 -t UTF-8 {shown(name)} > {shown(new)}"
+    if name.lower().endswith(".gz"):
+        convert = f"gzip -dc {shown(name)} | iconv -f WINDOWS-1252 -t UTF-8 > {shown(new)}"
+    return (
+        f"line {number:,} of the file is no UTF-8 text (it has the byte {byte:#04x}; the file may be in Latin-1 or "
+        f"Windows-1252): save it as CSV in UTF-8, such as by: {convert}"
+    )
+
+
+def wrong_line(path: Path) -> str | None:
+    """Return which line of a CSV file has stray quotes or too many cells, in words; None if none is found."""
+    before, inside, columns, separator = 0, None, None, separator_of(path.name) or ","
+    quoted = re.compile(rf'(?:^|(?<={separator}))"(?:[^"]|"")*"(?={separator}|[\r\n]*$)')
+    record: list[str] = []  # the lines of the row at hand
+    try:
+        with _opened(path) as file:
+            if file.read(len(_BOM)) != _BOM:
+                file.seek(0)
+            lines = (record.append(line.decode("latin-1")) or record[-1] for line in file)
+            rows = csv.reader(lines, delimiter=separator, strict=True)
+            try:
+                for row in rows:
+                    if inside is None and '"' in quoted.sub("", "".join(record)):
+                        inside = before + 1
+                    record.clear()
+                    columns = len(row) if columns is None else columns
+                    if len(row) > columns:
+                        which = f"line {before + 1:,} of the file"
+                        return f"{which} has more cells than the first line has columns; quote cells that hold commas"
+                    before = rows.line_num
+            except csv.Error as error:
+                if "field larger" in str(error):
+                    return (
+                        f"line {before + 1:,} of the file has a cell of more than {csv.field_size_limit():,} "
+                        "characters: is a quote not closed?"
+                    )
+                if "end of data" in str(error):
+                    where = f"line {before + 1:,} of the file"
+                    return f"the quote of a cell in {where} is not closed: write another one where the cell ends"
+                return (
+                    f"line {before + 1:,} of the file has a stray quote: a cell that begins with a quote ends at the "
+                    'next one; write a quote inside such a cell twice ("")'
+                )
+    except (OSError, EOFError, ValueError, zlib.error):
+        pass  # the error at hand says enough
+    if inside is None:
+        return None
+    return (
+        f"line {inside:,} of the file has a stray quote inside a cell: put such a cell in quotes, and write a quote "
+        'inside it twice ("")'
+    )
+
+
+def line_with(name: str, path: Path) -> int | None:
+    """Return which of the first lines of a CSV file names a column, where the first line has one cell only: a title.
+
+    A first line with more cells names columns, though some names may be empty; a row below it is no header.
+    """
+    with _opened(path) as file:
+        lines = [file.readline(LONGEST_LINE).decode("utf-8-sig", "replace") for _ in range(_TITLE_LINES)]
+    separator = separator_of(path.name) or ","
+    cells = [[cell.strip(' \t\r\n"') for cell in line.split(separator)] for line in lines]
+    named = [sum(map(bool, each)) for each in cells]
+    title = next(csv.reader([f"{lines[0]}\n"], delimiter=separator))
+    if sum(map(bool, map(str.strip, title))) > 1:
+        return None
+    return next((i + 1 for i, each in enumerate(cells) if name in each and named[i] > named[0]), None)
+
+
+def refuse_text(path: Path) -> None:
+    """Refuse a CSV file whose text the engine would take for other lines, or for other names, than it has.
+
+    Raises
+    ------
+    DataError
+        If it is UTF-16 or UTF-32, its lines end in CR alone, its first line is very long, empty or no UTF-8, or a quote
+        is stray.
+    """
+    _refuse_other_packing(path)
+    with _opened(path) as file:
+        head = file.read(_HEAD)
+        ends = b"\n" in head or len(head) < _HEAD or b"\n" in file.read(LONGEST_LINE - _HEAD)
+    name = shown(path.name)
+    if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        raise DataError(f"{name} is no CSV file but a workbook of Excel or the like: save it there as CSV in UTF-8")
+    if not head.strip(b"\r\n") and len(head) < _HEAD:
+        raise DataError(f"{name} has no header line, all its lines are empty: the first line names the columns")
+    if _is_wide(head):
+        raise DataError(f"{name} is no UTF-8 text (it looks like UTF-16): save it as CSV in UTF-8")
+    if _is_binary(head):
+        raise DataError(
+            f"{name} holds no text: it is damaged, or of another kind than its name says; export the table once more, "
+            "as CSV in UTF-8"
+        )
+    if not ends:
+        raise DataError(f"the first line of {name} has more than {LONGEST_LINE:,} characters: is it a CSV file?")
+    unquoted = re.sub(rb'"[^"]*("|$)', b"", head)
+    if b"\r" in unquoted.partition(b"\n")[0].removesuffix(b"\r"):
+        ends_in = "CR CR LF" if b"\r\r\n" in head else "CR alone, as on old Macs"
+        raise DataError(f"the lines of {name} end in {ends_in}: save it with line ends LF or CRLF")
+    first = head.partition(b"\n")[0]
+    try:  # names of columns, which the engine would take with signs for what it cannot read
+        first.decode()
+    except UnicodeDecodeError as error:
+        if error.end < len(head) or len(head) < _HEAD:
+            raise DataError(f"{name} cannot be read: {_not_utf8(path, 1, first[error.start])}") from None
+    refuse_long_lines(path, packed=name.lower().endswith(".gz"))
+    if fault := _fault(path):
+        raise DataError(f"{name} cannot be read: {fault}")
+
+
+def _is_wide(head: bytes) -> bool:
+    """Whether bytes are text of two or four bytes for each character: it says so itself, or has a NUL in each."""
+    marked = head.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if not (marked or head.count(b"\0") * _ONE_IN >= len(head) > 0):
+        return False
+    whole = head[: len(head) // 4 * 4]
+    codes = ("utf-16", "utf-32") if marked else ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
+    return any(_is_printable(whole, code) for code in codes)
+
+
+def _is_printable(text: bytes, code: str) -> bool:
+    try:
+        decoded = text.decode(code)
+    except UnicodeDecodeError as error:  # a character of which only the beginning was read
+        decoded = text[: error.start].decode(code) if error.start >= len(text) - 4 else "\0"
+    return "".join(decoded.split()).isprintable()
+
+
+def _is_binary(head: bytes) -> bool:
+    """Whether bytes are no text in any code: they are no UTF-8, and have control characters, as no Latin-1 text has."""
+    if not _CONTROL.search(head):
+        return False
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        return error.end < len(head)  # else a character of which only the beginning was read
+    return False
+
+
+def _fault(path: Path) -> str | None:
+    """Return which line holds bytes of no text or a stray quote, in words; None if none does.
+
+    A stray quote neither begins nor ends a cell, nor is one of two inside a cell in quotes. From there on the engine
+    may take rows for a part of a cell, and so lose them without an error. Quotes open and close by turns; one that
+    opens follows the end of a cell or, being the second of two, one that closes.
+    """
+    separator = (separator_of(path.name) or ",").encode()
+    around = np.frombuffer(b'\r\n"' + separator, np.uint8)
+    inside, before, line = 0, b"\n", 1
+    with _opened(path) as file:
+        if file.read(len(_BOM)) != _BOM:
+            file.seek(0)
+        chunk = file.read(_CHUNK)
+        while chunk:
+            more = file.read(_CHUNK)
+            seen = chunk + more[: len(_BOM) - 1]
+            for mark, what in NO_TEXT.items():
+                if (at := seen.find(mark)) >= 0:
+                    line += seen.count(b"\n", 0, at)
+                    return f"line {line:,} of the file has {what}"
+            line += chunk.count(b"\n")
+            if b'"' in chunk:
+                text = np.frombuffer(before + chunk + (more[:1] or b"\n"), np.uint8)
+                quotes = np.flatnonzero(text[1:-1] == _QUOTE) + 1
+                opens, closes = quotes[inside::2], quotes[1 - inside :: 2]
+                if not (np.isin(text[opens - 1], around[1:]).all() and np.isin(text[closes + 1], around).all()):
+                    return wrong_line(path) or _STRAY
+                inside = (inside + len(quotes)) % 2
+            before, chunk = chunk[-1:], more
+    return wrong_line(path) or _STRAY if inside == 1 else None
+
+
+def _refuse_other_packing(path: Path) -> None:
+    """Refuse a file that is compressed and not named so, or named so and not compressed."""
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    name = path.name
+    if packed and not name.lower().endswith(".gz"):
+        raise DataError(f"{shown(name)} is compressed by gzip: rename it to {shown(name + '.gz')}, or unpack it")
+    if not packed and name.lower().endswith(".gz"):
+        raise DataError(f"{shown(name)} is not compressed by gzip, as its name says: rename it to {shown(name[:-3])}")
+
+
+def _opened(path: Path) -> Any:
+    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")

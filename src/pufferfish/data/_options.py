@@ -1,0 +1,407 @@
+"""The options of reading independent rows, checked against the network before a table is opened."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any, Literal
+
+from pufferfish._base.checked import is_list, whole_number
+from pufferfish._base.durations import Duration, parse_duration
+from pufferfish._base.words import did_you_mean, names_of, nearest, same_name, unseen_difference
+from pufferfish.data._csv_text import other_separator
+from pufferfish.data._times import given_zone
+from pufferfish.data.bins import bin_labels, parse_bins
+from pufferfish.data.groupings import NODE_COLUMN, Grouping, parse_by
+from pufferfish.data.where import Where, parse_where
+from pufferfish.errors import DataError, ModelError, ParameterError
+from pufferfish.queries.on_pairs import refuse_many_combinations
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.model_class import Described, ModelClass
+from pufferfish.theta.same_records import same_records
+from pufferfish.theta.states import Clock, clock_named, listed_labels, state_label
+
+__all__ = [
+    "Ambiguous",
+    "Gaps",
+    "Missing",
+    "Options",
+    "RowOptions",
+    "check_choice",
+    "check_options",
+    "check_row_options",
+    "listed",
+]
+
+# -- The options of reading, checked before a table is opened --------------------------------------------------------
+
+_MOST_ORDER = 6
+
+Missing = Literal["unobserved", "split", "refuse"]
+Gaps = Literal["unobserved", "independent"]
+Ambiguous = Literal["earlier", "later", "drop"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of ``read_sequences``, checked as far as they can be without a table."""
+
+    state: str
+    subject: str | None
+    time: str | None
+    max_gap: Duration | None
+    step: Duration | None
+    bins: tuple[float, ...] | None
+    where: Where | None
+    states: tuple[str, ...] | None
+    missing: Missing
+    gaps: Gaps
+    clock: Clock | None = None
+    order: int = 1
+    by: tuple[Grouping, ...] = ()
+    time_zone: str | None = None
+    zone: tzinfo | None = None
+    ambiguous: Ambiguous | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that are read."""
+        filters = self.where.columns if self.where else ()
+        roles = (self.subject, self.time, self.state)
+        named = [name for name in roles if name is not None]
+        return tuple(dict.fromkeys([*named, *filters, *(each.column for each in self.by)]))
+
+    def needed(self, present: Sequence[str]) -> tuple[str, ...]:
+        """Columns to read, of those that a table has."""
+        if self.where is not None:
+            self.where.refuse_unquoted(present)
+        return self.columns
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """Columns that are read and hold nothing private, so that all their values together may say what they are."""
+        times = () if self.time is None else (self.time,)
+        return (*times, *(self.where.columns if self.where else ()), *(each.column for each in self.by))
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Columns that only groupings and the filter name, alone: ``hour`` may have been meant as ``hour(time)``."""
+        whole = {
+            self.subject,
+            self.time,
+            self.state,
+            *(self.where.timed if self.where else ()),
+            *(g.column for g in self.by if g.part),
+        }
+        return tuple(name for name in self.public if name not in whole)
+
+
+def check_options(
+    *,
+    state: Any,
+    subject: Any,
+    time: Any,
+    max_gap: Any,
+    bins: Any,
+    where: Any,
+    states: Any,
+    missing: Any,
+    gaps: Any,
+    step: Any,
+    clock: Any = None,
+    order: Any = 1,
+    by: Any = None,
+    time_zone: Any = None,
+    ambiguous: Any = None,
+) -> Options:
+    """Check options as they were given.
+
+    Raises
+    ------
+    ParameterError
+        If one is out of its range or does not go with the others.
+    DataError
+        If the row filter is not understood.
+    """
+    roles = {"state": state, "subject": subject, "time": time}
+    for role, name in roles.items():
+        if not isinstance(name, str) and not (name is None and role != "state"):
+            raise ParameterError(f"{role} is {name!r}, expected the name of a column")
+    named = [name for name in roles.values() if name is not None]
+    for name in named:
+        if named.count(name) > 1:
+            both = " and ".join(role for role, given in roles.items() if given == name)
+            raise ParameterError(f"{both} are the same column {name!r}, expected different ones")
+    check_choice("missing", missing, ("unobserved", "split", "refuse"))
+    check_choice("gaps", gaps, ("unobserved", "independent"))
+    if max_gap is not None and time is None:
+        raise ParameterError(f"max_gap is {max_gap!r} but there is no time: give time=, the column of times")
+    longest = None if max_gap is None else parse_duration(max_gap, "max_gap")
+    one = None if step is None else parse_duration(step, "step")
+    if longest and one and (one.has_unit != longest.has_unit or one.value > longest.value):
+        raise ParameterError(f"step is {one} and max_gap is {longest}, expected step <= max_gap in the same unit")
+    edges = None if bins is None else parse_bins(bins)
+    known = None if clock is None else clock_named(clock)
+    if known is not None and longest is None:
+        raise ParameterError(
+            f"clock is {clock!r}, and {'max_gap' if time is not None else 'time'} is missing: phases follow from "
+            "times, and a gap moves the clock on: give time= and max_gap=, the time between records, such as '1min'"
+        )
+    zone = _zone(time_zone, ambiguous, time, max_gap)
+    return Options(
+        state=state,
+        subject=subject,
+        time=time,
+        max_gap=longest,
+        step=one,
+        bins=edges,
+        where=None if where is None else parse_where(where, [state], "state column"),
+        states=_model_states(states, edges),
+        missing=missing,
+        gaps=gaps,
+        clock=known,
+        order=_order(order, known),
+        by=parse_by(by, time=time, private=[state], called="state column"),
+        time_zone=time_zone,
+        zone=zone,
+        ambiguous=ambiguous,
+    )
+
+
+def _zone(name: Any, ambiguous: Any, time: str | None, max_gap: Any) -> tzinfo | None:
+    """Return the time zone that is given for the times of a table, if one is."""
+    if ambiguous is not None:
+        check_choice("ambiguous", ambiguous, ("earlier", "later", "drop"))
+    if name is None:
+        if ambiguous is not None:
+            raise ParameterError(
+                f"ambiguous is {ambiguous!r} and time_zone is missing: give time_zone=, whose clocks show some times "
+                "twice, such as 'Europe/Paris'"
+            )
+        return None
+    if time is None:
+        raise ParameterError(f"time_zone is {name!r} but there is no time: give time=, the column of times")
+    if ambiguous == "drop" and max_gap is None:
+        raise ParameterError(
+            "ambiguous is 'drop' and max_gap is missing: without it the hour that is left out would count as no step; "
+            "give max_gap=, the time between records, such as '1min'"
+        )
+    return given_zone(name)
+
+
+def _order(order: Any, clock: Clock | None) -> int:
+    try:
+        found = whole_number(order)
+    except TypeError:
+        raise ParameterError(f"order is {order!r}, expected a whole number such as 2") from None
+    if not 1 <= found <= _MOST_ORDER:
+        raise ParameterError(f"order is {found}, expected 1 to {_MOST_ORDER}: records that each one depends on")
+    if found > 1 and clock is not None:
+        raise ParameterError(f"order is {found} and clock is {clock.name!r}: models have a clock or a longer memory")
+    return found
+
+
+def check_choice(option: str, value: Any, allowed: Sequence[str]) -> None:
+    """Refuse a value of an option that is none of those allowed.
+
+    Raises
+    ------
+    ParameterError
+        If it is another.
+    """
+    if not isinstance(value, str) or value not in allowed:
+        raise ParameterError(
+            f"{option} is {value!r}, expected one of {', '.join(map(repr, allowed))}.{did_you_mean(value, allowed)}"
+        )
+
+
+def _model_states(states: Any, edges: tuple[float, ...] | None) -> tuple[str, ...] | None:
+    if states is None:
+        return None if edges is None else bin_labels(edges)
+    try:
+        names = listed_labels(states, "states")
+    except ModelError as error:
+        raise ParameterError(str(error)) from None
+    if not names:
+        raise ParameterError("states is empty, expected the names of the model's states")
+    if edges is not None and names != bin_labels(edges):
+        raise ParameterError(
+            f"states are {listed(names)}, but bins makes {listed(bin_labels(edges))}: use the model's bins, or a "
+            "model of these bins"
+        )
+    return names
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join the first names, and say how many more there are."""
+    return names_of(names, 8)
+
+
+_EXAMPLE = "a list such as ['rain'] or a dict from nodes to columns such as {'rain': 'Rain today'}"
+
+
+@dataclass(frozen=True, slots=True)
+class RowOptions:
+    """The options of ``read_rows``, checked as far as they can be without a table; nodes by their labels."""
+
+    network: BayesianNetwork
+    nodes: dict[str, Any]
+    columns: dict[str, str] | None
+    subject: str | None
+    where: Where | None
+    missing: Literal["refuse", "unobserved"]
+    by: tuple[Grouping, ...] = ()
+    joint: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """Columns that are read and hold nothing private, so that all their values together may say what they are."""
+        return (*(self.where.columns if self.where else ()), *(each.column for each in self.by))
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Columns that only groupings and the filter name, alone: ``hour`` may have been meant as ``hour(time)``."""
+        timed = (*(self.where.timed if self.where else ()), *(each.column for each in self.by if each.part))
+        whole = {self.subject, *timed}
+        return tuple(name for name in self.public if name not in whole)
+
+    def cells(self, present: Sequence[str]) -> dict[str, str]:
+        """Columns of the nodes that are read, of those that a table has."""
+        if self.columns is not None:
+            return self.columns
+        return {label: label for label in self.nodes if label in present}
+
+    def _refuse_other_spelling(self, present: Sequence[str]) -> None:
+        """Refuse a table whose columns are nodes but for capitals, spaces, hyphens and underscores: none is latent."""
+        if not any(label in present for label in self.nodes):
+            return
+        for label in self.nodes:
+            free = set(present).difference(self.nodes, self.public, [self.subject])
+            spelled = [column for column in present if column in free and same_name(label, column)]
+            if label not in present and spelled:
+                raise DataError(
+                    f"node {label!r} has no column, and column {spelled[0]!r} is no node: rename it if it is "
+                    f"the same, or name the nodes that shall be read, by columns.{unseen_difference(label, spelled[0])}"
+                )
+
+    def needed(self, present: Sequence[str]) -> Sequence[str]:
+        """Columns to read, of those that a table has."""
+        if self.where is not None:
+            self.where.refuse_unquoted(present)
+        cells = self.cells(present)
+        if self.columns is None:
+            self._refuse_other_spelling(present)
+        if not cells:
+            near = {nearest(label, present): label for label in self.nodes}
+            pairs = ", ".join(f"{label!r}: {column!r}" for column, label in near.items() if column is not None)
+            raise DataError(
+                f"no column is a node of the network: rename columns, or in Python give "
+                f"columns={{{pairs or 'node: column'}}}. Columns: {listed(present)}. Nodes: {listed(list(self.nodes))}."
+                f"{other_separator(present)}"
+            )
+        unread = [label for labels in self.joint for label in labels if label not in cells]
+        if unread:
+            raise DataError(
+                f"joint names the node {unread[0]!r}, and no column has its name: rename one, or in Python give "
+                f"columns={{{unread[0]!r}: …}}. Columns: {listed(present)}."
+            )
+        subject = () if self.subject is None else (self.subject,)
+        return tuple(dict.fromkeys([*cells.values(), *subject, *self.public]))
+
+
+def check_row_options(
+    network: Any, columns: Any, subject: Any, where: Any, missing: Any, by: Any = None, joint: Any = None
+) -> RowOptions:
+    """Check options as they were given.
+
+    Raises
+    ------
+    ModelError
+        If the network is none, or networks differ in their nodes or states.
+    ParameterError
+        If an option is out of its range or does not go with the others.
+    DataError
+        If the row filter is not understood.
+    """
+    model = _one_network(network)
+    nodes = {state_label(node): node for node in model.nodes}
+    chosen = None if columns is None else _chosen(columns, nodes)
+    # A node that is not read is as private as one that is.
+    private = {*nodes, *(chosen or {}).values()}
+    if subject is not None and not isinstance(subject, str):
+        raise ParameterError(f"subject is {subject!r}, expected the name of a column")
+    if subject in private:
+        raise ParameterError(f"subject is {subject!r}, a node's column: expected one that says whose row it is")
+    check_choice("missing", missing, ("refuse", "unobserved"))
+    kept = None if where is None else parse_where(where, private, NODE_COLUMN)
+    groupings = parse_by(by, time=None, private=private, called=NODE_COLUMN)
+    return RowOptions(model, nodes, chosen, subject, kept, missing, groupings, _together(joint, model, nodes, chosen))
+
+
+def _one_network(given: Any) -> BayesianNetwork:
+    """Return a network with the nodes and states of all that are given."""
+    expected = "expected a BayesianNetwork or a list of them (read_sequences reads tables for Markov chains)"
+    theta: Any = given.theta if isinstance(given, Described) else given
+    if isinstance(theta, BayesianNetwork):
+        return theta
+    if not (isinstance(theta, ModelClass) or is_list(theta)):
+        raise ModelError(f"network is {type(theta).__name__}, {expected}")
+    members: list[Any] = list(theta.members if isinstance(theta, ModelClass) else theta)
+    if not members:
+        raise ModelError(f"network is empty, {expected}")
+    for i, member in enumerate(members):
+        if not isinstance(member, BayesianNetwork):
+            raise ModelError(f"network[{i}] is {type(member).__name__}, {expected}")
+    return same_records(members, "network")[0]
+
+
+def _together(
+    given: Any, model: BayesianNetwork, nodes: Mapping[str, Any], read: Mapping[str, str] | None
+) -> tuple[tuple[str, ...], ...]:
+    """Return the nodes that are counted together, by their labels: one list of nodes, or several such lists."""
+    if given is None:
+        return ()
+    example = "expected two or more nodes, such as ['rain', 'wet'], or a list of such lists"
+    several: list[Any] = list(given) if is_list(given) else []
+    if not several:
+        raise ParameterError(f"joint is {given!r}, {example}")
+    lists = several if all(is_list(each) and state_label(each) not in nodes for each in several) else [several]
+    found: list[tuple[str, ...]] = []
+    for each in lists:
+        labels = tuple(state_label(node) for node in each)
+        for label in labels:
+            if label not in nodes:
+                ask = did_you_mean(label, nodes)
+                raise ParameterError(f"joint names {label!r}, which is no node.{ask} Nodes: {listed(list(nodes))}")
+            if read is not None and label not in read:
+                raise ParameterError(
+                    f"joint names the node {label!r}, and columns does not: name it in both, to read its column"
+                )
+        if len(labels) < 2 or len(set(labels)) < len(labels):
+            raise ParameterError(f"joint has {listed(labels)}, {example}; each node once")
+        refuse_many_combinations({label: len(model.node_states[nodes[label]]) for label in labels})
+        found.append(labels)
+    return tuple({frozenset(labels): labels for labels in found}.values())
+
+
+def _chosen(given: Any, nodes: Mapping[str, Any]) -> dict[str, str]:
+    """Return the column of every node that is to be read, in the order of the network."""
+    if not (is_list(given) or isinstance(given, set | frozenset | Mapping)):
+        raise ParameterError(f"columns is {given!r}, expected {_EXAMPLE}")
+    chosen: dict[str, str] = {}
+    nodes_given: list[Any] = list(given)
+    for node in nodes_given:
+        label = state_label(node)
+        if label not in nodes:
+            ask = did_you_mean(label, nodes)
+            raise ParameterError(f"columns names {node!r}, which is no node.{ask} Nodes: {listed(list(nodes))}")
+        column: Any = given[node] if isinstance(given, Mapping) else label
+        if not isinstance(column, str):
+            raise ParameterError(f"columns[{node!r}] is {column!r}, expected the name of a column")
+        if label in chosen:
+            raise ParameterError(f"columns names the node {label!r} more than once")
+        if column in chosen.values():
+            raise ParameterError(f"columns gives the column {column!r} to two nodes, expected one column for each")
+        chosen[label] = column
+    if not chosen:
+        raise ParameterError(f"columns is empty, expected {_EXAMPLE}, or None for all nodes that are a column")
+    return {label: chosen[label] for label in nodes if label in chosen}

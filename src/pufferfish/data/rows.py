@@ -1,0 +1,254 @@
+"""What a table of independent rows becomes: counts of the states of every column, and how the table was read.
+
+Every row is a subject of its own, and its cells are the records of a Bayesian network: cells of one row depend on
+each other as θ says, and rows are independent of each other under every θ. The secret is one cell of one row.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.checked import check_kind, listed, texts, whole_array, whole_number
+from pufferfish._base.frozen import FrozenDict, ReadOnly, read_only
+from pufferfish._base.view import Printed, View, counted, listed_in_short
+from pufferfish.data.groups import Groups, check_by, sentence_of
+from pufferfish.errors import ParameterError, shortened
+
+__all__ = ["Rows", "RowsBase"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsBase(ReadOnly):
+    """How a table of independent rows was read: what a privacy loss is tied to.
+
+    Only plain values, so that it goes into a release as JSON. The source is named without its folder.
+
+    Parameters
+    ----------
+    source : str
+        File name without folder, or the kind of table.
+    columns : dict of str to str
+        For every node that was read, its column; nodes by their labels.
+    subject : str or None
+        Column of whose row it is; checked to differ from row to row.
+    where : str or None
+        Row filter.
+    missing : {"refuse", "unobserved"}
+        What a missing cell is.
+    by : tuple of str or None
+        Public groupings of the rows, which are counted by group too.
+
+    Raises
+    ------
+    ParameterError
+        If ``missing`` has no such choice, or the filter is empty.
+
+    Examples
+    --------
+    >>> RowsBase(source="patients.csv", columns={"smoker": "smoker"}, subject="patient").assumptions[0]
+    "Rows are independent of each other under every θ: one row per subject (column 'patient')."
+    """
+
+    source: str
+    columns: dict[str, str]
+    subject: str | None = None
+    where: str | None = None
+    missing: str = "refuse"
+    by: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", FrozenDict(self.columns))
+        if self.missing not in ("refuse", "unobserved"):
+            raise ParameterError(f"missing is {self.missing!r}, expected one of refuse, unobserved")
+        if self.where is not None:
+            from pufferfish.data.where import parse_where  # here: it loads what reads tables
+
+            parse_where(self.where, self.columns.values(), "node column")
+        if self.by is not None:
+            object.__setattr__(self, "by", check_by(self.by, self.columns.values(), "node column"))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Plain sentences about the data that the promise of a release rests on."""
+        one = "one row per subject" if self.subject is None else f"one row per subject (column {self.subject!r})"
+        sentences = [f"Rows are independent of each other under every θ: {one}."]
+        if self.missing == "unobserved":
+            sentences += [
+                "A missing cell is an unobserved record: it is not counted.",
+                "The number of rows and which cells are missing are public, and assumed independent of the states.",
+            ]
+        else:
+            sentences.append("The number of rows is public, and assumed independent of the states.")
+        if self.where:
+            sentences.append(
+                f"Only rows where {self.where} are used; which rows those are is public, and assumed independent of "
+                "the states."
+            )
+        return (*sentences, sentence_of(self.by, "row")) if self.by else tuple(sentences)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Rows(Printed, ReadOnly):
+    """Independent rows of a table as counts of the states of every column; private, except for their number.
+
+    Parameters
+    ----------
+    nodes : tuple
+        Nodes of the network that were read, in its order; its other nodes are latent.
+    states : dict from nodes to tuple of str
+        Names of the k states of each of them.
+    counts : dict from nodes to (k,) ndarray of int64
+        Rows in each state; made read-only.
+    records : int
+        Number of rows n (public).
+    base : RowsBase
+        How the table was read.
+    groups : Groups, optional
+        The counts by public groups, where the table was read with ``by``.
+    joint : dict from tuple of nodes to ndarray of int64, optional
+        Rows in each combination of the states of several nodes, an axis for each node; with groups the first axis is
+        that of the groups. A row in which one of these cells is missing is in no combination.
+    fingerprint : str, optional
+        A digest of what was counted, by which a model knows the table that it was fitted to.
+
+    Examples
+    --------
+    >>> Rows(nodes=("rain",), states={"rain": ("no", "yes")}, counts={"rain": [3, 2]}, records=5,
+    ...      base=RowsBase(source="days.csv", columns={"rain": "rain"}))
+    Rows(1 node, 5 rows)
+    """
+
+    nodes: tuple[Any, ...]
+    states: dict[Any, tuple[str, ...]]
+    counts: dict[Any, NDArray[np.int64]]
+    records: int
+    base: RowsBase
+    groups: Groups | None = None
+    joint: Mapping[tuple[Any, ...], NDArray[np.int64]] = field(default_factory=FrozenDict[Any, Any])
+    fingerprint: str | None = None
+
+    def __post_init__(self) -> None:
+        self._check_kinds()
+        if not self.nodes or self.records < 1:
+            raise ParameterError(f"{self!r} holds nothing, expected at least one node and one row")
+        for name, given in (("states", self.states), ("counts", self.counts)):
+            if set(given) != set(self.nodes):
+                raise ParameterError(f"{name} is about {_names(given)}, expected the nodes {_names(self.nodes)}")
+        counts: dict[Any, NDArray[np.int64]] = {}
+        for node in self.nodes:
+            try:
+                array = whole_array(self.counts[node])
+            except TypeError as error:
+                raise ParameterError(f"counts[{node!r}] {error}; expected numbers of rows") from None
+            if array.shape != (len(self.states[node]),):
+                raise ParameterError(
+                    f"counts[{node!r}] has shape {array.shape}, expected one number for each of its "
+                    f"{len(self.states[node])} states"
+                )
+            if (array < 0).any():
+                raise ParameterError(f"counts[{node!r}] has a negative entry, expected numbers of rows")
+            if array.sum() > self.records or (self.base.missing == "refuse" and array.sum() < self.records):
+                raise ParameterError(f"counts[{node!r}] sums to {array.sum()}, but there are {self.records:,} rows")
+            counts[node] = read_only(array)
+        if (None if self.groups is None else self.groups.by) != self.base.by:
+            raise ParameterError("groups and base.by are about different groupings")
+        if self.groups is not None:
+            if sum(self.groups.records) != self.records:
+                raise ParameterError(f"groups.records do not add up to the {self.records:,} rows")
+            by_group = self.groups.counts
+            if set(by_group) != set(counts) or not all(
+                np.array_equal(own.sum(axis=0), counts[node]) for node, own in by_group.items()
+            ):
+                raise ParameterError("groups.counts do not add up to counts")
+        object.__setattr__(self, "counts", FrozenDict(counts))
+        joint = {tuple(nodes): self._checked_joint(tuple(nodes), given) for nodes, given in self.joint.items()}
+        object.__setattr__(self, "joint", FrozenDict(joint))
+
+    def _checked_joint(self, nodes: tuple[Any, ...], given: Any) -> NDArray[np.int64]:
+        """Return the counts of several nodes together, refused where they are none or contradict those of a node."""
+        if len(nodes) < 2 or len(set(nodes)) < len(nodes) or not set(nodes) <= set(self.nodes):
+            raise ParameterError(f"joint names {_names(nodes)}, expected two or more of the nodes {_names(self.nodes)}")
+        try:
+            array = whole_array(given)
+        except TypeError as error:
+            raise ParameterError(f"joint[{_names(nodes)}] {error}; expected numbers of rows") from None
+        cells = () if self.groups is None else (len(self.groups.cells),)
+        shape = (*cells, *(len(self.states[node]) for node in nodes))
+        if array.shape != shape or (array < 0).any():
+            raise ParameterError(
+                f"joint[{_names(nodes)}] has the shape {array.shape}, expected numbers of rows of the shape {shape}"
+            )
+        for i, node in enumerate(nodes):
+            own = array.sum(axis=tuple(axis for axis in range(array.ndim) if axis != len(cells) + i))
+            same = np.array_equal(own, self.counts[node]) if self.base.missing == "refuse" else None
+            if same is False or (own > self.counts[node]).any():
+                raise ParameterError(f"joint[{_names(nodes)}] does not add up to the counts of {node!r}")
+        return read_only(array)
+
+    def together(self, nodes: Sequence[Any]) -> NDArray[np.int64] | None:
+        """Return the rows in each combination of the states of some nodes, those of the last one changing fastest.
+
+        Of shape (groups, combinations), of one group where there are none; None where they were not counted.
+        """
+        for held, array in self.joint.items():
+            if set(held) == set(nodes):
+                first = array.ndim - len(held)  # the axis of groups, if there is one
+                axes = [*range(first), *(first + held.index(node) for node in nodes)]
+                return np.transpose(array, axes).reshape(array.shape[0] if first else 1, -1)
+        return None
+
+    def _check_kinds(self) -> None:
+        """Refuse arguments that are other things than they should be, and keep copies of the names."""
+        check_kind(self.base, RowsBase, "base")
+        try:
+            object.__setattr__(self, "records", whole_number(self.records))
+        except TypeError:
+            raise ParameterError(f"records is {shortened(repr(self.records))}, expected the number of rows") from None
+        nodes = listed(self.nodes, "nodes", "the nodes that were read")
+        try:
+            set(nodes)
+        except TypeError:
+            raise ParameterError("nodes holds what is no name of a node, such as a list") from None
+        object.__setattr__(self, "nodes", tuple(nodes))
+        for name in ("states", "counts"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise ParameterError(f"{name} is {shortened(repr(getattr(self, name)))}, expected a dict from nodes")
+        states = {node: texts(own, f"states[{shortened(repr(node))}]") for node, own in self.states.items()}
+        object.__setattr__(self, "states", FrozenDict(states))
+
+    def __repr__(self) -> str:
+        return f"Rows({counted(len(self.nodes), 'node')}, {counted(self.records, 'row')})"
+
+    def _view(self) -> View:
+        """Return what is public: how the table was read, and how many rows and cells there are."""
+        base = self.base
+        facts = {
+            "nodes": listed_in_short([str(node) for node in self.nodes]),
+            "rows": self.records,
+            "cells that are not missing": sum(self.observed.values()),
+            "rows kept": base.where,
+            "groups": None if self.groups is None else len(self.groups.cells),
+        }
+        return View(base.source, facts, notes=self.assumptions)
+
+    @property
+    def length(self) -> int:
+        """Number of rows n, all of them independent (public)."""
+        return self.records
+
+    @property
+    def observed(self) -> dict[Any, int]:
+        """Number of cells of each node that are not missing (public)."""
+        return {node: int(counts.sum()) for node, counts in self.counts.items()}
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Plain sentences about the data that the promise of a release rests on."""
+        return self.base.assumptions
+
+
+def _names(nodes: Mapping[Any, Any] | tuple[Any, ...]) -> str:
+    return ", ".join(map(repr, nodes))

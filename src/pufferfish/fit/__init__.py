@@ -1,0 +1,1 @@
+"""Models from public tables, and the files that keep them."""

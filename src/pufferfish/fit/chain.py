@@ -1,0 +1,387 @@
+"""A Markov chain, or bounds on one, from public sequences, by counting transitions.
+
+The result is part of what everybody is assumed to know. Fitting it to the data it shall protect makes a comparison,
+not a guarantee (the noise itself then depends on the secrets).
+"""
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.checked import called_as, real_number
+from pufferfish.data.sequences import Sequences
+from pufferfish.errors import ModelError, ParameterError
+from pufferfish.theta.chain_intervals import IntervalChain
+from pufferfish.theta.higher_order_chain import HigherOrderChain
+from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.periodic_chain import PeriodicChain
+from pufferfish.theta.states import clock_named, steps_of_phase
+
+__all__ = [
+    "added_count",
+    "check_transitions",
+    "fit_chain",
+    "fit_interval",
+    "fit_order",
+    "fit_periodic",
+    "proportion_bounds",
+]
+
+_BISECTIONS = 200
+
+_MOST_SMOOTHING = 1e15
+"""Up to this a count of 1 is not lost beside what is added."""
+
+
+@called_as('fit_chain(read_sequences("public.csv", "activity"))')
+def fit_chain(
+    sequences: Sequences, *, initial: Literal["stationary", "any"] = "stationary", smoothing: float = 0.0
+) -> MarkovChain:
+    """Maximum-likelihood chain of the observed one-step transitions.
+
+    Parameters
+    ----------
+    sequences : Sequences
+        Public data.
+    initial : {"stationary", "any"}, default "stationary"
+        The initial law of the result: its stationary one, or the class of all.
+    smoothing : float, default 0
+        Added to every transition count. Without it a transition that was never observed has probability 0, which
+        is a claim: that it cannot happen.
+
+    Returns
+    -------
+    MarkovChain
+        With the states of the sequences.
+
+    Raises
+    ------
+    ModelError
+        If a state is never left, or the chain is reducible where its stationary law is asked for.
+    ParameterError
+        If smoothing is negative or above 1e15, where counts would be lost.
+    """
+    added = added_count("smoothing", smoothing)
+    check_transitions(sequences)
+    counts = sequences.transitions + added
+    lost = np.flatnonzero(counts.sum(axis=1) == 0)
+    if lost.size:
+        names = ", ".join(repr(sequences.states[int(x)]) for x in lost[:4]) + (", …" if lost.size > 4 else "")
+        raise ModelError(
+            f"no transition out of state{'s' if lost.size > 1 else ''} {names} was observed; use smoothing (such as "
+            "1), merge states, or leave them out"
+        )
+    try:
+        return MarkovChain(counts / counts.sum(axis=1, keepdims=True), initial, states=sequences.states)
+    except ModelError as error:
+        raise _with_remedy(error, len(sequences.states)) from error
+
+
+@called_as('fit_periodic(read_sequences("public.csv", "activity", time="t", max_gap="1min", clock="hour"))')
+def fit_periodic(
+    sequences: Sequences,
+    *,
+    initial: Literal["stationary", "any"] = "stationary",
+    smoothing: float = 0.0,
+    pooling: float = 0.0,
+) -> PeriodicChain:
+    """Maximum-likelihood transition matrix for each phase of a clock.
+
+    Parameters
+    ----------
+    sequences : Sequences
+        Public data, read with ``clock=``.
+    initial : {"stationary", "any"}, default "stationary"
+        The initial law of the result: its periodic one, or the class of all.
+    smoothing : float, default 0
+        Added to every transition count of every phase.
+    pooling : float, default 0
+        So many transitions are added to every row of every phase, spread as those of all phases together are: what
+        little is known of an hour is completed by the rest of the day.
+
+    Returns
+    -------
+    PeriodicChain
+        With the states, the clock and the step of the sequences.
+
+    Raises
+    ------
+    ModelError
+        If a state is never left in some phase and nothing is added, or there is no one periodic law where it is asked
+        for.
+    ParameterError
+        If the sequences were read without a clock, or what is added is negative or above 1e15.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import pufferfish as pf
+    >>> times = pl.datetime_range(pl.datetime(2024, 1, 1), pl.datetime(2024, 1, 20), "1h", eager=True)
+    >>> table = pl.DataFrame({"time": times}).with_columns(rest=pl.col("time").dt.hour().is_in([1, 2, 5]))
+    >>> data = pf.read_sequences(table, "rest", time="time", max_gap="1h", clock="hour")
+    >>> chain = pf.fit_periodic(data, smoothing=1)
+    >>> chain.clock, chain.step, chain.matrices[1].round(2).tolist()
+    ('hour', '1h', [[0.5, 0.5], [0.05, 0.95]])
+    """
+    added, towards = added_count("smoothing", smoothing), added_count("pooling", pooling)
+    check_transitions(sequences)
+    if sequences.clock is None or sequences.transitions_by_phase is None:
+        raise ParameterError('the sequences were read without a clock: read_sequences(…, clock="hour")')
+    clock, step = sequences.clock, sequences.base.step or sequences.usual_step
+    steps_of_phase(clock_named(clock), step)  # what it refuses no smoothing mends
+    counts = sequences.transitions_by_phase + added
+    counts = counts + towards * _pooled(sequences)
+    rows = counts.sum(axis=2)
+    if np.any(rows == 0):
+        phase, state = (int(v) for v in np.argwhere(rows == 0)[0])
+        more = int(np.sum(rows == 0)) - 1
+        raise ModelError(
+            f"no transition out of state {sequences.states[state]!r} was observed in phase {phase} of the clock "
+            f"{clock!r}{f' (and in {more} more such cases)' if more else ''}; use smoothing (such as 0.5), or pooling "
+            "(such as 10), which takes that from the other phases"
+        )
+    matrices = counts / rows[:, :, None]
+    try:
+        return PeriodicChain(matrices, initial, clock=clock, step=step, states=sequences.states)
+    except ModelError as error:
+        raise _with_remedy(error, len(sequences.states)) from error
+
+
+@called_as('fit_order(read_sequences("public.csv", "activity", order=2))')
+def fit_order(
+    sequences: Sequences,
+    *,
+    initial: Literal["stationary", "any"] = "stationary",
+    smoothing: float = 0.0,
+    pooling: float = 0.0,
+) -> HigherOrderChain:
+    """Maximum-likelihood chain whose next record depends on several records before it.
+
+    Parameters
+    ----------
+    sequences : Sequences
+        Public data, read with ``order=`` of 2 or more.
+    initial : {"stationary", "any"}, default "stationary"
+        The initial law of the result: its stationary one, or the class of all.
+    smoothing : float, default 0
+        Added to every count.
+    pooling : float, default 0
+        So many records are added after every history, spread as those after its latest record alone.
+
+    Returns
+    -------
+    HigherOrderChain
+        With the states of the sequences.
+
+    Raises
+    ------
+    ModelError
+        If some history was never seen and nothing is added, or there is no one stationary law where it is asked for.
+    ParameterError
+        If the sequences were read without an order, or what is added is negative or above 1e15.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import pufferfish as pf
+    >>> data = pf.read_sequences(pl.DataFrame({"s": list("aabaabbaabab" * 50)}), "s", order=2)
+    >>> pf.fit_order(data).tensor.round(2).tolist()
+    [[[0.0, 1.0], [0.75, 0.25]], [[0.75, 0.25], [1.0, 0.0]]]
+    """
+    added, towards = added_count("smoothing", smoothing), added_count("pooling", pooling)
+    check_transitions(sequences)
+    if sequences.histories is None:
+        raise ParameterError("the sequences were read without an order: read_sequences(…, order=2)")
+    counts = sequences.histories + added + towards * _pooled(sequences)
+    rows = counts.sum(axis=-1)
+    if np.any(rows == 0):
+        never = " then ".join(repr(sequences.states[int(x)]) for x in np.argwhere(rows == 0)[0])
+        raise ModelError(
+            f"no record after {never} was observed (and {int(np.sum(rows == 0)) - 1} more such histories); use "
+            "smoothing (such as 0.5), or pooling (such as 10), which takes that from the latest record alone"
+        )
+    try:
+        return HigherOrderChain(counts / rows[..., None], initial, states=sequences.states)
+    except ModelError as error:
+        raise _with_remedy(error, len(sequences.states)) from error
+
+
+@called_as('fit_interval(read_sequences("public.csv", "activity"), confidence=0.95)')
+def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChain:
+    r"""Bounds that hold all transition probabilities at once, with a given confidence.
+
+    If the sequences come from a Markov chain with one transition matrix, that matrix lies between the bounds with at
+    least this probability, however long the sequences are and whatever they start with. Every entry gets the interval
+    of :func:`proportion_bounds` at an equal share of what may fail.
+
+    Parameters
+    ----------
+    sequences : Sequences
+        Public data. Only steps from one observed record to the next are counted, none across gaps; which records are
+        missing is taken as independent of the states.
+    confidence : float, default 0.95
+        Probability, strictly between 0 and 1, that no bound misses.
+
+    Returns
+    -------
+    IntervalChain
+        With the states of the sequences. Rows of states that were never left are between 0 and 1.
+
+    Raises
+    ------
+    ModelError
+        If no transition was observed, or there is one state only.
+    ParameterError
+        If confidence is no such probability, or the data are no Sequences.
+
+    References
+    ----------
+    docs/proofs/intervals.md, "Bounds from data".
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import pufferfish as pf
+    >>> data = pf.read_sequences(pl.DataFrame({"state": list("aabaabbaab" * 200)}), state="state")
+    >>> theta = pf.fit_interval(data, confidence=0.9)
+    >>> theta.lower.round(2).tolist(), theta.upper.round(2).tolist()
+    ([[0.45, 0.45], [0.69, 0.2]], [[0.55, 0.55], [0.8, 0.31]])
+    """
+    given = real_number(confidence)
+    if given is None or not 0 < given < 1:
+        raise ParameterError(f"confidence is {confidence!r}, expected a probability such as 0.95, above 0 and below 1")
+    check_transitions(sequences)
+    counts, k = sequences.transitions, sequences.transitions.shape[0]
+    if k < 2:
+        raise ModelError(
+            f"there is one state, {sequences.states[0]!r}: a record that is always the same has nothing to hide; read "
+            "the sequences with the states they can have"
+        )
+    each = (1 - confidence) / (k if k == 2 else k * k)  # of two entries that sum to 1 one decides
+    lower, upper = np.zeros((k, k)), np.ones((k, k))
+    for x in range(k):
+        left = int(counts[x].sum())
+        for y in range(1 if k == 2 else k):
+            lower[x, y], upper[x, y] = proportion_bounds(int(counts[x, y]), left, each)
+    if k == 2:
+        lower[:, 1] = np.maximum(np.nextafter(1 - upper[:, 0], 0), 0)
+        upper[:, 1] = np.minimum(np.nextafter(1 - lower[:, 0], 2), 1)
+    origin = (
+        f"fitted to public data: bounds that hold all transition probabilities with {100 * confidence:g}% confidence, "
+        f"from {int(counts.sum()):,} transitions"
+    )
+    return IntervalChain(lower, upper, states=sequences.states, origin=origin)
+
+
+def proportion_bounds(successes: int, trials: int, miss: float) -> tuple[float, float]:
+    r"""Bounds on a probability from trials whose number may depend on their outcomes.
+
+    All p with
+
+    .. math:: \frac{B(s + 1/2, n - s + 1/2)}{B(1/2, 1/2)} \le \frac{p^s (1 - p)^{n - s}}{\mathrm{miss}},
+
+    rounded outwards. The left side over p^s (1 − p)^{n−s} is a martingale in n that starts at 1, so by Ville's
+    inequality the true p is left out at *any* n with probability at most ``miss``: stopping rules do no harm. Bounds
+    for a fixed n, such as those of Clopper and Pearson, do not cover a state's exits, whose number is random.
+
+    Parameters
+    ----------
+    successes, trials : int
+        s and n, 0 ≤ s ≤ n.
+    miss : float
+        Probability that the true one is left out.
+
+    Returns
+    -------
+    (float, float)
+        Lower and upper bound.
+
+    References
+    ----------
+    H. Robbins, "Statistical methods related to the law of the iterated logarithm", Ann. Math. Statist. 41 (1970).
+
+    Examples
+    --------
+    >>> [round(bound, 4) for bound in proportion_bounds(30, 100, 0.05)]
+    [0.1657, 0.4628]
+    """
+    s, n = successes, trials
+    if n == 0:
+        return 0.0, 1.0
+    parts = (math.lgamma(s + 0.5), math.lgamma(n - s + 0.5), -math.lgamma(n + 1.0), -math.log(math.pi), math.log(miss))
+    level, size = math.fsum(parts), sum(map(abs, parts))
+
+    def left_out(p: float) -> bool:
+        """Whether p is out for certain, the rounding of all terms considered."""
+        terms = (s * math.log(p) if s else 0.0), ((n - s) * math.log1p(-p) if n > s else 0.0)
+        return sum(terms) < level - 2e-15 * (size - sum(terms))
+
+    def end(outer: float) -> float:
+        inner = s / n
+        for _ in range(_BISECTIONS):
+            middle = (outer + inner) / 2
+            if middle in (outer, inner):
+                break
+            if left_out(middle):
+                outer = middle
+            else:
+                inner = middle
+        return outer
+
+    return end(0.0) if s else 0.0, end(1.0) if s < n else 1.0
+
+
+def added_count(name: str, given: float) -> float:
+    """Return what is added to counts as a float.
+
+    Raises
+    ------
+    ParameterError
+        If it is negative or above 1e15, where counts would be lost.
+    """
+    added = real_number(given)
+    if added is None or not 0 <= added <= _MOST_SMOOTHING:
+        raise ParameterError(f"{name} is {given!r}, expected a number from 0 to {_MOST_SMOOTHING:g}, such as 1")
+    return added
+
+
+def _pooled(sequences: Sequences) -> NDArray[np.float64]:
+    """Return the laws of the next state, of all transitions together; 0 after states that were never left."""
+    counts = sequences.transitions.astype(np.float64)
+    totals = counts.sum(axis=1, keepdims=True)
+    return np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0)
+
+
+def _with_remedy(error: ModelError, k: int) -> ModelError:
+    if "initial_distribution is" in str(error):
+        return error
+    if k == 1:
+        return ModelError(
+            "the table has one state, so nothing is to hide: name the others that may occur, by states "
+            "(--states A,B on the command line)"
+        )
+    said = (
+        str(error).replace("initial_distribution=", "initial=").replace('give an array or "any"', 'give initial="any"')
+    )
+    return ModelError(f"{said}; or use smoothing (such as 1), which lets every transition happen")
+
+
+def check_transitions(sequences: Any) -> None:
+    """Refuse what is no Sequences, or holds no transition.
+
+    Raises
+    ------
+    ParameterError
+        If it is something else.
+    ModelError
+        If there is no transition in it.
+    """
+    if not isinstance(sequences, Sequences):
+        raise ParameterError(f"sequences is {type(sequences).__name__}, expected what read_sequences returns")
+    if not sequences.transitions.any():
+        raise ModelError(
+            "no two consecutive records of a subject were observed, so there is no transition to count; "
+            "check the subject and time columns and max_gap"
+        )

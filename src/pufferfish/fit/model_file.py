@@ -1,0 +1,292 @@
+"""Model files: a class Θ of chains or networks as JSON, with where it came from; a BIF file is such a class too."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+from pufferfish._base.checked import called_as, check_kind, listed
+from pufferfish._base.durations import parse_duration
+from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.reading import check_path
+from pufferfish._base.view import Printed, View
+from pufferfish._base.words import number
+from pufferfish._base.writing import read_record, record_kind, write_whole
+from pufferfish.data.bins import bin_labels, parse_bins
+from pufferfish.data.fingerprint import check_fingerprint
+from pufferfish.data.sequences import Sequences
+from pufferfish.errors import ModelError, NotApplicableError, ParameterError, RecordError
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.chain_class import STATED, ChainClass, ChainModels
+from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.model_class import ModelClass, Theta, as_theta
+from pufferfish.theta.record import ChainRecord, ThetaRecord
+from pufferfish.theta.shown import stays_grid
+from pufferfish.theta.states import state_label
+
+__all__ = ["BIF", "MODEL", "Model", "chains_of", "check_names", "read_model", "write_model"]
+
+FORMAT = "pufferfish-model"
+VERSION = 1
+
+MODEL = record_kind("model", FORMAT, "releases may have been made under it; name another file, or give --overwrite")
+
+BIF = (".bif", ".bif.gz")
+"""How names of networks in another format end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model(Printed, ReadOnly):
+    """A class Θ and how the tables it describes are read.
+
+    Parameters
+    ----------
+    theta : ChainClass, ChainModels, ModelClass of networks, a class such as IntervalChain, or what makes one of them
+        The class: Markov chains, or Bayesian networks.
+    bins : tuple of float, optional
+        Edges by which a numeric column becomes the states of Θ; of chains only.
+    step : str, optional
+        Time that one transition takes, such as "1min"; a table with another step is refused. Of chains only.
+    fitted_on : str, optional
+        Fingerprint of the table that Θ was fitted to, so that a release of that table is refused: ``data.fingerprint``
+        of what was read.
+
+    Raises
+    ------
+    ModelError
+        If Θ is made of other models.
+    ParameterError
+        If bins, step or fitted_on are none, bins make other states, or networks come with bins or a step.
+    """
+
+    theta: Theta
+    bins: tuple[float, ...] | None = None
+    step: str | None = None
+    fitted_on: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.theta, Model):  # its step and origin would be lost
+            raise ModelError("theta is a Model already, expected the class that it holds: model.theta")
+        theta = as_theta(self.theta)
+        object.__setattr__(self, "theta", theta)
+        object.__setattr__(self, "bins", None if self.bins is None else tuple(listed(self.bins, "bins", "edges")))
+        if self.fitted_on is not None:
+            check_fingerprint(self.fitted_on)
+        if theta.of_chains:
+            self._check_reading(theta)
+            return
+        if not isinstance(theta.members[0], BayesianNetwork):
+            raise ModelError(
+                f"theta is a class of {theta.kind}; a model is made of Markov chains or Bayesian networks, others are "
+                "made where they are used"
+            )
+        for name, given in (("bins", self.bins), ("step", self.step)):
+            if given is not None:
+                raise ParameterError(f"{name} is {given!r}, and belongs to Markov chains: leave it out for networks")
+
+    @classmethod
+    def fitted(cls, theta: Any, data: Sequences) -> Self:
+        """Return the model of a class that was fitted to a public table, which says so, as ``pufferfish fit`` does.
+
+        It keeps the table's bins, the time that one step takes, and a fingerprint of what was read. So mechanisms that
+        are given the model, and not its Θ alone, let a release refuse data of another step, and the table that the
+        model was fitted to, or a part of it.
+
+        Parameters
+        ----------
+        theta : MarkovChain, IntervalChain, or another model of chains
+            What was fitted, by :func:`fit_chain` or another.
+        data : Sequences
+            What it was fitted to, read with ``max_gap`` or ``step``: otherwise nothing says how long a step takes.
+
+        Raises
+        ------
+        ParameterError
+            If the data are no sequences, or of other states.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> import pufferfish as pf
+        >>> survey = pl.DataFrame({"minute": range(400), "state": list("aabaabbaab" * 40)})
+        >>> data = pf.read_sequences(survey, "state", time="minute", max_gap=1)
+        >>> pf.Model.fitted(pf.fit_chain(data), data).step
+        '1'
+        """
+        check_kind(data, Sequences, "data")
+        made = as_theta(theta)
+        if made.states != data.states:
+            raise ParameterError(
+                f"theta has the states {_few(made.states)}, and data {_few(data.states)}: give what was fitted to them"
+            )
+        base, forgets = data.base, isinstance(made, ForgettingClass)
+        spoken = base.time if forgets else base.max_gap  # how soon habits are forgotten is counted in steps by itself
+        origin = _origin(made.origin, data)
+        made = (
+            ForgettingClass(made.steps, made.overlap, made.states, origin=origin)
+            if isinstance(made, ForgettingClass)
+            else replace(made, origin=origin)
+        )
+        step = base.step or (data.usual_step if spoken else None)
+        return cls(theta=made, bins=base.bins, step=step, fitted_on=data.fingerprint)
+
+    def __repr__(self) -> str:
+        return f"Model({self.theta!r})"
+
+    def _view(self) -> View:
+        view = self.theta._view()
+        edges = self.bins
+        bins = None if edges is None else f"{len(edges) - 1} from {number(edges[0])} to {number(edges[-1])}"
+        facts: dict[str, Any] = {"step": self.step, "bins": bins}
+        return replace(
+            view,
+            title=f"Model file: {self.theta.kind}",
+            facts={**(view.facts or {}), **facts},
+            grids=[*view.grids, *stays_grid(self.theta, self.step)],
+        )
+
+    def _check_reading(self, theta: Theta) -> None:
+        """Check how tables are read, as where they are read."""
+        own = theta.step if isinstance(theta, ChainModels) else None
+        if own is not None and self.step is None:
+            object.__setattr__(self, "step", own)
+        elif own is not None and parse_duration(self.step, "step") != parse_duration(own, "step"):
+            raise ParameterError(f"step is {self.step!r}, and the clock of theta has a step of {own}: leave step out")
+        if self.step is not None:
+            parse_duration(self.step, "step")
+        if self.bins is not None:
+            object.__setattr__(self, "bins", parse_bins(self.bins))
+            if bin_labels(self.bins) != theta.states:
+                raise ParameterError(
+                    f"bins make the states {_few(bin_labels(self.bins))}, and those of theta are {_few(theta.states)}"
+                )
+
+
+def _origin(said: str, data: Sequences) -> str:
+    """Return what Θ was fitted to, and what it says of itself besides."""
+    base, fitted = data.base, "fitted to public data"
+    odd = base.state != base.state.strip() or "," in base.state
+    state = repr(base.state) if odd else base.state
+    kept = f", rows where {base.where}" if base.where else ""
+    origin = (
+        f"{fitted} on {datetime.now(UTC).date().isoformat()}: {base.source}, column {state}{kept}, "
+        f"{data.records:,} records of {data.subjects:,} subject{'s' if data.subjects != 1 else ''}"
+    )
+    own = said.removeprefix(f"{fitted}: ").removeprefix(f"{base.source}, column {base.state}, ")
+    return origin if said == STATED else f"{origin}; {own}"
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+
+
+class _ModelRecord(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    format: str
+    version: int
+    origin: str
+    states: list[str]
+    chains: list[ChainRecord] = []
+    kind: str = "Markov chains"
+    members: list[dict[str, Any]] = []
+    names: list[str] = []
+    bins: list[float] | None = None
+    step: str | None = None
+    fitted_on: str | None = None
+
+
+def check_names(theta: Theta, path: str | os.PathLike[str]) -> None:
+    """Refuse to write networks whose nodes are not named by text: what is read again would be another network.
+
+    Raises
+    ------
+    RecordError
+        If a node's name is no text.
+    """
+    for network in theta.networks:
+        for node in network.nodes:
+            if not isinstance(node, str):
+                raise RecordError(
+                    f"cannot write {path}: node {node!r} is {type(node).__name__}, and files name nodes by text: "
+                    f"make the network with {state_label(node)!r}"
+                )
+
+
+@called_as('write_model(Model(theta=theta), "model.json")')
+def write_model(model: Model, path: str | os.PathLike[str]) -> None:
+    """Write a model file; of what is there already only an earlier model is replaced.
+
+    Raises
+    ------
+    ParameterError
+        If it is no Model.
+    RecordError
+        If the file cannot be written, or would hold another network: names of nodes are text there. Nothing is left
+        behind.
+    """
+    if not isinstance(model, Model):
+        raise ParameterError(f"model is {type(model).__name__}, expected Model(theta=…)")
+    check_path(path)
+    if Path(path).name.lower().endswith(BIF):
+        raise RecordError(f"cannot write {path}: a model is written as JSON, and this name says BIF; use .json")
+    check_names(model.theta, path)
+    theta = ThetaRecord.of(model.theta)
+    record = _ModelRecord(
+        format=FORMAT,
+        version=VERSION,
+        origin=theta.origin,
+        states=theta.states,
+        chains=theta.chains,
+        kind=theta.kind,
+        members=theta.members,
+        names=theta.names,
+        bins=None if model.bins is None else list(model.bins),
+        step=model.step,
+        fitted_on=model.fitted_on,
+    )
+    write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n", MODEL, overwrite=True)
+
+
+@called_as('read_model("model.json")')
+def read_model(path: str | os.PathLike[str]) -> Model:
+    """Read a model file, every member checked as if it were made by hand; or a network from a BIF file.
+
+    A name that ends in ``.bif`` or ``.bif.gz`` is read as BIF, a class of one network.
+
+    Raises
+    ------
+    RecordError
+        If the file cannot be read, is cut short, of another version, or describes no valid chain or network.
+    """
+    check_path(path)
+    name = Path(path).name
+    if name.lower().endswith(BIF):
+        return Model(theta=ModelClass((BayesianNetwork.from_bif(path),), f"{STATED}: {name}"))
+    record = read_record(path, _ModelRecord, format_=FORMAT, version=VERSION)
+    try:
+        theta = ThetaRecord(
+            record.origin, record.states, record.chains, record.kind, record.members, record.names
+        ).theta()
+        bins = None if record.bins is None else tuple(record.bins)
+        return Model(theta=theta, bins=bins, step=record.step, fitted_on=record.fitted_on)
+    except (ModelError, ParameterError) as error:
+        raise RecordError(f"{path} holds no valid model: {error}") from error
+
+
+def chains_of(model: Model, path: str | os.PathLike[str]) -> Model:
+    """Return a model that was read from a path, if it is made of Markov chains.
+
+    Raises
+    ------
+    NotApplicableError
+        If it is made of other models.
+    """
+    if not isinstance(model.theta, ChainClass):
+        raise NotApplicableError(
+            f"{path} holds {model.theta.kind}; this command knows "
+            + ("lists of chains only" if model.theta.of_chains else "Markov chains only, networks are for Python")
+        )
+    return model

@@ -1,0 +1,334 @@
+"""Charges on Markov chains: one matrix for every record that a release reads, in windows and coarser states."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.checked import real_array
+from pufferfish._base.words import names_of
+from pufferfish._core.numbers.rounding import float_up
+from pufferfish.data.sequences import Base, Sequences, TimeGrid
+from pufferfish.errors import ParameterError, ReleaseRefused
+from pufferfish.ledger._windows import Steps, Windows, as_windows, windows_by_time, windows_read
+from pufferfish.ledger.charges import (
+    EVERY,
+    Charge,
+    Charging,
+    Distance,
+    check_tied,
+    classes_of,
+    composing,
+    in_decimals,
+    sum_up,
+    whole,
+)
+from pufferfish.ledger.file import AnyBase
+from pufferfish.ledger.same_records import CHAIN_TIES, check_lengths, check_start, groups_of
+from pufferfish.ledger.subjects import Subjects
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.influence_bound import InfluenceBound
+from pufferfish.queries import LinearQuery, Profile, StepLoss, StepQuery
+from pufferfish.theta.lengths import ChainLength
+
+__all__ = ["ChainCharging"]
+
+
+class ChainCharging(Charging):
+    """Charges on Markov chains."""
+
+    def __init__(self, bound: InfluenceBound) -> None:
+        super().__init__(bound)
+        self._bounds: dict[tuple[ChainLength, ...], InfluenceBound] = {}
+
+    @property
+    def sizes(self) -> dict[str | None, int]:
+        """The number of states."""
+        return {EVERY: self._bound.theta.k}
+
+    def check_base(self, base: Any) -> None:
+        """Refuse a base of independent rows."""
+        if base is not None and not isinstance(base, Base):
+            raise ParameterError(
+                f"base is {type(base).__name__}, and this ledger is about Markov chains: give sequences.base, of a "
+                "table from read_sequences"
+            )
+
+    def charge(
+        self,
+        what: Any,
+        *,
+        base: AnyBase | None,
+        subjects: Subjects | None,
+        data: Any,
+        window: Any,
+        coarsening: Mapping[Any, Any] | None,
+    ) -> Charge:
+        """Return the charge of a calibrated release, or of a loss as a number or matrix, on the states of the base."""
+        assert base is None or isinstance(base, Base)
+        if data is not None and not isinstance(data, Sequences):
+            raise ReleaseRefused(
+                f"the data are {type(data).__name__}, and this ledger is about Markov chains: read the table with "
+                "read_sequences"
+            )
+        if data is not None and data.names is None and isinstance(window, Mapping):
+            raise ReleaseRefused(
+                "window is given by name, and the data do not say whose they are: read them as the base"
+            )
+        states, length = self._bound.theta.states, self._bound.length
+        windows, step = as_windows(window, length, subjects), 0
+        if isinstance(what, Calibration):
+            if what.theta.variables is not None:
+                raise ReleaseRefused(
+                    f"the noise was calibrated for {what.theta.kind}, whose records have names, and this ledger is "
+                    "about Markov chains: make a ledger for them"
+                )
+            linear = composing(what, "calibration.record_loss" if what.theta.states == states else None)
+            if data is None:
+                check_lengths(what.length, length, None, "the calibration")
+            groups = groups_of(states, base, what.theta.states, data, coarsening)
+            scale = Fraction(what.unit_scale)
+            if isinstance(linear, StepQuery):
+                _check_steps(data, base)
+                own, step = linear.losses
+            else:
+                assert isinstance(linear, LinearQuery)  # several columns together are those of networks
+                windows = windows_read(linear, what.length, windows, length)
+                own = linear.unit_distance
+            distance = _on_the_base(whole(own), groups)
+        else:
+            if coarsening is not None:
+                raise ParameterError("coarsening goes with a calibration: a loss is given on the ledger's own states")
+            if data is not None and not data.base.bins:
+                _check_states(data, states)
+            groups = groups_of(states, base, states, data, None)
+            loss = _loss(what, len(states))
+            if data is not None and data.states != states and len(set(loss[~np.eye(len(states), dtype=np.bool_)])) > 1:
+                raise ReleaseRefused(
+                    "the loss is one for every pair of the ledger's states, in their order, and the data have their "
+                    "states in another one: charge the calibration itself, whose states are told by their names"
+                )
+            (distance,), scale = in_decimals([loss])
+        if data is not None:
+            self._check_data(data, base, windows, everything=not (groups or windows))
+        if not step and not any(any(row) for row in distance):
+            raise ParameterError("the loss is 0 between all states: a release that tells nothing is none")
+        return Charge({EVERY: distance}, scale, windows, step=step)
+
+    @property
+    def places(self) -> int:
+        """How many chains the base has."""
+        return len(self._bound.length)
+
+    def together(self, charges: Sequence[Charge], among: bytes | None = None) -> tuple[InfluenceBound, Any]:
+        """Return one loss for all records, or for each class of chains; where only some steps are read, a profile."""
+        if any(charge.windows is not None for charge in charges):
+            return self._by_steps(charges, among)
+        if all(charge.reads is None for charge in charges):
+            return self._bound, _with_steps([self._sum(charges)])
+        classes, which = classes_of(charges, self.places, among)
+        if not classes:
+            return self._bound, 0.0
+        return self._bound_on(classes, which), _with_steps([self._sum(each) for each in classes])
+
+    def _sum(self, charges: Sequence[Charge]) -> tuple[NDArray[np.float64], float]:
+        """Return what the records of a chain lose by all of some charges, and what its steps lose."""
+        records = sum_up(((charge.distances[EVERY], charge.scale) for charge in charges), self._bound.theta.k)
+        return records, float_up(sum((charge.step / charge.scale for charge in charges), Fraction(0)))
+
+    def _bound_on(self, classes: Sequence[Any], which: NDArray[np.intp]) -> InfluenceBound:
+        """Return the bound on one chain for each class, as long as the longest of its chains.
+
+        A chain with fewer steps or fewer observed records is that one with some losses left out, and leaks no more.
+        """
+        sizes = np.array([(chain.steps, chain.records) for chain in self._bound.length], dtype=np.int64)
+        largest = np.zeros((len(classes), 2), dtype=np.int64)
+        read = which >= 0
+        np.maximum.at(largest, which[read], sizes[read])
+        return self._bound_of(tuple(ChainLength(int(steps), int(records)) for steps, records in largest))
+
+    def _bound_of(self, length: tuple[ChainLength, ...]) -> InfluenceBound:
+        """Return the bound on chains of these lengths, the same one if it was the last that was asked for."""
+        if length == self._bound.length:
+            return self._bound
+        found = self._bounds.get(length)
+        if found is None:
+            found = self._bound.of(self._bound.given_by, length, **self._bound.settings)
+            self._bounds = {length: found}  # at once: other threads may be reading
+        return found
+
+    def _by_steps(self, charges: Sequence[Charge], among: bytes | None) -> tuple[InfluenceBound, Any]:
+        """Return the losses of each class of chains: equally long ones, of which the same charges read the same steps.
+
+        A chain of which every step is read alike has one loss for all records, and another a profile.
+        """
+        classes: dict[tuple[ChainLength, tuple[Steps | None, ...]], None] = {}
+        for c, length in enumerate(self._bound.length):
+            if among is None or among[c]:
+                read = tuple(_steps_of(charge, c, length.steps) for charge in charges)
+                if any(read):
+                    classes[length, read] = None
+        if not classes:
+            return self._bound, 0.0
+        known: dict[frozenset[int], tuple[NDArray[np.float64], float]] = {}
+        losses: list[Any] = []
+        largest_steps: list[float] = []
+        for length, read in classes:
+            stretches = _stretches(read, length.steps)
+            for _, active in stretches:
+                if active not in known:
+                    known[active] = self._sum([charges[i] for i in sorted(active)])
+            each = [(steps, known[active][0]) for steps, active in stretches]
+            losses.append(each[0][1] if len(each) == 1 else Profile(each))
+            largest_steps.append(max(known[active][1] for _, active in stretches))
+        bound = self._bound_of(tuple(length for length, _ in classes))
+        return bound, StepLoss(largest_steps, losses) if any(largest_steps) else losses
+
+    def in_base(self, data: Any, subjects: Subjects | None, grid: TimeGrid | None) -> Any:
+        """Return data with chains as short as their times say, where these say that they are inside of the base.
+
+        A part may have a gap, in which clocks may have been set back, where the base has none: then it counts as
+        longer than the base. Lengths alone would let later records pass; :meth:`by_time` refuses them by their times.
+        """
+        if not isinstance(data, Sequences) or data.grid is None or (subjects is None) != (data.names is None):
+            return data
+        by_times = [n for n in data.grid.steps if n is not None]
+        known = len(by_times) == len(data.length) and (subjects is not None or len(self._bound.length) == 1)
+        if grid is None or None in grid.ends or not known:
+            return data
+        if (data.grid.step, data.grid.slack) != (grid.step, grid.slack):
+            return data
+        lengths = zip(data.length, by_times, strict=True)
+        return replace(data, grid=None, length=tuple(ChainLength(min(c.steps, n), c.records) for c, n in lengths))
+
+    def by_time(self, data: Any, subjects: Subjects | None, grid: TimeGrid | None) -> Windows | None:
+        """Return which steps of the base data read, as their times say; None where these do not say it."""
+        if not isinstance(data, Sequences) or (subjects is None) != (data.names is None):
+            return None
+        places = None if subjects is None else subjects.places_of(data.names or ())
+        return windows_by_time(data, grid, places, self._bound.length)
+
+    def reads(self, data: Any, subjects: Subjects | None, windows: Windows | None = None) -> bytes | None:
+        """Return which chains the data are about, a byte each; None where that is not known, or they are all.
+
+        Raises
+        ------
+        ReleaseRefused
+            If a subject is not in the base, or has a longer chain than all those of it there; or if windows are not
+            those of the subjects in the data: nobody pays for what another one's window says.
+        """
+        if subjects is None or not isinstance(data, Sequences) or data.names is None:
+            return None
+        places, length = subjects.places_of(data.names), self._bound.length
+        for name, chain in zip(data.names, data.length, strict=True):
+            own = [length[place] for place in places[name]]
+            if not any(c.anywhere.covers(chain) for c in own):
+                longest = max(own)
+                raise ReleaseRefused(
+                    f"subject {name!r} has a chain of {chain.steps:,} steps and {chain.records:,} records, and in the "
+                    f"ledger's base at most {longest.steps:,} steps and {longest.records:,} records: other records "
+                    "need a ledger of their own"
+                )
+        marks = np.zeros(self.places, dtype=np.bool_)
+        marks[[place for found in places.values() for place in found]] = True
+        if windows is not None:
+            for name, own in places.items():
+                seen = tuple(windows[place] for place in own)
+                if not any(seen):
+                    raise ReleaseRefused(
+                        f"window leaves out all steps of subject {name!r}, who is in the data: give a window for every "
+                        "subject that is read"
+                    )
+                chains = [chain for n, chain in zip(data.names, data.length, strict=True) if n == name]
+                check_lengths(chains, [length[place] for place in own], seen, f"subject {name!r}")
+        return None if marks.all() else marks.tobytes()
+
+    def part(self, length: Any, window: Any) -> InfluenceBound:
+        """Return the bound on chains of these lengths, refused where they start later and Θ tells the first law."""
+        bound = self._bound
+        check_start(bound.theta, window)
+        return bound.of(bound.given_by, length, **bound.settings)
+
+    def _check_data(self, data: Sequences, base: Base | None, windows: Windows | None, *, everything: bool) -> None:
+        length = self._bound.length
+        if base is None and not (everything and sorted(data.length) == sorted(length)):
+            raise ReleaseRefused(
+                "the ledger does not know its base yet, and these data are not all of it: make the ledger with "
+                "base=sequences.base of the whole table"
+            )
+        if base is not None:
+            check_tied(data.base, base, CHAIN_TIES)
+        check_lengths(data.length, length, windows, "the data")
+
+
+def _with_steps(sums: Sequence[tuple[NDArray[np.float64], float]]) -> Any:
+    """Return losses of records, of one class of chains or of each, and those of their steps where there are any."""
+    records, steps = [each for each, _ in sums], [step for _, step in sums]
+    if len(sums) == 1:
+        return StepLoss(steps[0], records[0]) if steps[0] else records[0]
+    return StepLoss(steps, records) if any(steps) else records
+
+
+def _check_steps(data: Sequences | None, base: Base | None) -> None:
+    """Refuse steps between records that are none of the base's: a filter may leave out what lies between."""
+    if data is not None and base is not None and data.base.where != base.where:
+        raise ReleaseRefused(
+            "the query counts steps, and the data were filtered where the ledger's base is not: records that follow "
+            "each other here need not do so in the base; read the whole table"
+        )
+
+
+def _check_states(data: Sequences, states: tuple[str, ...]) -> None:
+    for state in data.states:
+        if state not in states:
+            raise ReleaseRefused(f"the data have the state {state!r}, and the ledger's states are {names_of(states)}")
+
+
+def _on_the_base(distance: Distance, groups: Sequence[int] | None) -> Distance:
+    """Return a distance between the states of a release as one between those of the base: 0 inside of a group.
+
+    ``groups`` says for each state of the base the release's state that it counts as; None where they are the same. A
+    release reads what each record counts as, and no more: so it moves with a record, and with its steps, as it does
+    between these.
+    """
+    return distance if groups is None else tuple(tuple(distance[x][x_] for x_ in groups) for x in groups)
+
+
+def _loss(what: Any, k: int) -> NDArray[np.float64]:
+    try:
+        loss = real_array(what)
+    except TypeError as error:
+        raise ParameterError(f"a loss {error}; expected a calibration, a number, or one per pair of states") from None
+    if loss.shape not in ((), (k, k)):
+        raise ParameterError(f"a loss has shape {loss.shape}, expected a number or ({k}, {k}): pairs of states")
+    if not np.all(np.isfinite(loss)) or np.any(loss < 0):
+        raise ParameterError("a loss is negative or not finite; expected nats, such as 0.1")
+    return np.broadcast_to(loss, (k, k))
+
+
+def _steps_of(charge: Charge, chain: int, steps: int) -> Steps | None:
+    """Return the steps of a chain that a charge reads."""
+    if charge.reads is not None and not charge.reads[chain]:
+        return None
+    return ((0, steps),) if charge.windows is None else charge.windows[chain]
+
+
+def _stretches(read: Sequence[Steps | None], steps: int) -> list[tuple[int, frozenset[int]]]:
+    """Return stretches of a chain and which charges read them, given the steps that each charge reads."""
+    begin: defaultdict[int, set[int]] = defaultdict(set)
+    end: defaultdict[int, set[int]] = defaultdict(set)
+    for i, own in enumerate(read):
+        for start, stop in own or ():
+            begin[start].add(i)
+            end[stop].add(i)
+    found: list[tuple[int, frozenset[int]]] = []
+    active: frozenset[int] = frozenset()
+    for start, stop in pairwise(sorted({0, steps, *begin, *end})):
+        active = (active - end[start]) | begin[start]  # what ends where it begins again goes on
+        found.append((stop - start, active))
+    return found

@@ -1,0 +1,198 @@
+"""Charges on Bayesian networks: one matrix for every node that a release reads.
+
+The base is a table of independent rows. Rows are independent of each other under every θ, so what a release tells about
+a cell is decided by the losses of its own row: the charge is that of one row, however many there are.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from pufferfish._base.words import names_of
+from pufferfish.data.rows import Rows, RowsBase
+from pufferfish.errors import ParameterError, ReleaseRefused
+from pufferfish.ledger.charges import Charge, Charging, Distance, check_tied, composing, in_decimals, sum_up, whole
+from pufferfish.ledger.file import AnyBase
+from pufferfish.ledger.subjects import Subjects
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.influence_bound import InfluenceBound
+from pufferfish.queries import JointQuery, LinearQuery
+from pufferfish.queries.record_loss import as_record_loss
+from pufferfish.theta.states import state_label
+
+__all__ = ["NodeCharging"]
+
+_TIES = {
+    "source": "a ledger knows its table by this name: read the same table from there, as losses of the same records "
+    "add up in one ledger; only other records need a ledger of their own",
+    "subject": "read the table as the ledger's was",
+    "where": "a part of a filtered base is known only for a base without a filter: make the ledger for the whole table",
+    "missing": "read the table as the ledger's was",
+}
+
+States = dict[str, tuple[str, ...]]
+
+
+class NodeCharging(Charging):
+    """Charges on Bayesian networks."""
+
+    def __init__(self, bound: InfluenceBound) -> None:
+        super().__init__(bound)
+        self._network = bound.networks[0]
+        self._states = _by_label(self._network.node_states)
+
+    @property
+    def sizes(self) -> dict[str | None, int]:
+        """The number of states of every node, by its label."""
+        return {node: len(states) for node, states in self._states.items()}
+
+    def check_base(self, base: Any) -> None:
+        """Refuse a base of chains, of another network, or with one column for two nodes."""
+        if base is None:
+            return
+        if not isinstance(base, RowsBase):
+            raise ParameterError(
+                f"base is {type(base).__name__}, and this ledger is about Bayesian networks: give rows.base, of a "
+                "table from read_rows"
+            )
+        self._check_nodes(base.columns, "the base")
+        taken: dict[str, str] = {}
+        for node, column in base.columns.items():
+            if column in taken:
+                raise ParameterError(f"base gives the column {column!r} to two nodes: {taken[column]!r} and {node!r}")
+            taken[column] = node
+
+    def charge(
+        self,
+        what: Any,
+        *,
+        base: AnyBase | None,
+        subjects: Subjects | None,
+        data: Any,
+        window: Any,
+        coarsening: Mapping[Any, Any] | None,
+    ) -> Charge:
+        """Return the charge of a calibrated release, or of a loss of the nodes."""
+        assert base is None or isinstance(base, RowsBase)
+        _check_part(window, coarsening)
+        if data is not None and not isinstance(data, Rows):
+            raise ReleaseRefused(
+                f"the data are {type(data).__name__}, and this ledger is about Bayesian networks: read the table with "
+                "read_rows"
+            )
+        if isinstance(what, Calibration):
+            distances, scale = self._of_calibration(what), Fraction(what.unit_scale)
+        else:
+            if isinstance(what, list | tuple) or getattr(what, "ndim", 0):
+                raise ParameterError(
+                    "the loss is a list, and nodes are told by their names: expected a number for all of them, or "
+                    "{node: loss, …}, such as calibration.node_loss"
+                )
+            losses, scale = in_decimals(as_record_loss(what, self._bound.theta, ()).nodes)
+            distances = dict(zip(self._states, losses, strict=True))
+        read = {node: distance for node, distance in distances.items() if any(map(any, distance))}
+        if not read:
+            raise ParameterError("the loss is 0 between all states of all nodes: a release that tells nothing is none")
+        if data is not None:
+            self._check_data(data, base, read)
+        return Charge({**read}, scale)
+
+    @property
+    def places(self) -> int:
+        """How many rows the base has."""
+        return self._bound.rows
+
+    def together(self, charges: Sequence[Charge], among: bytes | None = None) -> tuple[InfluenceBound, Any]:
+        """Return one matrix per node: that of a row which every release reads, for who reads a row is not known."""
+        return self._bound, [
+            sum_up(((c.distances[node], c.scale) for c in charges if node in c.distances), len(states))
+            for node, states in self._states.items()
+        ]
+
+    def part(self, length: Any, window: Any) -> InfluenceBound:
+        """Return the bound on a table of so many rows; a window is refused where it is charged."""
+        bound = self._bound
+        return bound.of(bound.given_by, length, **bound.settings)
+
+    def _of_calibration(self, what: Calibration) -> dict[str, Distance]:
+        """Return the distances of all nodes under a calibration, refused where it is for another network."""
+        if not what.theta.networks:
+            raise ReleaseRefused(
+                f"the noise was calibrated for {what.theta.kind}, and this ledger is about Bayesian networks: make a "
+                "ledger for them"
+            )
+        network = what.theta.networks[0]
+        found = _by_label(network.node_states)
+        self._check_states(found, "the noise was calibrated for another network")
+        if len(found) < len(self._states):
+            lacking = next(node for node in self._states if node not in found)
+            raise ReleaseRefused(f"the noise was calibrated for another network: it lacks the node {lacking!r}")
+        query = composing(what, "calibration.node_loss")  # now that its states are known to stand as the ledger's do
+        assert isinstance(query, LinearQuery | JointQuery)  # steps are those of chains
+        known = query if isinstance(query, JointQuery) else replace(query, domains=network.domains)
+        if what.bound.rows > self._bound.rows:
+            raise ReleaseRefused(
+                f"the noise was calibrated for a table of {what.bound.rows:,} rows, and that of the ledger has "
+                f"{self._bound.rows}: other records need a ledger of their own"
+            )
+        return {node: whole(distance) for node, distance in zip(found, known.distances, strict=True)}
+
+    def _check_data(self, data: Rows, base: RowsBase | None, read: Mapping[str, Distance]) -> None:
+        """Refuse data that are no part of the base, or that take a node that is charged from another column."""
+        self._check_states(_by_label(data.states), "the table was read for another network")
+        rows = self._bound.rows
+        if base is None:
+            if data.records != rows:
+                raise ReleaseRefused(
+                    "the ledger does not know its base yet, and these data are not all of it: make the ledger with "
+                    "base=rows.base of the whole table"
+                )
+            self.check_base(data.base)
+            base = data.base
+        check_tied(data.base, base, _TIES)
+        if data.records > rows:
+            raise ReleaseRefused(
+                f"the data have {data.records:,} rows, and the table of the ledger has {rows:,}: other records need a "
+                "ledger of their own"
+            )
+        for node in read:
+            here, there = (reading.columns.get(node) for reading in (data.base, base))
+            if here is not None and here != there:
+                its = f"reads it from {there!r}" if there else "does not know a column of it"
+                raise ReleaseRefused(
+                    f"the data read node {node!r} from column {here!r}, and the ledger {its}; make the ledger with the "
+                    "base of all columns that shall be read"
+                )
+        if data.base.where is not None:
+            from pufferfish.data.where import parse_where  # here: it loads what reads tables
+
+            parse_where(data.base.where, base.columns.values(), "node column of the ledger's base")
+
+    def _check_nodes(self, given: Mapping[str, Any], whose: str) -> None:
+        for node in given:
+            if node not in self._states:
+                raise ParameterError(f"{whose} names {node!r}, which is no node of Θ. Nodes: {names_of(self._states)}")
+
+    def _check_states(self, found: States, why: str) -> None:
+        for node, states in found.items():
+            if node not in self._states:
+                raise ReleaseRefused(f"{why}: {node!r} is no node of the ledger's")
+            if states != self._states[node]:
+                raise ReleaseRefused(
+                    f"{why}: its node {node!r} has the states {', '.join(states[:8])}, and that of the ledger "
+                    f"{', '.join(self._states[node][:8])}, in this order"
+                )
+
+
+def _by_label(node_states: Mapping[Any, tuple[str, ...]]) -> States:
+    return {state_label(node): states for node, states in node_states.items()}
+
+
+def _check_part(window: Any, coarsening: Any) -> None:
+    for name, given in (("window", window), ("coarsening", coarsening)):
+        if given is not None:
+            raise ParameterError(
+                f"{name} is for Markov chains, and this ledger is about Bayesian networks: leave it out; what reads "
+                "some nodes or states only, such as Subset(query, nodes), is charged on those alone"
+            )

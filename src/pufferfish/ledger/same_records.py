@@ -1,0 +1,151 @@
+"""What belongs to a base of Markov chains: the same table read the same way, or a part of it, or coarser states."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pufferfish._base.words import did_you_mean, names_of
+from pufferfish.data.bins import bin_labels, inner_edges_of
+from pufferfish.data.sequences import Base, Sequences
+from pufferfish.errors import ReleaseRefused
+from pufferfish.ledger._windows import Windows, begins_later
+from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.model_class import Theta, gives_first_law
+
+__all__ = ["CHAIN_TIES", "check_lengths", "check_start", "groups_of"]
+
+
+CHAIN_TIES = {
+    "source": "a ledger knows its table by this name: read the same table from there, as losses of the same records "
+    "add up in one ledger; only other records need a ledger of their own",
+    "state": "another column needs a ledger of its own",
+    "subject": "read the table as the ledger's was",
+    "time": "read the table as the ledger's was",
+    "time_zone": "read the table as the ledger's was",
+    "ambiguous": "read the table as the ledger's was",
+    "max_gap": "read the table as the ledger's was",
+    "gaps": "read the table as the ledger's was",
+    "step": "read the table as the ledger's was",
+    "where": "a part of a filtered base is known only for a base without a filter: make the ledger for the whole table",
+    "missing": "read the table as the ledger's was",
+}
+"""What two readings of the same records share, and what to do where not; gaps come before the step they give."""
+
+
+def check_lengths(
+    found: Sequence[ChainLength], base: Sequence[ChainLength], windows: Windows | None, whose: str
+) -> None:
+    """Refuse chains that are no part of the base's chains: longer ones, or more of them."""
+    parts = [(chain.steps, chain.records) for chain in base]
+    if windows is not None:
+        parts = [
+            (own[-1][1] - own[0][0], min(chain.records, sum(stop - start for start, stop in own)))
+            for chain, own in zip(base, windows, strict=True)
+            if own
+        ]
+    there, records_there = (sorted(values, reverse=True) for values in zip(*parts, strict=True))
+    here = sorted((chain.steps for chain in found), reverse=True)
+    records = sorted((chain.records for chain in found), reverse=True)
+    fits = len(here) <= len(there) and all(a <= b for a, b in zip(here, there, strict=False))
+    if not fits or any(a > b for a, b in zip(records, records_there, strict=False)):
+        part = "a window" if windows is not None else "the base"
+        raise ReleaseRefused(
+            f"{whose} has {len(here)} chains, the longest of {here[0]} steps and {records[0]} records, and {part} "
+            f"of the ledger {len(there)}, the longest of {there[0]}: other records need a ledger of their own"
+        )
+
+
+def check_start(theta: Theta, window: Any) -> None:
+    """Refuse noise for a window on its own where Θ tells the law of the base's first record.
+
+    Raises
+    ------
+    ReleaseRefused
+        If a window starts later than the chain and a member of Θ has an array as its initial law.
+    """
+    if begins_later(window) and gives_first_law(theta):
+        raise ReleaseRefused(
+            "Θ gives the law of the chain's first record as an array, and the window starts later: calibrate with the "
+            'lengths of the whole base, or use a Θ with initial_distribution="any" or "stationary"'
+        )
+
+
+def groups_of(
+    states: tuple[str, ...],
+    base: Base | None,
+    found: tuple[str, ...],
+    data: Sequences | None,
+    coarsening: Mapping[Any, Any] | None,
+) -> list[int] | None:
+    """Return for each state of the base the release's state that it counts as; None where they are the same.
+
+    Where the base has bins, edges decide: a coarsening that is given has to agree with them.
+
+    Raises
+    ------
+    ReleaseRefused
+        If the release's states are no groups of the base's.
+    """
+    given = None if coarsening is None else _given(states, found, coarsening)
+    edges = None if base is None else base.bins
+    if edges is not None and states == bin_labels(edges):
+        coarse = inner_edges_of(found, edges[1:-1])
+        if data is not None and data.base.bins is not None and data.base.bins[1:-1] != coarse:
+            coarse = None
+        if coarse is None:
+            raise ReleaseRefused(
+                f"the inner edges of the ledger's bins are {_numbers(edges[1:-1])}, and those of the release "
+                f"({_shown(found)}) are not among them: join bins of the ledger, or make another ledger"
+            )
+        groups = [sum(edge <= low for edge in coarse) for low in (-math.inf, *edges[1:-1])]
+    elif data is not None and data.base.bins is not None and base is not None:
+        raise ReleaseRefused(
+            "the ledger was made for a column without bins, and these data have some: read them without"
+        )
+    elif found == states:
+        groups = list(range(len(states)))
+    elif given is not None:
+        groups = given
+    elif sorted(found) == sorted(states):  # the same states in another order
+        groups = [found.index(state) for state in states]
+    else:
+        raise ReleaseRefused(
+            f"the release has the states {_shown(found)} and the ledger {_shown(states)}: if the first are groups of "
+            "the second, say which by coarsening={state of the ledger: state of the release, …}"
+        )
+    if given is not None and given != groups:
+        raise ReleaseRefused(
+            "coarsening disagrees with the states themselves: leave it out where they are equal or bins"
+        )
+    return None if groups == list(range(len(found))) else groups
+
+
+def _given(states: tuple[str, ...], found: tuple[str, ...], coarsening: Mapping[Any, Any]) -> list[int]:
+    if not isinstance(coarsening, Mapping):
+        raise ReleaseRefused("coarsening is no mapping: give {state of the ledger: state of the release, …}")
+    named = {str(state): str(group) for state, group in coarsening.items()}
+    for state in named:
+        if state not in states:
+            hint = did_you_mean(state, states)
+            raise ReleaseRefused(
+                f"coarsening names {state!r}, which is no state of the ledger.{hint} States: {_shown(states)}"
+            )
+    for state in states:
+        if named.get(state) not in found:
+            raise ReleaseRefused(
+                f"coarsening says {named.get(state)!r} of state {state!r}, expected one of the release's states: "
+                f"{names_of(found)}"
+            )
+    if len(set(named.values())) < len(found):
+        raise ReleaseRefused(
+            "coarsening leaves out a state of the release: every state of it stands for some of the base"
+        )
+    return [found.index(named[state]) for state in states]
+
+
+def _numbers(values: Sequence[float]) -> str:
+    return ", ".join(f"{v:g}" for v in values[:8]) + (", …" if len(values) > 8 else "")
+
+
+def _shown(states: Sequence[str]) -> str:
+    return names_of(states, 6)

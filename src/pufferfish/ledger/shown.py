@@ -1,0 +1,222 @@
+"""What can still be released where a release does not fit a budget: only what would work is recommended.
+
+The words are those of Python; the command line has its own for ``ledger.calibrate``, ``--up-to`` (``cli/as_options``).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from pufferfish._base.view import MOST_ROWS, Grid, View, counted, frame_of_columns
+from pufferfish._base.words import at_least, at_most, number
+from pufferfish._draw.figure import new_figure
+from pufferfish._draw.svg import BLUE, INK, ORANGE, PALE, clean, titled
+from pufferfish.data.rows import Rows, RowsBase
+from pufferfish.data.sequences import Base, Sequences
+from pufferfish.errors import BudgetExceeded, PufferfishError
+from pufferfish.ledger.file import Entry
+from pufferfish.ledger.subjects import unpacked
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.influence_bound import InfluenceBound
+from pufferfish.mechanisms.mechanism import LEAST_EPSILON
+from pufferfish.mechanisms.words import nothing_seen
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_ledger", "entries_frame", "hides_all", "in_words", "part_of", "view_of", "what_fits"]
+
+
+class AnyLedger(Protocol):
+    """What is asked of a :class:`~pufferfish.Ledger` here, which stands above."""
+
+    @property
+    def entries(self) -> tuple[Entry, ...]: ...
+    @property
+    def budget(self) -> float: ...
+    @property
+    def spent(self) -> float: ...
+    @property
+    def remaining(self) -> float: ...
+    @property
+    def base(self) -> Base | RowsBase | None: ...
+    @property
+    def bound(self) -> InfluenceBound: ...
+    def calibrate(self, query: Any, *, length: Any, window: Any, data: Any) -> Calibration:
+        """Return noise for what is left."""
+        ...
+
+    def leakage_with(self, what: Any, *, data: Any, window: Any) -> float:
+        """Return what all releases leak, with one more."""
+        ...
+
+
+# -- The picture of a ledger: what the releases leak together --------------------------------------------------------
+
+_MOST_TICKS = 25
+_MOST_WRITTEN = 16
+
+
+def draw_ledger(ledger: AnyLedger) -> "Figure":
+    """Draw what is spent after each entry as bars, what each release leaks alone as points, and the budget."""
+    entries, budget = ledger.entries, ledger.budget
+    n = len(entries)
+    figure = new_figure(min(12.0, max(5.5, 0.35 * n + 2.5)), 4.0)
+    axes: Any = figure.add_subplot()
+    at, spent = np.arange(1, n + 1), np.array([entry.spent for entry in entries])
+    axes.bar(at, spent, color=PALE, edgecolor=BLUE, linewidth=0.8 if n <= 120 else 0, label="all up to it together")
+    alone = [(entry.number, entry.epsilon) for entry in entries if entry.epsilon is not None]
+    if alone:
+        axes.plot(*zip(*alone, strict=True), linestyle="", marker="D", markersize=5, color=INK, label="alone")
+    if n <= _MOST_WRITTEN:
+        for x, value in zip(at, spent, strict=True):
+            axes.annotate(at_most(value), (x, value), (0, 6), textcoords="offset points", ha="center", fontsize=8)
+    axes.axhline(budget, color=ORANGE, linewidth=1.6)
+    line = f"budget {number(budget, 6)}"
+    axes.annotate(line, (1.0, budget), (-2, 3), ("axes fraction", "data"), "offset points", ha="right", fontsize=9)
+    axes.set_xlim(0.4, max(n, 1) + 0.6)
+    axes.set_ylim(0, 1.12 * max([budget, *(epsilon for _, epsilon in alone)]))
+    every = -(-max(n, 1) // _MOST_TICKS)
+    axes.set_xticks(range(1, n + 1, every))
+    axes.set_xlabel("entry of the ledger")
+    axes.set_ylabel("leakage at most, in nats")
+    if n:
+        figure.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=9)
+    clean(axes)
+    spent = f"spent {at_most(ledger.spent)} of {number(budget, 6)}, remaining {at_least(ledger.remaining)}"
+    titled(figure, "What the releases leak together", f"{spent}; by {ledger.bound.title}")
+    return figure
+
+
+# -- What a ledger shows: its entries as a table ---------------------------------------------------------------------
+
+
+def part_of(entry: Entry, ledger: AnyLedger) -> str:
+    """Say which part of the ledger's table an entry read, and is charged on; nothing where it read all of it."""
+    parts = [f"where {entry.where}"] if entry.where else []
+    if entry.windows:
+        parts.append(f"{_steps_of(entry.windows):,} of {sum(chain.steps for chain in ledger.bound.length):,} steps")
+    if entry.subjects is not None:
+        chains = len(ledger.bound.length)
+        read = sum(unpacked(entry.subjects, chains, "the entry"))
+        parts.append(f"{read:,} of {counted(chains, 'chain')}")
+    return ", ".join(parts)
+
+
+def _steps_of(windows: Sequence[Sequence[tuple[int, int]] | None]) -> int:
+    """Return how many steps of the ledger's chains an entry is charged on."""
+    return sum(end - begin for stretches in windows for begin, end in stretches or ())
+
+
+def entries_frame(ledger: AnyLedger, into: str) -> Any:
+    """Return the entries as a table."""
+    entries = ledger.entries
+    columns: dict[str, list[Any]] = {
+        "number": [entry.number for entry in entries],
+        "created": [entry.created for entry in entries],
+        "what": [entry.what for entry in entries],
+        "part": [part_of(entry, ledger) or None for entry in entries],
+        "epsilon": [entry.epsilon for entry in entries],
+        "spent": [entry.spent for entry in entries],
+    }
+    types = {"number": int, "created": str, "what": str, "part": str, "epsilon": float, "spent": float}
+    return frame_of_columns(columns, types, into)
+
+
+def view_of(ledger: AnyLedger) -> View:
+    """Return the last entries and what is left."""
+    entries = ledger.entries
+    rows = [
+        [entry.number, entry.created[:19], entry.what, part_of(entry, ledger), entry.epsilon, entry.spent]
+        for entry in entries[-MOST_ROWS:]
+    ]
+    caption = "Releases: what each leaks alone at most, and all up to it together"
+    grid = Grid(caption, ["number", "when (UTC)", "what", "part", "alone", "together"], rows, long=len(entries))
+    base = ledger.base
+    facts = {
+        "table": None if base is None else base.source,
+        "class Θ": f"{ledger.bound.theta.kind}; {ledger.bound.theta.origin}",
+        "mechanism": ledger.bound.title,
+    }
+    spent = f"spent {at_most(ledger.spent)} of {number(ledger.budget, 6)}, remaining {at_least(ledger.remaining)}"
+    return View(f"Ledger: {spent}", facts, [grid])
+
+
+def in_words(what: Any) -> str:
+    """Return what an entry says of a release."""
+    if isinstance(what, Calibration):
+        return f"{what.query.kind}: {what.linear.description}"
+    return "a release of given record-level loss"
+
+
+_USED_UP = (
+    "the budget is as good as used up: noise for what is left would hide all that these records can say. Use what was "
+    "released before, or other records; a larger budget is a weaker promise about all of it"
+)
+_LESS = "take a smaller epsilon"
+
+
+def hides_all(calibration: Calibration, data: Sequences | Rows | None) -> bool:
+    """Whether noise hides all that some data, or each of their groups, would say; how many records there are is public.
+
+    Without data all records that the noise was calibrated for.
+    """
+    if data is None:
+        rows = calibration.bound.rows if calibration.theta.networks else calibration.records
+        return nothing_seen(calibration, [rows])
+    return nothing_seen(calibration, [data.records] if data.groups is None else data.groups.records)
+
+
+def what_fits(ledger: AnyLedger, what: Any, data: Sequences | Rows | None, window: Any, *, each: bool) -> str:
+    """Return the remedy for a release that does not fit: its noise is looked for, and judged as ``--up-to`` would.
+
+    ``each`` says that it is a release for each subject, which only takes an epsilon.
+    """
+    left = ledger.remaining
+    if left < LEAST_EPSILON:
+        return _USED_UP
+    if not isinstance(what, Calibration):
+        return f"{left:.6g} are left: release with more noise, whose loss is smaller"
+    if what.theta.of_chains and what.theta.states != ledger.bound.theta.states:
+        return _LESS  # noise of the ledger's own mechanism is for its own states
+    length: Any = what.bound.rows if what.theta.networks else what.length
+    try:
+        found = ledger.calibrate(what.query, length=length, window=window, data=data)
+    except BudgetExceeded:
+        return _USED_UP
+    except PufferfishError:  # the ledger's own mechanism has no noise for this query
+        return _LESS
+    if hides_all(found, data):
+        return _USED_UP
+    if not each:
+        return f"for all that is left: ledger.calibrate(query, up_to={_in_full(ledger.budget)})"
+    try:
+        largest = _largest_epsilon(ledger, what, found, data, window)
+    except PufferfishError:
+        return _LESS
+    return _LESS if largest is None else f"the largest epsilon that fits is {largest}"
+
+
+def _largest_epsilon(ledger: AnyLedger, what: Calibration, found: Calibration, data: Any, window: Any) -> str | None:
+    """Return in few digits the ε at which the mechanism of a release has the noise that fits; None if it is not found.
+
+    It is tried: rounding, or a mechanism whose noise is not in proportion, may take the noise below what fits.
+    """
+    if not isinstance(what.bound, InfluenceBound):
+        return None
+    leaks = what.bound.verify(replace(what, unit_scale=found.unit_scale, epsilon=found.epsilon))[0]
+    for largest in (leaks * (1 + 1e-4), leaks):
+        text = at_least(largest, 3).replace(",", "")
+        if not LEAST_EPSILON <= float(text) < what.epsilon:
+            continue
+        tried = what.bound.calibrate(what.query, float(text))
+        if ledger.leakage_with(tried, data=data, window=window) <= ledger.budget:
+            return text
+    return None
+
+
+def _in_full(budget: float) -> str:
+    short = f"{budget:g}"
+    return short if float(short) == budget else repr(budget)

@@ -1,0 +1,323 @@
+"""Leakage propagation on chains: the least of what propagation and Markov quilts prove, as an engine."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.progress import report_progress
+from pufferfish._core.propagation.chain import Attained, ChainPropagation, TuplePropagation
+from pufferfish._core.propagation.sweep import Run, folded
+from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
+from pufferfish._core.strategies import mean_shifts
+from pufferfish.mechanisms.binary_interval import BinaryPropagation
+from pufferfish.mechanisms.engine import Engine, Found, worst
+from pufferfish.mechanisms.entry_dp import EntryDP, IndependentRecords
+from pufferfish.mechanisms.group_dp import ChainGroups
+from pufferfish.mechanisms.mqm_exact import ExactQuilts
+from pufferfish.mechanisms.witness import AnyWitness, PhaseWitness, PropagationWitness, QuiltWitness
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.theta.chain_class import ChainModels
+from pufferfish.theta.chain_intervals import IntervalChain
+from pufferfish.theta.higher_order_chain import HigherOrderChain
+from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.model_class import Theta, as_theta
+from pufferfish.theta.periodic_chain import PeriodicChain
+
+__all__ = ["MOST_STATES", "ChainLeakage", "as_runs", "too_large"]
+
+MOST_STATES = 80
+"""Chains with more states are left to quilts: a step of propagation grows like the fourth power of their number."""
+
+_MOST_RUNS = 4096
+"""Profiles that change more often than this are rounded up to this many runs, unless they repeat themselves."""
+
+_MOST_REPEATED = 2**16
+"""Changes up to which it is looked whether a profile repeats itself: hours of each day of seven years."""
+
+_MOST_IN_CYCLE = 1e7
+"""Steps of a period times the third power of the states, at most: what trees are kept for in memory."""
+
+_UNLIKELY = 1e-9
+"""With transitions less likely than this initial laws are not searched one by one."""
+
+_NOTHING_PROVED: Found = (math.inf, None)
+
+AnyChain = MarkovChain | IntervalChain | PeriodicChain | HigherOrderChain
+"""What a member of Θ is."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Member:
+    """A member of Θ with its bounds: propagation if its states are few, entry DP if its records are independent.
+
+    An interval class is one member, and two states under every initial law are searched law by law. A chain with a
+    clock or more memory has no quilts: the sum of all losses stands beside its propagation.
+    """
+
+    chain: AnyChain
+    quilts: ExactQuilts | None
+    alone: IndependentRecords | None
+    every_law: BinaryPropagation | None
+
+    def propagation(self) -> ChainPropagation | None:
+        """Return a new search, so that what it proves does not depend on what was asked before."""
+        if self.chain.k > MOST_STATES:
+            return None
+        if isinstance(self.chain, IntervalChain):
+            return ChainPropagation.between(self.chain.lower, self.chain.upper)
+        if isinstance(self.chain, PeriodicChain):
+            return ChainPropagation(self.chain.cycle, self.chain.initial_distribution)
+        if isinstance(self.chain, HigherOrderChain):
+            start = self.chain.initial_distribution
+            first = start if isinstance(start, str) else start.ravel()
+            return TuplePropagation(self.chain.kernel, self.chain.tuples, first)
+        return ChainPropagation(self.chain.transition_matrix, self.chain.initial_distribution)
+
+    def spreads(self, losses: BlockLoss) -> float:
+        """Return about how many times its own loss a record leaks, where losses are small: a first guess."""
+        if not isinstance(self.chain, MarkovChain):
+            return 1.0
+        shifts = mean_shifts(self.chain.transition_matrix, float(losses.steps[losses.largest > 0].sum()))
+        return max(1.0, float(np.abs(shifts[:, None] - shifts[None]).sum(axis=2).max()) / 2)
+
+
+class ChainLeakage(Engine):
+    """Leakage of every chain of a class, the least that propagation and quilts prove.
+
+    Parameters
+    ----------
+    theta : class of chains, or IntervalChain
+        The class Θ.
+    """
+
+    def __init__(self, theta: Theta) -> None:
+        self._theta = theta
+        self._members = [_member(chain) for chain in _chains(theta)]
+
+    @property
+    def follows_steps(self) -> bool:
+        """Not where records are followed in tuples: those hold steps themselves."""
+        return not any(isinstance(member.chain, HigherOrderChain) for member in self._members)
+
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+        """Bound the leakage of losses, and say where it is attained."""
+        most: Found = 0.0, None
+        for each in self._each(losses):
+            most = worst((most, self._one(*each, idle=most[0])))
+        return most
+
+    def guesser(self) -> Callable[[RecordLoss], float]:
+        """Return what says about what propagation proves; all bounds, where some members have no propagation.
+
+        All its answers share one search for each member: what they have in common is computed once.
+        """
+        found = [member.propagation() for member in self._members]
+        followed = [propagation for propagation in found if propagation is not None]
+        if len(followed) < len(found):
+            return super().guesser()
+
+        def guess(losses: RecordLoss) -> float:
+            runs = [as_runs(chain, self._theta.k) for chain in decisive(losses)]
+            return max(propagation.guess(run) for propagation in followed for run in runs)
+
+        return guess
+
+    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterator[Found]:
+        """Yield the least noise found, then that of quilts alone, whose proof does not depend on a search for flows."""
+        yield self.least_divisor(losses, epsilon)
+        engines: list[Engine] = [member.alone or member.quilts or _SUMS for member in self._members]
+        yield worst(found for engine in engines for found in engine.divisors(losses, epsilon))
+
+    def _one(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float = 0.0) -> Found:
+        """Leakage of one chain under one θ: the least of the bounds at hand, or one that is not above ``idle``.
+
+        What leaks no more than another member cannot decide: then other bounds need not be asked.
+        """
+        member = self._members[theta]
+        if member.alone is not None:
+            return _of(theta, *member.alone.leakage(_alone(chain)))
+        if member.every_law is not None:
+            by_law, where = member.every_law.leakage(_alone(chain))
+            anyhow, witness = self._as_any_chain(theta, propagation, chain, idle)
+            return _of(theta, by_law, where) if by_law <= anyhow else (anyhow, witness)
+        return self._as_any_chain(theta, propagation, chain, idle)
+
+    def _as_any_chain(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float) -> Found:
+        if propagation is None:
+            return self._by_others(theta, chain, LeakThrough()) or _NOTHING_PROVED
+        found = propagation.leakage(as_runs(chain, self._theta.k))
+        if found.node == 0:
+            return 0.0, None
+        proved = found.total, self._witness(found, theta, chain)
+        if found.total <= idle:
+            return proved
+        return self._by_others(theta, chain, LeakThrough(), found.total, found.node) or proved
+
+    def _by_others(
+        self, theta: int, chain: BlockLoss, objective: Objective, value: float = math.inf, node: int | None = None
+    ) -> Found | None:
+        """Return what quilts prove, or the sum of all losses where there are none, if it is less than ``value``.
+
+        The record that decided elsewhere is asked first.
+        """
+        quilts = self._members[theta].quilts
+        if quilts is None:
+            total = objective(_SUMS.leakage(_alone(chain))[0], 0.0)
+            found = (total, _all_of(chain)) if total < value else None
+        else:
+            found = quilts.less_than(value, chain, node or _middle_of_the_heaviest(chain), objective)
+        return None if found is None else _of(theta, *found)
+
+    def least_divisor(self, losses: RecordLoss, epsilon: float) -> Found:
+        """Return the least number found that divides the losses so that they leak at most epsilon."""
+        most: Found = 0.0, None
+        for theta, propagation, chain in self._each(losses):
+            if most[0] > 0 and self._one(theta, propagation, chain.divided(most[0]), idle=epsilon)[0] <= epsilon:
+                continue
+            most = worst((most, _of(theta, *self._one_divisor(theta, propagation, chain, epsilon))))
+        return most
+
+    def _one_divisor(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, epsilon: float) -> Found:
+        """Least divisor of one chain under one θ, and a witness; none where there is no secret."""
+        member, score = self._members[theta], Score(epsilon)
+        if member.alone is not None:
+            return worst(member.alone.divisors(_alone(chain), epsilon))
+        best: Found = math.inf, None
+        if member.every_law is not None:
+            best = member.every_law.least_divisor(_alone(chain), epsilon)
+        node = None
+        if propagation is not None:
+            runs = as_runs(chain, self._theta.k)
+            start = member.spreads(chain) * float(chain.largest.max()) / epsilon
+            divisor = propagation.least_divisor(runs, epsilon, start) if start > 0 else math.inf
+            if divisor < math.inf:
+                found = propagation.leakage([run.divided(divisor) for run in runs])
+                if found.node == 0:
+                    return 0.0, None
+                node = found.node
+                if divisor < best[0]:
+                    best = divisor, self._witness(found, theta, chain)
+        return self._by_others(theta, chain, score, best[0], node) or best
+
+    def _each(self, losses: RecordLoss) -> Iterator[tuple[int, ChainPropagation | None, BlockLoss]]:
+        """Yield every member of Θ with every chain that can decide; the chains of a member share one new search."""
+        chains = list(decisive(losses))
+        for theta, member in enumerate(self._members):
+            propagation = member.propagation()
+            for c, chain in enumerate(chains):
+                report_progress("propagating leakage", (theta + c / len(chains)) / len(self._members))
+                yield theta, propagation, chain
+
+    def _witness(self, found: Attained, theta: int, chain: BlockLoss) -> PropagationWitness:
+        parts: dict[str, Any] = {
+            "theta": theta,
+            "length": chain.length.steps,
+            "node": found.node - 1,
+            "secret_pair": (self._theta.states[found.pair[0]], self._theta.states[found.pair[1]]),
+            "own": found.own,
+            "past": found.past,
+            "future": found.future,
+        }
+        member = self._members[theta].chain
+        if isinstance(member, PeriodicChain) and found.phase is not None:
+            return PhaseWitness(**parts, phase=member.phase_of(found.phase))
+        return PropagationWitness(**parts)
+
+
+def too_large(member: Any) -> str | None:
+    """Return why a chain with a clock, or with more memory, cannot be propagated, or None."""
+    if isinstance(member, HigherOrderChain):
+        clusters = member.k**member.order
+        if clusters <= MOST_STATES:
+            return None
+        return (
+            f"{member.order} records in a row have {clusters:,} values, and at most {MOST_STATES} are followed: merge "
+            "states, or use a lower order, or GroupDP"
+        )
+    steps, k = len(member.cycle), member.k
+    if k > MOST_STATES:
+        return (
+            f"chains with a clock have at most {MOST_STATES} states here, and these {k}: merge states, or use GroupDP"
+        )
+    if steps * k**3 > _MOST_IN_CYCLE:
+        return (
+            f"a period of {steps:,} steps with {k} states is too large: merge states, or use a longer step, a clock "
+            "with fewer phases, or GroupDP"
+        )
+    return None
+
+
+def _all_of(chain: BlockLoss) -> QuiltWitness:
+    """Return the witness of the sum of all losses of a chain: the trivial quilt, around its heaviest record."""
+    return QuiltWitness(
+        theta=0,
+        length=chain.length.steps,
+        node=_middle_of_the_heaviest(chain) - 1,
+        active_quilt=(),
+        nearby=chain.length.steps,
+        influence=0.0,
+    )
+
+
+def _middle_of_the_heaviest(chain: BlockLoss) -> int:
+    """Return a record, 1-based, in the middle of the stretch with the largest loss."""
+    heaviest = int(np.argmax(chain.largest))
+    return int(chain.steps[:heaviest].sum() + (chain.steps[heaviest] + 1) // 2)
+
+
+def _alone(chain: BlockLoss) -> RecordLoss:
+    return RecordLoss((chain,))
+
+
+def _of(theta: int, leakage: float, witness: AnyWitness | None) -> Found:
+    return leakage, None if witness is None else msgspec.structs.replace(witness, theta=theta)
+
+
+def as_runs(losses: BlockLoss, k: int) -> list[Run]:
+    """Return a chain's losses as runs of records with the same loss; profiles with very many are rounded up."""
+    other = ~np.eye(k, dtype=np.bool_)
+    values = losses.stacked if losses.stacked.ndim == 3 else losses.stacked[:, None, None]
+    together = 1 if _repeats(losses.steps, values) else -(-len(values) // _MOST_RUNS)
+    return [
+        Run(int(losses.steps[i : i + together].sum()), values[i : i + together].max(axis=0) * other)
+        for i in range(0, len(values), together)
+    ]
+
+
+def _repeats(steps: NDArray[np.int64], values: NDArray[np.float64]) -> bool:
+    """Whether a profile with very many stretches has few once it is folded."""
+    if not _MOST_RUNS < len(values) <= _MOST_REPEATED:
+        return False
+    return len(folded([(int(n), value.tobytes()) for n, value in zip(steps, values, strict=True)]).kept) <= _MOST_RUNS
+
+
+_SUMS = ChainGroups()
+
+
+def _chains(theta: Theta) -> Sequence[AnyChain]:
+    if isinstance(theta, ChainModels):
+        return theta.members
+    return (theta,) if isinstance(theta, IntervalChain) else theta.chains
+
+
+def _member(chain: AnyChain) -> _Member:
+    if isinstance(chain, PeriodicChain | HigherOrderChain):
+        least = chain.reduced  # a clock with one phase is none
+        return _Member(least, None, None, None) if not isinstance(least, MarkovChain) else _member(least)
+    theta = as_theta(chain)
+    alone = IndependentRecords(theta) if EntryDP.supports(theta) is None else None
+    every_law = BinaryPropagation(chain) if isinstance(chain, MarkovChain) and _by_law(chain) else None
+    return _Member(chain, ExactQuilts(theta), alone, every_law)
+
+
+def _by_law(chain: MarkovChain) -> bool:
+    """Whether it has two states and every initial law, and no transition that is all but impossible."""
+    start = chain.initial_distribution
+    return (
+        chain.k == 2 and isinstance(start, str) and start == "any" and bool(np.all(chain.transition_matrix > _UNLIKELY))
+    )

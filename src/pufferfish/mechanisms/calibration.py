@@ -1,0 +1,389 @@
+"""Calibrated noise: how much a release needs, what it promises, and which secret decides it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.checked import real_number, truth
+from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.view import Grid, Printed, View, frame_of_columns
+from pufferfish._base.words import at_most
+from pufferfish._core.numbers import laplace as discrete_laplace
+from pufferfish._core.numbers.rounding import nearest
+from pufferfish._core.propagation.lower_bound import (
+    TiltedChain,
+    TiltedNetwork,
+    TiltedSteps,
+    scale_too_small,
+    telling_most,
+)
+from pufferfish.errors import ParameterError, QueryError
+from pufferfish.mechanisms.witness import AnyWitness
+from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
+from pufferfish.queries.strategy import Strategy
+from pufferfish.theta.chain_class import Continuum
+from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.model_class import Described, Theta
+from pufferfish.theta.secrets import SecretPair
+from pufferfish.theta.states import state_label
+
+__all__ = ["Calibration"]
+
+_MOST_TILTED = 8e6
+"""Outputs times states squared (200 states of a histogram) up to which a lower bound is looked for."""
+
+_MOST_CONTRIBUTED = 3e7
+"""Outputs times the states of all nodes (1,800 nodes of three states) up to which one is looked for of networks."""
+
+_MOST_TILTED_STEPS = 16**4
+"""The fourth power of the states up to which one is looked for of queries about steps."""
+
+
+class Bound(Protocol):
+    """What a calibration keeps of the mechanism that made it."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    composes: ClassVar[bool]
+
+    @property
+    def theta(self) -> Theta:
+        """The class Θ."""
+        ...
+
+    @property
+    def model(self) -> Described | None:
+        """The model file, or what it would hold, that Θ was given by; None for a Θ alone."""
+        ...
+
+    @property
+    def length(self) -> tuple[ChainLength, ...]:
+        """Lengths of the independent chains."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """Independent rows of the table of a network; 1 for other models."""
+        ...
+
+    @property
+    def delta(self) -> float:
+        """Probability with which the promise may fail."""
+        ...
+
+    @property
+    def secrets(self) -> tuple[SecretPair, ...] | None:
+        """The pairs of secrets that shall not be told apart; None for any two values of any record."""
+        ...
+
+    def verify(self, calibration: "Calibration") -> tuple[float, AnyWitness | None]:
+        """Prove anew what a release with this noise leaks at most, in nats, and say where."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration(Printed, ReadOnly):
+    """Noise for one query under one class Θ; made by a mechanism's ``calibrate``, from public things only.
+
+    Parameters
+    ----------
+    epsilon : float
+        What was asked for.
+    unit_scale : float
+        Laplace scale in units of the query (the scale of the integer noise).
+    query : Query
+        The query as given.
+    linear : LinearQuery, StepQuery, JointQuery or FunctionQuery
+        The query on the model's states.
+    witness : Witness
+        The secret that decides the noise.
+    bound : Mechanism
+        The mechanism: what proves that this noise is enough, and proves it again before a release.
+    strategy : Strategy, optional
+        With ``noise="best"``: which counts get noise, and how much less than ``unit_scale`` each. By default every
+        output of the query gets noise of the one scale.
+    """
+
+    epsilon: float
+    unit_scale: float
+    query: Query
+    linear: BoundQuery = field(repr=False)
+    witness: AnyWitness
+    bound: Bound = field(repr=False)
+    strategy: Strategy | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "unit_scale"):
+            value = real_number(getattr(self, name))
+            if value is None or math.isnan(value):
+                raise ParameterError(f"{name} is {getattr(self, name)!r}, expected a number")
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        noise = f"noise scale {self.scale:.6g}" + (" at most" if self.strategy is not None else "")
+        return f"Calibration({self.query.kind}, {self.title}, ε = {at_most(self.epsilon)}, {noise})"
+
+    def _view(self) -> View:
+        seen = self.witness
+        pair = None if seen.secret_pair is None else " or ".join(map(str, seen.secret_pair))
+        facts = {
+            "query": self.linear.description,
+            "ε": self.epsilon,
+            "mechanism": self.title,
+            "class Θ": f"{self.theta.kind}; {self.theta.origin}",
+            "records": self.records,
+            "noise scale": self.scale,
+            "measured counts, from which all outputs follow": None if self.strategy is None else len(self.scales),
+            "the noise is for record": seen.node,
+            "and its values": pair,
+        }
+        each = zip(self.linear.labels, self.accuracies(0.05).tolist(), strict=True)
+        what = "± 95%: each output is within this of the exact one with 95% probability"
+        grid = Grid(what, ["output", "± 95%"], [*map(list, each)])
+        return View(repr(self), facts, [grid])
+
+    def to_frame(self, alpha: float = 0.05, *, into: str = "polars") -> Any:
+        """Return the accuracy of each output as a table.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            Probability, strictly between 0 and 1.
+        into : {"polars", "pandas", "pyarrow"}, default "polars"
+            The library whose table it is.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``output``; ``error``, which this output exceeds with probability at most alpha; ``joint_error``,
+            which any output exceeds its own of with probability at most alpha.
+
+        Raises
+        ------
+        ParameterError
+            If alpha is out of range, or the library another one or not installed.
+        """
+        columns = {
+            "output": list(self.linear.labels),
+            "error": self.accuracies(alpha).tolist(),
+            "joint_error": self.accuracies(alpha, joint=True).tolist(),
+        }
+        return frame_of_columns(columns, {"output": str, "error": float, "joint_error": float}, into)
+
+    @property
+    def mechanism(self) -> str:
+        """The mechanism's name on the command line and in records."""
+        return self.bound.name
+
+    @property
+    def title(self) -> str:
+        """The mechanism's name in tables."""
+        return self.bound.title
+
+    @property
+    def composes(self) -> bool:
+        """Whether record-level losses of several such releases may be added."""
+        return self.bound.composes
+
+    @property
+    def delta(self) -> float:
+        """Probability with which the promise may fail: 0 but for (ε, δ) mechanisms."""
+        return self.bound.delta
+
+    @property
+    def theta(self) -> Theta:
+        """The class Θ."""
+        return self.bound.theta
+
+    @property
+    def length(self) -> tuple[ChainLength, ...]:
+        """The chains the noise was calibrated for."""
+        return self.bound.length
+
+    def prove_leakage(self) -> float:
+        """Ask the bound what this noise leaks, in nats: at most ``epsilon``."""
+        return self.bound.verify(self)[0]
+
+    @property
+    def measured(self) -> BoundQuery:
+        """The query whose release with noise of ``unit_scale`` has the record losses of this noise.
+
+        That is the query itself, or the measurements of a strategy, each times its sharpness.
+        """
+        if self.strategy is None or not isinstance(self.linear, LinearQuery):
+            return self.linear
+        return self.strategy.measured(self.linear)
+
+    @property
+    def scale(self) -> float:
+        """Laplace scale b of the noise on each output of the query; the standard deviation is √2·b.
+
+        With a strategy the largest of :attr:`scales`.
+        """
+        return max(self.scales)
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """Laplace scale of the noise on each output, or on each measurement of a strategy."""
+        unit = float(self.linear.unit)
+        if self.strategy is None:
+            return (self.unit_scale * unit,) * len(self.linear.labels)
+        return tuple(float(b) * unit for b in self.strategy.scales(self.unit_scale))
+
+    @property
+    def noise_multiplier(self) -> float | None:
+        """Scale over Lipschitz constant, b/L: the paper's σ_max; None for a function, whose L is not known.
+
+        It is one over the largest record loss, with every strategy too.
+        """
+        lipschitz = self.measured.unit_lipschitz
+        return None if lipschitz is None else self.unit_scale / lipschitz
+
+    @property
+    def record_loss(self) -> NDArray[np.float64]:
+        """Record-level loss of the release for every pair of states, in nats, rounded up; shape (k, k).
+
+        Where records count with factors, or only some are read, it is that of the record that counts most. Of a query
+        about steps it is what both steps of a record cost, and ``leakage`` of it is above ε: 1.6 for ``Switches`` at
+        ε = 1, say. What the noise leaks says :meth:`prove_leakage`; a ledger charges such a query by its steps.
+
+        Raises
+        ------
+        QueryError
+            If the query is a function of the database.
+        """
+        measured = self.measured
+        if isinstance(measured, FunctionQuery):
+            raise QueryError("a function of the database has no known record-level loss")
+        distance = measured.unit_distance
+        return np.where(distance > 0, np.nextafter(distance / self.unit_scale, np.inf), 0.0)
+
+    @property
+    def node_loss(self) -> dict[str, NDArray[np.float64]]:
+        """Record-level losses of the release for every node of a network, by name, in nats, rounded up.
+
+        Each of shape (k_node, k_node): one per pair of the node's states; as ``leakage`` and a ledger take them.
+
+        Raises
+        ------
+        QueryError
+            If Θ is no class of networks, or the query is a function of the database.
+        """
+        measured = self.measured
+        if not self.theta.networks or not isinstance(measured, LinearQuery | JointQuery):
+            raise QueryError("node_loss is of networks, and of queries of which the loss of each node is known")
+        distances = dict(zip(map(state_label, self.theta.networks[0].nodes), measured.distances, strict=True))
+        return {v: np.where(d > 0, np.nextafter(d / self.unit_scale, np.inf), 0.0) for v, d in distances.items()}
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """A scale that is too small: independent Laplace noise of less on every output is not ε-Pufferfish here.
+
+        Found by sign tilts (docs/proofs/propagation.md, "The lower bound"); ``scale / lower_bound`` says how much noise
+        any other calibration of Laplace noise could save at most. 0 where no such scale was found, and where secrets
+        are given: it is for any two values of any record; for histograms of more than 200 states, and for transitions
+        between more than 16. With a strategy it is about noise of the same shape. With unobserved records it holds for
+        a chain whose observed records follow
+        each other, and for a row all of whose cells are observed. For networks signs are sought for the pair of states
+        that decides (the witness), and not where clusters have more than a million states.
+        """
+        linear, theta = self.measured, self.theta
+        if theta.networks:
+            return self._lower_bound_of_network
+        some = theta.some_members if isinstance(theta, Continuum) else theta.chains
+        known = bool(some) and not theta.stands_for_more
+        if not known or self.delta or self.bound.secrets is not None:
+            return 0.0
+        if any(chain.places for chain in self.length):  # tilts are of records next to each other
+            return 0.0
+        records = max(chain.records for chain in self.length)
+        tilted: Sequence[TiltedChain]
+        if isinstance(linear, StepQuery):
+            if linear.outputs.size**2 > _MOST_TILTED_STEPS:
+                return 0.0
+            tilted = [TiltedSteps(c.transition_matrix, c.initial_distribution, linear.outputs, records) for c in some]
+        elif not isinstance(linear, LinearQuery) or linear.factors is not None:
+            return 0.0
+        elif linear.weights.size * linear.weights.shape[1] > _MOST_TILTED:
+            return 0.0
+        else:
+            tilted = [TiltedChain(c.transition_matrix, c.initial_distribution, linear.weights, records) for c in some]
+        tilted = telling_most(tilted, self.unit_scale)
+        return scale_too_small(tilted, self.epsilon, self.unit_scale) / self.unit_scale * self.scale
+
+    @property
+    def _lower_bound_of_network(self) -> float:
+        seen, linear = self.witness, self.linear
+        known = seen.node is not None and seen.secret_pair is not None and self.strategy is None
+        if not known or self.delta or self.bound.secrets is not None or not isinstance(linear, LinearQuery):
+            return 0.0
+        network = self.theta.networks[seen.theta or 0]
+        names = [state_label(name) for name in network.nodes]
+        if seen.node not in names:  # a mechanism of laws, whose secrets may be about several nodes
+            return 0.0
+        node = names.index(seen.node)
+        states = network.node_states[network.nodes[node]]
+        x, x_ = (states.index(state) for state in seen.secret_pair or ())
+        if len(linear.weights) * sum(network.sizes) > _MOST_CONTRIBUTED:
+            return 0.0
+        contributions = [linear.contributions_of(place) for place in range(len(names))]
+        tilted = TiltedNetwork(network.tables, network.sizes, contributions, node, (x, x_))
+        if not tilted.affordable:
+            return 0.0
+        return scale_too_small([tilted], self.epsilon, self.unit_scale) * float(linear.unit)
+
+    @property
+    def records(self) -> int:
+        """Observed records n over all chains, or the cells of all rows of a network's table."""
+        return self.bound.rows * sum(chain.records for chain in self.length)
+
+    @property
+    def expected_l1_error(self) -> float:
+        """Expected L1 distance between the released vector and the exact one."""
+        unit = float(self.linear.unit)
+        if self.strategy is not None:
+            return float(self.strategy.expected_errors(self.unit_scale).sum()) * unit
+        return len(self.linear.labels) * discrete_laplace.mean_modulus(self.unit_scale) * unit
+
+    def accuracy(self, alpha: float = 0.05, *, joint: bool = False) -> float:
+        """Return the error that is exceeded with probability at most alpha, of the discrete noise itself.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            Probability, strictly between 0 and 1.
+        joint : bool, default False
+            For all outputs at once rather than for each of them.
+
+        Returns
+        -------
+        float
+            The least a on the noise's grid with P(|noise| > a) ≤ alpha. Where outputs have noise of different laws
+            that of the worst; for all at once it may then be a little above the least.
+
+        Raises
+        ------
+        ParameterError
+            If alpha is out of range.
+        """
+        together, unit = truth(joint, "joint"), self.linear.unit
+        if self.strategy is not None:
+            return nearest(self.strategy.error(self.unit_scale, alpha, joint=together) * unit)
+        outputs = len(self.linear.labels) if together else 1
+        return nearest(discrete_laplace.accuracy(self.unit_scale, alpha, together=outputs) * unit)
+
+    def accuracies(self, alpha: float = 0.05, *, joint: bool = False) -> NDArray[np.float64]:
+        """Return for each output the error that it, or with ``joint`` any of them its own, exceeds so rarely.
+
+        Parameters and errors are those of :meth:`accuracy`; shape (m,).
+        """
+        together = truth(joint, "joint")
+        if self.strategy is None:
+            return np.full(len(self.linear.labels), self.accuracy(alpha, joint=together))
+        errors = self.strategy.errors(self.unit_scale, alpha, joint=together)
+        return np.array([nearest(error * self.linear.unit) for error in errors])

@@ -1,1 +1,0 @@
-"""Influence bounds: losses of several releases add, and the bound is asked what the sum leaks."""

@@ -1,0 +1,364 @@
+r"""Engines: what bounds the leakage of record losses under one kind of Θ, and the inverse.
+
+An influence bound is what users see; an engine is what proves. Every bound has one for each kind of Θ that it covers
+(the members of a class of chains, a continuum of chains, networks), and may ask those of other bounds.
+
+Losses of steps, for every engine: what changes along a chain is charged to its records, and one step beside them.
+
+Let δ be the loss of one step and d the losses of records. One record alone moves d + 2δ, as it is part of two steps, so
+a bound on the leakage of these covers both. Engines that follow a chain from record to record need less: the steps that
+change with n records in a row are n + 1, and propagation replaces a step together with the record that it leads to.
+For them
+
+.. math:: \mathrm{leakage} \le \mathrm{leakage}_{\text{records}}(d + δ) + δ,
+
+where the first and the last record of a chain need no δ of their own. The proofs are in docs/proofs/transitions.md.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.checked import real_number
+from pufferfish._base.progress import Kept
+from pufferfish._core.numbers.rounding import bracket, or_infinite, up
+from pufferfish.errors import ParameterError
+from pufferfish.mechanisms.witness import AnyWitness, ForgettingWitness, PropagationWitness
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+
+__all__ = [
+    "LARGEST_ANSWER",
+    "LEAST_EPSILON",
+    "MOST_EPSILON",
+    "NO_NOISE",
+    "Engine",
+    "Fallback",
+    "Found",
+    "LeastOf",
+    "Proportional",
+    "WithSteps",
+    "accuracy_reached",
+    "four_digits_up",
+    "least",
+    "no_noise",
+    "steps_within",
+    "worst",
+]
+
+# -- From an accuracy to ε: whole units of error ---------------------------------------------------------------------
+
+LEAST_EPSILON = 1e-5
+"""Below it the rounding errors of a proof, about 1e-13 at each record that a chain remembers, decide the noise."""
+
+MOST_EPSILON = 10.0
+"""Above it nobody asks who means to promise something: there the odds of two values change by a factor of 22,026."""
+
+LARGEST_ANSWER = 2**60
+"""Largest answer, in units, that a query may have on any data: sums, and the noise on them, are 64-bit integers."""
+
+_MOST_NUDGES = 30
+
+_Made = TypeVar("_Made")
+
+
+def accuracy_reached(
+    calibrated: Callable[[float], _Made], reaches: Callable[[_Made], bool], leakage: float
+) -> _Made | None:
+    """Return what is calibrated at the least ε, of four digits from a leakage upwards, that is accurate enough."""
+    for step in range(_MOST_NUDGES):
+        epsilon = four_digits_up(leakage, step)
+        if not LEAST_EPSILON <= epsilon < math.inf:
+            raise ParameterError(
+                f"the accuracy is one which an epsilon below {LEAST_EPSILON:g} reaches: ask for a smaller one"
+            )
+        found = calibrated(epsilon)
+        if reaches(found):
+            return found
+    return None
+
+
+def steps_within(accuracy: Any, unit: Fraction) -> int:
+    """Return how many whole units an error may have.
+
+    Raises
+    ------
+    ParameterError
+        If the accuracy is no positive finite number, or more than any noise errs.
+    """
+    value = real_number(accuracy)
+    if value is None or not 0 < value < math.inf:
+        raise ParameterError(f"accuracy is {accuracy!r}, expected a positive number, in the units of the query")
+    steps = math.floor(Fraction(repr(value)) / unit)
+    if steps > LARGEST_ANSWER:
+        raise ParameterError(f"accuracy is {accuracy!r}, and answers are at most {float(LARGEST_ANSWER * unit):.3g}")
+    return steps
+
+
+def four_digits_up(value: float, more: int = 0) -> float:
+    """Return a positive number rounded up to four digits, or so many steps of the last digit above that.
+
+    Examples
+    --------
+    >>> four_digits_up(0.123412), four_digits_up(0.123412, 1), four_digits_up(2.0)
+    (0.1235, 0.1236, 2.0)
+    """
+    exact = Decimal(repr(value))
+    last = Decimal(1).scaleb(exact.adjusted() - 3)
+    return float((exact / last).to_integral_value(ROUND_CEILING) * last + more * last)
+
+
+NO_NOISE = 1e9
+"""Nats: a loss by which next to nothing is hidden."""
+
+_KEPT = 8
+"""Leakages that an engine remembers: a noise is often verified right after it was found."""
+
+Found = tuple[float, AnyWitness | None]
+"""A leakage or a divisor, and where it is attained; no witness where there is no secret to protect."""
+
+
+class Engine(ABC):
+    """An upper bound, over every member of Θ, on what record losses leak; and its inverse."""
+
+    @property
+    def follows_steps(self) -> bool:
+        """Whether it follows chains from record to record, as docs/proofs/transitions.md asks for a loss of steps."""
+        return False
+
+    def leakage(self, losses: RecordLoss, enough: float | None = None) -> Found:
+        """Bound the leakage of losses, and say where it is attained; what was proved lately is known.
+
+        Where ``enough`` is given and is a bound, it is worth a longer search to prove so much.
+        """
+        return self._proved.of((losses.key, enough), lambda: self.prove(losses, enough))
+
+    @abstractmethod
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+        """Compute :meth:`leakage`: a number of nats, rounded up, and what decides.
+
+        It is ``inf`` where no bound holds, and ``(0.0, None)`` where there is no secret. On chains ``decisive(losses)``
+        yields those that can decide, and :func:`worst` takes the largest of what they leak. ``enough`` may be ignored.
+        """
+
+    def guesser(self) -> Callable[[RecordLoss], float]:
+        """Return what says about how much losses leak, quickly: for one search, whose outcome is proved afterwards."""
+        return lambda losses: self.leakage(losses)[0]
+
+    @abstractmethod
+    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Found]:
+        """Yield numbers that divide the losses so that they leak at most epsilon, the least first.
+
+        Another one is taken only where the one before cannot be verified.
+        """
+
+    @cached_property
+    def _proved(self) -> Kept[Found]:
+        return Kept(_KEPT)
+
+
+class Proportional(Engine):
+    """An engine whose leakage is in proportion to the losses."""
+
+    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Found]:
+        """Return the least number that divides the losses so that they leak at most epsilon."""
+        total, witness = self.leakage(losses)
+        return [(total / epsilon, witness)]
+
+
+class Fallback(Engine):
+    """A second bound over the same Θ, which can say quickly where it is no better."""
+
+    @abstractmethod
+    def proves_less(self, losses: RecordLoss, value: float, witness: AnyWitness | None, epsilon: float) -> bool:
+        """Return whether it may prove less than a leakage (epsilon 0) or a divisor that was found elsewhere."""
+
+
+class LeastOf(Engine):
+    """The least of two bounds over the same Θ; the second is searched only where it may be less."""
+
+    def __init__(self, first: Engine, second: Fallback) -> None:
+        self._first, self._second = first, second
+
+    @property
+    def follows_steps(self) -> bool:
+        """Whether both do."""
+        return self._first.follows_steps and self._second.follows_steps
+
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+        """Bound the leakage of losses, and say where it is attained."""
+        found = self._first.leakage(losses, enough)
+        if not self._second.proves_less(losses, *found, 0.0):
+            return found
+        return least(found, self._second.leakage(losses, enough))
+
+    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Found]:
+        """Return numbers that divide the losses so that they leak at most epsilon, the least first."""
+        found = list(self._first.divisors(losses, epsilon))
+        if not self._second.proves_less(losses, *found[0], epsilon):
+            return found
+        return sorted((*found, *self._second.divisors(losses, epsilon)), key=_value)
+
+
+def no_noise(losses: RecordLoss) -> float:
+    """Return a divisor that leaves as good as no noise: the smallest loss, not only the largest, is a billion nats.
+
+    The largest may be that of a state that cannot occur, or of a record that is no secret.
+    """
+    return losses.smallest / NO_NOISE
+
+
+def worst(found: Iterable[Found]) -> Found:
+    """Return the largest of several values, the first where they are equal; those without any secret do not count."""
+    most: Found | None = None
+    for computed, witness in found:
+        value = or_infinite(computed)
+        no_secret = witness is None and value == 0
+        if not no_secret and (most is None or not value <= most[0]):
+            most = value, witness
+    return most or (0.0, None)
+
+
+def least(*found: Found) -> Found:
+    """Return the least of several bounds on the same thing."""
+    return min(found, key=_value)
+
+
+def _value(found: Found) -> float:
+    return found[0]
+
+
+# -- Losses of steps, for every engine -------------------------------------------------------------------------------
+
+_SHORT = 64
+"""Steps of a chain up to which its first and last record are told from the others."""
+
+_ROUNDED = 1e-9
+"""What is left of a record's own loss, as a share of that of a step, is a rounding."""
+
+_TOLERANCE = 1e-6
+"""How near the leakage of the noise must come to ε, as a share of it."""
+
+
+class WithSteps(Engine):
+    """An engine that may be asked about losses of steps too.
+
+    Parameters
+    ----------
+    engine : Engine
+        The bound on losses of records.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+        """Bound the leakage of losses, and say where it is attained."""
+        if not losses.step:
+            return self._engine.leakage(losses, enough)
+        step = losses.step if self._engine.follows_steps else 0.0
+        left = None if enough is None or not enough > step else enough - step
+        alone = self._of_records(losses)
+        if not alone.largest < math.inf:  # what is added left the range of a double: nothing is proved
+            return math.inf, None
+        leakage, witness = self._engine.leakage(alone, left)
+        if witness is None and leakage == 0:  # there is no secret
+            return leakage, witness
+        total = up(leakage + step)
+        return total, None if witness is None else _told(witness, step, total)
+
+    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Found]:
+        """Yield numbers that divide the losses so that they leak at most epsilon, the least first."""
+        if not losses.step:
+            yield from self._engine.divisors(losses, epsilon)
+            return
+        alone = self._of_records(losses)
+        if not self._engine.follows_steps:
+            yield from self._engine.divisors(alone, epsilon)
+            return
+        if isinstance(self._engine, Proportional):
+            total, witness = self.prove(losses, None)
+            yield total / epsilon, witness
+            return
+        start = losses.step / epsilon
+        if alone.largest:
+            first, witness = next(iter(self._engine.divisors(alone, epsilon)))
+            if witness is None:
+                yield first, witness
+                return
+            start += first if first < math.inf else 0.0
+        found = bracket(
+            lambda divisor: self.leakage(losses.divided(divisor), epsilon)[0],
+            epsilon,
+            start,
+            tolerance=_TOLERANCE,
+            from_above=False,
+        ).enough
+        yield found, None if found == math.inf else self.leakage(losses.divided(found), epsilon)[1]
+
+    def _of_records(self, losses: RecordLoss) -> RecordLoss:
+        """Return losses of records that stand for those of steps too, of the chains that can decide."""
+        charged = _charged if self._engine.follows_steps else _twice
+        return RecordLoss(tuple(charged(_spread(chain)) for chain in decisive(losses, steps=True)))
+
+
+def _spread(chain: BlockLoss) -> BlockLoss:
+    """Forget where records are if only their steps are charged: those are next to records that are not observed too.
+
+    As many records as there are count then, and not all places between them.
+    """
+    if not chain.length.places or not chain.step or chain.largest.any():
+        return chain
+    return replace(BlockLoss.same_for_all(chain.length.anywhere, np.zeros(())), step=chain.step)
+
+
+def _charged(chain: BlockLoss) -> BlockLoss:
+    """Charge every record the loss of one step; in short chains not the first and the last one."""
+    if not chain.step:
+        return chain
+    more = _plus(chain.stacked, chain.step)
+    steps = chain.length.steps
+    if chain.of_observed and chain.length.records == steps and 2 < steps <= _SHORT:
+        ends = chain.stacked
+        values, stretches = np.concatenate([ends, more, ends]), np.array([1, steps - 2, 1])
+        return BlockLoss(chain.length, stretches, values, False)
+    return replace(chain, values=more, step=0.0)
+
+
+def _twice(chain: BlockLoss) -> BlockLoss:
+    """Charge every record the loss of both steps that it is part of."""
+    return replace(chain, values=_plus(chain.stacked, 2 * chain.step), step=0.0) if chain.step else chain
+
+
+def _plus(values: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    """Return losses with that of a step added between any two states, rounded up."""
+    if values.ndim < 3:
+        return np.nextafter(values + step, np.inf)
+    other = ~np.eye(values.shape[-1], dtype=np.bool_)
+    return np.where(other, np.nextafter(values + step, np.inf), 0.0)
+
+
+def _told(witness: AnyWitness, step: float, total: float) -> AnyWitness:
+    """Say what steps tell as a part of the side of the record on which they are."""
+    if not isinstance(witness, PropagationWitness | ForgettingWitness):
+        return witness
+    inner = 0 < (witness.node if isinstance(witness.node, int) else 0) < witness.length - 1
+    past, future = (witness.past, witness.future) if inner else (0.0, 0.0)
+    beside = witness.own - step
+    own = beside if beside > _ROUNDED * step else 0.0
+    left = max(total - own - past - future, 0.0)
+    if inner:
+        past, future = past + left / 2, future + left / 2
+    elif witness.node == 0:
+        future = left
+    else:
+        past = left
+    return msgspec.structs.replace(witness, own=own, past=past, future=future)

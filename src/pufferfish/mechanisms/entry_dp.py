@@ -1,0 +1,138 @@
+"""Differential privacy of single records (Section 2.3): sound only where records are independent.
+
+If no record tells anything about another, the record's own loss is all there is: the most that the query changes when
+the record goes from one state that it can have under some θ to another. On correlated records this noise protects
+nobody, so any Θ with any dependence is refused.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+
+from pufferfish._core.chains.markov import Places
+from pufferfish.mechanisms._chain_quilts import any_secret, member_places, members_of, possible_losses
+from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst
+from pufferfish.mechanisms.influence_bound import InfluenceBound
+from pufferfish.mechanisms.witness import AloneWitness, Witness
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.model_class import Theta
+
+__all__ = ["EntryDP", "IndependentRecords"]
+
+
+class EntryDP(InfluenceBound):
+    """Entry-level differential privacy: noise L/ε; refuses a Θ under which any record depends on another.
+
+    Parameters
+    ----------
+    theta : MarkovChain, sequence of MarkovChain, ChainClass or BinaryChainInterval
+        The class Θ; under each member all rows of the transition matrix must be equal, those of states that a record
+        can have beside each other.
+    length : int, ChainLength, or sequence of these
+        Lengths of the independent chains.
+
+    References
+    ----------
+    Section 2.3: Pufferfish privacy is differential privacy when Θ holds the product distributions.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> coin = pf.MarkovChain([[0.7, 0.3], [0.7, 0.3]])
+    >>> round(pf.EntryDP(coin, length=100).calibrate(pf.Histogram(relative=False), epsilon=1.0).scale, 9)
+    2.0
+    """
+
+    name: ClassVar[str] = "entry-dp"
+    title: ClassVar[str] = "EntryDP"
+    witnesses: ClassVar[tuple[type[Witness], ...]] = (AloneWitness,)
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ForgettingClass)
+
+    @classmethod
+    def supports(cls, theta: Theta) -> str | None:
+        """Say which member of Θ makes records dependent."""
+        if isinstance(theta, BinaryChainInterval):
+            if theta.low == theta.high == _FAIR:
+                return None
+            return (
+                "records are correlated under members of Θ (P(0 → 0) and P(1 → 1) need not sum to 1); use "
+                "LeakagePropagation"
+            )
+        if isinstance(theta, ForgettingClass):
+            return "records may be correlated: Θ says only how soon that is over; use LeakagePropagation"
+        if isinstance(theta, IntervalChain):
+            return _room_for_dependence(theta)
+        for i, chain in enumerate(theta.chains):
+            apart = _rows_apart(chain)
+            if apart is not None:
+                x, x_ = (chain.states[state] for state in apart)
+                return (
+                    f"records are correlated under theta[{i}] (its rows {x!r} and {x_!r} differ): "
+                    "use LeakagePropagation"
+                )
+        return None
+
+    def _engine_of(self, theta: Theta) -> Engine:
+        return IndependentRecords(theta)
+
+
+class IndependentRecords(Proportional):
+    """What single records leak where no record tells of another: the largest loss between two possible states."""
+
+    def __init__(self, theta: Theta) -> None:
+        self._members = members_of(theta)
+
+    @property
+    def follows_steps(self) -> bool:
+        """A record is part of two steps."""
+        return True
+
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+        """Return the largest loss of a record, and in which chain."""
+        return worst(
+            _of_chain(theta, chain, member_places(member, chain.length.steps))
+            for theta, member in enumerate(self._members)
+            for chain in decisive(losses)
+        )
+
+
+def _of_chain(theta: int, chain: BlockLoss, places: Places) -> Found:
+    if not any_secret(places):
+        return 0.0, None
+    return float(possible_losses(chain, places).largest.max()), AloneWitness(theta=theta, length=chain.length.steps)
+
+
+_FAIR = 0.5
+"""The one probability of staying with which two states follow each other independently, whichever it is of them."""
+
+
+def _room_for_dependence(theta: IntervalChain) -> str | None:
+    """Say where the bounds leave room for rows that differ."""
+    apart = np.argwhere((theta.lower != theta.upper) | (theta.lower != theta.lower[0]))
+    if not apart.size:
+        return None
+    x, y = (int(v) for v in apart[0])
+    return (
+        f"records may be correlated: the bounds of row {theta.states[x]!r}, column {theta.states[y]!r}, "
+        f"{theta.lower[x, y]:g} to {theta.upper[x, y]:g}, do not make it equal to the other rows; use "
+        "LeakagePropagation"
+    )
+
+
+def _rows_apart(chain: MarkovChain) -> tuple[int, int] | None:
+    """Return two states that one record can have, and that another law follows; None where records are independent."""
+    start, rows = chain.initial_distribution, chain.transition_matrix
+    now = np.ones(chain.k, dtype=np.bool_) if isinstance(start, str) else start > 0
+    seen: set[bytes] = set()
+    while now.tobytes() not in seen:
+        seen.add(now.tobytes())
+        states = np.flatnonzero(now)
+        unequal = np.flatnonzero(np.any(rows[states] != rows[states[0]], axis=1))
+        if unequal.size:
+            return int(states[0]), int(states[unequal[0]])
+        now = rows[states[0]] > 0
+    return None

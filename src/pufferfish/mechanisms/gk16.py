@@ -1,0 +1,268 @@
+r"""GK16: the influence matrix of Ghosh and Kleinberg, the baseline of the paper's experiments (Section 5).
+
+Γ_ij is half the largest log ratio that a change of record j makes in the law of record i given all others. If the
+spectral norm of Γ is below 1, record-level losses d_j leak at most
+
+.. math:: 2 \max_i \sum_j \big[(I - \Gamma)^{-1}\big]_{ij} d_j .
+
+docs/proofs/gk16.md has the proof for profiles, and what is made of zeros and of ends.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from pufferfish._base.checked import called_as, one_of
+from pufferfish._core.gk16 import Alphabets, Influences, chain_influences, interval_influences, stationary_influences
+from pufferfish._core.numbers.rounding import up
+from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.mechanisms._chain_quilts import member_places, possible_losses
+from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst
+from pufferfish.mechanisms.influence_bound import InfluenceBound
+from pufferfish.mechanisms.witness import MatrixWitness, Witness
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.model_class import Theta
+
+__all__ = ["GK16"]
+
+Covered = ChainClass | BinaryChainInterval | IntervalChain
+
+
+_LONGEST = 10**7
+"""Records of the longest chain whose influence matrix is made: some hundred megabytes."""
+
+_FIRST = 2**14
+"""Records by which most chains that are too strongly correlated are told, however long they are."""
+
+_UNBOUNDED = "influence has no bound where a state cannot follow another; use LeakagePropagation"
+
+
+class GK16(InfluenceBound):
+    """The mechanism of Ghosh and Kleinberg: applies where the influence matrix has spectral norm below 1.
+
+    That is where neighbours are weakly correlated. Whether it is below 1 does not depend on ε.
+
+    Parameters
+    ----------
+    theta : MarkovChain, sequence of MarkovChain, ChainClass, BinaryChainInterval, or IntervalChain
+        The class Θ. Under each member every state that a record can have must be able to follow every one that the
+        record before can have.
+    length : int, ChainLength, or sequence of these
+        T, or the lengths of the data set's independent chains; the longest decides whether the bound applies. Where
+        records are unobserved, the worst of all places for the observed ones counts.
+    ends : {"definition", "paper"}, optional
+        Influence on the first and the last record, which have one neighbour: by the definition, or that of records
+        with two neighbours, as if the chain went on, which is how the paper's own baseline reads it. Both are private;
+        by default whichever applies and needs less noise, member by member. Under every initial law the influence on
+        the first record is larger than on any other, and by the definition can decide by itself.
+
+    Raises
+    ------
+    NotApplicableError
+        If the spectral norm under some member is not below 1, or a transition is missing; the message says which.
+
+    Notes
+    -----
+    The witness names the record whose row of (I − Γ)⁻¹ decides.
+
+    References
+    ----------
+    Ghosh and Kleinberg, *Inferential Privacy Guarantees for Differentially Private Mechanisms* (ITCS 2017); the
+    baseline of Section 5.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> theta = pf.BinaryChainInterval(0.4, 0.6)
+    >>> round(pf.GK16(theta, length=100).calibrate(pf.Count(1), epsilon=1.0).scale, 3)
+    3.887
+    """
+
+    name: ClassVar[str] = "gk16"
+    title: ClassVar[str] = "GK16"
+    witnesses: ClassVar[tuple[type[Witness], ...]] = (MatrixWitness,)
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
+
+    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
+    def __init__(self, theta: Any, length: Any, *, ends: Literal["definition", "paper"] | None = None) -> None:
+        super().__init__(theta, length)
+        if not one_of(ends, (None, "definition", "paper")):
+            raise ParameterError(f'ends is {ends!r}, expected "definition" or "paper", or None for the better of both')
+        self._ends: Literal["definition", "paper"] | None = ends
+        longest = max(chain.steps for chain in self.length)
+        if longest > _LONGEST:
+            raise NotApplicableError(
+                f"the longest chain has {longest:,} records, and its influence matrix is made up to {_LONGEST:,}; "
+                "use LeakagePropagation",
+                self.title,
+            )
+        self._readings: list[list[Influences]] = []
+        for t, member in enumerate(_influences(self.theta)):
+            both = {"definition": member, "paper": member.with_inner_ends()}
+            readings = list(both.values()) if ends is None else [both[ends]]
+            self._readings.append([r for r in readings if _norm_is_below_one(r, longest)])
+            if not self._readings[-1]:
+                norms = [(r.matrix(longest) if longest <= _FIRST else r.leading(_FIRST)).norm for r in readings]
+                raise NotApplicableError(
+                    f"the influence matrix has spectral norm {'' if longest <= _FIRST else 'at least '}"
+                    f"{min(norms):.6g}{_under(self.theta, t)}, and the bound needs less than 1; use LeakagePropagation",
+                    self.title,
+                )
+
+    @property
+    def ends(self) -> Literal["definition", "paper"] | None:
+        """The reading of the ends that was asked for; None for the better of both."""
+        return self._ends
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The reading of the ends, where one is asked for."""
+        return {} if self.ends is None else {"ends": self.ends}
+
+    @property
+    def spectral_norm(self) -> float:
+        """Largest spectral norm of the influence matrix of the longest chain over Θ, rounded up; below 1.
+
+        Of each member by the reading with the smaller one.
+        """
+        longest = max(chain.steps for chain in self.length)
+        return max(min(r.matrix(longest).norm for r in readings) for readings in self._readings)
+
+    @classmethod
+    def supports(cls, theta: Covered) -> str | None:
+        """Say which transition is missing; the spectral norm depends on the length and is asked when that is known."""
+        if isinstance(theta, BinaryChainInterval):
+            return None
+        if isinstance(theta, IntervalChain):
+            missing = _alphabets(theta).missing
+            if missing is None:
+                return None
+            a, b = (theta.states[x] for x in missing)
+            return f"the lower bound on going from {a!r} to {b!r} is 0, and {_UNBOUNDED}"
+        for t, chain in enumerate(theta.chains):
+            missing = _alphabets(chain).missing
+            if missing is not None:
+                a, b = (chain.states[x] for x in missing)
+                return f"theta[{t}] never goes from {a!r} to {b!r}, and {_UNBOUNDED}"
+        return None
+
+    def _engine_of(self, theta: Theta) -> Engine:
+        return _RowSums(_members(theta), self._readings, listed=bool(theta.chains))
+
+
+class _RowSums(Proportional):
+    """Row sums of the inverse of I − Γ, times the losses.
+
+    Parameters
+    ----------
+    members : sequence of MarkovChain or IntervalChain
+        The members of Θ, or those that are at least as bad as any of them.
+    readings : sequence of list of Influences
+        For each the readings of its influences; the least counts.
+    listed : bool
+        Whether they are the members of Θ; a class that is a continuum is one member.
+    """
+
+    def __init__(
+        self, members: Sequence[MarkovChain | IntervalChain], readings: Sequence[Sequence[Influences]], *, listed: bool
+    ) -> None:
+        self._listed = listed
+        self._members = members
+        self._readings = readings
+        self._sums: dict[tuple[int, int, int], tuple[float, int] | None] = {}
+
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+        return worst(self._of_chain(t, chain) for chain in decisive(losses) for t in range(len(self._readings)))
+
+    def _of_chain(self, t: int, losses: BlockLoss) -> Found:
+        steps = losses.length.steps
+        losses = possible_losses(losses, member_places(self._members[t], steps))
+        each = losses.largest
+        largest = float(each.max())
+        if losses.of_observed and (len(each) == 1 or losses.length.records < steps):
+            found = self._sum_of(t, steps, losses.length.records)
+        else:
+            shares = np.minimum(each / largest * (1 + 2.0**-51), 1.0) if largest else each
+            spread = np.repeat(shares, losses.steps)
+            found = _least(r.matrix(steps).largest_row_sum(spread) for r in self._readings[t])
+        if found is None:
+            return 0.0, None
+        factor, node = found
+        return up(2 * factor * largest), MatrixWitness(theta=t if self._listed else 0, length=steps, node=node)
+
+    def _sum_of(self, t: int, steps: int, records: int) -> tuple[float, int] | None:
+        """Return the largest sum of so many entries of a row of the inverse; None where there is no secret."""
+        key = t, steps, records
+        if key not in self._sums:
+            self._sums[key] = _least(r.matrix(steps).largest_sum_of(records) for r in self._readings[t])
+        return self._sums[key]
+
+
+def _norm_is_below_one(influences: Influences, steps: int) -> bool:
+    """Whether the spectral norm is proven to be below 1, which it is not where it is not for the first records.
+
+    What is found is the same as for the whole matrix: a pivot of the first records is no smaller than in the whole.
+    """
+    if steps > _FIRST and not influences.leading(_FIRST).norm_is_below_one:
+        return False
+    return influences.matrix(steps).norm_is_below_one
+
+
+def _least(found: Iterable[tuple[float, int] | None]) -> tuple[float, int] | None:
+    """Return the least of several bounds; None where there is no secret."""
+    bounds = [bound for bound in found if bound is not None]
+    return min(bounds, key=lambda bound: bound[0]) if bounds else None
+
+
+def _influences(theta: Theta) -> list[Influences]:
+    """Return the influences of the members, or of what is at least as bad as any of them."""
+    return [
+        interval_influences(member.lower, member.upper, _alphabets(member))
+        if isinstance(member, IntervalChain)
+        else _of_chain(member)
+        for member in _members(theta)
+    ]
+
+
+def _members(theta: Theta) -> Sequence[MarkovChain | IntervalChain]:
+    """Return the members of Θ, or those that are at least as bad as any of them; bounds are one member."""
+    if isinstance(theta, IntervalChain):
+        return (theta,)
+    return _worst_of(theta) if isinstance(theta, BinaryChainInterval) else theta.chains
+
+
+def _worst_of(theta: BinaryChainInterval) -> list[MarkovChain]:
+    """Return two members one of which has all influences at their largest (docs/proofs/gk16.md has the proof)."""
+    return [
+        MarkovChain([[stay, 1 - stay], [1 - stay, stay]], theta.initial_distribution)
+        for stay in sorted({theta.low, theta.high})
+    ]
+
+
+def _of_chain(chain: MarkovChain) -> Influences:
+    start = chain.initial_distribution
+    if not isinstance(start, str):
+        return chain_influences(chain.transition_matrix, start)
+    if start == "any":
+        return chain_influences(chain.transition_matrix, None)
+    return stationary_influences(chain.transition_matrix, chain.stationary_distribution)
+
+
+def _alphabets(theta: MarkovChain | IntervalChain) -> Alphabets:
+    start, k = theta.initial_distribution, theta.k
+    support = np.ones(k, dtype=np.bool_) if isinstance(start, str) else start > 0
+    if isinstance(theta, IntervalChain):
+        return Alphabets.of(support, theta.upper > 0, theta.lower > 0)
+    possible = theta.transition_matrix > 0
+    return Alphabets.of(support, possible, possible)
+
+
+def _under(theta: Theta, t: int) -> str:
+    """Say under which member of Θ."""
+    if isinstance(theta, BinaryChainInterval):
+        return f" for p0 = p1 = {sorted({theta.low, theta.high})[t]:g}"
+    return " with the largest influences between the bounds" if isinstance(theta, IntervalChain) else f" for theta[{t}]"

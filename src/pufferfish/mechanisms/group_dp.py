@@ -1,0 +1,165 @@
+"""Group differential privacy (Definition 2.2) and the participant-level row "DP" of the paper's activity table.
+
+A group is a set of records that may be correlated in any way whatever: all of its losses add up. One chain is one
+group, of its *observed* records: records that are not in the table cost nothing.
+"""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.checked import called_as
+from pufferfish._core.numbers.rounding import float_up, up
+from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst
+from pufferfish.mechanisms.influence_bound import InfluenceBound
+from pufferfish.mechanisms.witness import QuiltWitness, Witness
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.chain_class import ChainClass, ChainModels
+from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.model_class import CONTINUA, ModelClass, Theta
+
+__all__ = ["ChainGroups", "GroupDP", "ParticipantDP", "total_of"]
+
+_MOST_EXACT = 4096
+"""Stretches of a profile up to which losses are added exactly."""
+
+
+class GroupDP(InfluenceBound):
+    """Group differential privacy, a whole chain being one group: noise L·(longest chain)/ε.
+
+    Sound for every Θ whose chains are independent of each other, whatever their dependence inside.
+
+    Parameters
+    ----------
+    theta : model, sequence of models, or class
+        The class Θ: Markov chains, networks, cliques, joint distributions.
+    length : int, ChainLength, or sequence of these
+        Lengths of the independent chains; the *observed* records of the longest decide. Other models know the groups of
+        records that may depend on each other.
+
+    References
+    ----------
+    Definition 2.2; the text of Section 5 says Lap(1/ε), its tables use L = 2 for histograms, and so does this.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    >>> round(pf.GroupDP(chain, length=100).calibrate(pf.Count(1), epsilon=1.0).scale, 9)
+    100.0
+    """
+
+    name: ClassVar[str] = "group-dp"
+    title: ClassVar[str] = "GroupDP"
+    of_all_records: ClassVar[bool] = True
+    witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, *CONTINUA, ChainModels, ModelClass)
+
+    @classmethod
+    def supports(cls, theta: Theta) -> str | None:
+        """Every Θ is covered."""
+        return None
+
+    def _engine_of(self, theta: Theta) -> Engine:
+        return _NetworkGroups(theta.networks) if theta.networks else ChainGroups()
+
+
+class ChainGroups(Proportional):
+    """All observed records of a chain add up."""
+
+    @property
+    def follows_steps(self) -> bool:
+        """A chain of n records has n − 1 steps."""
+        return True
+
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+        """Bound the leakage of losses by the largest sum of a chain."""
+        return worst(total_of(chain) for chain in decisive(losses))
+
+
+class _NetworkGroups(Proportional):
+    """All nodes of a connected part of a network add up."""
+
+    def __init__(self, networks: Sequence[BayesianNetwork]) -> None:
+        self._networks = networks
+
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+        return worst(_of_groups(t, network, losses) for t, network in enumerate(self._networks))
+
+
+def _of_groups(theta: int, network: BayesianNetwork, losses: RecordLoss) -> Found:
+    """Return the losses of the connected part of a network that has most, summed up."""
+    largest, place = losses.blocks[0].largest, {node: j for j, node in enumerate(network.nodes)}
+    once = np.ones(1, dtype=np.int64)
+    parts = [largest[[place[node] for node in part]] for part in network.components]
+    totals = [_sum_up(part, np.broadcast_to(once, part.shape)) for part in parts]
+    most = int(np.argmax(totals))
+    nearby = int(np.count_nonzero(parts[most]))
+    return totals[most], QuiltWitness(
+        theta=theta, length=len(parts[most]), active_quilt=(), nearby=nearby, influence=0.0
+    )
+
+
+def total_of(losses: BlockLoss) -> Found:
+    """Return what all observed records of a chain cost together, rounded up, and the trivial quilt."""
+    heaviest = np.argsort(-losses.largest, kind="stable")
+    each, left = losses.largest[heaviest], losses.length.records
+    # no more records than were observed cost anything, wherever they are
+    before = np.concatenate([[0], np.cumsum(losses.steps[heaviest])[:-1]])
+    times = np.clip(left - before, 0, losses.steps[heaviest])
+    total, records = _sum_up(each, times), int(times[each > 0].sum())
+    return total, QuiltWitness(theta=0, length=losses.length.steps, active_quilt=(), nearby=records, influence=0.0)
+
+
+def _sum_up(each: NDArray[np.float64], times: NDArray[np.int64]) -> float:
+    """Return the sum of losses times their numbers, rounded up: exact where it can be held."""
+    if not np.all(np.isfinite(each)):
+        return math.inf
+    if each.size <= _MOST_EXACT:
+        return float_up(sum(Fraction(float(e)) * int(n) for e, n in zip(each, times, strict=True)))
+    with np.errstate(over="ignore"):  # beyond the largest number it is infinite, which is more
+        return up(float(np.sum(each * times)), 8 * each.size)
+
+
+class ParticipantDP(GroupDP):
+    """Differential privacy of a whole participant: noise L·(most records of one participant)/ε.
+
+    Unlike :class:`GroupDP` on segments that are taken as independent chains, it holds whatever happens across a
+    participant's gaps. Needs no model of the records, only participants who are independent of each other.
+
+    Parameters
+    ----------
+    length_per_subject : int, ChainLength, or sequence of these
+        Records of each participant.
+    theta : MarkovChain, sequence of MarkovChain, or ChainClass
+        Only its states are used.
+
+    References
+    ----------
+    The row "DP" of the paper's activity table (Section 5).
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    >>> round(pf.ParticipantDP([300, 120], theta=chain).calibrate(pf.Count(1), epsilon=1.0).scale, 9)
+    300.0
+    """
+
+    name: ClassVar[str] = "participant-dp"
+    title: ClassVar[str] = "ParticipantDP"
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, *CONTINUA, ChainModels)
+
+    @called_as("{}(data.length, theta=theta).calibrate(query, epsilon=1.0)")
+    def __init__(self, length_per_subject: int | ChainLength | Sequence[int | ChainLength], *, theta: Any) -> None:
+        super().__init__(theta, length_per_subject)
+
+    @classmethod
+    def of(cls, theta: Any, length: Any, **settings: Any) -> "ParticipantDP":
+        """Return the bound from Θ and the records of each participant."""
+        return cls(length, theta=theta, **settings)

@@ -1,0 +1,433 @@
+r"""Influence bounds: from record-level loss to leakage, and back to noise.
+
+A release with Laplace noise of scale b is, record by record, differentially private: its loss when record t
+goes from state x to x' is d_t(x, x') = ‖f_t(x) − f_t(x')‖₁/b. Where records are correlated, what the release tells
+about one record is more than that record's own loss. An **influence bound** says how much more:
+
+    leakage(d) ≥ sup over θ in Θ, outputs w, secret pairs (s, s') of log P(M(X)=w | s, θ) / P(M(X)=w | s', θ)
+
+A mechanism of the paper is such a bound together with its inverse: the least b for which leakage(d) ≤ ε. The
+Laplace scale, vector queries and composition (losses of several releases add before leakage is asked) follow from it
+alone. Both directions round towards privacy.
+
+``noise="best"``: which counts to measure, with noise of which scales, so that a query errs least.
+
+A search proposes (:mod:`pufferfish._core`); it sees Θ, the query's weights, lengths and ε, and no rows. What
+counts is the proof of what it proposed: the leakage of the record losses of that very noise, as for any other noise.
+See docs/noise_shapes.md, and docs/proofs/noise_shapes.md for why this is sound.
+"""
+
+import itertools
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import chain
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.checked import called_as
+from pufferfish._base.progress import report_progress
+from pufferfish._core.numbers.proved_scales import ProvedScales
+from pufferfish._core.numbers.rounding import UNIT
+from pufferfish._core.strategies import MOST_ASKED, MOST_STATES, Proposal, mean_shifts, proposals
+from pufferfish.errors import ModelError, NotApplicableError, QueryError
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.engine import NO_NOISE, Engine, Found, WithSteps, accuracy_reached, no_noise, steps_within
+from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
+from pufferfish.queries import FunctionQuery, LinearQuery, Query
+from pufferfish.queries.record_loss import RecordLoss, as_record_loss, loss_of_query
+from pufferfish.queries.strategy import Strategy
+from pufferfish.theta.chain_class import ChainModels, Continuum
+from pufferfish.theta.model_class import Theta
+from pufferfish.theta.periodic_chain import PeriodicChain
+
+__all__ = ["InfluenceBound", "best_noise", "best_noise_at_accuracy"]
+
+# -- ``noise="best"``: which counts to measure -----------------------------------------------------------------------
+
+_FINENESS = 100
+"""Sharpness of the measurement with most noise: others are whole numbers above it, 0.5% fine or finer."""
+
+_SHARPEST = 10**6
+
+_SUM, _LARGEST = 1.0, 16.0
+"""Norms of the outputs' errors that are made small."""
+
+_MOST_MODELS = 4
+"""Members of Θ whose mean shifts are looked at; all of them are in the proof."""
+
+_WORTH_IT = 0.999
+"""Noise of several scales is taken if its error is below this share of that of one scale."""
+
+_NARROW = 1e-6
+
+
+def best_noise(bound: "InfluenceBound", query: Query, epsilon: float) -> Calibration:
+    """Return the calibration with the least expected L1 error found; that of one scale where none is better."""
+    equal = bound.calibrate_strategy(query, None, epsilon)
+    shape = _best_shape(bound, query, epsilon, _SUM, _WORTH_IT * equal.expected_l1_error)
+    if shape is None:
+        return equal
+    try:
+        found = bound.calibrate_strategy(query, shape, epsilon)
+    except NotApplicableError:  # the search is no proof
+        return equal
+    return found if found.expected_l1_error < _WORTH_IT * equal.expected_l1_error else equal
+
+
+def best_noise_at_accuracy(
+    bound: "InfluenceBound", query: Query, accuracy: float, alpha: float, *, joint: bool
+) -> Calibration:
+    """Return the calibration at the least ε found, of four digits, whose every output is as accurate as asked."""
+    equal = bound.calibrate(query, accuracy=accuracy, alpha=alpha, joint=joint)
+    shape = _best_shape(bound, query, equal.epsilon, _LARGEST)
+    if shape is None:
+        return equal
+    steps = steps_within(accuracy, equal.linear.unit)
+    widest = _widest(shape, steps, alpha, joint=joint)
+    losses = _losses(bound, query, shape)
+    leakage = bound.guesser()(losses.divided(widest)) if widest > 0 else math.inf
+    if not 0 < leakage < equal.epsilon:
+        return equal
+    try:
+        found = accuracy_reached(
+            lambda epsilon: bound.calibrate_strategy(query, shape, epsilon),
+            lambda made: shape.error(made.unit_scale, alpha, joint=joint) <= steps,
+            leakage,
+        )
+    except NotApplicableError:
+        return equal
+    return found if found is not None and found.epsilon < equal.epsilon else equal
+
+
+def _best_shape(
+    bound: "InfluenceBound", query: Query, epsilon: float, power: float, below: float = math.inf
+) -> Strategy | None:
+    """Return the best strategy found; None where a query has one output only, or too many states to look at.
+
+    None too where its error, about as it would be proved, is not below ``below``: a proof takes long.
+    """
+    linear = bound.bind(query)
+    if not isinstance(linear, LinearQuery) or linear.domains is not None or linear.by_output:
+        raise NotApplicableError(
+            'noise="best" is for counts of states, of chains and of groups with the same states, and not for steps or '
+            'for the columns of a Bayesian network or a joint law: use noise="equal"',
+            bound.title,
+        )
+    k = linear.weights.shape[1]
+    if len(linear.weights) == 1 or k > MOST_STATES:
+        return None
+    known: dict[bytes, Strategy | None] = {}
+
+    def of(rows: NDArray[np.int64]) -> Strategy | None:
+        key = rows.tobytes()
+        if key not in known:
+            try:
+                known[key] = Strategy(linear.weights, rows, np.ones(len(rows), dtype=np.int64))
+            except QueryError:
+                known[key] = None
+        return known[key]
+
+    def taken(rows: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+        strategy = of(rows)
+        return None if strategy is None else strategy.decode != 0
+
+    guess = bound.guesser()
+    longest = (max(bound.length, key=lambda chain: (chain.steps, chain.records)),)
+
+    def leakage(rows: NDArray[np.int64], scales: NDArray[np.float64]) -> float:
+        sharpness, unit_scale = _whole(scales)
+        measured = Strategy(linear.weights, rows, sharpness).measured(linear)
+        losses = loss_of_query(measured, bound.theta, longest)
+        report_progress("looking for the best noise", min(next(asked) / MOST_ASKED, 1.0))
+        return guess(losses.divided(unit_scale))
+
+    asked = itertools.count()
+    pairs = bound.tells_pairs_apart
+    responses = _responses(bound.theta, bound) if pairs else [np.eye(k)]
+    best = next(proposals(taken, responses, leakage, epsilon, power, move=pairs), None)
+    if best is None or best.error * float(linear.unit) >= below:
+        return None
+    return _strategy(linear, best)
+
+
+def _strategy(linear: LinearQuery, found: Proposal) -> Strategy:
+    return Strategy(linear.weights, found.rows, _whole(found.scales)[0])
+
+
+def _whole(scales: NDArray[np.float64]) -> tuple[NDArray[np.int64], float]:
+    """Return scales as one scale over whole numbers."""
+    largest = float(scales.max())
+    sharpness = np.minimum(np.rint(_FINENESS * largest / scales), _SHARPEST).astype(np.int64)
+    common = int(np.gcd.reduce(sharpness))
+    return sharpness // common, largest * _FINENESS / common
+
+
+def _losses(bound: "InfluenceBound", query: Query, shape: Strategy) -> RecordLoss:
+    linear = bound.bind(query)
+    assert isinstance(linear, LinearQuery)
+    return loss_of_query(shape.measured(linear), bound.theta, bound.length)
+
+
+def _widest(shape: Strategy, steps: int, alpha: float, *, joint: bool) -> float:
+    """Return the largest scale at which no output errs by more than so many units too often; 0 where none is known."""
+    low, high = 0.0, 1.0
+    while shape.error(high, alpha, joint=joint) <= steps:
+        low, high = high, 2 * high
+    while high - low > _NARROW * high and high > _NARROW:
+        middle = (low + high) / 2
+        low, high = (middle, high) if shape.error(middle, alpha, joint=joint) <= steps else (low, middle)
+    return low
+
+
+def _responses(theta: Theta, bound: "InfluenceBound") -> list[NDArray[np.float64]]:
+    """Return the mean shifts of some members of Θ: those of the chains that answer most to what one record is."""
+    if isinstance(theta, Continuum):
+        matrices = [chain.transition_matrix for chain in theta.some_members]
+    elif isinstance(theta, ChainModels):  # a chain with a clock or more memory, as if it had neither
+        arrays = [m.matrices if isinstance(m, PeriodicChain) else m.tensor for m in theta.members]
+        matrices = [array.reshape(-1, theta.k, theta.k).mean(axis=0) for array in arrays]
+    else:
+        matrices = [chain.transition_matrix for chain in theta.chains]
+    records = max(chain.steps for chain in bound.length)
+    found = [mean_shifts(matrix, records) for matrix in matrices]
+    found.sort(key=lambda response: -float(np.ptp(response, axis=0).sum()))
+    return found[:_MOST_MODELS] or [np.eye(theta.k)]
+
+
+_MOST_NUDGES = 30
+
+_LITTLE_NOISE = 500.0
+"""Record-level loss, in nats, from which on it is asked whether noise is needed at all."""
+
+
+class InfluenceBound(Mechanism):
+    """A bound on what a release of known record-level losses tells about one record, under every θ in Θ.
+
+    Parameters
+    ----------
+    theta : model, sequence of models, or class
+        The class Θ.
+    length : int, ChainLength, or sequence of these
+        T, or the lengths of the data set's independent chains, such as ``sequences.length``; for networks the number of
+        rows of their table.
+
+    Raises
+    ------
+    NotApplicableError
+        If the bound does not cover Θ; the message says why.
+    """
+
+    of_all_records: ClassVar[bool] = False
+    """Whether its proofs are about all records of a group at once: their witnesses have neither node nor pair."""
+
+    searches_continuum: ClassVar[bool] = False
+    """Whether its proofs over a continuum of two-state chains name the member that comes nearest."""
+
+    tells_pairs_apart: ClassVar[bool] = False
+    """Whether its leakage depends on how much the records around a record answer to it; then the best noise does."""
+
+    @cached_property
+    def _engine(self) -> Engine:
+        """What proves: for the kind of Θ at hand, from losses to leakage and back."""
+        return self._engine_of(self.theta)
+
+    @cached_property
+    def _asked(self) -> Engine:
+        """The engine, for losses of steps too."""
+        return WithSteps(self._engine)
+
+    @abstractmethod
+    def _engine_of(self, theta: Theta) -> Engine:
+        """Return the engine for a Θ that is covered; it is asked for once and kept, with what it computed."""
+
+    @called_as("mechanism.leakage(0.1), the loss of one record in nats")
+    def leakage(self, record_loss: Any, *, enough: float | None = None) -> float:
+        """Bound the Pufferfish loss of a release from its record-level losses.
+
+        Parameters
+        ----------
+        record_loss : float, array_like, Profile, or list of these
+            A number (every observed record), shape (T,) (one per step of the chain, 0 where unobserved), (k, k) or
+            (T, k, k) (one per pair of states), or a :class:`~pufferfish.Profile`. For several chains either one entry
+            for all of them, or a list with one entry per chain. For a network: a number, a sequence of entries of its
+            nodes, or a mapping from names of nodes to entries, each a number or of shape (k_node, k_node).
+        enough : float, optional
+            Leakage that must not be exceeded, such as a budget. Over a continuum bounds are narrowed to a relative gap
+            below 1e-3, and further where that proves so much.
+
+        Returns
+        -------
+        float
+            The leakage in nats, rounded up; ``inf`` where no bound holds.
+
+        Raises
+        ------
+        ParameterError
+            If a loss is negative or not finite, or a shape does not fit.
+        """
+        return self.prove(record_loss, enough=enough)[0]
+
+    @called_as("mechanism.record_epsilon(1.0)")
+    def record_epsilon(self, epsilon: float) -> float:
+        """Return what a differentially private algorithm may spend so that its release is ε-Pufferfish private.
+
+        An algorithm whose output changes by at most a factor e^r when one record changes its value has the record-level
+        loss r. The largest r is returned with ``leakage(r) ≤ epsilon``.
+
+        Parameters
+        ----------
+        epsilon : float
+            Privacy parameter ε in nats, positive and finite.
+
+        Returns
+        -------
+        float
+            r in nats, rounded down; 0 where no record-level loss is small enough.
+
+        Raises
+        ------
+        ParameterError
+            If epsilon is out of range.
+        ModelError
+            If no record has two possible states under any θ: there is no secret to protect.
+
+        Examples
+        --------
+        >>> import pufferfish as pf
+        >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+        >>> round(pf.LeakagePropagation(chain, length=5000).record_epsilon(1.0), 4)
+        0.2997
+        """
+        epsilon = as_epsilon(epsilon)
+        one = as_record_loss(1.0, self.theta, self.length)
+        with self._lock:
+            for divisor, witness in self._engine.divisors(one, epsilon):
+                if witness is None:
+                    raise ModelError("under every θ each record that is secret has one possible state only: check Θ")
+                for nudge in range(_MOST_NUDGES):
+                    found = math.nextafter(1 / (divisor * (1 + UNIT * 4**nudge)), 0.0)
+                    if found == 0 or self._prove(as_record_loss(found, self.theta, self.length), epsilon)[0] <= epsilon:
+                        return found
+        return 0.0
+
+    def prove(self, record_loss: Any, *, enough: float | None = None) -> Found:
+        """Return :meth:`leakage` and where it is attained (None: there is no secret to protect)."""
+        return self._prove(as_record_loss(record_loss, self.theta, self.length), enough)
+
+    def guesser(self) -> Callable[[RecordLoss], float]:
+        """Return what says about how much losses leak, quickly: for one search, whose outcome is proved afterwards."""
+        ask = self._engine.guesser()
+
+        def guess(losses: RecordLoss) -> float:
+            with self._lock:
+                return ask(losses)
+
+        return guess
+
+    def _prove(self, losses: RecordLoss, enough: float | None = None) -> Found:
+        with self._lock:
+            return self._asked.leakage(losses, enough)
+
+    def verify(self, calibration: Calibration) -> Found:
+        """Prove anew what a release with this noise leaks at most, in nats, and say where."""
+        losses = self._losses_of(calibration.query, calibration.strategy)
+        return self._prove(losses.divided(calibration.unit_scale), calibration.epsilon)
+
+    def _leaks_at(self, query: Query, unit_scale: float, enough: float) -> Found:
+        return self._prove(self._losses_of(query).divided(unit_scale), enough)
+
+    def _losses_of(self, query: Query, strategy: Strategy | None = None) -> RecordLoss:
+        """Return the record-level losses of a query, or of what is measured for it, with noise of scale 1."""
+        linear = self.bind(query)
+        if isinstance(linear, FunctionQuery):
+            raise QueryError("a function of the database has no known record-level loss")
+        if strategy is None:
+            return loss_of_query(linear, self.theta, self.length)
+        if not (isinstance(linear, LinearQuery) and np.array_equal(strategy.weights, linear.weights)):
+            raise QueryError("the strategy is for another query: calibrate for this one")
+        return loss_of_query(strategy.measured(linear), self.theta, self.length)
+
+    def _best(self, query: Query, epsilon: float) -> Calibration:
+        return best_noise(self, query, epsilon)
+
+    def _best_at_accuracy(self, query: Query, accuracy: float, alpha: float, *, joint: bool) -> Calibration:
+        return best_noise_at_accuracy(self, query, accuracy, alpha, joint=joint)
+
+    def _calibrate(self, query: Query, epsilon: float) -> Calibration:
+        return self.calibrate_strategy(query, None, epsilon)
+
+    def calibrate_strategy(self, query: Query, strategy: Strategy | None, epsilon: float) -> Calibration:
+        """Return the least noise of a given shape, proved: of what is measured, and how sharply each count."""
+        linear = self.bind(query)
+        if isinstance(linear, FunctionQuery):
+            raise NotApplicableError("it bounds what single records move, which is not known of a function", self.title)
+        losses = self._losses_of(query, strategy)
+        if not losses.largest:
+            raise QueryError("no record that the query reads can change its answer, which is public: ask another")
+        with self._lock:
+            noises = iter(self._asked.divisors(losses, epsilon))
+            scale, witness = next(noises)
+            if not scale < math.inf:  # others would be larger still
+                raise NotApplicableError(f"no finite noise is enough at epsilon={epsilon:g}", self.title)
+            if witness is None:
+                raise ModelError(
+                    "under every θ each record that is secret has one possible state only: there is no secret to "
+                    "protect and no noise to calibrate; check the zeros of the model, such as those of "
+                    "initial_distribution and transition_matrix"
+                )
+            self._check_needed(losses, scale, epsilon)
+            others = ((scale, found) for scale, found in noises if found is not None)
+            return self._proven(query, linear, epsilon, chain([(scale, witness)], others), strategy)
+
+    def scales_around(self, made: Calibration, epsilons: Sequence[float]) -> list[float | None]:
+        """Return scales of noise of the shape of a calibration, in units of the query, proved at several ε.
+
+        To draw, not to release: each is at most a thousandth more than the least. None where no noise is known.
+
+        Parameters
+        ----------
+        made : Calibration
+            A calibration by this mechanism; the search goes from its noise to smaller and to larger ε.
+        epsilons : sequence of float
+            Where scales are sought, from the least ε to the largest.
+        """
+        losses = self._losses_of(made.query, made.strategy)
+        found = ProvedScales(
+            lambda scale, epsilon: self._prove(losses.divided(scale), epsilon)[0], made.epsilon, made.unit_scale
+        )
+        scales: dict[float, float | None] = {made.epsilon: made.unit_scale}
+        below = [epsilon for epsilon in reversed(epsilons) if epsilon < made.epsilon]
+        above = [epsilon for epsilon in epsilons if epsilon > made.epsilon]
+        for side in (below, above):
+            for epsilon in side:
+                report_progress("noise at other ε", len(scales) / (len(epsilons) + 1))
+                scales[epsilon] = scale = found.at(epsilon) or self._scale_at(made, epsilon)
+                if scale is None:  # no finite noise is enough, or none is needed, and so farther on
+                    break
+        return [scales.get(epsilon) for epsilon in epsilons]
+
+    def _scale_at(self, made: Calibration, epsilon: float) -> float | None:
+        """Return the least noise of the shape of a calibration at another ε."""
+        try:
+            return self.calibrate_strategy(made.query, made.strategy, epsilon).unit_scale
+        except NotApplicableError:
+            return None
+
+    def _check_needed(self, losses: RecordLoss, scale: float, epsilon: float) -> None:
+        """Refuse to calibrate noise where the exact answer leaks no more than epsilon."""
+        if scale >= losses.largest / _LITTLE_NOISE:
+            return
+        leaks = self._prove(losses.divided(no_noise(losses)))[0]
+        if leaks <= epsilon and leaks < NO_NOISE:  # from there on it may be a loss itself, which has no end
+            why = (
+                "under every θ what the query reads is certain, or has only values that give the same answer"
+                if leaks == 0
+                else f"epsilon is {epsilon:g}; choose an epsilon below that, if it shall be protected further"
+            )
+            raise NotApplicableError(
+                f"no noise is needed: even without it the answer leaks at most {leaks:.6g} of what is secret, and {why}"
+            )

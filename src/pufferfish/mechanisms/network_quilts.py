@@ -1,0 +1,352 @@
+"""Markov quilts on networks, as an engine: the best quilt of every node, and the node that they serve worst."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.checked import is_list
+from pufferfish._base.frozen import ReadOnly, read_only
+from pufferfish._base.progress import report_progress
+from pufferfish._base.words import did_you_mean, names_of
+from pufferfish._core.networks.d_separation import members
+from pufferfish._core.numbers.rounding import bracket
+from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
+from pufferfish._core.quilts.network_search import NetworkQuilt, NodeWeights, QuiltSearch
+from pufferfish.errors import ModelError, NotApplicableError, ParameterError
+from pufferfish.mechanisms.engine import Engine, Found
+from pufferfish.mechanisms.witness import QuiltWitness
+from pufferfish.queries.record_loss import RecordLoss
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.quilt import Quilt
+from pufferfish.theta.secrets import RecordIs, Secret, SecretPair
+from pufferfish.theta.states import state_label
+
+__all__ = ["LOOKS", "ROUNDING", "ActiveQuilt", "NetworkQuilts", "NodeSecrets"]
+
+# -- Secrets about single nodes of a network -------------------------------------------------------------------------
+
+
+class NodeSecrets:
+    """Pairs of values of single nodes that shall not be told apart.
+
+    Parameters
+    ----------
+    given : sequence, optional
+        Names of nodes, each any two values of which are secret; pairs of :class:`RecordIs` of one node; or the same
+        as (node, values, other values). By default every node is secret.
+    network : BayesianNetwork
+        The nodes and their states.
+
+    Raises
+    ------
+    ParameterError
+        If a node or state is unknown, a pair is about two nodes or overlaps, or nothing is secret.
+    """
+
+    def __init__(self, given: Any, network: BayesianNetwork) -> None:
+        self._network = network
+        self._entries: list[tuple[int, tuple[str, ...], tuple[str, ...]]] | None = None
+        if given is not None:
+            if not (is_list(given) or isinstance(given, set | frozenset)):
+                raise ParameterError(
+                    f"secrets is {given!r}, expected a list of names of nodes, or of pairs of RecordIs"
+                )
+            listed: list[Any] = list(given)
+            self._entries = [entry for secret in listed for entry in _entries_of(secret, network)]
+            if not self._entries:
+                raise ParameterError("secrets is empty: name at least one node, or leave it out to keep all secret")
+
+    @property
+    def pairs(self) -> tuple[SecretPair, ...] | None:
+        """The pairs of secrets; None for any two values of any node."""
+        if self._entries is None:
+            return None
+        names = self._network.nodes
+        return tuple((RecordIs(names[j], a), RecordIs(names[j], b)) for j, a, b in self._entries)
+
+    @property
+    def plain(self) -> list[list[Any]] | None:
+        """The same as plain values: node, values, other values."""
+        if self._entries is None:
+            return None
+        return [[state_label(self._network.nodes[j]), list(a), list(b)] for j, a, b in self._entries]
+
+    def of(self, network: BayesianNetwork) -> list[NDArray[np.bool_]]:
+        """Return for every node which pairs of its values, both possible, shall not be told apart; shapes (k, k).
+
+        The value x of one secret is told from x' of the other for every x of the first and x' of the second: what holds
+        for all of these holds for the secrets, whose laws are mixtures.
+        """
+        found: list[NDArray[np.bool_]] = []
+        for j, k in enumerate(network.sizes):
+            possible = network.inference.possible(j)
+            found.append(possible[:, None] & possible[None, :] & ~np.eye(k, dtype=np.bool_))
+        if self._entries is None:
+            return found
+        asked = [np.zeros_like(pairs) for pairs in found]
+        for j, a, b in self._entries:
+            names = network.node_states[network.nodes[j]]
+            rows, columns = ([names.index(state) for state in states] for states in (a, b))
+            asked[j][np.ix_(rows, columns)] = True
+            asked[j][np.ix_(columns, rows)] = True
+        return [pairs & wanted for pairs, wanted in zip(found, asked, strict=True)]
+
+
+def _entries_of(secret: Any, network: BayesianNetwork) -> list[tuple[int, tuple[str, ...], tuple[str, ...]]]:
+    if not isinstance(secret, Secret) and state_label(secret) in map(state_label, network.nodes):
+        names = network.node_states[network.nodes[network.place(secret)]]
+        if len(names) < 2:
+            raise ParameterError(f"node {secret!r} has one state only: there is nothing to keep secret")
+        return [(network.place(secret), (a,), (b,)) for i, a in enumerate(names) for b in names[i + 1 :]]
+    parts: list[Any] = list(secret) if isinstance(secret, Sequence) and not isinstance(secret, str) else [secret]
+    if len(parts) == 3:
+        parts = [RecordIs(parts[0], parts[1]), RecordIs(parts[0], parts[2])]
+    if len(parts) != 2 or not all(isinstance(part, Secret) for part in parts):
+        network.place(secret)
+        raise ParameterError(f"secrets has the entry {secret!r}, expected the name of a node, or two RecordIs of one")
+    if not all(isinstance(part, RecordIs) for part in parts):
+        raise ParameterError(
+            f"the secrets ({parts[0]}) and ({parts[1]}) are about more than one record: this mechanism covers secrets "
+            "about single nodes; Wasserstein and ExactLaplace cover others"
+        )
+    first, second = parts
+    place = network.place(first.record)
+    if network.place(second.record) != place:
+        raise ParameterError(f"the secrets ({first}) and ({second}) are about two nodes: expected one")
+    names = network.node_states[network.nodes[place]]
+    for state in (*first.states, *second.states):
+        if state not in names:
+            hint = did_you_mean(state, names)
+            raise ParameterError(f"node {first.record!r} has no state {state!r}.{hint} States: {names_of(names)}")
+    shared = set(first.states) & set(second.states)
+    if shared:
+        raise ParameterError(f"the secrets ({first}) and ({second}) share the value {min(shared)!r}")
+    return [(place, first.states, second.states)]
+
+
+LOOKS = 1_000
+"""Quilts that are looked at for one node, where nothing else is asked for."""
+
+_LOOKS_IN_ALL, _FEWEST = 1_000, 4
+"""Quilts that are looked at for one node, times nodes, where another bound is known; and how many at least."""
+
+_LOOKS_AT_MOST = 5_000
+"""Quilts that one search over all nodes of a network looks at, but for a few of each node that is left by then."""
+
+ROUNDING = 1e-9
+"""By how much the leakage of the least noise may exceed ε: a nudge makes up for it."""
+
+_HINTS = 6
+"""Best quilts of other nodes that are tried before a node's own are searched."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveQuilt(ReadOnly):
+    """The best quilt of one node, and what it lets leak of the node.
+
+    Parameters
+    ----------
+    node : name
+        The node.
+    theta : int
+        Index of the member of Θ under which it leaks most.
+    quilt : Quilt
+        The quilt with its nearby and remote nodes.
+    secret_pair : tuple of str or None
+        The two states at which the influence is attained; None where the quilt tells nothing.
+    nearby_loss, influence : float
+        Losses of the nearby nodes, and what the quilt tells, in nats.
+    """
+
+    node: Any
+    theta: int
+    quilt: Quilt
+    secret_pair: tuple[str, str] | None
+    nearby_loss: float
+    influence: float
+
+    @property
+    def leakage(self) -> float:
+        """What a release leaks of the node at most, in nats."""
+        return self.nearby_loss + self.influence
+
+
+class NetworkQuilts(Engine):
+    """The search for the best quilts of the nodes of networks, as an engine.
+
+    Parameters
+    ----------
+    networks : sequence of BayesianNetwork
+        The members of Θ.
+    secrets : NodeSecrets
+        What shall not be told apart.
+    given : mapping from int to list of int
+        For some nodes the sets of places that are their quilts; for others quilts are searched.
+    most : int or None
+        How many quilts are looked at for each node.
+    """
+
+    def __init__(
+        self,
+        networks: Sequence[BayesianNetwork],
+        secrets: NodeSecrets,
+        given: Mapping[int, Sequence[int]],
+        most: int | None,
+    ) -> None:
+        self._networks = networks
+        self._secrets = secrets
+        self._given = given
+        self._max_quilts = most
+
+    @cached_property
+    def secret_pairs(self) -> tuple[tuple[NDArray[np.bool_], ...], ...]:
+        """For every θ and every node which pairs of its values, both possible, are secret; each of shape (k, k)."""
+        return self._pairs_of(self._secrets)
+
+    @cached_property
+    def _possible_pairs(self) -> tuple[tuple[NDArray[np.bool_], ...], ...]:
+        """The same for all pairs of values that are both possible: a node has no loss between others."""
+        return self._pairs_of(NodeSecrets(None, self._networks[0]))
+
+    def _pairs_of(self, secrets: NodeSecrets) -> tuple[tuple[NDArray[np.bool_], ...], ...]:
+        try:
+            return tuple(tuple(map(read_only, secrets.of(network))) for network in self._networks)
+        except ModelError as error:
+            raise NotApplicableError(str(error), "MarkovQuilt") from error
+
+    def proves_less(self, theta: int, node: int, losses: RecordLoss, objective: Objective, value: float) -> bool:
+        """Return whether a quilt of one node, which is secret, is found that proves less than a value.
+
+        In large networks few are looked at.
+        """
+        few = max(_FEWEST, _LOOKS_IN_ALL // len(losses.nodes))
+        most = few if self._max_quilts is None else min(few, self._max_quilts)
+        search = self._search(theta, losses, objective, most)
+        pairs = self.secret_pairs[theta][node]
+        enough = float(np.nextafter(value, -np.inf))
+        return self._best(search, node, pairs, enough=enough, than=value).value < value
+
+    def trivial_of(self, theta: int, losses: RecordLoss, objective: Objective) -> Found:
+        """Return what the trivial quilts prove under one θ, and for which node that is most; quickly, and exactly."""
+        search, secret = self._search(theta, losses, objective), self.secret_pairs[theta]
+        found = [search.judged(node, 0, secret[node]) for node in self._secret_nodes(theta)]
+        worst = max(found, key=lambda quilt: quilt.value, default=None)
+        return (0.0, None) if worst is None else (worst.value, self._witness(worst, theta))
+
+    def worst_of(self, theta: int, losses: RecordLoss, objective: Objective) -> Found:
+        """Return what the best quilts found prove under one θ, and for which node that is most."""
+        worst = self._worst_node(theta, losses, objective, None)
+        return (0.0, None) if worst is None else (worst.value, self._witness(worst, theta))
+
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+        """Bound the leakage of losses, and say where it is attained."""
+        return self._worst(losses, LeakThrough())
+
+    def divisors(self, losses: RecordLoss, epsilon: float) -> list[Found]:
+        """Return the least number found that divides the losses so that they leak at most epsilon."""
+        divisor, witness = self._worst(losses, Score(epsilon))
+        if not 0 < divisor < np.inf:
+            return [(divisor, witness)]
+
+        def leakage(divisor: float) -> float:
+            return self.leakage(losses.divided(divisor), epsilon)[0]
+
+        if leakage(divisor) > epsilon * (1 + ROUNDING):
+            # a search that is cut short may miss for one objective what it found for the other
+            divisor = bracket(leakage, epsilon, divisor, tolerance=1e-4, from_above=False).enough
+        return [(divisor, witness)]
+
+    def active(self, losses: RecordLoss) -> tuple[ActiveQuilt, ...]:
+        """Return the best quilt of every node that is secret, in the order of the network's nodes."""
+        found: dict[int, ActiveQuilt] = {}
+        for theta, secret in enumerate(self.secret_pairs):
+            search = self._search(theta, losses, LeakThrough())
+            for node in self._secret_nodes(theta):
+                report_progress("searching quilts", (theta + node / len(secret)) / len(self._networks))
+                best = self._active(theta, self._best(search, node, secret[node]))
+                if node not in found or best.leakage > found[node].leakage:
+                    found[node] = best
+        return tuple(found[node] for node in sorted(found))
+
+    def _worst(self, losses: RecordLoss, objective: Objective) -> Found:
+        worst: NetworkQuilt | None = None
+        decides = 0
+        for theta in range(len(self._networks)):
+            found = self._worst_node(theta, losses, objective, worst)
+            if found is not None and (worst is None or not found.value <= worst.value):
+                worst, decides = found, theta
+        return (0.0, None) if worst is None else (worst.value, self._witness(worst, decides))
+
+    def _worst_node(
+        self, theta: int, losses: RecordLoss, objective: Objective, floor: NetworkQuilt | None
+    ) -> NetworkQuilt | None:
+        """Return the node that its best quilt serves worst, None where none is worse than ``floor``."""
+        search, secret = self._search(theta, losses, objective), self.secret_pairs[theta]
+        nodes = self._secret_nodes(theta)
+        first: dict[int, NetworkQuilt] = {}
+        for done, node in enumerate(nodes):
+            report_progress("first look at every node's quilts", (theta + done / len(nodes)) / len(self._networks))
+            pairs = secret[node]
+            first[node] = self._best(search, node, pairs) if node in self._given else search.first_look(node, pairs)
+        hints: list[int] = []
+        for done, node in enumerate(sorted(nodes, key=lambda node: -first[node].value)):
+            share = (theta + done / len(nodes)) / len(self._networks)
+            report_progress("searching quilts", share)
+            search.tells = lambda looks, share=share: report_progress(f"searching quilts ({looks:,} so far)", share)
+            enough = -np.inf if floor is None else floor.value
+            if first[node].value <= enough:
+                break
+            found = self._best(search, node, secret[node], enough=enough, first=first[node], hints=tuple(hints))
+            hints = [found.quilt, *(cut for cut in hints if cut != found.quilt)][:_HINTS]
+            if floor is None or not found.value <= floor.value:
+                floor = found
+        return floor
+
+    def _secret_nodes(self, theta: int) -> list[int]:
+        return [node for node, pairs in enumerate(self.secret_pairs[theta]) if pairs.any()]
+
+    def _search(self, theta: int, losses: RecordLoss, objective: Objective, most: int | None = None) -> QuiltSearch:
+        between = zip(losses.nodes, self._possible_pairs[theta], strict=True)
+        weights = NodeWeights(np.array([float(loss.max(initial=0.0, where=pairs)) for loss, pairs in between]))
+        return QuiltSearch(
+            self._networks[theta].inference, weights, objective, most or self._max_quilts, _LOOKS_AT_MOST
+        )
+
+    def _best(self, search: QuiltSearch, node: int, pairs: NDArray[np.bool_], **known: Any) -> NetworkQuilt:
+        if node not in self._given:
+            return search.best(node, pairs, **known)
+        judged = (search.judged(node, cut, pairs) for cut in (0, *self._given[node]))
+        return min(judged, key=lambda quilt: quilt.value)
+
+    def _active(self, theta: int, found: NetworkQuilt) -> ActiveQuilt:
+        network = self._networks[theta]
+        node = network.nodes[found.node]
+        return ActiveQuilt(
+            node=node,
+            theta=theta,
+            quilt=Quilt.of(network, node, [network.nodes[j] for j in members(found.quilt)]),
+            secret_pair=_states(network, found),
+            nearby_loss=found.weight,
+            influence=found.influence,
+        )
+
+    def _witness(self, found: NetworkQuilt, theta: int) -> QuiltWitness:
+        network = self._networks[theta]
+        return QuiltWitness(
+            theta=theta,
+            length=len(network.nodes),
+            node=state_label(network.nodes[found.node]),
+            secret_pair=_states(network, found),
+            active_quilt=tuple(state_label(network.nodes[j]) for j in members(found.quilt)),
+            nearby=found.nearby.bit_count(),
+            influence=found.influence,
+        )
+
+
+def _states(network: BayesianNetwork, found: NetworkQuilt) -> tuple[str, str] | None:
+    names = network.node_states[network.nodes[found.node]]
+    return None if found.pair is None else (names[found.pair[0]], names[found.pair[1]])

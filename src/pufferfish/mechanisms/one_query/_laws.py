@@ -1,0 +1,337 @@
+"""Laws of additive queries on Bayesian networks, given secrets: exact inference, without listing databases."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.progress import report_progress
+from pufferfish._base.words import did_you_mean, names_of
+from pufferfish._core.laws.law import Law, VectorLaw, sum_of
+from pufferfish._core.laws.of_networks import AdditiveLaw, additive_law, all_node_laws
+from pufferfish._core.numbers.rounding import UNIT
+from pufferfish._core.numbers.wide import Wide
+from pufferfish.errors import ModelError, NotApplicableError, ParameterError, QueryError
+from pufferfish.mechanisms.one_query._laws_of_chains import chain_pairs, chain_work
+from pufferfish.mechanisms.one_query.pairs import (
+    About,
+    Coding,
+    LawPair,
+    OnLine,
+    Values,
+    counts_of,
+    law_of_values,
+    line_through,
+    place_of,
+    records_of,
+)
+from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.joint_distribution import JointDistribution, exact_law, exact_number
+from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.model_class import Theta
+from pufferfish.theta.secrets import CountIs, RecordIs, Secret, SecretPair, check_states
+from pufferfish.theta.states import state_label
+
+__all__ = [
+    "About",
+    "LawPair",
+    "clique_pairs",
+    "given_pairs",
+    "joint_pairs",
+    "network_pairs",
+    "pairs_of_laws",
+    "work_of_laws",
+]
+
+
+def network_pairs(
+    index: int, network: BayesianNetwork, query: LinearQuery, secrets: Sequence[SecretPair] | None
+) -> Iterator[LawPair]:
+    """Yield the pairs of laws of the secrets, or of any two values of any node.
+
+    Raises
+    ------
+    NotApplicableError
+        If the tables that inference needs are too large.
+    """
+    pairs = _of_nodes(index, network, query) if secrets is None else _of_secrets(index, network, query, secrets)
+    try:
+        yield from pairs
+    except ModelError as error:
+        raise NotApplicableError(str(error)) from error
+
+
+def _of_nodes(index: int, network: BayesianNetwork, query: LinearQuery) -> Iterator[LawPair]:
+    coding = Coding(query, (), network.states, len(network.nodes))
+    error = _table_error(network)
+    group = {node: len(part) for part in network.components for node in part}
+    for done, (j, joint) in enumerate(all_node_laws(network.tables, network.sizes, _weights(network, coding.values))):
+        report_progress("laws of the query", done / len(network.nodes))
+        node = network.nodes[j]
+        laws = [coding.decoded(_law(joint, row, error)) for row in range(network.sizes[j])]
+        names = network.node_states[node]
+        for a, b in combinations(range(network.sizes[j]), 2):
+            mu, nu = laws[a], laws[b]
+            if mu is not None and nu is not None:
+                yield LawPair(mu, nu, About(coding.norm, index, group[node], state_label(node), (names[a], names[b])))
+
+
+def _of_secrets(
+    index: int, network: BayesianNetwork, query: LinearQuery, secrets: Sequence[SecretPair]
+) -> Iterator[LawPair]:
+    counts = counts_of([secret for pair in secrets for secret in pair])
+    coding = Coding(query, counts, network.states, len(network.nodes))
+    weights, error = _weights(network, coding.values), _table_error(network)
+    for done, pair in enumerate(secrets):
+        report_progress("laws of the query", done / len(secrets))
+        found = (
+            additive_law(network.tables, network.sizes, weights, allowed=_allowed(secret, network)) for secret in pair
+        )
+        mu, nu = (
+            coding.decoded(_law(law, None, error), counts_of([secret])) for law, secret in zip(found, pair, strict=True)
+        )
+        if mu is not None and nu is not None:
+            about = About(coding.norm, index, max(network.groups), None, (str(pair[0]), str(pair[1])))
+            yield LawPair(mu, nu, about)
+
+
+def _law(found: AdditiveLaw, row: int | None, error: float) -> Law | None:
+    masses: Wide = found.masses if row is None else found.masses[row]
+    if not masses.positive.any():
+        return None
+    return Law.of(found.start, masses, found.log_error + error)
+
+
+def _table_error(network: BayesianNetwork) -> float:
+    """Bound the relative error of dividing the rows of all tables by their sums."""
+    return 4 * len(network.nodes) * UNIT
+
+
+def _weights(network: BayesianNetwork, values: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return what every node adds to the code in each of its own states."""
+    order = {state: x for x, state in enumerate(network.states)}
+    rows = np.broadcast_to(values, (len(network.nodes), len(network.states)))
+    return [rows[j][[order[state] for state in network.node_states[node]]] for j, node in enumerate(network.nodes)]
+
+
+def _allowed(secret: Secret, network: BayesianNetwork) -> list[NDArray[np.bool_] | None]:
+    check_states(secret, network.states)
+    found: list[NDArray[np.bool_] | None] = [None] * len(network.nodes)
+    for condition in records_of(secret, network.kind):
+        if condition.record not in network.nodes:
+            hint = did_you_mean(condition.record, network.nodes)
+            raise ParameterError(
+                f"secret {str(secret)!r}: there is no node {condition.record!r}.{hint} Nodes: {names_of(network.nodes)}"
+            )
+        names = network.node_states[condition.record]
+        unknown = [state for state in condition.states if state not in names]
+        if unknown:
+            hint = did_you_mean(unknown[0], names)
+            raise ParameterError(
+                f"secret {str(secret)!r}: the node has no state {unknown[0]!r}.{hint} States: {names_of(names)}"
+            )
+        j = network.nodes.index(condition.record)
+        mask = np.array([state in condition.states for state in names])
+        before = found[j]
+        found[j] = mask if before is None else mask & before
+    return found
+
+
+# -- Laws of the number of people who have it ------------------------------------------------------------------------
+
+
+def clique_pairs(
+    index: int, cliques: Cliques, query: LinearQuery, secrets: Sequence[SecretPair] | None
+) -> Iterator[LawPair]:
+    """Yield the pairs of laws of the secrets, or of having it or not for a member of every kind of clique."""
+    # two states are always on one line; counting those who have it or those who do not is all the same
+    line = query.line
+    assert line is not None
+    if secrets is not None:
+        for pair in secrets:
+            mu, nu = (_given(cliques, secret) for secret in pair)
+            if mu is not None and nu is not None:
+                names = (str(pair[0]), str(pair[1]))
+                yield LawPair(mu, nu, About(line.norm, index, max(cliques.groups), None, names))
+        return
+    kinds = Counter(cliques.laws)
+    for law in kinds:
+        clique = cliques.laws.index(law)
+        rest = sum_of((Law.exact(*_trimmed(other)), times - (other == law)) for other, times in kinds.items())
+        found = [cliques.given_member(clique, has_it) for has_it in (0, 1)]
+        if all(any(masses) for masses in found):
+            mu, nu = (sum_of([(Law.exact(*_trimmed(masses)), 1)], rest) for masses in found)
+            yield LawPair(mu, nu, About(line.norm, index, len(law) - 1, None, (cliques.states[0], cliques.states[1])))
+
+
+def _given(cliques: Cliques, secret: Secret) -> Law | None:
+    """Return the law of the number of people who have it, given a secret; None if that is impossible."""
+    check_states(secret, cliques.states)
+    having: dict[int, set[int]] = {}
+    lacking: dict[int, set[int]] = {}
+    for condition in records_of(secret, cliques.kind):
+        c, member = place_of(condition.record, cliques.groups, secret, ("clique", "member"))
+        has = [state == cliques.states[1] for state in condition.states]
+        if len(has) == 1:
+            (having if has[0] else lacking).setdefault(c, set()).add(member)
+    parts: list[Law] = []
+    for c in range(len(cliques.laws)):
+        yes, no = having.get(c, set()), lacking.get(c, set())
+        masses = cliques.given_members(c, len(yes), len(no))
+        if yes & no or not any(masses):
+            return None
+        parts.append(Law.exact(*_trimmed(masses)))
+    total = sum_of((part, 1) for part in parts)
+    for condition in secret.conditions:
+        if isinstance(condition, CountIs):
+            people, ill = sum(cliques.groups), condition.states[0] == cliques.states[1]
+            numbers = [people if len(condition.states) == 2 else total.start + n for n in range(total.size)]
+            kept = np.array([condition.allows(n if ill or len(condition.states) == 2 else people - n) for n in numbers])
+            if not (kept & total.masses.positive).any():
+                return None
+            levels = np.where(kept, total.masses.levels, -(2**40))
+            total = Law.of(total.start, Wide(np.where(kept, total.masses.values, 0.0), levels), total.log_error)
+    return total
+
+
+def _trimmed(masses: Sequence[Fraction]) -> tuple[int, Sequence[Fraction]]:
+    positive = [j for j, mass in enumerate(masses) if mass]
+    return positive[0], masses[positive[0] : positive[-1] + 1]
+
+
+# -- Laws that the user computes -------------------------------------------------------------------------------------
+
+
+def given_pairs(index: int, theta: GivenLaws, query: Query, bound: BoundQuery) -> Iterator[LawPair]:
+    """Yield the pairs of laws that a user's function gives for a query."""
+    given = theta.laws_of(query)
+    laws = {secret: _masses(secret, law, bound) for secret, law in given.items()}
+    line = line_through([value for law in laws.values() for value in law])
+    for a, b in theta.pairs_of(given):
+        mu, nu = (law_of_values(laws[secret], line) for secret in (a, b))
+        yield LawPair(mu, nu, About(line.norm if line else 1, index, theta.groups[0], None, (str(a), str(b))))
+
+
+def _masses(secret: Any, law: Mapping[Any, Any], bound: BoundQuery) -> Values:
+    probabilities = exact_law(list(law.values()), f"law of {secret!r}")
+    found: dict[tuple[int, ...], Fraction] = {}
+    for value, mass in zip(law, probabilities, strict=True):
+        outputs: list[Any] = list(value) if isinstance(value, tuple) else [value]
+        numbers = [exact_number(v) for v in outputs]
+        if len(numbers) != len(bound.labels):
+            raise ModelError(f"law of {secret!r}: {value!r} has {len(numbers)} outputs, the query {len(bound.labels)}")
+        # floats such as 1/3 are the nearest to a multiple of the unit, not one
+        whole = [None if n is None else round(n / bound.unit) for n in numbers]
+        if any(
+            w is None or n is None or abs(n / bound.unit - w) > Fraction(1, 10**6)
+            for w, n in zip(whole, numbers, strict=True)
+        ):
+            raise ModelError(f"law of {secret!r}: {value!r} is no multiple of the query's unit {float(bound.unit):g}")
+        key = tuple(w for w in whole if w is not None)
+        if mass:
+            found[key] = found.get(key, Fraction(0)) + mass
+    return found
+
+
+# -- Laws of any query on explicit joint distributions ---------------------------------------------------------------
+
+
+def joint_pairs(
+    index: int, joint: JointDistribution, query: LinearQuery | FunctionQuery, secrets: Sequence[SecretPair] | None
+) -> Iterator[LawPair]:
+    """Yield the pairs of laws of the secrets, or of any two values of any record; impossible secrets are left out."""
+    order = {state: x for x, state in enumerate(joint.states)}
+    if isinstance(query, FunctionQuery):
+        values = [query.function(row) for row in joint.databases]
+    else:
+        values = [query.value([order[state] for state in row]) for row in joint.rows]
+    line = line_through(values)
+    length = len(joint.variables)
+    if secrets is not None:
+        for pair in secrets:
+            mu, nu = (_law_of_joint(joint, values, line, joint.rows_where(secret)) for secret in pair)
+            if mu is not None and nu is not None:
+                yield LawPair(
+                    mu, nu, About(line.norm if line else 1, index, length, None, (str(pair[0]), str(pair[1])))
+                )
+        return
+    for column, variable in enumerate(joint.variables):
+        laws = {
+            state: _law_of_joint(joint, values, line, joint.rows_where(RecordIs(variable, state)))
+            for state in joint.values_of(column)
+        }
+        for a, b in combinations(laws, 2):
+            mu, nu = laws[a], laws[b]
+            if mu is not None and nu is not None:
+                yield LawPair(mu, nu, About(line.norm if line else 1, index, length, column, (a, b)))
+
+
+def _law_of_joint(
+    joint: JointDistribution, values: Sequence[tuple[int, ...]], line: OnLine | None, rows: Sequence[int]
+) -> Law | VectorLaw | None:
+    masses: dict[tuple[int, ...], Fraction] = {}
+    for i in rows:
+        masses[values[i]] = masses.get(values[i], Fraction(0)) + joint.probabilities[i]
+    return law_of_values(masses, line) if masses else None
+
+
+# -- Laws of a query given secrets -----------------------------------------------------------------------------------
+
+
+def pairs_of_laws(
+    theta: Theta,
+    lengths: Sequence[ChainLength],
+    query: Query,
+    bound: BoundQuery,
+    secrets: Sequence[SecretPair] | None,
+) -> Iterator[LawPair]:
+    """Yield the pairs of laws of a query given secrets that shall not be told apart, under every θ.
+
+    Secrets of probability 0 under a θ are left out, as Definition 2.1 says.
+
+    Raises
+    ------
+    NotApplicableError
+        If a model cannot tell the law of such a query, or given such secrets.
+    """
+    if isinstance(theta, ChainClass):
+        query_on_steps = bound if isinstance(bound, StepQuery) else _linear(bound, "Markov chains")
+        yield from chain_pairs(theta, lengths, query_on_steps, secrets)
+        return
+    for index, member in enumerate(theta.members):
+        if isinstance(member, JointDistribution):
+            assert not isinstance(bound, StepQuery | JointQuery)  # a mechanism refuses to bind it
+            yield from joint_pairs(index, member, bound, secrets)
+        elif isinstance(member, Cliques):
+            linear = _linear(bound, member.kind)
+            if linear.factors is not None:
+                raise NotApplicableError("in a clique nobody is told from another: records count alike")
+            yield from clique_pairs(index, member, linear, secrets)
+        elif isinstance(member, BayesianNetwork):
+            yield from network_pairs(index, member, _linear(bound, member.kind), secrets)
+        elif isinstance(member, GivenLaws):
+            if secrets is not None:
+                raise ParameterError("laws of your own name their secrets: leave secrets out, and give pairs there")
+            yield from given_pairs(index, member, query, bound)
+        else:
+            raise NotApplicableError(f"the law of a query is not known for {theta.kind}")
+
+
+def work_of_laws(theta: Theta, lengths: Sequence[ChainLength], bound: BoundQuery) -> float:
+    """Return about how many multiplications the laws of a query take on chains; 0 for other models, which are small."""
+    known = isinstance(theta, ChainClass) and isinstance(bound, LinearQuery | StepQuery)
+    return chain_work(theta, lengths, bound) if known else 0.0
+
+
+def _linear(bound: BoundQuery, kind: str) -> LinearQuery:
+    if not isinstance(bound, LinearQuery):
+        raise QueryError(f"a function of the database needs a JointDistribution, and Θ is a class of {kind}")
+    return bound

@@ -1,0 +1,316 @@
+"""Vectors as whole numbers: one sweep over partial sums serves scalar and vector queries, and counted secrets.
+
+An additive statistic with several coordinates is coded as one number in mixed radix, its coordinates being the digits:
+sums of codes are codes of sums as long as every digit has room for its largest sum. Coordinates that a secret counts
+stand before those of the query, so that conditioning on them is taking rows of a matrix.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._core.laws.law import Law, VectorLaw
+from pufferfish._core.laws.of_chains import LawFamily
+from pufferfish._core.numbers.rounding import UNIT
+from pufferfish._core.numbers.wide import Wide
+from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.queries import LinearQuery
+from pufferfish.theta.secrets import CountIs, Fact, RecordIs, Secret
+
+__all__ = [
+    "About",
+    "Coding",
+    "LawPair",
+    "OnLine",
+    "Values",
+    "counts_of",
+    "law_of_values",
+    "line_through",
+    "place_of",
+    "records_of",
+]
+
+# -- Laws of vectors in exact fractions ------------------------------------------------------------------------------
+
+_MOST_LISTED = 1_000_000
+"""Whole numbers from the least to the greatest value up to which a law lists all of them."""
+
+_LONGEST_LINE = 2**60
+
+
+Values = Mapping[tuple[int, ...], Fraction]
+"""Vectors of whole numbers and their masses."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnLine:
+    """Vectors that are ``origin + direction · number``, with whole numbers."""
+
+    origin: tuple[int, ...]
+    direction: tuple[int, ...]
+
+    @property
+    def norm(self) -> int:
+        """L1 length of the direction."""
+        return sum(abs(d) for d in self.direction)
+
+    def number(self, value: Sequence[int]) -> int | None:
+        """Return where on the line a vector is, None if it is not."""
+        along = next(m for m, d in enumerate(self.direction) if d)
+        move = [v - o for v, o in zip(value, self.origin, strict=True)]
+        number, rest = divmod(move[along], self.direction[along])
+        return None if rest or move != [number * d for d in self.direction] else number
+
+
+def line_through(values: Sequence[tuple[int, ...]]) -> OnLine | None:
+    """Return a line through all of some vectors, if there is one."""
+    origin = values[0]
+    moves = [tuple(v - o for v, o in zip(value, origin, strict=True)) for value in values]
+    first = next((move for move in moves if any(move)), (1,) * len(origin))
+    common = gcd(*first)
+    line = OnLine(origin, tuple(v // common for v in first))
+    numbers = [line.number(value) for value in values]
+    listed = [number for number in numbers if number is not None]
+    if max(abs(v) for value in values for v in value) > _LONGEST_LINE:
+        raise NotApplicableError("outputs leave 60 bits: give a larger unit")
+    return line if len(listed) == len(numbers) and max(listed) - min(listed) <= _MOST_LISTED else None
+
+
+def law_of_values(masses: Values, line: OnLine | None) -> Law | VectorLaw:
+    """Return the law with these masses, which need not sum to 1, as that of one number where they lie on a line."""
+    total = sum(masses.values(), Fraction(0))
+    if line is not None:
+        numbers = {line.number(value) or 0: mass / total for value, mass in masses.items()}
+        low, high = min(numbers), max(numbers)
+        return Law.exact(low, [numbers.get(n, Fraction(0)) for n in range(low, high + 1)])
+    denominator = lcm(*((m / total).denominator for m in masses.values()))
+    whole = [int(m / total * denominator) for m in masses.values()]
+    return VectorLaw(np.array(list(masses), dtype=np.int64), Wide.ratio(whole, denominator), 4 * UNIT)
+
+
+# -- Pairs of laws of a query, given two secrets that shall not be told apart ----------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a pair of laws is about.
+
+    Parameters
+    ----------
+    norm : int
+        L1 length of the outputs' move when the number that the laws are about moves by 1.
+    theta : int
+        Index of θ.
+    length : int
+        Number of records that may depend on each other, those that the query does not read among them.
+    node : int, str or None
+        The record that both secrets are about, if it is one.
+    secrets : tuple of str
+        The two values of the record, or the two secrets in words.
+    gap : float or None
+        Where a continuum was searched: how far the noise is above what one member needs, as a share.
+    """
+
+    norm: int
+    theta: int
+    length: int
+    node: int | str | None
+    secrets: tuple[str, str]
+    gap: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LawPair:
+    """The laws of a query given two secrets, under one θ: of a number, one for each first state, or of a vector."""
+
+    mu: Law | LawFamily | VectorLaw
+    nu: Law | LawFamily | VectorLaw
+    about: About
+
+    @property
+    def size(self) -> int:
+        """Numbers kept."""
+        return self.mu.size + self.nu.size
+
+
+def counts_of(secrets: Sequence[Secret]) -> list[CountIs]:
+    """Return the conditions on counts in some secrets."""
+    return [c for secret in secrets for c in secret.conditions if isinstance(c, CountIs)]
+
+
+def records_of(secret: Secret, kind: str) -> list[RecordIs]:
+    """Return the conditions of a secret on single records.
+
+    Raises
+    ------
+    NotApplicableError
+        If the secret is a fact in a function, and the model lists no databases.
+    """
+    for condition in secret.conditions:
+        if isinstance(condition, Fact):
+            raise NotApplicableError(
+                f"secret {str(secret)!r} is a function of the database, and {kind} do not list their databases: "
+                "state it by RecordIs and CountIs, or use a JointDistribution"
+            )
+    return [c for c in secret.conditions if isinstance(c, RecordIs)]
+
+
+def place_of(record: Any, sizes: Sequence[int], secret: Secret, words: tuple[str, str]) -> tuple[int, int]:
+    """Return the group and the place in it that a record's name means.
+
+    Parameters
+    ----------
+    record : int or (int, int)
+        The place where there is one group, (group, place) where there are several.
+    sizes : sequence of int
+        Numbers of records in the groups.
+    secret : Secret
+        Whose record it is.
+    words : pair of str
+        What a group and a place are called.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such record.
+    """
+    pair: tuple[Any, ...] = record if isinstance(record, tuple) else (0, record)
+    given = len(pair) == 2 and (isinstance(record, tuple) or len(sizes) == 1)
+    if given and all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in pair):
+        group, place = int(pair[0]), int(pair[1])
+        if 0 <= group < len(sizes) and 0 <= place < sizes[group]:
+            return group, place
+    what = f"a {words[1]} from 0 to {sizes[0] - 1}" if len(sizes) == 1 else f"({words[0]}, {words[1]})"
+    raise ParameterError(f"secret {str(secret)!r}: there is no record {record!r}; expected {what}")
+
+
+_MOST_CODES = 4_000_000
+"""Values of the query and of what secrets count, together, that are listed."""
+
+_MOST_VECTORS = 1000
+"""Values of a query with several outputs: each pair of laws of theirs is a transport problem."""
+
+_LARGEST = 2**62
+
+
+class Coding:
+    """Codes of what each record adds to a query and to the counts of secrets.
+
+    Parameters
+    ----------
+    query : LinearQuery
+        The query.
+    counts : sequence of CountIs
+        What secrets count; each set of states is counted once, and not at all where the query itself tells its number.
+    states : sequence of str
+        The k states.
+    records : int
+        How many records there are in all.
+    """
+
+    def __init__(self, query: LinearQuery, counts: Sequence[CountIs], states: Sequence[str], records: int) -> None:
+        self._query, self._records = query, records
+        line = query.line
+        self.norm = 1 if line is None else line.norm
+        k = len(states)
+        if line is not None:
+            base = line.values[None, :]
+        elif len(query.weights) < k or query.by_output:
+            base = query.weights
+        else:
+            base = np.eye(k, dtype=np.int64)[1:]
+        self._of_counts = line is None and len(query.weights) >= k and not query.by_output
+        factors = np.ones(1, dtype=np.int64) if query.factors is None else query.factors
+        factors = factors if query.by_output else factors[:, None]
+        times = records if query.factors is None else 1
+        if int(np.max(np.abs(base))) * int(np.max(np.abs(factors))) * records > _LARGEST:
+            raise NotApplicableError("values times factors leave 62 bits: give the query in larger units")
+        moves = factors[:, :, None] * base[None, :, :]  # record, coordinate, state
+        sets = dict.fromkeys(tuple(state in count.states for state in states) for count in counts)
+        self._states = tuple(states)
+        alone = line is not None and query.factors is None
+        self._same = {s for s in sets if alone and np.array_equal(np.array(s), base[0])}
+        self._other = {s for s in sets if alone and np.array_equal(1 - np.array(s), base[0])}
+        self._sets = [s for s in sets if s not in self._same and s not in self._other]
+        chosen = np.array(self._sets, dtype=np.int64).reshape(len(self._sets), k)
+        low = moves.min(axis=2)
+        self._least = low.sum(axis=0) * times
+        radices = [int(r) + 1 for r in (moves.max(axis=2) - low).sum(axis=0) * times] + [records + 1] * len(chosen)
+        several = math.prod(radices[: len(base)]) if len(base) > 1 else 0
+        if math.prod(radices) > _MOST_CODES or several > _MOST_VECTORS:
+            most = _MOST_VECTORS if several > _MOST_VECTORS else _MOST_CODES
+            shown = _spelled(several or math.prod(radices))
+            what = ", with what the secrets count" if len(chosen) else ""
+            raise NotApplicableError(
+                f"the query's law over {records:,} records has about {shown} values{what}, "
+                f"and at most {most:,} are computed; ask for fewer outputs"
+            )
+        self._radices = radices[: len(base)]
+        places = np.cumprod([1, *radices[:-1]])
+        digits = (moves - low[:, :, None]).transpose(0, 2, 1) @ places[: len(base)]
+        digits = digits + places[len(base) :] @ chosen if len(chosen) else digits
+        self._single = len(radices) == 1
+        self.values: NDArray[np.int64] = digits[0] if query.factors is None else digits
+        """What a record in each state adds to the code; shape (k,), or (n, k) where records count differently."""
+        self.moves: NDArray[np.int64] | None = None
+        """What a step adds to the code: nothing."""
+        self._size = math.prod(radices)
+        self._rows = math.prod(radices[len(base) :])
+
+    def decoded(self, law: Law | None, given: Sequence[CountIs] = ()) -> Law | VectorLaw | None:
+        """Return the law of the query from that of the code, given what secrets say of counts; None if impossible."""
+        if law is None:
+            return None
+        if self._single and not given:
+            return replace(law, start=law.start + int(self._least[0]))
+        values, levels = np.zeros(self._size), np.full(self._size, -(2**40), dtype=np.int64)
+        there = slice(law.start, law.start + law.size)
+        values[there], levels[there] = law.masses.values, law.masses.levels
+        for count in given:
+            values = np.where(self._allowed(count), values, 0.0)
+        levels = np.where(values > 0, levels, -(2**40))
+        table = Wide(values.reshape(self._rows, -1), levels.reshape(self._rows, -1))
+        if not table.positive.any():
+            return None
+        found = Law.of(0, table.sum(axis=0), law.log_error)
+        found = replace(found, log_weight=found.log_weight + law.log_weight)
+        if len(self._radices) == 1:
+            return replace(found, start=found.start + int(self._least[0]))
+        return self._vectors(found)
+
+    def _allowed(self, count: CountIs) -> NDArray[np.bool_]:
+        """Return for every code whether it has a count in the range that a secret says."""
+        codes = np.arange(self._size)
+        key = tuple(state in count.states for state in self._states)
+        if key in self._same:
+            number = codes % self._radices[0] + self._least[0]
+        elif key in self._other:
+            number = self._records - (codes % self._radices[0] + self._least[0])
+        else:
+            place = self._size // self._rows * (self._records + 1) ** self._sets.index(key)
+            number = codes // place % (self._records + 1)
+        low = 0 if count.at_least is None else count.at_least
+        high = self._records if count.at_most is None else count.at_most
+        return (number >= low) & (number <= high)
+
+    def _vectors(self, law: Law) -> VectorLaw:
+        positive = law.masses.positive
+        rest = law.start + np.flatnonzero(positive)
+        digits: list[NDArray[np.int64]] = []
+        for radix, least in zip(self._radices, self._least, strict=True):
+            digits.append(rest % radix + least)
+            rest = rest // radix
+        sums, weights = np.array(digits), self._query.weights
+        points = (weights[:, 1:] - weights[:, :1]) @ sums if self._of_counts else sums
+        return VectorLaw(np.ascontiguousarray(points.T), law.masses[positive], law.log_error)
+
+
+def _spelled(number: int) -> str:
+    """Write a number that may have thousands of digits."""
+    return f"{number:,}" if number < 10**15 else f"10^{math.log10(number):.0f}"

@@ -1,0 +1,214 @@
+"""Leakage propagation: least noise known for chains and networks, beyond the paper; proofs in docs/proofs."""
+
+import math
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import msgspec
+
+from pufferfish._base.checked import called_as
+from pufferfish._core.numbers.rounding import bracket
+from pufferfish._core.propagation.forgetting import told_by_profile, told_by_uniform
+from pufferfish.errors import ParameterError
+from pufferfish.mechanisms._propagation_on_chains import ChainLeakage, too_large
+from pufferfish.mechanisms._propagation_on_networks import NetworkLeakage
+from pufferfish.mechanisms.binary_interval import BinaryPropagation, BinaryQuilts
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.engine import Engine, Found, LeastOf, worst
+from pufferfish.mechanisms.group_dp import total_of
+from pufferfish.mechanisms.influence_bound import InfluenceBound
+from pufferfish.mechanisms.mechanism import ROUNDING
+from pufferfish.mechanisms.network_quilts import NodeSecrets
+from pufferfish.mechanisms.witness import (
+    AloneWitness,
+    ClusterWitness,
+    ForgettingWitness,
+    PhaseWitness,
+    PropagationWitness,
+    QuiltWitness,
+    Witness,
+)
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.theta.chain_class import ChainClass, ChainModels
+from pufferfish.theta.chain_intervals import BinaryChainInterval
+from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.model_class import CONTINUA, ModelClass, Theta
+from pufferfish.theta.secrets import SecretPair
+
+__all__ = ["ForgettingLeakage", "LeakagePropagation"]
+
+# -- Leakage propagation where only forgetting is known --------------------------------------------------------------
+
+_ROUNDED = 1 + 1e-9
+"""How far the recursion may be above the sum of all losses by its rounding."""
+
+_TOLERANCE = 1e-9
+"""How near the leakage of the noise must come to ε, as a share of it."""
+
+
+class ForgettingLeakage(Engine):
+    """Leakage under every Markov process that forgets so soon: of each record its largest loss counts.
+
+    Parameters
+    ----------
+    theta : ForgettingClass
+        The class Θ.
+    """
+
+    def __init__(self, theta: ForgettingClass) -> None:
+        self._pairs = theta.forgets
+
+    @property
+    def follows_steps(self) -> bool:
+        """N records that are replaced with their steps are part of n steps to either side."""
+        return True
+
+    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+        """Bound the leakage of losses, and say where it is attained."""
+        return worst(self._of_chain(chain) for chain in decisive(losses))
+
+    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Found]:
+        """Return the least number that divides the losses so that they leak at most epsilon."""
+        most: Found = 0.0, None
+        for chain in decisive(losses):
+            if most[0] > 0 and self._of_chain(chain.divided(most[0]))[0] <= epsilon:
+                continue
+            most = worst((most, self._least_divisor(chain, epsilon)))
+        return [most]
+
+    def _least_divisor(self, chain: BlockLoss, epsilon: float) -> Found:
+        largest = float(chain.largest.max())
+        if not largest > 0:
+            return 0.0, None
+        start = largest / epsilon * min(2 * self._pairs[0].steps, chain.length.steps)
+        found = bracket(
+            lambda divisor: self._of_chain(chain.divided(divisor))[0],
+            epsilon,
+            start,
+            tolerance=_TOLERANCE,
+            from_above=False,
+        )
+        witness = None if found.enough == math.inf else self._of_chain(chain.divided(found.enough))[1]
+        return found.enough, witness
+
+    def _of_chain(self, chain: BlockLoss) -> Found:
+        each = chain.largest
+        if len(each) == 1:
+            told = told_by_uniform(float(each[0]), chain.length.steps, self._pairs)
+        else:
+            told = told_by_profile(chain.steps, each, self._pairs)
+        total, all_records = total_of(chain)
+        if told.total > total * _ROUNDED and all_records is not None:
+            # no record tells more than all of them together: that decides where few of many records were observed
+            return total, msgspec.structs.replace(all_records, node=told.node)
+        return told.total, ForgettingWitness(
+            theta=0, length=chain.length.steps, node=told.node, own=told.own, past=told.past, future=told.future
+        )
+
+
+class LeakagePropagation(InfluenceBound):
+    """Leakage propagation: pairwise log-ratio bounds, carried from record to record, and from cluster to cluster.
+
+    The bound follows how much every pair of states of one record can still be told apart by all that lies before it,
+    and by all that lies after it. It takes a loss for every pair of states, so counts and sums profit too. Where
+    Markov quilts prove less, their bound is taken: never more noise than :class:`MQMExact`.
+
+    Parameters
+    ----------
+    theta : MarkovChain, BayesianNetwork, sequence of these, or class
+        The class Θ: chains with every kind of initial law, with a clock (:class:`PeriodicChain`) or with more memory
+        (:class:`HigherOrderChain`), :class:`IntervalChain`, :class:`ForgettingClass`, or Bayesian networks.
+    length : int, ChainLength, or sequence of these
+        T, or the lengths of the data set's independent chains. The cost does not depend on long lengths. For networks
+        the number of rows of their table.
+    secrets : sequence, optional
+        For networks: names of nodes, any two values of each, or pairs of RecordIs of one node. By default any two
+        values of any record.
+
+    Notes
+    -----
+    Every number is certified by flows that anybody can check (docs/proofs/propagation.md, "The proof of a number"), and
+    rounded up. For chains of more than 80 states the bound is that of quilts. For an :class:`IntervalChain` the worst
+    rows of every step are found exactly up to 5 states, and bounded for more (docs/proofs/intervals.md).
+
+    References
+    ----------
+    Beyond the paper: docs/proofs/propagation.md states and proves it.
+
+    Examples
+    --------
+    The running example of Section 4.4, where MQMExact needs a scale of 12.9341:
+
+    >>> import pufferfish as pf
+    >>> theta1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial_distribution=[1, 0])
+    >>> calibration = pf.LeakagePropagation(theta1, length=100).calibrate(pf.Count(1), epsilon=1.0)
+    >>> round(calibration.scale, 4)
+    3.3364
+    >>> witness = calibration.witness
+    >>> [round(part, 2) for part in (witness.past, witness.own, witness.future)]
+    [0.35, 0.3, 0.35]
+    """
+
+    name: ClassVar[str] = "propagation"
+    title: ClassVar[str] = "LeakagePropagation"
+    searches_continuum: ClassVar[bool] = True
+    tells_pairs_apart: ClassVar[bool] = True
+    witnesses: ClassVar[tuple[type[Witness], ...]] = (
+        PropagationWitness,
+        PhaseWitness,
+        ClusterWitness,
+        ForgettingWitness,
+        QuiltWitness,
+        AloneWitness,
+    )
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, *CONTINUA, ChainModels, ModelClass)
+
+    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
+    def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
+        super().__init__(theta, length)
+        if secrets is not None and not self.networks:
+            raise ParameterError("secrets name nodes of a network; in chains any two values of any record are secret")
+        self._secrets = NodeSecrets(secrets, self.networks[0]) if self.networks else None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The secrets, where they are not all."""
+        plain = None if self._secrets is None else self._secrets.plain
+        return {} if plain is None else {"secrets": plain}
+
+    @property
+    def secrets(self) -> tuple[SecretPair, ...] | None:
+        """The pairs of secrets that shall not be told apart; None for any two values of any record. Read-only."""
+        return None if self._secrets is None else self._secrets.pairs
+
+    @classmethod
+    def supports(cls, theta: Theta) -> str | None:
+        """Every class of Markov chains and of Bayesian networks is covered, but for very large clocks."""
+        if isinstance(theta, ChainModels):
+            return next((reason for member in theta.members if (reason := too_large(member))), None)
+        if theta.of_chains or theta.networks:
+            return None
+        return f"it covers Markov chains and Bayesian networks, and Θ is a class of {theta.kind}"
+
+    def _engine_of(self, theta: Theta) -> Engine:
+        if self._secrets is not None:
+            return NetworkLeakage(self.networks, self._secrets)
+        if isinstance(theta, BinaryChainInterval):
+            return LeastOf(BinaryPropagation(theta), BinaryQuilts(theta, "exact"))
+        if isinstance(theta, ForgettingClass):
+            return ForgettingLeakage(theta)
+        return ChainLeakage(theta)
+
+    def verify(self, calibration: Calibration) -> Found:
+        """Prove anew what a release with this noise leaks at most, in nats, and say where.
+
+        What proves a noise is what was found on the way to it. A search that starts at this noise may, on a chain that
+        hardly moves, end at less of a proof; then the way is gone again, and a proof for less noise is one for this.
+        """
+        found, epsilon = super().verify(calibration), calibration.epsilon
+        if not isinstance(self._engine, ChainLeakage) or found[0] <= epsilon * (1 + ROUNDING):
+            return found
+        with self._lock:
+            losses: Any = self._losses_of(calibration.query, calibration.strategy)
+            divisor, witness = next(iter(self._asked.divisors(losses, epsilon)))
+        return (epsilon, witness) if 0 < divisor <= calibration.unit_scale else found

@@ -1,0 +1,190 @@
+"""Witnesses: which secret decides a noise, and what tells it.
+
+What tells a secret differs from bound to bound (a quilt, what is propagated, how far a law moves), so there is a kind
+of witness for each, with the fields that it has. ``kind`` is its name in records:
+
+>>> import pufferfish as pf
+>>> theta1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial_distribution=[1, 0])
+>>> match pf.MQMExact(theta1, length=100).calibrate(pf.Count(1), epsilon=1.0).witness:
+...     case pf.QuiltWitness(node=node, active_quilt=quilt):
+...         print(f"record {node} is decided by the quilt {quilt}")
+record 7 is decided by the quilt (0, 12)
+"""
+
+from typing import Any
+
+from pufferfish._base.frozen import FrozenRecord
+
+__all__ = [
+    "AloneWitness",
+    "AnyWitness",
+    "ClusterWitness",
+    "CouplingWitness",
+    "ForgettingWitness",
+    "LawWitness",
+    "MatrixWitness",
+    "Nearest",
+    "PhaseWitness",
+    "PropagationWitness",
+    "QuiltWitness",
+    "Witness",
+]
+
+
+class Nearest(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The member of a continuum Θ that comes nearest to needing the noise.
+
+    Parameters
+    ----------
+    gap : float
+        How far the noise is above what this member needs, as a share.
+    transition_matrix, initial_distribution : tuple, str or None
+        The member, where it is known.
+    """
+
+    gap: float
+    transition_matrix: tuple[tuple[float, ...], ...] | None = None
+    initial_distribution: tuple[float, ...] | str | None = None
+
+
+class Witness(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
+    """The secret that decides the noise.
+
+    Parameters
+    ----------
+    theta : int
+        Index of the worst member of Θ.
+    length : int
+        Steps of the chain it was found in.
+    node : int, str or None
+        The worst record, 0-based, or the name of a network's node; None where all are alike.
+    secret_pair : tuple of str or None
+        The two values of the record that are hardest to tell apart; None where all pairs are alike.
+    nearest : Nearest, optional
+        Where Θ is a continuum that was searched: the member that was found.
+    """
+
+    theta: int
+    length: int
+    node: int | str | None = None
+    secret_pair: tuple[str, str] | None = None
+    nearest: Nearest | None = None
+
+    @property
+    def kind(self) -> Any:
+        """The name of this kind of witness in records."""
+        return self.__struct_config__.tag
+
+
+class AloneWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="alone"):
+    """Records are independent: each tells of itself alone."""
+
+
+class QuiltWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="quilt"):
+    """A Markov quilt around the record decides; for group privacy the trivial one, of all records.
+
+    Parameters
+    ----------
+    active_quilt : tuple of int or str
+        Nodes of the best quilt of that record, as ``node`` is given: () is the trivial quilt.
+    nearby : int
+        Number of records whose loss counts in full, card(X_N).
+    influence : float
+        Max-influence of the record on the quilt, in nats.
+    """
+
+    active_quilt: tuple[int | str, ...]
+    nearby: int
+    influence: float
+
+
+class PropagationWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="propagation"):
+    """What is propagated along a chain decides.
+
+    Parameters
+    ----------
+    own, past, future : float
+        Nats that the record itself, the records before it and those after it tell.
+    """
+
+    own: float
+    past: float
+    future: float
+
+
+class ForgettingWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="forgetting"):
+    """What is left of a record after the chain forgot decides; any two values of it are alike.
+
+    Parameters
+    ----------
+    own, past, future : float
+        Nats that the record itself, the records before it and those after it tell at most.
+    """
+
+    own: float
+    past: float
+    future: float
+
+
+class PhaseWitness(
+    PropagationWitness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="propagation-by-clock"
+):
+    """What is propagated along a chain with a clock decides.
+
+    Parameters
+    ----------
+    phase : int
+        The phase of the clock that the worst record is at, 0-based: the hour of the day, say.
+    """
+
+    phase: int
+
+
+class ClusterWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="clusters"):
+    """What is propagated from cluster to cluster of a network decides.
+
+    Parameters
+    ----------
+    own : float
+        Nats that the record itself tells.
+    neighbours : tuple of (tuple of str, float)
+        For every cluster of nodes around the worst one, the cluster's other nodes and the nats that they, and all that
+        lies behind them, tell about it.
+    """
+
+    own: float
+    neighbours: tuple[tuple[tuple[str, ...], float], ...]
+
+
+class MatrixWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="influence-matrix"):
+    """A row of the influence matrix of GK16 decides: that of the record."""
+
+
+class CouplingWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="coupling"):
+    """How far the query's law moves from one secret to the other decides.
+
+    Parameters
+    ----------
+    distance : float
+        Their ∞-Wasserstein distance in L1.
+    """
+
+    distance: float
+
+
+class LawWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="law"):
+    """The laws of the noisy answer given the two secrets decide."""
+
+
+AnyWitness = (
+    AloneWitness
+    | QuiltWitness
+    | PropagationWitness
+    | ForgettingWitness
+    | PhaseWitness
+    | ClusterWitness
+    | MatrixWitness
+    | CouplingWitness
+    | LawWitness
+)
+"""Every kind of witness."""

@@ -1,0 +1,323 @@
+"""Which record decides the noise, and why: a witness in plain words, with what tells how much as a bar.
+
+Warnings where there are so few records that noise hides what they say.
+
+A value of n records lies in a range that n records span: n times what one of them can move it. Where its interval (the
+value ± the error of the noise) is as wide as this range, a release warns; where the error alone is as large, whatever
+is released could have been said without the data, and no budget is spent on it unasked. How many records there are is
+public, and so is the noise: a warning tells nothing of the data, and is there before anything is spent.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from pufferfish._base.view import Html, counted, join, tag
+from pufferfish._base.words import at_most, number
+from pufferfish._draw.page import table
+from pufferfish.errors import shortened
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.witness import (
+    AloneWitness,
+    AnyWitness,
+    ClusterWitness,
+    CouplingWitness,
+    ForgettingWitness,
+    LawWitness,
+    MatrixWitness,
+    PhaseWitness,
+    PropagationWitness,
+    QuiltWitness,
+)
+from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, StepQuery
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.chain_intervals import IntervalChain
+from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.model_class import Theta
+from pufferfish.theta.states import phase_name
+
+__all__ = [
+    "TOGETHER",
+    "few_as_planned",
+    "few_in_all",
+    "few_in_groups",
+    "few_of_subjects",
+    "not_promised_of",
+    "nothing_seen",
+    "promise_of",
+    "secrets_of",
+    "witness_part",
+]
+
+# -- Warnings where there are so few records that noise hides what they say ------------------------------------------
+
+_NAMED = 3
+
+
+def nothing_seen(calibration: Calibration, records: Sequence[int]) -> bool:
+    """Whether the noise hides all that each of these numbers of records, of a table or of its groups, would say."""
+    return len(_too_few(calibration, calibration.linear, records, 1.0)) == len(records)
+
+
+def few_in_all(calibration: Calibration, bound: BoundQuery, records: int) -> list[str]:
+    """Return the warning that a whole table has too few records, if it has."""
+    if not _too_few(calibration, bound, [records], _HALF):
+        return []
+    error = f"{_least_error(calibration):.3g}"
+    return [
+        f"The noise hides nearly all: an interval of ± {error} is as wide as the range of what can be true of "
+        f"{counted(records, 'row' if calibration.theta.networks else 'record')}. {_REMEDY}"
+    ]
+
+
+def few_as_planned(calibration: Calibration) -> list[str]:
+    """Return the same of the records that noise was calibrated for, of which there may be no table yet."""
+    records = calibration.bound.rows if calibration.theta.networks else calibration.records
+    return few_in_all(calibration, calibration.linear, records)
+
+
+def few_in_groups(
+    calibration: Calibration, bound: BoundQuery, cells: Sequence[Sequence[str]], records: Sequence[int]
+) -> list[str]:
+    """Return the warning that some groups have too few records, which names the first of them."""
+    few = _too_few(calibration, bound, records, _HALF)
+    if not few:
+        return []
+    names = "; ".join(shortened(", ".join(cells[g])) for g in few[:_NAMED]) + ("; …" if len(few) > _NAMED else "")
+    whole = "the one group" if len(records) == 1 else f"{len(few):,} of {len(records):,} groups"
+    return [
+        f"The noise hides nearly all that {whole} would say ({names}): for so few records a value and its error are an "
+        "interval as wide as the range of what can be true. Make groups larger, for example by month and not by date. "
+        f"{_REMEDY}"
+    ]
+
+
+def few_of_subjects(calibration: Calibration, bound: BoundQuery, records: Sequence[int]) -> list[str]:
+    """Return the warning that some subjects have too few records for a value of their own."""
+    few = _too_few(calibration, bound, records, _HALF)
+    if not few:
+        return []
+    return [
+        f"The noise hides nearly all that the values of {len(few):,} of {counted(len(records), 'subject')} would say: "
+        f"for so few records a value and its error are an interval as wide as the range of what can be true. {_REMEDY}"
+    ]
+
+
+_REMEDY = "Take more records, ask for less (one state, coarser bins), or take a larger epsilon."
+
+
+_HALF = 0.5
+
+
+def _too_few(calibration: Calibration, bound: BoundQuery, records: Sequence[int], share: float) -> list[int]:
+    """Return the places of the numbers of records of whose range the noise's error is such a share or more."""
+    span = _span_of_one(bound, calibration.theta)
+    if span is None:
+        return []
+    error = _least_error(calibration) / float(calibration.linear.unit)
+    return [place for place, n in enumerate(records) if error >= share * span * n]
+
+
+def _least_error(calibration: Calibration) -> float:
+    """Return the error of the output that has the least noise; what follows from public numbers has none."""
+    errors = calibration.accuracies(0.05)
+    return float(min(errors[errors > 0], default=0.0))
+
+
+def _span_of_one(bound: BoundQuery, theta: Theta) -> int | None:
+    """Return how many units one record, step, or row of a network can add to an output; None where that differs."""
+    if isinstance(bound, JointQuery | StepQuery):
+        return 1
+    if not isinstance(bound, LinearQuery) or not (theta.networks or (theta.of_chains and bound.factors is None)):
+        return None
+    return int(bound.spans.max())
+
+
+# -- What a release promises, and what it does not, in words ---------------------------------------------------------
+
+TOGETHER = "Together with the releases before it in its ledger"
+"""How the sentence begins that says what a ledger promises: it stands in ``not_promised``, for what it excludes."""
+
+
+class Booked(Protocol):
+    """The place of a release in a ledger."""
+
+    @property
+    def entry(self) -> int:
+        """Its number."""
+        ...
+
+    @property
+    def spent(self) -> float:
+        """What all releases up to it leak together at most."""
+        ...
+
+
+def promise_of(
+    epsilon: float, delta: float, secrets: Sequence[tuple[str, str]] | None, *, of_chains: bool, networks: bool
+) -> str:
+    """Say what is promised, in one sentence."""
+    factor = f"e^{at_most(epsilon)}" + (f" ≈ {number(math.exp(epsilon))}" if epsilon < 700 else "")
+    if secrets is None:
+        record = ""
+        if of_chains:
+            record = " (the state of one subject at one time)"
+        elif networks:
+            record = " (one cell of one row)"
+        about = (
+            f"if any one record{record} has one value as if it has another, for every record, every two values it can "
+            "have, and every distribution in Θ"
+        )
+    else:
+        pairs = "; ".join(f"({a}) or ({b})" for a, b in secrets[:4]) + ("; …" if len(secrets) > 4 else "")
+        about = f"under one as under the other secret of each pair, namely {pairs}, for every distribution in Θ"
+    much = f"Whatever is released here is at most {factor} times as likely {about}"
+    if delta:
+        bounded = f"at most {factor} times the probability, plus {delta:g},"
+        much = f"Every set of possible releases has {bounded} {about}"
+    return f"{much}, the records' correlation with each other included."
+
+
+def secrets_of(calibration: Calibration) -> list[tuple[str, str]] | None:
+    """Return the pairs of secrets in words; None for any two values of any record."""
+    pairs: Any = calibration.bound.secrets
+    given = [member for member in calibration.theta.members if isinstance(member, GivenLaws)]
+    if given:
+        pairs = dict.fromkeys(pair for m in given for pair in m.pairs_of(m.laws_of(calibration.query)))
+    return None if pairs is None else [(str(a), str(b)) for a, b in pairs]
+
+
+def not_promised_of(
+    secrets: Sequence[tuple[str, str]] | None, booked: Booked | None, *, kind: str, composes: bool
+) -> list[str]:
+    """Say what is not promised, of which kind Θ is, and whether the noise is for more than this one query."""
+    others = "Other releases of the same records add up with this one; their epsilons alone do not say to how much."
+    if not composes:
+        others = (
+            "This noise is for this one query. Its epsilon adds to that of no other release of the same records: what "
+            "both leak together is bounded by their record-level losses, not by their epsilons."
+        )
+    if booked is not None:
+        others = (
+            f"{TOGETHER} (it is number {booked.entry}) this one leaks at most "
+            f"{at_most(booked.spent)}; releases that are not in the ledger add to that."
+        )
+    average = "how many rows have some value" if kind == BayesianNetwork.kind else "a subject's average over a month"
+    facts = f"Facts about many records at once, such as {average}, are not hidden."
+    if secrets is not None:
+        facts = "Facts other than the secrets named in the promise are not hidden."
+    outside = "Distributions outside Θ: if the records follow another law, more can leak."
+    if kind == IntervalChain.kind:
+        outside += (
+            " Bounds that were estimated from public data miss the true transition probabilities with the probability "
+            "that their confidence leaves, and say nothing of people or times that follow other ones."
+        )
+    if kind == ForgettingClass.kind:
+        outside += (
+            " An overlap that was estimated from public data says nothing of people or times that forget more slowly."
+        )
+    return [
+        outside,
+        facts,
+        "Who is in the data, how many rows it has and which cells are missing, is taken as public."
+        if kind == BayesianNetwork.kind
+        else "Who is in the data, how many records each subject has and when, is taken as public.",
+        others,
+    ]
+
+
+_MOST_NODES = 12
+
+_LEAST_SEEN, _LEAST_NAMED = 0.1, 4.0
+"""Percent of the leakage from which a part is drawn, and from which there is room for its number."""
+
+
+def witness_part(seen: AnyWitness, leakage: float, epsilon: float, theta: Theta | None) -> Html:
+    """Return which secret decides the noise, in words, and what tells how much of it."""
+    networks = theta is not None and bool(theta.networks)
+    which = _where(seen, networks=networks, of_chains=theta is None or theta.of_chains)
+    pair = "."
+    if seen.secret_pair is not None:
+        a, b = seen.secret_pair
+        pair = f": whether it is {a!r} or {b!r}."
+    told = f"Of this secret at most {at_most(leakage)} leaks, and ε = {at_most(epsilon)} is allowed."
+    return join(
+        tag("p", f"The noise is for the secret that needs most; {which}{pair} {told}"), *_why(seen, leakage, theta)
+    )
+
+
+def _where(seen: AnyWitness, *, networks: bool, of_chains: bool) -> str:
+    if seen.node is None:
+        return "all records are alike"
+    if networks:
+        return f"here the column {seen.node!r} of a row"
+    if isinstance(seen.node, int) and of_chains:
+        return f"here record {seen.node} (counted from 0) of a chain of {seen.length:,} steps"
+    return f"here record {seen.node!r}" if isinstance(seen.node, str) else f"here record {seen.node}"
+
+
+def _why(seen: AnyWitness, leakage: float, theta: Theta | None) -> Sequence[Html]:
+    parts: list[tuple[str, float]] = []
+    words = ""
+    match seen:
+        case AloneWitness():
+            words = "Records are independent of each other in every distribution of Θ: each tells of itself alone."
+        case QuiltWitness(active_quilt=(), nearby=nearby):
+            words = f"The proof counts all {nearby:,} records that may depend on it in full."
+        case QuiltWitness(active_quilt=quilt, nearby=nearby, influence=influence):
+            names = ", ".join(map(str, quilt[:_MOST_NODES])) + (", …" if len(quilt) > _MOST_NODES else "")
+            words = (
+                f"The proof draws a line around it, a Markov quilt ({names}): the {nearby:,} records inside count in "
+                "full, and those outside only by what the quilt can tell of it."
+            )
+            parts = [(f"the {nearby:,} records inside", leakage - influence), ("the records outside", influence)]
+        case PropagationWitness() | ForgettingWitness():
+            if isinstance(seen, PhaseWitness):
+                clock = getattr(theta.members[0], "clock", None) if theta is not None and theta.members else None
+                words = f"It stands at {phase_name(clock, seen.phase)} of the clock. "
+            words += "How well the record itself, all earlier records and all later ones tell the two values apart:"
+            parts = [
+                ("the record itself", seen.own),
+                ("the earlier records", seen.past),
+                ("the later records", seen.future),
+            ]
+        case ClusterWitness():
+            words = "How well the record itself tells, and each group of columns around it with all that lies behind:"
+            behind = [(", ".join(names[:_MOST_NODES]) or "the rest", nats) for names, nats in seen.neighbours]
+            parts = [("the record itself", seen.own), *behind]
+        case MatrixWitness():
+            words = "Its row in the matrix of influences between records (GK16) is the one that decides."
+        case CouplingWitness():
+            words = (
+                f"The law of the answer moves by {number(seen.distance)} at most from one secret to the other "
+                "(∞-Wasserstein distance), and noise must hide such a move."
+            )
+        case LawWitness():
+            words = "The laws of the noisy answer, given the one secret and given the other, differ most here."
+    found = [tag("p", words)]
+    if parts:
+        found += [_bar(parts)]
+    if seen.nearest is not None:
+        found += [tag("p", _gap(seen.nearest.gap), class_="soft")]
+    return found
+
+
+def _gap(gap: float) -> str:
+    return f"Θ is a continuum that was searched: the noise is {number(100 * gap, 2)}% above what a member of it needs."
+
+
+def _bar(parts: Sequence[tuple[str, float]]) -> Html:
+    total = sum(max(nats, 0.0) for _, nats in parts) or 1.0
+    shares = [100 * max(nats, 0.0) / total for _, nats in parts]
+    spans = [
+        tag("span", str(i) if share > _LEAST_NAMED else "", style=f"width:{share:.2f}%")
+        for i, share in enumerate(shares, 1)
+        if share > _LEAST_SEEN
+    ]
+    rows: list[Any] = [
+        [f"{i}. {name}", number(max(nats, 0.0)), f"{share:.0f}%"]
+        for i, ((name, nats), share) in enumerate(zip(parts, shares, strict=True), 1)
+    ]
+    bar = tag("div", spans, class_="parts", aria_hidden="true")
+    return join(bar, table(["what tells", "leakage (nats)", "share"], rows, "What tells how much of the worst secret"))

@@ -1,0 +1,211 @@
+"""A query bound to a network that counts several columns together: one output for each combination of their states."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.frozen import ReadOnly, read_only
+from pufferfish.errors import QueryError
+
+__all__ = ["JointQuery", "StepQuery", "refuse_many_combinations"]
+
+# -- A query bound to chains that counts steps -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class StepQuery(ReadOnly):
+    """A query bound to the states of chains that counts steps, from a record to the next, in one output each, or none.
+
+    One step changed alone moves the outputs by :attr:`unit_step` at most; one record is part of two steps.
+
+    Parameters
+    ----------
+    outputs : (k, k) ndarray of int64
+        The place of the output in which a step from state x to state y counts, −1 where it counts in none.
+    unit : Fraction
+        What one step is worth.
+    labels : tuple of str
+        Names of the outputs.
+    description : str
+        The query in words.
+    divided_by : int, optional
+        The public number of records that rates are per record of; None where nothing is divided.
+    """
+
+    outputs: NDArray[np.int64]
+    unit: Fraction
+    labels: tuple[str, ...]
+    description: str
+    divided_by: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "outputs", read_only(self.outputs))
+
+    @property
+    def unit_step(self) -> int:
+        """L1 change of the outputs, in units, when one step alone is changed: to another output, or to none."""
+        found = np.unique(self.outputs)
+        counted = int(np.count_nonzero(found >= 0))
+        return 2 if counted > 1 else counted if found.size > 1 else 0
+
+    @property
+    def unit_lipschitz(self) -> int:
+        """L1 change of the outputs, in units, when one record alone changes, which is part of two steps."""
+        return int(self.unit_distance.max())
+
+    @property
+    def lipschitz(self) -> float:
+        """Largest L1 change of the query when one record changes."""
+        return float(self.unit * self.unit_lipschitz)
+
+    @cached_property
+    def unit_distance(self) -> NDArray[np.float64]:
+        """The L1 change, in units, when one record goes from state x to x'; shape (k, k).
+
+        Of several outputs a bound on it: that of both steps.
+        """
+        if len(self.labels) > 1:
+            return read_only(2 * self.unit_step * (1.0 - np.eye(len(self.outputs))))
+        counted = (self.outputs >= 0).astype(np.float64)
+        # the step into the record, from any state or from none, and the step out of it: any two of them together
+        into, out = counted.T[:, None, :] - counted.T[None, :, :], counted[:, None, :] - counted[None, :, :]
+        most = np.max(into, axis=2, initial=0.0) + np.max(out, axis=2, initial=0.0)
+        return read_only(np.maximum(most, most.T))
+
+    @property
+    def by_records(self) -> bool:
+        """Whether a change of a record moves the outputs no farther than one of its two steps: losses of records do."""
+        return self.unit_lipschitz <= self.unit_step
+
+    @property
+    def losses(self) -> tuple[NDArray[np.float64], int]:
+        """What is charged at noise of one unit: to records that go from state x to x', shape (k, k), and to a step.
+
+        One of the two, and for both steps of a record: see :attr:`by_records`.
+        """
+        return (self.unit_distance, 0) if self.by_records else (np.zeros(self.outputs.shape), self.unit_step)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells this query from others on the same states."""
+        return "steps", self.outputs.shape, self.outputs.tobytes(), self.unit
+
+    def counted(self, transitions: Sequence[Sequence[int]]) -> list[int]:
+        """Return the query's value, in units, from how often each state is followed by each."""
+        totals = [0] * len(self.labels)
+        for row, counts in zip(self.outputs.tolist(), transitions, strict=True):
+            for output, count in zip(row, counts, strict=True):
+                if output >= 0:
+                    totals[output] += count
+        return totals
+
+
+_MOST_COMBINATIONS = 100_000
+"""Combinations of states that a table has at most: each of them is a number of the release."""
+
+
+def refuse_many_combinations(sizes: Mapping[str, int]) -> None:
+    """Refuse to count columns together, given the number of states of each, that have too many combinations.
+
+    Raises
+    ------
+    QueryError
+        If they have more than 100,000.
+    """
+    found = prod(sizes.values())
+    if found > _MOST_COMBINATIONS:
+        times = ", ".join(f"{name}: {n}" for name, n in list(sizes.items())[:8]) + (", …" if len(sizes) > 8 else "")
+        raise QueryError(
+            f"{len(sizes)} columns together have {found:,} combinations of states ({times}), and at most "
+            f"{_MOST_COMBINATIONS:,} are counted: name fewer columns, or use nodes with fewer states"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class JointQuery(ReadOnly):
+    """A query bound to the nodes of a network: the rows of a table in each combination of the states of some nodes.
+
+    A row is in one combination. When one node that is read changes its state, and all else is kept, its row goes from
+    one output to another: that moves the outputs by 2 in L1, whatever the two states are. Nodes that are not read move
+    nothing. It is no sum over cells, but bounds need only to know how far one record moves the answer.
+
+    Parameters
+    ----------
+    nodes : tuple of int
+        The places in the network of the nodes that are read. Outputs are in the order of their states; that of the
+        last node changes fastest.
+    domains : tuple of ndarray of int
+        Places in the model's states of those that each node of the network can have, in the node's order.
+    unit : Fraction
+        What one row is worth.
+    labels : tuple of str
+        Names of the outputs.
+    description : str
+        The query in words.
+    divided_by : int, optional
+        The public number of rows that shares are of; None where nothing is divided.
+    """
+
+    nodes: tuple[int, ...]
+    domains: tuple[NDArray[np.intp], ...]
+    unit: Fraction
+    labels: tuple[str, ...]
+    description: str
+    divided_by: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "domains", tuple(map(read_only, self.domains)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of states of each node that is read."""
+        return tuple(len(self.domains[node]) for node in self.nodes)
+
+    def reads(self, place: int) -> bool:
+        """Whether a node counts at all."""
+        return place in self.nodes
+
+    @cached_property
+    def distances(self) -> tuple[NDArray[np.float64], ...]:
+        """The L1 change, in units, when one node of the network changes its state: of shape (k_node, k_node) each."""
+        return tuple(
+            read_only((self.unit_lipschitz if self.reads(place) else 0) * (1.0 - np.eye(len(domain))))
+            for place, domain in enumerate(self.domains)
+        )
+
+    @property
+    def unit_distance(self) -> NDArray[np.float64]:
+        """The largest of :attr:`distances` for every pair of the model's states; shape (k, k)."""
+        k = 1 + max(int(domain.max()) for domain in self.domains)
+        found = np.zeros((k, k))
+        for domain, distance in zip(self.domains, self.distances, strict=True):
+            at = np.ix_(domain, domain)
+            found[at] = np.maximum(found[at], distance)
+        return found
+
+    @property
+    def unit_lipschitz(self) -> int:
+        """L1 change of the outputs, in units, when one record alone changes: one output loses a row, another has it."""
+        return 2
+
+    @property
+    def lipschitz(self) -> float:
+        """Largest L1 change of the query when one record changes."""
+        return float(self.unit * self.unit_lipschitz)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells this query from others on the same network."""
+        return "joint", self.nodes, self.shape, self.unit
+
+    def value(self, places: Sequence[int]) -> list[int]:
+        """Return the outputs of one row, given the place of each node's state among the model's states."""
+        own = [int(np.flatnonzero(self.domains[node] == places[node])[0]) for node in self.nodes]
+        outputs = [0] * len(self.labels)
+        outputs[int(np.ravel_multi_index(own, self.shape))] = 1
+        return outputs

@@ -1,0 +1,365 @@
+"""A release by groups: the query's value for each public group of records, with one noise for all of them.
+
+A record is in one group, whatever its state. When it changes its state from x to x', the outputs of its group change
+by d(x, x') in L1, and those of no other group. So the record loss of all groups together is that of the query on the
+whole table, and so is the noise; of a strategy's measurements too, and each group's outputs follow from its own ones
+and its own public number of records. What is divided by that number is divided afterwards.
+"""
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._core.numbers import laplace as discrete_laplace
+from pufferfish.data.groups import Groups
+from pufferfish.data.rows import Rows
+from pufferfish.data.sequences import Sequences
+from pufferfish.errors import ParameterError, ReleaseRefused
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.queries import JointQuery, LinearQuery, Query, StepQuery, Weighted, Window
+from pufferfish.queries.query import BoundQuery
+from pufferfish.release.draw import PrivateData, in_model_order, of_measurements, together, unseen
+from pufferfish.release.facts import (
+    AccuracyRecord,
+    ClippedByGroup,
+    GroupsRecord,
+    PostProcessing,
+    Projected,
+    QueryRecord,
+    of_each_group,
+)
+from pufferfish.release.record import Release, columns_of
+from pufferfish.release.spreadsheets import csv_of
+from pufferfish.theta.model_class import Theta
+
+__all__ = [
+    "EachSubject",
+    "Grouped",
+    "each_subject",
+    "errors_of_groups",
+    "grouped_of",
+    "possible_values",
+    "records_of_subjects",
+    "table_of",
+]
+
+# -- The values of each subject --------------------------------------------------------------------------------------
+
+_EXACT = 2**53
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EachSubject:
+    """Who the subjects are, how many records each has, and the exact outputs of each, in whole units."""
+
+    names: tuple[str, ...]
+    records: NDArray[np.int64]
+    exact: NDArray[np.int64] = field(repr=False)
+
+    def drawing(
+        self, calibration: Calibration, query: LinearQuery, noise: Callable[..., Callable[[], NDArray[np.int64]]]
+    ) -> Callable[[], NDArray[np.int64]]:
+        """Return what draws the noisy outputs; all that can be refused is refused here."""
+        made = unseen(lambda: noise(self.exact, calibration.unit_scale, lipschitz=query.unit_lipschitz))
+        return unseen(made())
+
+
+def records_of_subjects(data: Sequences) -> NDArray[np.int64]:
+    """Return how many observed records each subject has, which is public: chains of one subject together."""
+    _, which = np.unique(np.array(data.names, dtype=object), return_inverse=True)
+    return np.bincount(which, weights=data.counts.sum(axis=1)).astype(np.int64)
+
+
+@unseen
+def each_subject(data: Sequences, query: LinearQuery, theta: Theta) -> EachSubject:
+    """Return the exact outputs of each subject, chains of one subject together.
+
+    Raises
+    ------
+    DataError
+        If the data holds states the model lacks.
+    """
+    assert data.names is not None
+    in_model_order(data, theta.states)  # refuses states that the model lacks
+    places = {state: x for x, state in enumerate(theta.states)}
+    known = [x for x, state in enumerate(data.states) if state in places]
+    counts = np.zeros((len(data.names), len(theta.states)), dtype=np.int64)
+    counts[:, [places[data.states[x]] for x in known]] = data.counts[:, known]
+    names, which = np.unique(np.array(data.names, dtype=object), return_inverse=True)
+    together = np.zeros((len(names), len(theta.states)), dtype=np.int64)
+    np.add.at(together, which, counts)
+    return EachSubject(tuple(names.tolist()), together.sum(axis=1), together @ query.weights.T)
+
+
+def table_of(
+    subjects: EachSubject,
+    noisy: NDArray[np.int64],
+    query: LinearQuery,
+    unit_scale: float,
+    valid: str | None,
+    name: str,
+    for_spreadsheets: bool = False,
+) -> bytes:
+    """Return the table of the noisy values as a file's content, by the name of the file."""
+    import polars as pl
+
+    unit = query.unit * (query.divided_by or 1)
+    by = subjects.records if query.divided_by else np.ones_like(subjects.records)
+    values = _in_units(noisy, unit, by)
+    error = _in_units(np.full((len(by), 1), discrete_laplace.accuracy(unit_scale, 0.05), dtype=np.int64), unit, by)
+    outputs = len(query.labels)
+    records = np.ones_like(subjects.records) if query.divided_by else subjects.records
+    ends = [int(end) * float(unit) for end in (query.weights.min(), query.weights.max())]
+    columns: dict[str, Any] = {
+        "subject": pl.Series(subjects.names, dtype=pl.String).gather(np.repeat(np.arange(len(by)), outputs)),
+        "records": np.repeat(subjects.records, outputs),
+        "output": list(query.labels) * len(by),
+        "value": (values if valid is None else possible_values(values, records, ends, valid)).ravel(),
+        "noisy_value": values.ravel(),
+        "error_95": np.repeat(error, outputs),
+    }
+    frame = pl.DataFrame({column: columns[column] for column in columns_of(valid is not None)})
+    if not name.lower().endswith(".parquet"):
+        return csv_of(frame, for_spreadsheets=for_spreadsheets)
+    content = io.BytesIO()
+    frame.write_parquet(content)
+    return content.getvalue()
+
+
+def _in_units(numbers: NDArray[np.int64], unit: Fraction, by: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return whole numbers times a unit, those of each subject divided by a number, rounded once."""
+    over, under = unit.numerator, unit.denominator
+    if int(np.abs(numbers).max(initial=0)) * over < _EXACT and int(by.max()) * under < _EXACT:
+        return np.asarray((numbers * over) / (by[:, None] * under), dtype=np.float64)
+    return np.array(
+        [[float(int(v) * unit / int(n)) for v in row] for row, n in zip(numbers, by, strict=True)], dtype=np.float64
+    )
+
+
+def possible_values(
+    values: NDArray[np.float64], records: NDArray[np.int64], ends: Sequence[float], valid: str
+) -> NDArray[np.float64]:
+    """Return the nearest possible values of each subject, for so many records as it has.
+
+    Parameters
+    ----------
+    values : (subjects, outputs) ndarray
+        The noisy values.
+    records : (subjects,) ndarray
+        Records of each subject; 1 where values are divided by their number.
+    ends : sequence of float
+        The least and the largest value of one record.
+    valid : {"projected", "clipped"}
+        What is done.
+    """
+    if valid == "projected":
+        return _to_simplices(values, records.astype(np.float64))
+    low, high = (end * records[:, None] for end in ends)
+    return np.asarray(np.clip(values, low, high), dtype=np.float64)
+
+
+def _to_simplices(values: NDArray[np.float64], totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Do for every row, with its total, what ``project_to_simplex`` does."""
+    values = np.asarray(values - values.max(axis=1, keepdims=True), dtype=np.float64)
+    falling = np.sort(values, axis=1)[:, ::-1]
+    sums = np.asarray(np.cumsum(falling, axis=1), dtype=np.float64)
+    thresholds = np.asarray((sums - totals[:, None]) / np.arange(1, values.shape[1] + 1), dtype=np.float64)
+    last = values.shape[1] - 1 - np.argmax((falling > thresholds)[:, ::-1], axis=1)
+    return np.maximum(values - np.take_along_axis(thresholds, last[:, None], axis=1), 0.0)
+
+
+_MOST_VALUES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouped:
+    """A query on the groups of a table: its exact outputs, and how they become values.
+
+    Parameters
+    ----------
+    groups : Groups
+        The groups.
+    exact : (cells, m) ndarray of int64
+        What gets noise, of each group: the exact outputs, in whole units, or what a strategy measures.
+    outputs : int
+        How many outputs each group has.
+    unit : Fraction
+        What one unit is worth before anything is divided.
+    by : tuple of int or None
+        What the outputs of each group are divided by.
+    reads : int
+        How many records the query counts of each row of a network's table; 1 for chains, and for columns together.
+    """
+
+    groups: Groups
+    exact: NDArray[np.int64] = field(repr=False)
+    outputs: int
+    unit: Fraction
+    by: tuple[int, ...] | None
+    reads: int
+
+    def drawing(
+        self, calibration: Calibration, linear: LinearQuery | JointQuery, noise: Callable[..., Callable[[], list[int]]]
+    ) -> Callable[[], list[int]]:
+        """Return what draws the noisy outputs of all groups; all that can be refused is refused here."""
+        strategy, step, totals = calibration.strategy, linear.unit_lipschitz, self.groups.records
+        if strategy is not None and isinstance(linear, LinearQuery):
+            return of_measurements(self.exact.tolist(), totals, linear, strategy, calibration.unit_scale, noise)
+        made = unseen(lambda: noise(self.exact.ravel().tolist(), calibration.unit_scale, lipschitz=step))
+        return unseen(made())
+
+    def values(self, numbers: Iterable[int]) -> list[float]:
+        """Return whole numbers as values: in the query's unit, and divided."""
+        by: tuple[int, ...] = self.by or (1,) * len(self.groups.cells)
+        units: list[Fraction] = [self.unit * Fraction(1, n) for n in by]
+        return [float(int(number) * units[i // self.outputs]) for i, number in enumerate(numbers)]
+
+    def possible(self, data: PrivateData, query: Query, linear: LinearQuery | JointQuery) -> PostProcessing:
+        """Return what makes the noisy values of each group the nearest possible ones, for so many records as it has.
+
+        Raises
+        ------
+        ParameterError
+            If which values are possible is not known.
+        """
+        if isinstance(data, Rows) and data.base.missing == "unobserved":
+            raise ParameterError(
+                'postprocess="valid" of groups needs to know how many cells of each group are missing: read the table '
+                "with missing='refuse', or leave postprocess out"
+            )
+        by, m = self.by or (1,) * len(self.groups.records), self.outputs
+        worth = [self.unit * n / d for n, d in zip(self.groups.records, by, strict=True)]
+        if isinstance(linear, JointQuery) or query.is_histogram:
+            blocks = () if isinstance(linear, JointQuery) else linear.blocks
+            own = [list(outputs) for outputs, _ in blocks] or [list(range(m))]
+            times = 1 if blocks else self.reads
+            places = [[g * m + place for place in block] for g in range(len(worth)) for block in own]
+            return Projected(places, [float(times * w) for w in worth for _ in own])
+        ends = int(linear.weights.min()), int(linear.weights.max())
+        low, high = ([float(end * self.reads * w) for w in worth] for end in ends)
+        return ClippedByGroup(m, low, high)
+
+    def recorded(self, draft: Release, linear: LinearQuery | JointQuery) -> Release:
+        """Return the record of a release of all records together as that of a release by groups."""
+        found = GroupsRecord(
+            by=list(self.groups.by),
+            cells=[list(cell) for cell in self.groups.cells],
+            records=list(self.groups.records),
+            divided_by=None if self.by is None else list(self.by),
+            error_95=[],
+        )
+        query = QueryRecord(
+            draft.query.kind,
+            of_each_group(linear.description),
+            list(linear.labels),
+            float(self.unit * linear.unit_lipschitz),
+            None,
+        )
+        made = msgspec.structs.replace(draft, query=query, groups=found)
+        errors, (each, joint) = made.accuracies(0.05), (made.accuracy(0.05, joint=joint) for joint in (False, True))
+        of_outputs = None if draft.noise.measurements is None else errors.max(axis=0).tolist()
+        found = msgspec.structs.replace(found, error_95=errors.max(axis=1).tolist())
+        return msgspec.structs.replace(made, groups=found, accuracy_95=AccuracyRecord(0.05, each, joint, of_outputs))
+
+
+@unseen
+def grouped_of(data: PrivateData, query: Query, bound: BoundQuery, calibration: Calibration) -> Grouped | None:
+    """Return a query on the groups of a table, None where it was read without groups.
+
+    Raises
+    ------
+    ReleaseRefused
+        If the query is not one number of records after another, or the noise is for this one query of all records.
+    DataError
+        If the data holds states that the model lacks.
+    """
+    groups = data.groups if isinstance(data, Sequences | Rows) else None
+    if groups is None or not isinstance(data, Sequences | Rows):
+        return None
+    bound, by = _of_each(groups, query, bound, calibration, data.records)
+    theta, outputs, strategy = calibration.theta, len(bound.labels), calibration.strategy
+    if isinstance(bound, JointQuery):
+        exact = together(data, bound, theta)
+    elif isinstance(data, Rows):
+        exact = _of_rows(data, bound, theta)
+    else:
+        exact = _of_chains(data, bound if strategy is None else strategy.counted(bound), theta)
+    unit = bound.unit * (bound.divided_by or 1)
+    several = theta.networks and not isinstance(bound, JointQuery)
+    reads = sum(bound.reads(place) for place in range(len(theta.networks[0].nodes))) if several else 1
+    return Grouped(groups, exact, outputs, unit, by, reads)
+
+
+def errors_of_groups(data: Sequences | Rows, calibration: Calibration) -> list[float]:
+    """Return what each group's values will be within, with 95% probability; it reads public numbers only.
+
+    Raises
+    ------
+    ReleaseRefused
+        If such a release by groups would be refused.
+    """
+    assert data.groups is not None
+    bound, by = _of_each(data.groups, calibration.query, calibration.linear, calibration, data.records)
+    whole = calibration.accuracy(0.05) * (bound.divided_by or 1)
+    return [whole / n for n in by or (1,) * len(data.groups.cells)]
+
+
+def _of_each(
+    groups: Groups, query: Query, bound: BoundQuery, calibration: Calibration, records: int
+) -> tuple[LinearQuery | JointQuery, tuple[int, ...] | None]:
+    """Return a query that groups can be asked, and what the outputs of each are divided by; others are refused."""
+    if isinstance(bound, StepQuery):
+        raise ReleaseRefused(
+            f"{query.kind} are about steps, and a step may lead from one group to another: read the table without by, "
+            "or release the rows of each group by themselves with where"
+        )
+    if not isinstance(bound, LinearQuery | JointQuery) or isinstance(query, Weighted | Window):
+        raise ReleaseRefused(
+            f"{query.kind} is about single records, and groups know how many of their records are in which state: ask "
+            "a histogram, count, share, sum or mean, or read the table without by"
+        )
+    if query.is_cumulative:
+        raise ReleaseRefused(
+            f"{query.kind} of groups are not computed: ask a histogram of each group, or read the table without by"
+        )
+    theta, outputs = calibration.theta, len(bound.labels)
+    if not calibration.composes or not (theta.of_chains or theta.networks):
+        raise ReleaseRefused(
+            f"{calibration.title} calibrates this noise to the law of one query of all records together, and not for "
+            "each group: calibrate by LeakagePropagation or another mechanism that composes, or read the table without "
+            "by"
+        )
+    if len(groups.cells) * outputs > _MOST_VALUES:
+        raise ReleaseRefused(
+            f"{len(groups.cells):,} groups with {outputs:,} values each are more than {_MOST_VALUES:,} values: "
+            "group by less, or ask for less"
+        )
+    times = None if bound.divided_by is None else bound.divided_by // records
+    return bound, None if times is None else tuple(times * n for n in groups.records)
+
+
+def _of_chains(data: Sequences, query: LinearQuery, theta: Theta) -> NDArray[np.int64]:
+    in_model_order(data, theta.states)  # refuses states that the model lacks
+    assert data.groups is not None
+    counts = data.groups.counts[data.base.state]
+    known = {state: x for x, state in enumerate(data.states)}
+    present = [x for x, state in enumerate(theta.states) if state in known]
+    columns: Any = counts[:, [known[theta.states[x]] for x in present]]
+    return np.asarray(columns @ query.weights[:, present].T, dtype=np.int64)
+
+
+def _of_rows(rows: Rows, query: LinearQuery, theta: Theta) -> NDArray[np.int64]:
+    assert rows.groups is not None
+    network = theta.networks[0]
+    totals = np.zeros((len(rows.groups.cells), len(query.weights)), dtype=np.int64)
+    for node in rows.nodes:
+        place = network.place(node)
+        if query.reads(place):
+            totals += rows.groups.counts[node] @ query.contributions_of(place).T
+    return totals

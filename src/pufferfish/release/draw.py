@@ -1,0 +1,339 @@
+"""A query's exact value on private data, and what post-processing makes of the noisy one.
+
+Errors that do not carry exact values: a traceback holds the variables of every function it went through.
+
+Whoever prints tracebacks with variables (``pytest --showlocals``, error trackers, rich) would print them too.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import wraps
+from itertools import pairwise
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.checked import is_list
+from pufferfish._base.words import did_you_mean, names_of
+from pufferfish._core.numbers.rounding import float_up
+from pufferfish.data.rows import Rows
+from pufferfish.data.sequences import Sequences
+from pufferfish.errors import DataError, ParameterError, shortened
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, StepQuery
+from pufferfish.queries.strategy import Strategy
+from pufferfish.release.facts import Ascending, Clipped, PostProcessing, Projected
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.model_class import Theta
+from pufferfish.theta.states import state_label
+
+__all__ = [
+    "Database",
+    "PrivateData",
+    "database_of",
+    "drawing",
+    "exact_value",
+    "in_model_order",
+    "of_measurements",
+    "possible",
+    "possible_of",
+    "steps_of",
+    "together",
+    "unseen",
+]
+
+# -- Errors that do not carry exact values ---------------------------------------------------------------------------
+
+_Given = ParamSpec("_Given")
+_Found = TypeVar("_Found")
+
+
+def unseen(function: Callable[_Given, _Found]) -> Callable[_Given, _Found]:
+    """Return a function whose errors forget where in it they were raised, and from what.
+
+    What is given to it stays visible, so it must not be given exact values.
+
+    Examples
+    --------
+    >>> def count():
+    ...     exact = 7919
+    ...     raise ValueError("no more random numbers")
+    >>> import traceback
+    >>> try:
+    ...     unseen(count)()
+    ... except ValueError as error:
+    ...     told = "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
+    >>> "7919" in told
+    False
+    """
+
+    @wraps(function)
+    def call(*given: _Given.args, **more: _Given.kwargs) -> _Found:
+        try:
+            return function(*given, **more)
+        except BaseException as error:
+            bare: BaseException = error.with_traceback(None)
+            bare.__cause__ = bare.__context__ = None
+        raise bare
+
+    return call
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """One database, record by record: the state of each by its name."""
+
+    states: Mapping[Any, str] = field(repr=False)
+
+
+PrivateData = Sequences | Rows | Database
+"""What a query is evaluated on."""
+
+
+def database_of(data: Mapping[Any, Any] | Sequence[Any], calibration: Calibration) -> Database:
+    """Return a mapping from the records' names to their states, or a sequence of states, as a database of Θ.
+
+    Raises
+    ------
+    DataError
+        If its records or states are not those of Θ.
+    """
+    theta = calibration.theta
+    member: Any = None if theta.of_chains else theta.members[0]
+    records = sum(chain.records for chain in calibration.length)
+    if theta.of_chains and len(calibration.length) > 1:
+        raise DataError("several chains come from read_sequences; a list or dict of states is one chain")
+    if not (is_list(data) or isinstance(data, Mapping)):
+        raise DataError(f"data is {shortened(repr(data))}, expected the states of the records: a list or a dict")
+    names: Sequence[Any] = range(records)
+    if isinstance(member, JointDistribution):
+        names = member.variables
+    elif isinstance(member, BayesianNetwork):
+        names = member.nodes
+    given: dict[Any, Any] = {**data} if isinstance(data, Mapping) else dict(zip(names, data, strict=False))
+    if len(given) != len(data) or set(given) != set(names):
+        raise DataError(
+            f"the database has {len(data)} records, and Θ is about {records}: expected the state of each of "
+            f"{', '.join(str(name) for name in list(names)[:8])}{', …' if records > 8 else ''}"
+        )
+    found = {name: state_label(given[name]) for name in names}
+    for name, state in found.items():
+        allowed = member.node_states[name] if isinstance(member, BayesianNetwork) else theta.states
+        if state not in allowed:
+            hint = did_you_mean(state, allowed)
+            raise DataError(
+                f"record {name} has the state {state!r}, which the model lacks.{hint} The model's states: "
+                f"{', '.join(allowed[:20])}"
+            )
+    return Database(found)
+
+
+def exact_value(data: PrivateData, bound: BoundQuery, theta: Theta) -> list[int]:
+    """Return a query's exact outputs, in units.
+
+    Raises
+    ------
+    DataError
+        If the data holds states the model lacks.
+    """
+    states = theta.states
+    if isinstance(bound, StepQuery):
+        return bound.counted(_steps(data, states))
+    if isinstance(data, Database):
+        if isinstance(bound, FunctionQuery):
+            return list(bound.function(data.states))
+        order = {state: x for x, state in enumerate(states)}
+        places = [order[state] for state in data.states.values()]
+        return list(bound.value(places))
+    if isinstance(bound, JointQuery):
+        return together(data, bound, theta)[0].tolist()
+    if not isinstance(bound, LinearQuery):
+        raise ParameterError("a function of the database needs its records by name: give a dict, not a table")
+    if isinstance(data, Rows):
+        return _of_rows(data, bound, theta)
+    counts = in_model_order(data, states)
+    return [sum(int(w) * int(c) for w, c in zip(row, counts, strict=True)) for row in bound.weights]
+
+
+@unseen
+def drawing(
+    data: PrivateData, bound: BoundQuery, calibration: Calibration, noise: Callable[..., Callable[[], list[int]]]
+) -> Callable[[], list[int]]:
+    """Return what draws the noisy outputs, in units, by ``noise``; all that can be refused is refused here.
+
+    With a strategy noise is drawn for what is measured, and the outputs follow from that and the number of records,
+    which is public: filters do not look at states.
+    """
+    strategy, theta = calibration.strategy, calibration.theta
+    if strategy is None or not isinstance(bound, LinearQuery):
+        exact, step = exact_value(data, bound, theta), bound.unit_lipschitz
+        return unseen(noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step))
+    counts = exact_value(data, strategy.counted(bound), theta)
+    return of_measurements([counts], [_total(data, calibration, bound)], bound, strategy, calibration.unit_scale, noise)
+
+
+@unseen
+def of_measurements(
+    counts: Sequence[Sequence[int]],
+    totals: Sequence[int],
+    linear: LinearQuery,
+    strategy: Strategy,
+    unit_scale: float,
+    noise: Callable[..., Callable[[], list[int]]],
+) -> Callable[[], list[int]]:
+    """Return what draws the noisy outputs of some groups, one group after the other, from what is measured of each.
+
+    Every group has the same measurements, each with noise of its own; ``totals`` are the groups' public numbers.
+    """
+    draws = [
+        noise(list(each), float_up(Fraction(unit_scale) / int(s)), lipschitz=linear.largest_factor)
+        for each, s in zip(zip(*counts, strict=True), strategy.sharpness, strict=True)
+    ]
+
+    def drawn() -> list[int]:
+        groups = zip(zip(*(draw() for draw in draws), strict=True), totals, strict=True)
+        return [answer for measured, total in groups for answer in strategy.answers(measured, total)]
+
+    return unseen(drawn)
+
+
+def _total(data: PrivateData, calibration: Calibration, linear: LinearQuery) -> int:
+    """Return what all counts of a query's records add up to, each with its factor: a public number."""
+    times = _observed(data, calibration, linear).tolist()
+    return sum(times) if linear.factors is None else int(np.dot(linear.factors.astype(object), times))
+
+
+def _steps(data: PrivateData, states: tuple[str, ...]) -> list[list[int]]:
+    """Return how often each state of the model is followed by each."""
+    if isinstance(data, Rows):
+        raise ParameterError("steps are those of chains, and independent rows have none")
+    found = [[0] * len(states) for _ in states]
+    if isinstance(data, Database):
+        order = {state: x for x, state in enumerate(states)}
+        places = [order[data.states[record]] for record in range(len(data.states))]
+        for x, y in pairwise(places):
+            found[x][y] += 1
+        return found
+    in_model_order(data, states)  # refuses states outside the model
+    place = {name: x for x, name in enumerate(data.states)}
+    counts: list[list[int]] = data.transitions.tolist()
+    at = [place.get(state) for state in states]
+    return [[0 if i is None or j is None else counts[i][j] for j in at] for i in at]
+
+
+def _of_rows(rows: Rows, query: LinearQuery, theta: Theta) -> list[int]:
+    """Return the sum over nodes of what they add, in whole numbers of any size."""
+    totals = [0] * len(query.weights)
+    assert query.domains is not None
+    for node in rows.nodes:
+        place = theta.networks[0].place(node)
+        if not query.reads(place):
+            continue
+        factors = np.broadcast_to(1 if query.factors is None else query.factors[place], len(totals))
+        read, counts = np.flatnonzero(factors), rows.counts[node].tolist()  # of many outputs few read a node
+        weights = query.weights[read][:, query.domains[place]].tolist()
+        for m, factor, row in zip(read.tolist(), factors[read].tolist(), weights, strict=True):
+            totals[m] += factor * sum(w * c for w, c in zip(row, counts, strict=True))
+    return totals
+
+
+def together(data: PrivateData, query: JointQuery, theta: Theta) -> NDArray[np.int64]:
+    """Return the rows in each combination of states, of each group; of shape (groups, outputs).
+
+    Raises
+    ------
+    ParameterError
+        If the table was read without counting these columns together.
+    """
+    nodes = [theta.networks[0].nodes[place] for place in query.nodes]
+    found = data.together(nodes) if isinstance(data, Rows) else None
+    if found is None:
+        names = ", ".join(repr(node) for node in nodes)
+        raise ParameterError(
+            f"the columns of {names} were not counted together when the table was read: read_rows(…, joint=[{names}])"
+        )
+    return found
+
+
+def in_model_order(data: Sequences, states: tuple[str, ...]) -> list[int]:
+    """Return how many records are in each of the model's states; refuse states that it lacks."""
+    totals = dict(zip(data.states, (int(c) for c in data.counts.sum(axis=0)), strict=True))
+    outside = [f"{name!r} ({count} rows)" for name, count in totals.items() if name not in states and count]
+    if outside:
+        hint = did_you_mean(next(name for name in totals if name not in states and totals[name]), states)
+        shown = ", ".join(outside[:8]) + (f" and {len(outside) - 8} more" if len(outside) > 8 else "")
+        raise DataError(
+            f"the data has states outside the model: {shown}.{hint} The model's states: {names_of(states)}. "
+            "Read the table with the model's bins and states, or fit a model that has them"
+        )
+    return [totals.get(name, 0) for name in states]
+
+
+def possible(calibration: Calibration, data: PrivateData) -> PostProcessing:
+    """Return what makes a noisy value the nearest possible one; of the data only public numbers are used.
+
+    Raises
+    ------
+    ParameterError
+        If which values are possible is not known: of a function.
+    """
+    linear = calibration.linear
+    if isinstance(linear, StepQuery):
+        total = float(steps_of(data, calibration) * linear.unit)
+        whole = [list(range(len(linear.labels)))]
+        return Projected(whole, [total]) if calibration.query.is_histogram else Clipped(0.0, total)
+    if isinstance(linear, JointQuery):
+        if isinstance(data, Rows) and data.base.missing == "unobserved":
+            raise ParameterError(
+                'postprocess="valid" of columns together needs to know in how many rows all of them are there: read '
+                "the table with missing='refuse', or leave postprocess out"
+            )
+        return possible_of(calibration, linear, np.full(1, data.records if isinstance(data, Rows) else 1))
+    if not isinstance(linear, LinearQuery):
+        raise ParameterError("which values a function can have is not known: leave postprocess out")
+    return possible_of(calibration, linear, _observed(data, calibration, linear))
+
+
+def possible_of(calibration: Calibration, linear: LinearQuery | JointQuery, times: NDArray[np.int64]) -> PostProcessing:
+    """Return what makes a noisy value the nearest possible one, from how often each record was observed.
+
+    Of several columns together, how many rows there are.
+    """
+    if isinstance(linear, JointQuery):
+        return Projected([list(range(len(linear.labels)))], [float(int(times.sum()) * linear.unit)])
+    if linear.blocks:
+        totals = [float(int(times[place]) * linear.unit) for _, place in linear.blocks]
+        return Projected([list(outputs) for outputs, _ in linear.blocks], totals)
+    if linear.factors is None:
+        positive, negative = int(times.sum()), 0
+    else:
+        positive = sum(c * n for c, n in zip(linear.factors.tolist(), times.tolist(), strict=True) if c > 0)
+        negative = sum(-c * n for c, n in zip(linear.factors.tolist(), times.tolist(), strict=True) if c < 0)
+    if calibration.query.is_histogram:
+        return Projected([list(range(len(linear.labels)))], [float(positive * linear.unit)])
+    if calibration.query.is_cumulative:
+        return Ascending(0.0, float(positive * linear.unit))
+    least, most = int(linear.weights.min()), int(linear.weights.max())
+    low = float((least * positive - most * negative) * linear.unit)
+    high = float((most * positive - least * negative) * linear.unit)
+    return Clipped(low, high)
+
+
+def steps_of(data: PrivateData, calibration: Calibration) -> int:
+    """Return the public number of steps: of pairs of observed records that follow each other."""
+    if isinstance(data, Sequences):
+        return int(data.transitions.sum())
+    return calibration.records - len(calibration.length)
+
+
+def _observed(data: PrivateData, calibration: Calibration, linear: LinearQuery) -> NDArray[np.int64]:
+    """Return how often every record was observed: a node of a network once for every row whose cell is there."""
+    if isinstance(data, Sequences) and linear.factors is None:  # it may have fewer records than the noise is for
+        return np.ones(data.records, dtype=np.int64)
+    if not isinstance(data, Rows):
+        return np.ones(calibration.records, dtype=np.int64)
+    network = calibration.theta.networks[0]
+    return np.array([data.observed.get(node, 0) for node in network.nodes], dtype=np.int64)

@@ -1,0 +1,962 @@
+"""What a release's record holds: everything a reader needs to judge it, and never the exact value.
+
+Queries, secrets and settings as plain values, so that a record can hold them and a reader can make them again.
+
+>>> from pufferfish.queries import Count, Window
+>>> plain(Window(Count("walk"), 3, 9))
+{'is': 'Window', 'query': {'is': 'Count', 'states': ['walk']}, 'start': 3, 'stop': 9}
+>>> made(plain(Window(Count("walk"), 3, 9))) == Window(Count("walk"), 3, 9)
+True
+
+What it takes to compute the proof of a release again: the query, the lengths, the settings, the exact noise.
+
+The other fields of a release say in words and numbers what follows from these.
+
+What may be done to a noisy value: it uses nothing but that value and public numbers, so it costs no privacy.
+
+A release holds the public numbers too, so that whoever reads it can do the same again, and does.
+
+Quantiles of a cumulative distribution with noise, and intervals that hold together; post-processing, no more.
+
+The quantile of a share q is the first state up to which at least q of the records are. With probability 95% every value
+of the distribution is within its error of the exact one, all of them together. Then no state before the first whose
+value plus its error reaches q can be the quantile, and the quantile is no later than the first whose value less its
+error reaches q. So all intervals hold together with that probability, whatever shares are asked for.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from fractions import Fraction
+from functools import reduce
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.checked import one_of, truth
+from pufferfish._base.frozen import FrozenRecord
+from pufferfish._base.view import FRAMES, frame_of_columns
+from pufferfish._base.words import to_the_noise
+from pufferfish._core.numbers import laplace as discrete_laplace, laplace as laplace_sums
+from pufferfish._core.numbers.rounding import nearest
+from pufferfish._core.strategies import MOST_STATES
+from pufferfish.data.rows import RowsBase
+from pufferfish.data.sequences import Base
+from pufferfish.errors import ParameterError, QueryError, shortened
+from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein, ParticipantDP
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.witness import AnyWitness
+from pufferfish.queries import CDF, KINDS, QUERIES, Quantiles, Subset, Weighted, Window, weights_of
+from pufferfish.queries.strategy import Strategy
+from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.record import ThetaRecord
+from pufferfish.theta.secrets import CountIs, RecordIs, Secret
+from pufferfish.theta.states import state_label
+
+__all__ = [
+    "FORMAT",
+    "NOISE_LAW",
+    "VERSION",
+    "AccuracyRecord",
+    "Ascending",
+    "CalibrationRecord",
+    "Clipped",
+    "ClippedByGroup",
+    "DataRecord",
+    "GroupsRecord",
+    "LedgerRecord",
+    "MeasurementRecord",
+    "MechanismRecord",
+    "NoiseRecord",
+    "NotPlain",
+    "PostProcessing",
+    "Projected",
+    "QuantileRecord",
+    "QueryRecord",
+    "ReleaseFields",
+    "ascending",
+    "calibration_again",
+    "frame_of",
+    "is_table",
+    "made",
+    "of_each_group",
+    "of_the_whole",
+    "plain",
+    "project_to_simplex",
+    "quantiles_of",
+    "record_of",
+]
+
+# -- Queries, secrets and settings as plain values, so that a record can hold them and a reader can ------------------
+
+_KINDS: dict[str, Any] = {kind.__name__: kind for kind in (*QUERIES, Window, Weighted, Subset, RecordIs, CountIs)}
+_IS, _ALL, _MAP = "is", "all of", "map"
+
+
+class NotPlain(ValueError):
+    """Something is, or holds, a function of the user's: no file can hold that."""
+
+
+def plain(value: Any) -> Any:
+    """Return a query, a secret, a setting, or a list or dict of these as values that JSON has.
+
+    Raises
+    ------
+    NotPlain
+        If it is, or holds, a function.
+    """
+    if value is None or isinstance(value, bool | str | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, Mapping):
+        return {_MAP: {str(key): plain(part) for key, part in value.items()}}
+    if isinstance(value, Secret) and len(value.conditions) > 1:
+        return {_IS: _ALL, "secrets": [plain(part) for part in value.conditions]}
+    name = type(value).__name__
+    if _KINDS.get(name) is not type(value) or not is_dataclass(value):
+        raise NotPlain(f"{shortened(repr(value))} is a function of the user's, or holds one")
+    return {_IS: name, **{field.name: _field(value, field.name) for field in fields(value)}}
+
+
+def _field(value: Any, name: str) -> Any:
+    """Return a field; records that are named by neither text nor number go by what their names read like."""
+    given = getattr(value, name)
+    if name == "records" and isinstance(given, tuple):
+        return [record if isinstance(record, str | int) else state_label(record) for record in given]
+    return plain(given)
+
+
+def made(value: Any) -> Any:
+    """Return what :func:`plain` described, made by its constructor, which checks it.
+
+    Raises
+    ------
+    PufferfishError
+        If it describes none.
+    """
+    if isinstance(value, list):
+        return [made(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    given: dict[str, Any] = {**value}
+    if given.keys() == {_MAP} and isinstance(given[_MAP], dict):
+        return {key: made(part) for key, part in given[_MAP].items()}
+    name = given.pop(_IS, None)
+    if name == _ALL and isinstance(given.get("secrets"), list) and given["secrets"]:
+        return reduce(lambda one, other: one & other, [made(part) for part in given["secrets"]])
+    if not isinstance(name, str) or name not in _KINDS:
+        raise ParameterError(f"{shortened(repr(name))} is no query or secret that a record can name")
+    names = {field.name for field in fields(_KINDS[name])}
+    if given.keys() != names:
+        raise ParameterError(f"{name} has {', '.join(sorted(names))}, not {shortened(', '.join(sorted(given)))}")
+    return _KINDS[name](**{key: made(part) for key, part in given.items()})
+
+
+# -- What it takes to compute the proof of a release again -----------------------------------------------------------
+
+_Whole = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+
+_MOST_CHAINS = 50_000_000
+"""Chains that are made again: a record with more was changed, or no machine could hold them."""
+
+
+class CalibrationRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What the noise was calibrated from.
+
+    Parameters
+    ----------
+    unit_scale : float
+        Scale of the noise in whole units of the query, to the last bit.
+    query : dict or None
+        The query as it was given; None for a function of the user's.
+    settings : dict or None
+        What the mechanism was told besides Θ and lengths; None where that holds a function of the user's.
+    lengths : list of (steps, observed records, chains)
+        The chains that can decide: no other has as many steps and as many records. For mechanisms of one query all
+        chains, in their order. Empty for models that know their records.
+    records : int
+        Observed records of all chains together; the rows of a network's table.
+    places : list of list of int, optional
+        For each of the lengths how many steps are observed, unobserved, observed, …, empty where that is not known;
+        then the lengths are those of all chains. None where it is known of no chain.
+    """
+
+    unit_scale: float
+    query: dict[str, Any] | None
+    settings: dict[str, Any] | None
+    lengths: list[tuple[_Whole, _Whole, _Whole]]
+    records: _Whole
+    places: list[list[_Whole]] | None = None
+
+    def chains(self) -> tuple[ChainLength, ...]:
+        """Return lengths of chains as they were: those that can decide, and shorter ones that make up the number.
+
+        Raises
+        ------
+        ParameterError
+            If there are more than can be, or they have more records than all chains together; or places are not those
+            of the lengths.
+        """
+        left = self.records - sum(records * times for _, records, times in self.lengths)
+        most = max((records for _, records, _ in self.lengths), default=1)
+        if left < 0:
+            raise ParameterError(f"its chains have more than {self.records:,} records, the number of all")
+        if sum(times for *_, times in self.lengths) + left // most > _MOST_CHAINS:
+            raise ParameterError(f"its chains are more than {_MOST_CHAINS:,}")
+        unknown: list[list[int]] = [[]] * len(self.lengths)
+        places = self.places or unknown
+        if len(places) != len(self.lengths) or (self.places is not None and left):
+            raise ParameterError("its places are not those of all its chains")
+        each = [ChainLength(*chain[:2], tuple(own)) for chain, own in zip(self.lengths, places, strict=True)]
+        found = [chain for chain, (*_, times) in zip(each, self.lengths, strict=True) for _ in range(times)]
+        full, rest = divmod(left, most)
+        return (*found, *[ChainLength(most, most)] * full, *([ChainLength(rest, rest)] if rest else []))
+
+
+def record_of(calibration: Calibration) -> CalibrationRecord:
+    """Return what a calibration was made from."""
+    bound, theta = calibration.bound, calibration.theta
+    lengths: list[tuple[int, int, int]] = []
+    known = theta.of_chains and any(chain.places for chain in bound.length)
+    chains = Counter[ChainLength](bound.length if known else ())
+    if known:
+        lengths = [(chain.steps, chain.records, times) for chain, times in chains.items()]
+    elif theta.of_chains:
+        lengths = _deciding(bound.length) if calibration.composes else _in_order(bound.length)
+    return CalibrationRecord(
+        unit_scale=calibration.unit_scale,
+        query=_or_none(calibration.query),
+        settings=_settings(calibration),
+        lengths=lengths,
+        records=bound.rows if theta.networks else sum(chain.records for chain in bound.length),
+        places=[list(chain.places) for chain in chains] if known else None,
+    )
+
+
+def _settings(calibration: Calibration) -> dict[str, Any] | None:
+    given: Any = calibration.bound
+    found = {name: _or_none(value) for name, value in given.settings.items()}
+    lost = any(value is not None and found[name] is None for name, value in given.settings.items())
+    return None if lost else found
+
+
+def _or_none(value: Any) -> Any:
+    try:
+        return plain(value)
+    except NotPlain:
+        return None
+
+
+def _deciding(chains: Iterable[ChainLength]) -> list[tuple[int, int, int]]:
+    """Return the chains that no other exceeds in both steps and records: losses of the others leak no more."""
+    found: list[tuple[int, int, int]] = []
+    for chain in sorted(set(chains), reverse=True):
+        if not found or chain.records > found[-1][1]:
+            found.append((chain.steps, chain.records, 1))
+    return found
+
+
+def _in_order(chains: Iterable[ChainLength]) -> list[tuple[int, int, int]]:
+    """Return all chains, equal ones that follow each other together."""
+    found: list[tuple[int, int, int]] = []
+    for chain in chains:
+        if found and found[-1][:2] == (chain.steps, chain.records):
+            found[-1] = (chain.steps, chain.records, found[-1][2] + 1)
+        else:
+            found.append((chain.steps, chain.records, 1))
+    return found
+
+
+def calibration_again(found: "ReleaseFields", record: CalibrationRecord) -> Calibration:
+    """Return the calibration of a release, made again from its record alone; nothing in it is proved yet.
+
+    Raises
+    ------
+    PufferfishError
+        If Θ, the mechanism, the query or the lengths are none, or do not go together.
+    """
+    name = found.mechanism.name
+    kind = next((m for m in (*MECHANISMS, ParticipantDP, ApproximateWasserstein) if m.name == name), None)
+    if kind is None:
+        raise ParameterError(f"there is no mechanism {name!r}")
+    theta = found.theta.any_theta()
+    if theta is None:
+        raise ParameterError("Θ is described by a function of the user's")
+    length: Any = record.chains() if theta.of_chains else record.records if theta.networks else None
+    settings = {key: made(value) for key, value in (record.settings or {}).items()}
+    bound = kind.of(theta, length, **settings)
+    query = made(record.query)
+    return Calibration(
+        epsilon=found.epsilon,
+        unit_scale=record.unit_scale,
+        query=query,
+        linear=bound.bind(query),
+        witness=found.mechanism.witness,
+        bound=bound,
+        strategy=found.strategy,
+    )
+
+
+# -- What a release says of its groups -------------------------------------------------------------------------------
+
+_NUMBER = re.compile(r"^(share of the|number of the|mean over) [\d,]+ (records|rows)\b")
+_EACH = re.compile(r"^(share of the|number of the|mean over) (records|rows) of each group\b")
+
+
+def of_each_group(description: str) -> str:
+    """Say in the words of a query that it is of each group.
+
+    Examples
+    --------
+    >>> of_each_group("share of the 100 records in {walking}")
+    'share of the records of each group in {walking}'
+    """
+    return _NUMBER.sub(r"\1 \2 of each group", description)
+
+
+def of_the_whole(description: str, n: int) -> str:
+    """Say in the words of a query by groups that it is of all records.
+
+    Examples
+    --------
+    >>> of_the_whole("mean over records of each group of {rest: 0, walk: 1}", 50)
+    'mean over 50 records of {rest: 0, walk: 1}'
+    """
+    return _EACH.sub(rf"\1 {n:,} \2", description)
+
+
+class GroupsRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+    """The public groups of records that values are of: those of the first group come first, then those of the next.
+
+    Parameters
+    ----------
+    by : list of str
+        The groupings, such as ``hour(time)`` and ``sex``.
+    cells : list of list of str
+        For each group its label under every grouping.
+    records : list of int
+        The public number of observed records, or of rows, of each group.
+    divided_by : list of int or None
+        What the values of each group are divided by, where they are shares or means. The query's Lipschitz constant,
+        the noise and its unit are those before.
+    error_95 : list of float
+        For each group the error that one of its noisy values exceeds with probability at most 5%. Where outputs have
+        errors of different sizes (``accuracy_95.outputs``) it is the largest; that of each output is in proportion.
+    """
+
+    by: list[str]
+    cells: list[list[str]]
+    records: list[int]
+    divided_by: list[int] | None
+    error_95: list[float]
+
+    @property
+    def most_error(self) -> float:
+        """By what errors before the division are multiplied, in the group where that is most."""
+        return 1.0 if self.divided_by is None else 1 / min(self.divided_by)
+
+
+def frame_of(release: "ReleaseFields", of: str | None = None, into: str = "polars") -> Any:
+    """Return what a release says as a table: a row for each value, of each group if there are any, or each quantile.
+
+    Raises
+    ------
+    ParameterError
+        If ``of`` or ``into`` is something else than what is known, or quantiles are asked of a release without any.
+    """
+    if of not in (None, "values", "quantiles"):
+        library = f"; a library is named by into: to_frame(into={of!r})" if one_of(of, FRAMES) else ""
+        raise ParameterError(f'of is {of!r}, expected "values" or "quantiles"{library}')
+    if of == "quantiles" and not release.quantiles:
+        raise ParameterError("this release has no quantiles: ask it by quantiles_at, or for its values")
+    if release.quantiles and of != "values":
+        each = release.quantiles
+        columns = {name: [getattr(q, field) for q in each] for name, (field, _) in _QUANTILES.items()}
+        return frame_of_columns(columns, {name: kind for name, (_, kind) in _QUANTILES.items()}, into)
+    labels, groups = list(release.query.labels), release.groups
+    m, cells = len(labels), [()] if groups is None else groups.cells
+    columns: dict[str, list[Any]] = {}
+    types: dict[str, type] = {}
+    if groups is not None:
+        for i, name in enumerate(groups.by):
+            own = _as_numbers([cell[i] for cell in cells])
+            columns[name], types[name] = [label for label in own for _ in range(m)], type(own[0])
+    columns["output"] = labels * len(cells)
+    if groups is not None:
+        columns["records"] = [n for n in groups.records for _ in range(m)]
+    columns["value"] = list(release.values)
+    if release.postprocessing is not None:
+        columns["noisy_value"] = list(release.noisy_values)
+    columns["error_95"] = release.accuracies(0.05).ravel().tolist()
+    numbers = dict.fromkeys(("value", "noisy_value", "error_95"), float)
+    return frame_of_columns(columns, {"output": str, "records": int, **numbers, **types}, into)
+
+
+_QUANTILES: dict[str, tuple[str, type]] = {
+    "quantile": ("share", float),
+    "state": ("state", str),
+    "low_95": ("low", str),
+    "high_95": ("high", str),
+}
+"""Columns of the table of quantiles: the field of each, and what it holds."""
+
+_WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
+
+
+def _as_numbers(labels: list[str]) -> list[Any]:
+    """Return the labels of groups, as whole numbers where all of them are some: as a CSV file of them is read.
+
+    Examples
+    --------
+    >>> _as_numbers(["0", "13"]), _as_numbers(["0", "01"])
+    ([0, 13], ['0', '01'])
+    """
+    whole = all(_WHOLE.fullmatch(label) for label in labels)
+    return [int(label) for label in labels] if whole else labels
+
+
+_HEADING = re.compile(
+    rb"(?:(?:output|.+,output,records),value(?:,noisy_value)?,error_95|quantile,state,low_95,high_95)\r?\n"
+)
+
+
+def is_table(content: bytes) -> bool:
+    """Whether a CSV file is the table of a release; one of a release for each subject has other columns.
+
+    Examples
+    --------
+    >>> is_table(b"sex,output,records,value,error_95\\n"), is_table(b"subject,records,output,value,error_95\\n")
+    (True, False)
+    """
+    return _HEADING.match(content) is not None
+
+
+# -- What may be done to a noisy value -------------------------------------------------------------------------------
+
+
+class Projected(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="projected"):
+    """Some outputs are numbers that are not negative and have a public total: the nearest such were taken.
+
+    Parameters
+    ----------
+    outputs : list of list of int
+        Places of the outputs that have a total together.
+    totals : list of float
+        Their totals.
+    """
+
+    outputs: list[list[int]]
+    totals: list[float]
+
+    def __str__(self) -> str:
+        if len(self.totals) == 1:
+            return f"projected to the nearest non-negative vector of total {self.totals[0]:g}"
+        return "projected, column by column, to the nearest non-negative counts of its total"
+
+    def of(self, noisy: list[float]) -> list[float]:
+        """Return the nearest possible values.
+
+        Raises
+        ------
+        ValueError
+            If the totals are not those of distinct outputs, or no numbers have them.
+        """
+        places = [place for block in self.outputs for place in block]
+        distinct = len(set(places)) == len(places) and all(0 <= place < len(noisy) for place in places)
+        if not distinct or not all(self.outputs) or len(self.outputs) != len(self.totals):
+            raise ValueError("postprocessing names outputs that are not there, or one of them twice")
+        if not all(0 <= total < math.inf for total in self.totals):
+            raise ValueError("postprocessing has a total that is negative")
+        found = np.array(noisy)
+        for block, total in zip(self.outputs, self.totals, strict=True):
+            found[list(block)] = project_to_simplex(found[list(block)], total)
+        return [float(v) for v in found]
+
+
+class Ranged(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+    """Outputs that lie in one public range.
+
+    Parameters
+    ----------
+    low, high : float
+        The range.
+    """
+
+    low: float
+    high: float
+
+    def within(self, values: Sequence[float]) -> list[float]:
+        """Return the values inside the range: what is outside goes to its nearer end.
+
+        Raises
+        ------
+        ValueError
+            If the range is none.
+        """
+        if not self.low <= self.high:
+            raise ValueError("postprocessing has a range whose low end is above its high end")
+        return [min(max(v, self.low), self.high) for v in values]
+
+
+class Clipped(Ranged, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="clipped"):
+    """Every output lies in a public range: what was outside went to its nearer end."""
+
+    def __str__(self) -> str:
+        return f"clipped to the possible range {self.low:g} to {self.high:g}"
+
+    def of(self, noisy: list[float]) -> list[float]:
+        """Return the values inside the range; a ``ValueError`` if it is none."""
+        return self.within(noisy)
+
+
+class ClippedByGroup(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="clipped-by-group"):
+    """The outputs of every group lie in a public range: what was outside went to its nearer end.
+
+    Parameters
+    ----------
+    outputs : int
+        How many outputs each group has; those of one group after another.
+    low, high : list of float
+        The range of each group.
+    """
+
+    outputs: int
+    low: list[float]
+    high: list[float]
+
+    def __str__(self) -> str:
+        return "clipped, group by group, to the possible range"
+
+    def of(self, noisy: list[float]) -> list[float]:
+        """Return the values inside the ranges.
+
+        Raises
+        ------
+        ValueError
+            If a range is none, or there is not one for each group.
+        """
+        m = self.outputs
+        if m < 1 or not len(noisy) == m * len(self.low) == m * len(self.high):
+            raise ValueError("postprocessing has not one range for each group")
+        if not all(low <= high for low, high in zip(self.low, self.high, strict=True)):
+            raise ValueError("postprocessing has a range whose low end is above its high end")
+        return [min(max(v, self.low[i // m]), self.high[i // m]) for i, v in enumerate(noisy)]
+
+
+class Ascending(Ranged, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="ascending"):
+    """Outputs never fall from one to the next, and lie in a public range: the nearest such were taken."""
+
+    def __str__(self) -> str:
+        return f"made ascending, within {self.low:g} to {self.high:g}"
+
+    def of(self, noisy: list[float]) -> list[float]:
+        """Return the nearest ascending values inside the range; a ``ValueError`` if it is none."""
+        return self.within(ascending(noisy))
+
+
+PostProcessing = Projected | Clipped | ClippedByGroup | Ascending
+
+
+def ascending(values: Sequence[float]) -> list[float]:
+    """Return the nearest numbers, in Euclidean distance, that never fall: neighbours that do are pooled to their mean.
+
+    Examples
+    --------
+    >>> ascending([1.0, 3.0, 2.0, 4.0])
+    [1.0, 2.5, 2.5, 4.0]
+    """
+    pools: list[tuple[float, int]] = []
+    for value in values:
+        total, count = value, 1
+        while pools and pools[-1][0] * count >= total * pools[-1][1]:
+            before = pools.pop()
+            total, count = total + before[0], count + before[1]
+        pools.append((total, count))
+    return [total / count for total, count in pools for _ in range(count)]
+
+
+def project_to_simplex(values: NDArray[np.float64], total: float = 1.0) -> NDArray[np.float64]:
+    """Return the nearest vector, in Euclidean distance, that is non-negative and has the given sum.
+
+    Parameters
+    ----------
+    values : (m,) ndarray
+        Any numbers.
+    total : float, default 1
+        The sum wanted, at least 0.
+
+    Returns
+    -------
+    (m,) ndarray
+        ``max(values − t, 0)`` for the one t that gives the sum.
+
+    Examples
+    --------
+    >>> project_to_simplex(np.array([0.7, 0.5, -0.1]))
+    array([0.6, 0.4, 0. ])
+    """
+    if not total > 0:
+        return np.zeros(values.size)
+    with np.errstate(over="ignore", invalid="ignore"):  # a record may say any numbers
+        values = values - values.max()  # the same vector is nearest, and a total is never lost beside large values
+        values = np.maximum(values, -2 * total)  # what is farther below the largest than the total is 0 in any case
+        falling = np.sort(values)[::-1]
+        thresholds = (np.cumsum(falling) - total) / np.arange(1, values.size + 1)
+        last = int(np.flatnonzero(falling > thresholds)[-1])
+        return np.maximum(values - thresholds[last], 0.0)
+
+
+# -- Quantiles of a cumulative distribution with noise ---------------------------------------------------------------
+
+_ROUNDED = 1e-9
+"""By how much, as a share of the records, sums of doubles may be off; intervals are wider by it."""
+
+
+class QuantileRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+    """The state up to which a share of the records is; with 95% probability it is from ``low`` to ``high``."""
+
+    share: float
+    state: str
+    low: str
+    high: str
+
+
+def quantiles_of(
+    shares: Sequence[float], noisy: Sequence[float], errors: NDArray[np.float64], states: Sequence[str], total: float
+) -> list[QuantileRecord]:
+    """Return quantiles with their intervals.
+
+    Parameters
+    ----------
+    shares : sequence of float
+        Which, between 0 and 1.
+    noisy : sequence of float
+        The values up to each state but the last.
+    errors : (k − 1,) ndarray
+        What they are all within.
+    states : sequence of str
+        All states, from the lowest to the highest.
+    total : float
+        The value up to the last state, which is public.
+
+    Examples
+    --------
+    >>> quantiles_of([0.5], [0.2, 0.45, 0.9], np.full(3, 0.1), ["a", "b", "c", "d"], 1.0)
+    [QuantileRecord(share=0.5, state='c', low='b', high='c')]
+    """
+    middle = [*ascending(noisy), math.inf]
+    most = [*(np.array(noisy) + errors + _ROUNDED * total), math.inf]
+    least = [*(np.array(noisy) - errors - _ROUNDED * total), math.inf]
+    found: list[QuantileRecord] = []
+    for share in shares:
+        state, low, high = (
+            next(x for x, value in enumerate(values) if value >= share * total) for values in (middle, most, least)
+        )
+        found.append(QuantileRecord(share, states[state], states[low], states[high]))
+    return found
+
+
+_FEW_ULPS = 2.0**-50
+"""More than what a scale loses in a record's numbers."""
+
+_LARGEST_DENOMINATOR = 2**26
+"""Fractions with denominators up to this are told apart by their doubles."""
+
+WEIGHTED = "weighted "
+"""What the kind of a query begins with whose records count with factors of their own."""
+
+FORMAT = "pufferfish-release"
+VERSION = 3
+
+NOISE_LAW = "discrete Laplace, P(Z = z) ∝ exp(-|z| unit/scale)"
+
+
+class QueryRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+    """What was asked: kind, words, the names of the outputs, and how far one record moves them.
+
+    ``divided_by`` is the number of records, or rows, that shares and means are of; None where nothing is divided.
+    """
+
+    kind: str
+    description: str
+    labels: list[str]
+    lipschitz: float | None
+    divided_by: int | None
+
+
+class MeasurementRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+    """A count that got noise: of records in some states, with noise of a scale, in the query's units.
+
+    ``sharpness`` is the whole number of times that its scale fits into one scale that all measurements share: the loss
+    of one record is a sum of these whole numbers over that scale.
+    """
+
+    states: list[str]
+    scale: float
+    sharpness: int
+
+
+class NoiseRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+    """The noise on each output: ``unit`` times a discrete Laplace variable of scale ``scale / unit``.
+
+    Or the noise on each of some ``measurements``, of which ``scale`` is the largest: the outputs are sums and
+    differences of them and of the number of records.
+    """
+
+    law: Literal["discrete Laplace, P(Z = z) ∝ exp(-|z| unit/scale)"]
+    scale: float
+    unit: float
+    noise_multiplier: float | None
+    measurements: list[MeasurementRecord] | None = None
+
+    @property
+    def one_scale(self) -> float:
+        """The scale, in units, over which the sharpness of measurements is meant; without any the scale itself."""
+        first = None if self.measurements is None else self.measurements[0]
+        return self.scale / self.unit if first is None else first.scale * first.sharpness / self.unit
+
+    def accuracy(self, alpha: float, outputs: int = 1) -> float:
+        """Return the error that any of some outputs, each with noise of this scale, exceeds with probability alpha."""
+        return self.worth(discrete_laplace.accuracy(self.scale / self.unit, alpha, together=outputs))
+
+    def worth(self, units: int) -> float:
+        """Return what so many units are worth: 3 units of 1/5, which this record says as 0.2, are 0.6."""
+        if not math.isfinite(self.unit):  # a record that is refused
+            return units * self.unit
+        fraction = Fraction(self.unit).limit_denominator(_LARGEST_DENOMINATOR)
+        return nearest(units * (fraction if float(fraction) == self.unit else Fraction(self.unit)))
+
+
+def strategy_of(kind: str, states: Sequence[str], noise: NoiseRecord) -> Strategy | None:
+    """Return the strategy that a record's measurements say, of a kind of query on these states.
+
+    Raises
+    ------
+    QueryError
+        If they are none, or the query's outputs do not follow from them.
+    """
+    if noise.measurements is None:
+        return None
+    if len(states) > MOST_STATES:
+        raise QueryError(f"measurements are of at most {MOST_STATES} states, and theta has {len(states)}")
+    place = {state: x for x, state in enumerate(states)}
+    rows = np.zeros((len(noise.measurements), len(states)), dtype=np.int64)
+    for row, measurement in zip(rows, noise.measurements, strict=True):
+        if not set(measurement.states) <= place.keys() or len(set(measurement.states)) < len(measurement.states):
+            raise QueryError("a measurement counts states that theta does not have, or one of them twice")
+        row[[place[state] for state in measurement.states]] = 1
+    weights = weights_of(kind.removeprefix(WEIGHTED), len(states))
+    return Strategy(weights, rows, np.array([measurement.sharpness for measurement in noise.measurements]))
+
+
+def factor_of(query: QueryRecord) -> int:
+    """Return the largest factor, without sign, with which a record counts in a query whose kind says what one moves."""
+    kind = query.kind.removeprefix(WEIGHTED)
+    moves = KINDS[kind].moves or len(query.labels)  # from the first state to the last, in a cumulative distribution
+    return round((query.lipschitz or 0.0) * (query.divided_by or 1) / moves)
+
+
+class MechanismRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+    """The mechanism that proves the promise, the secret that decided the noise, and which secrets there are.
+
+    ``longest_chain`` are the steps of the longest chain that the noise is for, or the nodes of a network; the data may
+    have shorter ones. ``secrets`` are the pairs in words that shall not be told apart; None stands for any two values
+    of any record.
+    """
+
+    name: str
+    title: str
+    leakage: float
+    longest_chain: int
+    witness: AnyWitness
+    secrets: list[tuple[str, str]] | None = None
+
+
+class DataRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+    """Public facts of the data: how the table was read, and the lengths that are published.
+
+    For a table of independent rows, ``rows`` says how it was read, ``subjects`` and ``chains`` are their number,
+    ``records`` the cells that were observed, ``longest_chain`` the nodes of the network, and ``observed`` how many
+    cells of each column were: shares are of all rows, missing cells among them. ``steps`` is how often an observed
+    record follows another in one step, where the query counts steps.
+    """
+
+    base: Base | None
+    subjects: int
+    chains: int
+    records: int
+    longest_chain: int
+    rows: RowsBase | None = None
+    observed: dict[str, int] | None = None
+    steps: int | None = None
+
+
+class LedgerRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+    """The place of a release in a ledger: what all releases up to it leak together at most, and by which bound."""
+
+    entry: int
+    spent: float
+    budget: float
+    mechanism: str
+    theta_origin: str
+
+
+class AccuracyRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+    """Errors exceeded with probability at most ``alpha``: by one output, and by any of them.
+
+    ``outputs`` are the errors of each output by itself, where they differ; ``each`` is then the largest.
+    """
+
+    alpha: float
+    each: float
+    joint: float
+    outputs: list[float] | None = None
+
+
+class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A private value and what was promised; :class:`~pufferfish.Release` explains each field."""
+
+    format: str = FORMAT
+    version: int = VERSION
+    created: str
+    query: QueryRecord
+    values: list[float]
+    noisy_values: list[float]
+    postprocessing: PostProcessing | None
+    quantiles: list[QuantileRecord] | None = None
+    epsilon: float
+    delta: float = 0.0
+    promise: str
+    warnings: list[str]
+    not_promised: list[str]
+    assumptions: list[str]
+    noise: NoiseRecord
+    accuracy_95: AccuracyRecord
+    mechanism: MechanismRecord
+    data: DataRecord
+    theta: ThetaRecord
+    software: dict[str, str]
+    ledger: LedgerRecord | None = None
+    groups: GroupsRecord | None = None
+    calibration: CalibrationRecord | msgspec.UnsetType = msgspec.UNSET
+    """What its proof is computed from; releases of earlier versions do not say."""
+
+    @property
+    def value(self) -> NDArray[np.float64]:
+        """The released value; shape (m,), one entry per output of the query, or (groups, m)."""
+        values = np.array(self.values)
+        return values if self.groups is None else values.reshape(len(self.groups.cells), -1)
+
+    @property
+    def scale(self) -> float:
+        """Laplace scale of the noise on each output, before groups are divided; the largest, of measurements."""
+        return self.noise.scale
+
+    @property
+    def whole(self) -> bool:
+        """Whether values and their errors are whole numbers, as counts are; what was drawn does not decide it."""
+        unit, done = self.noise.unit, self.postprocessing
+        shared = self.groups is not None and self.groups.divided_by is not None
+        return unit == math.floor(unit) and not shared and (done is None or isinstance(done, Clipped))
+
+    def writer(self, digits: int = 3) -> Callable[[float, float], str]:
+        """Return what writes values and errors to so many digits of their noise; whole numbers have no decimals.
+
+        It takes a value and by what its group's noise is divided, 1 where there is none.
+        """
+        scale, whole = self.scale, self.whole
+
+        def written(value: float, over: float) -> str:
+            return to_the_noise(value, scale / over, digits=digits, whole=whole)
+
+        return written
+
+    @property
+    def strategy(self) -> Strategy | None:
+        """What was measured, and how the outputs follow from it; None where every output got noise of one scale."""
+        return strategy_of(self.query.kind, self.theta.states, self.noise)
+
+    @property
+    def record_loss(self) -> NDArray[np.float64]:
+        """Record-level loss of the release for every pair of states of a chain, in nats, rounded up; shape (k, k).
+
+        Computed from the measurements, as whoever reads a release may do: ``leakage`` of a bound takes it.
+
+        Raises
+        ------
+        QueryError
+            If the release has no measurements: then it is one over ``noise.noise_multiplier`` at most.
+        """
+        strategy = self.strategy
+        if strategy is None:
+            raise QueryError("this release has one scale for every output: its loss is 1 / noise.noise_multiplier")
+        distance = strategy.distance * (factor_of(self.query) if self.query.kind.startswith(WEIGHTED) else 1)
+        return distance / self.noise.one_scale * (1 + _FEW_ULPS)
+
+    def accuracy(self, alpha: float = 0.05, *, joint: bool = False) -> float:
+        """Error of the noisy value that is exceeded with probability at most alpha; with groups, in all of them.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            Probability, strictly between 0 and 1.
+        joint : bool, default False
+            For all outputs at once rather than for each of them.
+
+        Raises
+        ------
+        ParameterError
+            If alpha is out of range.
+        """
+        together, noise, strategy, groups = truth(joint, "joint"), self.noise, self.strategy, self.groups
+        cells = 1 if groups is None else len(groups.cells)
+        if strategy is None:
+            whole = noise.accuracy(alpha, len(self.query.labels) * cells if together else 1)
+        else:
+            own = laplace_sums.share_of_each(alpha, cells if together else 1)
+            whole = noise.worth(strategy.error(noise.one_scale, own, joint=together))
+        return whole if groups is None else whole * groups.most_error
+
+    def quantiles_at(self, shares: Sequence[float]) -> list[QuantileRecord]:
+        """Return quantiles of a cumulative distribution, with intervals that hold together with 95% probability.
+
+        Parameters
+        ----------
+        shares : sequence of float
+            Which, strictly between 0 and 1.
+
+        Raises
+        ------
+        QueryError
+            If the release is of another query.
+        """
+        kind = self.query.kind
+        if kind.startswith(WEIGHTED) or not (kind in CDF.kinds or kind in Quantiles.kinds):
+            raise QueryError(f"quantiles are of a cumulative distribution, and this release is of the kind {kind!r}")
+        if not KINDS[kind].relative and self.data.base is None:
+            raise QueryError("how many records a count of one database is of is not in its record: ask for shares")
+        total = 1.0 if KINDS[kind].relative else float(self.data.records)
+        errors = self.accuracies(0.05, joint=True)
+        return quantiles_of(Quantiles(shares).shares, self.noisy_values, errors, self.theta.states, total)
+
+    def accuracies(self, alpha: float = 0.05, *, joint: bool = False) -> NDArray[np.float64]:
+        """Error of each value that it, or with ``joint`` any of them its own, exceeds with probability at most alpha.
+
+        Parameters are those of :meth:`accuracy`; of the shape of :attr:`value`: (m,), or (groups, m).
+        """
+        together, noise, strategy, groups = truth(joint, "joint"), self.noise, self.strategy, self.groups
+        m, cells = len(self.query.labels), 1 if groups is None else len(groups.cells)
+        if strategy is None:
+            whole = np.full(m, noise.accuracy(alpha, m * cells if together else 1))
+        else:
+            own = laplace_sums.share_of_each(alpha, cells if together else 1)
+            whole = np.array([noise.worth(e) for e in strategy.errors(noise.one_scale, own, joint=together)])
+        if groups is None:
+            return whole
+        found: NDArray[np.float64] = whole / np.array(groups.divided_by or [1] * cells)[:, None]
+        return found

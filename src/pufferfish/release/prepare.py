@@ -1,0 +1,473 @@
+"""What is checked before noise is drawn: that noise, query, records and Θ belong together.
+
+Whether a table is one that a model describes: its steps are as long, and Θ was not fitted to the table itself.
+
+A :class:`~pufferfish.Model` knows how long a step takes and what it was fitted to; a Θ alone does not. The command line
+asks before it calibrates, a release asks where its mechanism was made from a model: by the same functions.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from pufferfish._base.durations import parse_duration
+from pufferfish._base.words import did_you_mean
+from pufferfish.data.fingerprint import same_table
+from pufferfish.data.rows import Rows
+from pufferfish.data.sequences import Sequences
+from pufferfish.errors import DataError, ParameterError, ReleaseRefused
+from pufferfish.ledger import Ledger
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.mechanism import Mechanism
+from pufferfish.mechanisms.witness import AnyWitness
+from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery, refuse_pooling
+from pufferfish.release.draw import Database, PrivateData
+from pufferfish.theta.chain_class import ChainModels
+from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.model_class import Described, ModelClass, Theta, gives_first_law
+from pufferfish.theta.record import ThetaRecord
+from pufferfish.theta.secrets import RecordIs
+
+__all__ = [
+    "FITTED_HERE",
+    "check_arguments",
+    "check_clock",
+    "check_query",
+    "check_reading",
+    "check_records",
+    "check_step",
+    "check_units",
+    "is_note_of",
+    "note_of",
+    "prove",
+    "step_length",
+    "warnings_of_ledger",
+    "warnings_of_model",
+    "warnings_of_reading",
+]
+
+# -- Whether a release is about the same Θ as the ledger that it is charged to ---------------------------------------
+
+_OF_OTHER = " (ε under another Θ)"
+
+_OTHER_THETA = (
+    "The ledger has another Θ than this release: ε of this release holds under its own Θ, and what is spent "
+    "in all under the ledger's."
+)
+"""The ledger's own Θ is not in the record, so this is the only place to say it."""
+
+
+def warnings_of_ledger(theta: Theta, ledger: Ledger | None) -> list[str]:
+    """Return what a release under a Θ warns of that is charged to a ledger."""
+    return [] if ledger is None or _same(theta, ledger.bound.theta) else [_OTHER_THETA]
+
+
+def note_of(what: str, theta: Theta, ledger: Ledger | None) -> str:
+    """Return what a release under a Θ is called in a ledger's book."""
+    return what if ledger is None or _same(theta, ledger.bound.theta) else what + _OF_OTHER
+
+
+def is_note_of(note: str, what: str) -> bool:
+    """Whether a ledger's book means a release by a note, under whichever Θ."""
+    return note.removesuffix(_OF_OTHER) == what
+
+
+def _same(one: Theta, other: Theta) -> bool:
+    """Whether two classes hold the same laws, whatever they are called and wherever they came from."""
+    if one is other:
+        return True
+    records = [msgspec.structs.replace(ThetaRecord.of(theta), origin="", names=[]) for theta in (one, other)]
+    return records[0] == records[1]
+
+
+# -- Whether a table is one that a model describes -------------------------------------------------------------------
+
+_NO_PROMISE = (
+    "the model was fitted to this very table, or one is a part of the other: the noise would depend on the secrets "
+    "that it should hide, and nothing would be promised. Fit it to public data, or say how soon habits are forgotten "
+    "(documentation: Forgetting); if everybody may see this table, give public=True"
+)
+
+FITTED_HERE = (
+    "The model was fitted to this very table, or one is a part of the other. The noise then depends on the secrets it "
+    "should hide: take this release as a comparison, not as a guarantee."
+)
+
+
+def check_step(data: Sequences | Rows | Database, model: Described) -> None:
+    """Refuse records that are not one step of the model apart, or of which nobody says how far apart they are.
+
+    A model with a clock needs times, and believes no step that is only stated. Times without ``max_gap`` say how far
+    apart most records are, and not all: where some are missing, two records would count as neighbours that are not.
+
+    Raises
+    ------
+    DataError
+        If the table has another step than the model, or none.
+    """
+    expected = model.step
+    if expected is None or not isinstance(data, Sequences):
+        return
+    clock = _has_clock(model)
+    step = data.base.step or data.usual_step
+    if step is None:
+        other = f" and max_gap='{expected}'" if clock else f", or give step='{expected}' if that is what they are"
+        raise DataError(
+            f"the model's transitions take {expected}, and nothing says how far apart the table's records are: give "
+            f"time={other}"
+        )
+    if step_length(step) != step_length(expected):
+        wrong = "" if clock else f"; where times are wrong, give step='{expected}' without time= and max_gap="
+        raise DataError(
+            f"the model's transitions take {expected}, the table's records are {step} apart: use a model of this "
+            f"step, or aggregate the table to one record every {expected}{wrong}"
+        )
+    if data.base.time is not None and data.base.max_gap is None and not clock:  # a clock looks at all times anyway
+        raise DataError(
+            f"the table is read without max_gap: records that follow each other would count as one step of the model "
+            f"({expected}) apart, however long the time between them, and where times are missing more would leak than "
+            f"is promised. Give max_gap='{expected}'; where times are wrong, give step='{expected}' without time="
+        )
+
+
+def warnings_of_reading(data: Sequences | Rows, model: Described) -> tuple[str, ...]:
+    """Return what may be wrong with how a table was read under a model; said once, before noise is calibrated."""
+    if isinstance(data, Rows) or model.step is not None:
+        return () if isinstance(data, Rows) else data.warnings
+    told, base = list(data.warnings), data.base
+    if base.time is not None and base.max_gap is None:
+        known = base.step or data.usual_step
+        gap = f"max_gap='{known}'" if known else "max_gap"
+        told.append(
+            "The times say only the order of the records: without max_gap nobody looked whether some are missing, and "
+            f"where they are, more leaks than is promised. Give {gap}."
+        )
+    if data.usual_step is not None:
+        told.append(
+            f"The model does not say how long a step takes, so nobody checked that one step of it takes "
+            f"{data.usual_step}, the usual time between the table's records. If it takes another time, more leaks than "
+            "is promised. Take a model that says it: fitted with max_gap, stated by fit --forgets with --step, or made "
+            f'in Python by Model.fitted(theta, data) or Model(theta=…, step="{data.usual_step}"). Or give '
+            f"step='{data.usual_step}' if that is right."
+        )
+    return tuple(told)
+
+
+def warnings_of_model(
+    data: Sequences | Rows | Database,
+    model: Described | None,
+    *,
+    public: bool = False,
+) -> list[str]:
+    """Return what a release under a model warns of, besides what its data warn of; refuse data of another step.
+
+    Raises
+    ------
+    DataError
+        As :func:`check_step`.
+    ReleaseRefused
+        If the model was fitted to these very data or to a part of them, and they are not said to be public.
+    """
+    if model is None or isinstance(data, Database):
+        return []
+    check_step(data, model)
+    told = list[str]()
+    if isinstance(data, Sequences):
+        told = [text for text in warnings_of_reading(data, model) if text not in data.warnings]
+    known, own = model.fitted_on, data.fingerprint
+    here = known is not None and own is not None and same_table(known, own)
+    if here and not public:
+        raise ReleaseRefused(_NO_PROMISE)
+    return [FITTED_HERE, *told] if here else told
+
+
+def step_length(step: str) -> float:
+    """Return how long a step is, to compare it: 60min is 1h."""
+    return float(parse_duration(step, "step").value)
+
+
+def _has_clock(model: Described) -> bool:
+    return isinstance(model.theta, ChainModels) and model.theta.step is not None
+
+
+_CALIBRATE = (
+    "calibrate the noise first, calibration = LeakagePropagation(theta, length=data.length).calibrate(query, "
+    "epsilon=1.0), then release(data, query, calibration)"
+)
+_OPTIONS = ("postprocess", "warnings", "ledger", "window", "coarsening")
+
+
+def check_arguments(data: Any, query: Any, calibration: Any, unknown: Mapping[str, Any]) -> Calibration:
+    """Return the calibration; refuse what release does not take, and say what to do instead.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is missing, of another kind, in another's place, or not known.
+    """
+    for name in unknown:
+        if name in ("epsilon", "mechanism", "theta", "length", "noise", "accuracy", "alpha"):
+            raise ParameterError(f"release takes no {name}: that is chosen when noise is calibrated; {_CALIBRATE}")
+        hint = did_you_mean(name, _OPTIONS)
+        raise ParameterError(f"release has no option {name!r}.{hint} Options: {', '.join(_OPTIONS)}")
+    if isinstance(query, Calibration) and (calibration is None or isinstance(calibration, Query)):
+        raise ParameterError("release takes data, query and calibration, in this order: release(data, query, noise)")
+    if isinstance(data, Query):
+        raise ParameterError(
+            "release takes the data first, and this is a query: release(data, query, calibration), with data from "
+            "read_sequences or read_rows"
+        )
+    if not isinstance(query, Query):
+        raise ParameterError(f"query is {_told(query)}, expected one such as Histogram() or Count(state)")
+    if not isinstance(calibration, Calibration):
+        given = "is missing" if calibration is None else f"is {_told(calibration)}"
+        raise ParameterError(f"the calibration {given}: {_CALIBRATE}")
+    database = isinstance(data, Mapping | Sequence | np.ndarray) and not isinstance(data, str | bytes)
+    if not (isinstance(data, Sequences | Rows) or database):
+        raise ParameterError(
+            f"data is {_told(data)}, expected a table read by read_sequences (read_rows for networks), or one database "
+            "as a dict or list of states"
+        )
+    return calibration
+
+
+def _told(value: Any) -> str:
+    plain = value is None or isinstance(value, str | int | float)
+    return repr(value) if plain and len(repr(value)) < 60 else f"of the type {type(value).__name__}"
+
+
+def check_query(data: PrivateData, query: Query, calibration: Calibration) -> BoundQuery:
+    """Return the query on the records of Θ, refused where the noise is for another."""
+    bound = calibration.bound
+    if not isinstance(bound, Mechanism):
+        raise ReleaseRefused(f"the noise comes from {type(bound).__name__}, which is no mechanism: calibrate anew")
+    if query != calibration.query:
+        raise ReleaseRefused(
+            f"the noise was calibrated for {calibration.query}, not for {query}: calibrate for this query"
+        )
+    found = bound.bind(query)
+    known = calibration.linear
+    same = type(found) is type(known) and found.unit == known.unit
+    if isinstance(found, LinearQuery) and isinstance(known, LinearQuery):
+        mine, its = (np.zeros(0, dtype=np.int64) if q.factors is None else q.factors for q in (found, known))
+        same = same and np.array_equal(found.weights, known.weights) and np.array_equal(mine, its)
+    if isinstance(found, StepQuery | JointQuery) and isinstance(known, StepQuery | JointQuery):
+        same = same and found.key == known.key
+    if not same:
+        raise ReleaseRefused(f"the noise was calibrated for {known.description}, and this is {found.description}")
+    if isinstance(data, Sequences) and bound.networks:
+        raise ReleaseRefused(
+            "the noise was calibrated for a Bayesian network, and these data are chains of states: read the table, "
+            "with a column for every node, by read_rows"
+        )
+    if isinstance(data, Rows) and not bound.networks:
+        raise ReleaseRefused(
+            f"the noise was calibrated for {calibration.theta.kind}, and these data are independent rows of the nodes "
+            "of a Bayesian network: calibrate under the network"
+        )
+    if isinstance(data, Rows):
+        refuse_pooling(query, bound.networks[0].node_states)
+    if isinstance(data, Rows) and data.records != bound.rows:
+        raise ReleaseRefused(
+            f"the noise was calibrated for a table of {bound.rows:,} rows, and this has {data.records:,}: calibrate "
+            "with length=rows.length"
+        )
+    all_records = isinstance(found, StepQuery) or (isinstance(found, LinearQuery) and found.factors is None)
+    if isinstance(data, Sequences) and all_records:
+        here = query.bind(calibration.theta.states, data.records)
+        if here.unit != found.unit:
+            raise ReleaseRefused(
+                f"the noise was calibrated for {known.description}, and this is {here.description}: "
+                f"calibrate with length=data.length, for {data.records:,} records"
+            )
+    return found
+
+
+def check_records(data: PrivateData, calibration: Calibration) -> None:
+    """Refuse data whose records are not those that the noise was calibrated for."""
+    if isinstance(data, Database):
+        if calibration.records != len(data.states):
+            raise ReleaseRefused("the noise was calibrated for a table of several rows: read it with read_rows")
+        return
+    linear, theta = calibration.linear, calibration.theta
+    if isinstance(data, Rows):
+        _check_rows(data, calibration)
+        return
+    only_counts = theta.of_chains or (isinstance(theta, ModelClass) and theta.only_counts)
+    if not isinstance(linear, LinearQuery | StepQuery) or not only_counts:
+        raise ReleaseRefused(f"Θ is a class of {theta.kind}: give the database as a dict from records to states")
+    if isinstance(linear, LinearQuery) and linear.factors is not None:
+        read = np.flatnonzero(linear.factors)
+        if np.any(linear.factors[read[0] : read[-1] + 1] != 1):
+            raise ReleaseRefused(
+                "records count with factors of their own, and a table read by read_sequences only knows how many are "
+                "in which state: give the chain as a list of states"
+            )
+        if tuple(data.length) != (ChainLength(read.size, read.size),):
+            raise ReleaseRefused(
+                f"the noise was calibrated for a window of {read.size:,} records of one chain: read those rows alone"
+            )
+        return
+    if not theta.of_chains and (data.base.gaps == "independent" or data.subjects != len(data.length)):
+        raise ReleaseRefused(
+            "the groups of Θ are the table's subjects, and this reading cuts subjects into parts: read it without "
+            "time, max_gap and gaps='independent'"
+        )
+    named = [c for pair in calibration.bound.secrets or () for s in pair for c in s.conditions]
+    if len(calibration.length) > 1 and any(isinstance(c, RecordIs) for c in named):
+        raise ReleaseRefused(
+            "the secrets name records by chain or clique, and which subject of a table that is cannot be known: give "
+            "the database as a list, or leave secrets out"
+        )
+    if not calibration.composes or not theta.of_chains:
+        if sorted(data.length) != sorted(calibration.length):
+            raise ReleaseRefused(
+                f"{calibration.title} calibrates to the law of the query on exactly {_spelled(calibration)} records, "
+                "and the data has other chains: calibrate with length=data.length, or a model of these records"
+            )
+        if isinstance(linear, StepQuery) and data.transitions.sum() != data.records - len(data.length):
+            raise ReleaseRefused(
+                f"{calibration.title} calibrates to the law of the number of steps between all records of a chain, and "
+                "not all of them were counted: use LeakagePropagation, MQMExact or GroupDP"
+            )
+        return
+    for chain in data.length:
+        if not any(c.covers(chain) for c in calibration.length):
+            raise ReleaseRefused(
+                f"the data has a chain of {chain.steps:,} steps and {chain.records:,} records, and the noise was not "
+                "calibrated for one as long, with records at the same places: calibrate with length=data.length"
+            )
+
+
+def _check_rows(rows: Rows, calibration: Calibration) -> None:
+    """Refuse a table that is not about the network's nodes, or lacks what the query reads."""
+    theta, linear = calibration.theta, calibration.linear
+    network = theta.networks[0]
+    if not isinstance(linear, LinearQuery | JointQuery):
+        raise ReleaseRefused("a function of the database needs its records by name: give a dict, not a table")
+    for node in rows.nodes:
+        if node not in network.node_states or rows.states[node] != network.node_states[node]:
+            raise ReleaseRefused(
+                f"the table was read for another network: column {node!r} has the states {', '.join(rows.states[node])}"
+            )
+    lacking = [node for j, node in enumerate(network.nodes) if linear.reads(j) and node not in rows.nodes]
+    if lacking:
+        raise ReleaseRefused(
+            f"the query reads node {lacking[0]!r}, and the table has no column for it: restrict the query to the "
+            "table's columns by Subset(query, rows.nodes) or Marginals(rows.nodes)"
+        )
+    observed = rows.observed
+    missing = [n for j, n in enumerate(network.nodes) if linear.reads(j) and observed[n] < rows.records]
+    if missing and not calibration.composes:
+        raise ReleaseRefused(
+            f"{calibration.title} calibrates to the law of the query on whole rows, and column {missing[0]!r} has "
+            "missing cells: use MarkovQuilt, LeakagePropagation or GroupDP"
+        )
+
+
+def _spelled(calibration: Calibration) -> str:
+    lengths = [str(chain.records) for chain in calibration.length]
+    return ", ".join(lengths[:8]) + (f" and {len(lengths) - 8} more" if len(lengths) > 8 else "")
+
+
+def prove(calibration: Calibration) -> tuple[float, AnyWitness]:
+    """Prove again that the noise is enough, whatever the calibration says of itself."""
+    bound = calibration.bound
+    leakage, witness = bound.verify(calibration)
+    if witness is None or not 0 <= leakage <= calibration.epsilon < math.inf:
+        raise ReleaseRefused(
+            f"{calibration.title} proves a leakage of {leakage:.6g} for this noise, not of at most "
+            f"{calibration.epsilon:g}: calibrate anew"
+        )
+    return leakage, witness
+
+
+def check_units(calibration: Calibration) -> None:
+    """Refuse noise whose scale, or answers, are no numbers once they are multiplied by the query's unit."""
+    try:
+        sound = 0 < calibration.scale and float(calibration.linear.unit * 2**63) < math.inf
+    except OverflowError:
+        sound = False
+    if not sound:
+        raise ReleaseRefused(
+            f"the query counts in units of {float(calibration.linear.unit):.3g}, in which noise or answers are too "
+            "small or too large for a number: give its values in other units, or another epsilon"
+        )
+
+
+def check_reading(data: PrivateData, calibration: Calibration) -> None:
+    """Refuse a Θ or a mechanism that needs to know what this way of reading the table leaves open."""
+    if calibration.theta.stands_for_more:
+        raise ReleaseRefused(
+            "the noise was calibrated for pi_min and eigengap alone: give theta, whose states are known"
+        )
+    if not isinstance(data, Sequences):
+        return
+    base = data.base
+    if calibration.mechanism == "participant-dp" and base.gaps == "independent":
+        raise ReleaseRefused(
+            "ParticipantDP needs the records of each participant, and with gaps='independent' the data knows those of "
+            "each segment: read it with gaps='unobserved' and calibrate with length=data.length"
+        )
+    check_clock(data, calibration.theta)
+    if gives_first_law(calibration.theta) and (
+        base.where is not None or base.missing == "split" or base.gaps == "independent"
+    ):
+        raise ReleaseRefused(
+            "Θ gives the law of a chain's first record as an array, and with where, missing='split' or "
+            "gaps='independent' the first record that is kept need not be the chain's first: use a Θ with "
+            'initial_distribution="any" or "stationary", or select rows before reading'
+        )
+
+
+def check_clock(data: Sequences, theta: Theta) -> None:
+    """Refuse a table whose records cannot follow the clock of Θ.
+
+    Which phase a chain begins at need not be known, as the proof covers every one; but from then on each step must be
+    one step of the clock. A change of clocks within a chain breaks that: where two sticky hours are parted by one in
+    which habits are forgotten, and clocks skip this one, records leak about each other as no series of Θ does.
+    """
+    expected = theta.step if isinstance(theta, ChainModels) else None
+    if expected is None:
+        return
+    base = data.base
+    how = f"read the table with time=, the column of times, and max_gap={expected!r}"
+    if base.time is None or base.max_gap is None:
+        what = "times" if base.time is None else "max_gap, so that a gap is one step however long it lasts"
+        raise ReleaseRefused(
+            f"Θ follows a clock with one record every {expected}, and the table was read without {what}: {how}"
+        )
+    longest, step = parse_duration(base.max_gap, "max_gap"), base.step or data.usual_step
+    if not longest.has_unit:
+        raise ReleaseRefused(
+            f"Θ follows a clock, and column {base.time!r} holds numbers: give times, such as 2016-04-13 08:00:00"
+        )
+    one = parse_duration(expected, "step")
+    if step is None or parse_duration(step, "step") != one:
+        raise ReleaseRefused(
+            f"one step of Θ takes {expected}, and one of the table {step or 'nobody knows how long'}: use a model of "
+            "the table's step, or aggregate the table to the model's"
+        )
+    if data.usual_step is None:  # the step was given: records may be any other time apart
+        raise ReleaseRefused(
+            f"Θ follows a clock, and the table was read with step={base.step!r}, so nobody looked how far apart its "
+            f"records are: leave step out; {how}"
+        )
+    if longest.value >= 2 * one.value:
+        raise ReleaseRefused(
+            f"records up to {base.max_gap} apart were read as one step, and one step of the clock of Θ takes "
+            f"{expected}: the clock would be late; {how}"
+        )
+    if data.clock_changes == "possible":
+        raise ReleaseRefused(
+            f"Θ follows a clock, and times in column {base.time!r} have no zone, and gaps in "
+            "which clocks may have been changed: give time_zone=, such as 'Europe/Paris', or 'UTC' if they never were"
+        )
+    if data.clock_changes == "known":
+        raise ReleaseRefused(
+            f"Θ follows a clock, and clocks of {base.time_zone} were changed between records of a series, from when on "
+            "the clock of Θ is an hour off: keep the records before or after by where=, or take model and table in UTC"
+        )

@@ -1,0 +1,1 @@
+"""What people see of a release: text, values, pictures, a page."""

@@ -1,0 +1,508 @@
+"""The page about releases: everything that their records say, for readers who want to know what it means.
+
+All of it comes from the records: the noise is calibrated again from what they hold, as :func:`verify` does, and a
+record that does not hold is refused. Private data are never read.
+"""
+
+import hashlib
+import math
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from pufferfish._base.durations import in_words
+from pufferfish._base.progress import part_of, report_progress
+from pufferfish._base.reading import decode_record, shown
+from pufferfish._base.view import Html, counted, join, tag
+from pufferfish._base.words import at_least, at_most, number
+from pufferfish._base.writing import read_file, write_whole
+from pufferfish._draw.page import REPORT, fold, page, section, table
+from pufferfish.compare.contest import COMPOSING, Contest, one_query_rows, row_of
+from pufferfish.compare.noise import Noise, noise_part, promise_part
+from pufferfish.errors import ParameterError, PufferfishError, RecordError
+from pufferfish.ledger import Ledger
+from pufferfish.ledger.file import Entry
+from pufferfish.mechanisms import Mechanism
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.network_quilts import NodeSecrets
+from pufferfish.mechanisms.theta_picture import theta_part
+from pufferfish.mechanisms.words import witness_part
+from pufferfish.queries import measure_before_division, measure_of
+from pufferfish.release import measurement
+from pufferfish.release.check import stand_in
+from pufferfish.release.facts import CalibrationRecord, ReleaseFields, calibration_again
+from pufferfish.release.measurement import MeasurementRelease
+from pufferfish.release.prepare import FITTED_HERE
+from pufferfish.release.record import EachRelease, Release
+from pufferfish.release.show.values import each_part, measured_part, values_part
+from pufferfish.release.verification import Verification
+from pufferfish.release.verify import BROKEN, not_in_a_file, release_in, verify
+from pufferfish.theta.model_class import Theta
+from pufferfish.theta.record import ThetaRecord
+
+__all__ = ["NOT_COUNTED", "AnyRelease", "Source", "ledger_part", "read_source", "report_page", "write_report"]
+
+# -- The history of a ledger on a page -------------------------------------------------------------------------------
+
+NOT_COUNTED = "not in the ledger: what is spent does not include it"
+"""What is said of a release that is shown beside a ledger, and was never charged to it."""
+
+
+def ledger_part(ledger: Ledger, here: Mapping[int, int], apart: Sequence[tuple[int, str]] = ()) -> Html:
+    """Return what the book says.
+
+    ``here`` are the entries on the page, with their places there; ``apart`` the places and titles of releases on the
+    page that the book does not have.
+    """
+
+    def row(entry: Entry) -> Html:
+        share = min(1.0, entry.spent / ledger.budget)
+        what: Any = entry.what
+        if entry.number in here:
+            what = join(tag("a", entry.what, href=f"#release-{here[entry.number]}"), " (on this page)")
+        bar = tag(
+            "svg",
+            tag("rect", x=0, y=4, width=round(100 * share, 2), height=12),
+            tag("path", d="M100 0V20"),
+            viewBox="0 0 100 20",
+            preserveAspectRatio="none",
+            aria_hidden="true",
+        )
+        return tag(
+            "tr",
+            tag("th", entry.number, scope="row"),
+            tag("td", what, class_="what"),
+            tag("td", "" if entry.epsilon is None else at_most(entry.epsilon), class_="n"),
+            tag("td", bar, class_="bar"),
+            tag("td", at_most(entry.spent), class_="n"),
+            class_="own" if entry.number in here else None,
+        )
+
+    caption = f"All releases; together: what all up to this one leak at most, of a budget of {number(ledger.budget, 6)}"
+    return tag(
+        "section",
+        tag("h2", "The ledger"),
+        tag(
+            "p",
+            f"Spent {at_most(ledger.spent)} of {number(ledger.budget, 6)}, by {ledger.bound.title}. Remaining: "
+            f"{at_least(ledger.remaining)}. Epsilons of single releases do not add up to what they leak together.",
+        ),
+        *(
+            tag("p", tag("strong", "Warning: "), tag("a", title, href=f"#release-{place}"), f" is {NOT_COUNTED}.")
+            for place, title in apart
+        ),
+        table(
+            ["no.", "what", "alone", tag("th", "", scope="col", class_="bar"), "together"],
+            map(row, ledger.entries),
+            caption,
+            names=2,
+            class_="values ledger",
+        ),
+    )
+
+
+AnyRelease = Release | EachRelease | MeasurementRelease
+"""What a page can be about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A release, the file it came from and its SHA-256, and the table of a release for each subject."""
+
+    release: AnyRelease
+    path: Path | None = None
+    values: Path | None = None
+    digest: str | None = None
+
+    @property
+    def name(self) -> str:
+        """How the file is called on the page: without its folder."""
+        return "release.json" if self.path is None else self.path.name
+
+
+def read_source(path: str | os.PathLike[str]) -> Source:
+    """Read a record of any kind; whether it holds is looked at when the page is made.
+
+    Raises
+    ------
+    RecordError
+        If the file cannot be read, or is no release.
+    """
+    content, name = read_file(path), shown(path)
+    if f'"{measurement.FORMAT}"'.encode() in content[:200]:
+        form, version = measurement.FORMAT, measurement.VERSION
+        found: AnyRelease = decode_record(
+            content, name, MeasurementRelease, format_=form, version=version, complete=True
+        )
+    else:
+        found = release_in(content, name)
+    return Source(found, Path(path), digest=hashlib.sha256(content).hexdigest())
+
+
+def write_report(
+    sources: Sequence[Source],
+    path: str | os.PathLike[str],
+    *,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    brief: bool = False,
+    overwrite: bool = True,
+) -> None:
+    """Write the page about releases as one file; see :func:`report_page`.
+
+    Of what is there already only an earlier report is replaced, and none without ``overwrite``.
+
+    Raises
+    ------
+    RecordError
+        If a record does not hold, or the file cannot be written or is something else.
+    """
+    book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
+    given = ledger.path if isinstance(ledger, Ledger) else ledger
+    name = None if given is None else Path(given).name
+    content = report_page(sources, ledger=book, ledger_name=name, brief=brief)
+    write_whole(path, content, REPORT, overwrite=overwrite)
+
+
+def report_page(
+    sources: Sequence[Source], *, ledger: Ledger | None = None, ledger_name: str | None = None, brief: bool = False
+) -> bytes:
+    """Return the page about releases.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        The releases, in the order of the page.
+    ledger : Ledger, optional
+        The book that they were charged to: its history is shown.
+    ledger_name : str, optional
+        The file of that book, without its folder: it stands in the command by which its owner verifies a release.
+    brief : bool, default False
+        Without the noise of other mechanisms and of other ε, which may take long to compute.
+
+    Raises
+    ------
+    RecordError
+        If a record does not hold.
+    ParameterError
+        If there is no release, or none is in the ledger.
+    """
+    if not sources:
+        raise ParameterError("there is no release to report on: name at least one record")
+    entries = [source.release.ledger.entry for source in sources if source.release.ledger is not None]
+    if ledger is not None and len(set(entries)) < len(entries):
+        raise ParameterError("two of the releases name the same entry of the ledger: leave one out")
+    if ledger is not None and all(source.release.ledger is None for source in sources):
+        raise ParameterError("no release here names an entry of a ledger: leave the ledger out")
+    parts: list[Html] = []
+    data: list[dict[str, Any]] = []
+    contests: dict[bytes, Contest] = {}
+    for i, source in enumerate(sources):
+        which = f"release {i + 1} of {len(sources)}"
+        report_progress(which, i / len(sources))
+        with part_of(which):
+            part, numbers = _release_part(source, i, ledger, ledger_name, contests, brief=brief)
+        parts += [part]
+        data += [] if numbers is None else [numbers]
+    here = {source.release.ledger.entry: i for i, source in enumerate(sources) if source.release.ledger is not None}
+    apart = [(i, _title(source.release)) for i, source in enumerate(sources) if source.release.ledger is None]
+    one = len(sources) == 1
+    title = _title(sources[0].release) if one else f"{len(sources)} releases"
+    contents = tag(
+        "nav",
+        tag("ul", *(tag("li", tag("a", _title(s.release), href=f"#release-{i}")) for i, s in enumerate(sources))),
+        aria_label="Releases on this page",
+    )
+    body = join(
+        tag("h1", "What was released, and what is promised"),
+        None if one else contents,
+        tag("main", parts, None if ledger is None else ledger_part(ledger, here, apart)),
+        tag(
+            "footer",
+            "Made by pufferfish report from the release files alone: no private data were read. The page is one file "
+            "and loads nothing from anywhere.",
+            class_="soft",
+        ),
+    )
+    return page("report", title, body, data)
+
+
+def _title(found: AnyRelease) -> str:
+    if isinstance(found, MeasurementRelease):
+        return f"Measurement at ε = {at_most(found.epsilon)}"
+    each = f" for each of {found.data.subjects:,} subjects" if isinstance(found, EachRelease) else ""
+    by = "" if isinstance(found, EachRelease) or found.groups is None else f" by {', '.join(found.groups.by)}"
+    return f"{found.query.kind.capitalize()}{each}{by} at ε = {at_most(found.epsilon)}"
+
+
+def _release_part(
+    source: Source,
+    i: int,
+    ledger: Ledger | None,
+    ledger_name: str | None,
+    contests: dict[bytes, Contest],
+    *,
+    brief: bool,
+) -> tuple[Html, dict[str, Any] | None]:
+    found = source.release
+    checked = _checked(source, ledger if found.ledger is not None else None)
+    if isinstance(found, MeasurementRelease):
+        theta: Theta | None = found.theta.theta()
+        told, numbers = _measured(found, theta), None
+    else:
+        fields: ReleaseFields = found.as_release() if isinstance(found, EachRelease) else found
+        again = _calibration(fields)
+        theta = fields.theta.any_theta() if again is None else again.theta
+        noise, numbers = _noise(found, fields, again, contests, f"noise-{i}", brief=brief)
+        values = (
+            each_part(found, None if source.path is None else source.path.parent, source.values)
+            if isinstance(found, EachRelease)
+            else values_part(found)
+        )
+        told = join(
+            tag("p", found.query.description, class_="lead"),
+            tag("p", _of_what(fields), class_="soft"),
+            section("What was released", values),
+            _promise(found, found.mechanism.secrets),
+            section("The noise of every mechanism, and other ε", noise),
+            _theta(fields.theta, theta, found.mechanism.witness.theta, again),
+            section(
+                "Which record decides the noise, and why",
+                witness_part(found.mechanism.witness, found.mechanism.leakage, found.epsilon, theta),
+            ),
+        )
+    warned: list[str] = [] if isinstance(found, MeasurementRelease) else list(found.warnings)
+    if ledger is not None and found.ledger is None:
+        warned = [f"this release is {NOT_COUNTED}.", *warned]
+    part = tag(
+        "article",
+        tag("h2", _title(found)),
+        None if source.path is None else tag("p", "Release file: ", tag("code", source.name), class_="soft"),
+        *(tag("p", tag("strong", "Warning: "), text, class_="card warn") for text in warned),
+        told,
+        _verify(source, checked, ledger_name),
+        id=f"release-{i}",
+    )
+    return part, numbers
+
+
+def _checked(source: Source, ledger: Ledger | None) -> Verification | None:
+    """Verify a record, and refuse one that does not hold."""
+    found, name = source.release, "this release" if source.path is None else shown(source.path)
+    if isinstance(found, MeasurementRelease):
+        try:
+            found.verify()
+        except RecordError as error:
+            raise RecordError(f"{name} does not hold: {error}") from error
+        if ledger is not None and not _is_booked(found, ledger):
+            raise RecordError(
+                f"{name} does not hold: entry {found.ledger and found.ledger.entry} of the ledger is another"
+            )
+        return None
+    if isinstance(found, EachRelease):
+        beside = None if source.path is None or found.table is None else source.path.parent / found.table.name
+        values = source.values or (beside if beside is not None and beside.is_file() else None)
+        checked = verify(found, ledger=ledger, values=values)
+    else:
+        checked = verify(found, ledger=ledger)
+    if not checked.holds:
+        wrong = min(checked.wrong, key=lambda part: part.absent)
+        why = f"is not in this {wrong.what}" if wrong.absent else "does not hold"
+        raise RecordError(
+            f"{name} {why}, and no report is made of it: {wrong.what}: {wrong.says}; pufferfish verify says all"
+        )
+    return checked
+
+
+def _is_booked(found: MeasurementRelease, ledger: Ledger) -> bool:
+    """Whether a ledger has the entry that a measurement names."""
+    booked = found.ledger
+    if booked is None or not 1 <= booked.entry <= len(ledger.entries):
+        return False
+    entry, bound = ledger.entries[booked.entry - 1], ledger.bound
+    said = (entry.spent, ledger.budget, bound.name, bound.theta.origin)
+    return said == (booked.spent, booked.budget, booked.mechanism, booked.theta_origin)
+
+
+def _calibration(found: ReleaseFields) -> Calibration | None:
+    """Return the calibration, made again; None where the record does not hold what it takes."""
+    record = found.calibration
+    if not isinstance(record, CalibrationRecord) or not_in_a_file(found, record):
+        return None
+    return calibration_again(found if found.groups is None else stand_in(found, found.groups), record)
+
+
+def _of_what(found: ReleaseFields) -> str:
+    data, base = found.data, found.data.base
+    if data.rows is not None:
+        told = f"{data.subjects:,} rows with {data.records:,} observed cells"
+    else:
+        told = f"{data.records:,} records of {counted(data.subjects, 'subject')} in {counted(data.chains, 'chain')}"
+    column = "" if base is None else f", column {base.state}"
+    where = None if base is None else base.where
+    kept = "" if where is None else f", rows where {where}"
+    made = f"; made {in_words(found.created)} by pufferfish {found.software.get('pufferfish-privacy')}"
+    return f"{found.mechanism.title}, ε = {at_most(found.epsilon)}; {told}{column}{kept}{made}."
+
+
+def _promise(found: AnyRelease, secrets: list[tuple[str, str]] | None) -> Html:
+    delta = found.delta if isinstance(found, Release) else 0.0
+    part = promise_part(found.epsilon, found.promise, found.not_promised, found.assumptions, secrets, delta=delta)
+    if isinstance(found, MeasurementRelease) or FITTED_HERE not in found.warnings:
+        return part
+    void = "Nothing of this is promised here: the model was fitted to this very table. Of other data it would be."
+    return join(tag("p", tag("strong", void), class_="card"), part)
+
+
+def _theta(record: ThetaRecord, theta: Theta | None, decides: int, again: Calibration | None) -> Html:
+    if theta is None:
+        told = f"Θ is of {record.kind}: a function of the user's, which no file holds. Where it came from: "
+        return section("What an adversary may believe: Θ", tag("p", f"{told}{record.origin}."))
+    return section("What an adversary may believe: Θ", theta_part(theta, decides=decides, calibration=again))
+
+
+def _measured(found: MeasurementRelease, theta: Theta | None) -> Html:
+    made = f"made {in_words(found.created)} by pufferfish {found.software.get('pufferfish-privacy')}"
+    size = f"{sum(records for _, records in found.length):,} records in {len(found.length):,} chains"
+    return join(
+        tag("p", f"ε = {at_most(found.epsilon)}; {size}; {made}.", class_="soft"),
+        section("What was released", measured_part(found)),
+        _promise(found, None),
+        _theta(found.theta, theta, 0, None),
+    )
+
+
+def _noise(
+    found: Release | EachRelease,
+    fields: ReleaseFields,
+    again: Calibration | None,
+    contests: dict[bytes, Contest],
+    name: str,
+    *,
+    brief: bool,
+) -> tuple[Html, dict[str, Any] | None]:
+    """Return the noise of all mechanisms and the slider, or why there is none."""
+    own = f"{found.mechanism.title} added noise of scale {_scale(found)} at ε = {at_most(found.epsilon)}."
+    if brief:
+        return tag("p", own, " What other mechanisms and other ε need was left out (--brief)."), None
+    if again is None or not isinstance(again.bound, Mechanism):
+        kept = isinstance(fields.calibration, CalibrationRecord)
+        why = "the query or Θ is a function of the user's" if kept else "an earlier version wrote the release file"
+        return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {why}."), None
+    shape: Literal["equal", "best"] = "equal" if again.strategy is None else "best"
+    try:
+        unit = "subject" if isinstance(found, EachRelease) else None if fields.groups is None else "group"
+        contest = _contest(fields, again, contests, unit)
+        ours = replace(row_of(again), noise=shape)
+        asked, curves = contest.around(again)
+        others = [row for row in asked if (row.mechanism, row.noise) != (again.mechanism, shape)]
+        lower = next((row.lower_bound for row in asked if row.lower_bound), None)
+        rows = sorted([ours, *others], key=lambda row: row.scale or math.inf)
+    except PufferfishError as error:
+        return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {error}"), None
+    scale_factor = found.noise.scale / again.scale
+    measure, scale_measure = measure_of(found.query.kind), ""
+    if isinstance(found, EachRelease) and found.query.divided_by_records:
+        measure = f"{measure_before_division(found.query.kind)}, to be divided by the subject's number of records"
+    elif fields.groups is not None and fields.groups.divided_by is not None:
+        scale_measure = f"{measure_before_division(found.query.kind)}, before the division by those of the group"
+        measure += " in the smallest group"
+    about = Noise(
+        rows=rows,
+        lower=None if lower is None else lower * scale_factor,
+        curves=curves,
+        unit=float(again.linear.unit),
+        epsilon=found.epsilon,
+        mechanism=again.mechanism,
+        noise=shape,
+        measure=measure,
+        scale_measure=scale_measure,
+        scale_factor=scale_factor,
+        division=1.0 if fields.groups is None else 1 / fields.groups.most_error,
+        whole=fields.whole,
+    )
+    return noise_part(about, name)
+
+
+def _scale(found: Release | EachRelease) -> str:
+    """Return the scale of the noise, and by what it was divided."""
+    scale = number(found.noise.scale)
+    if isinstance(found, EachRelease):
+        return f"{scale}, divided by the subject's number of records," if found.query.divided_by_records else scale
+    divided = found.groups is not None and found.groups.divided_by is not None
+    return f"{scale}, divided by the group's number of records," if divided else scale
+
+
+def _contest(
+    fields: ReleaseFields,
+    again: Calibration,
+    made: dict[bytes, Contest],
+    unit: Literal["group", "subject"] | None,
+) -> Contest:
+    """Return the mechanisms for a release; another release of the same query gets the same, with what they computed."""
+    assert isinstance(again.bound, Mechanism)
+    assert isinstance(fields.calibration, CalibrationRecord)
+    asked = msgspec.structs.replace(fields.calibration, unit_scale=0.0)  # all that does not depend on ε
+    key = msgspec.json.encode((fields.mechanism.name, fields.theta, asked, fields.groups, unit))
+    if key not in made:
+        length: Any = again.bound.rows if again.theta.networks else again.length if again.theta.of_chains else None
+        secrets = _secrets(again)
+        kinds, left_out = (None, ()) if unit is None else (COMPOSING, one_query_rows(unit))
+        made[key] = Contest(
+            again.theta, again.query, length, secrets=secrets, kinds=kinds, own=again.bound, left_out=left_out
+        )
+    return made[key]
+
+
+def _secrets(again: Calibration) -> Any:
+    """Return the secrets of a mechanism on networks, as other mechanisms there are told of them."""
+    bound: Any = again.bound
+    secrets = bound.settings.get("secrets")
+    if secrets is None or not again.theta.networks:
+        return None
+    try:
+        NodeSecrets(secrets, again.theta.networks[0])
+    except BROKEN:  # pairs that only mechanisms of one query know: the others keep all secret
+        return None
+    return secrets
+
+
+_FINDINGS = {"record": "release file"}
+"""What findings are called on the page, where a record is one of the data."""
+
+
+def _verify(source: Source, checked: Verification | None, ledger_name: str | None) -> Html:
+    """Return how everybody can check the release file, and what was found when this page was made."""
+    found, file = source.release, shlex.quote(source.name)
+    owner: list[Html] = []
+    if isinstance(found, MeasurementRelease):
+        program = f"import pufferfish as pf; pf.MeasurementRelease.from_json({source.name!r}).verify()"
+        command = f"python -c {shlex.quote(program)}"
+    else:
+        command = f"pufferfish verify {file}"
+        if found.ledger is not None:
+            book = "LEDGER.json" if ledger_name is None else ledger_name
+            named = ", LEDGER.json," if ledger_name is None else ""
+            said = f"Only who keeps the ledger of this release (the owner) has its file{named} and can compare both:"
+            owner = [tag("p", said), tag("pre", tag("code", f"{command} --ledger {shlex.quote(book)}"))]
+    parts: list[Any] = [
+        tag("p", "Whoever has the release file can compute the proof of its noise again, without any private data:"),
+        tag("pre", tag("code", command)),
+        owner,
+    ]
+    if source.digest is not None:
+        parts += [tag("p", "SHA-256 of the release file: ", tag("code", source.digest))]
+    if checked is not None:
+        rows = [
+            [_FINDINGS.get(part.what, part.what), tag("td", part.word), tag("td", part.says)]
+            for part in checked.findings
+        ]
+        caption = "What was found when this page was made"
+        parts += [fold(caption, table(["what", "found", ""], rows, caption, titled=False))]
+    else:
+        parts += [tag("p", "When this page was made its proof was computed again, and held.")]
+    return section("How to verify", parts)

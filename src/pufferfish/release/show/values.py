@@ -1,0 +1,365 @@
+"""The released values on a page: a table whose bars show the values and the errors of their noise."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from pufferfish._base.view import Html, counted, join, tag
+from pufferfish._base.words import number
+from pufferfish._draw.heat import MOST_COLUMNS, WEAK, heat_map, marked_weak
+from pufferfish._draw.page import fold, table
+from pufferfish.data.groups import cells_for_people
+from pufferfish.errors import PufferfishError, shortened
+from pufferfish.queries import Transitions, measure_of
+from pufferfish.release.facts import GroupsRecord, ReleaseFields
+from pufferfish.release.measurement import MeasurementRelease
+from pufferfish.release.record import EachRelease
+from pufferfish.release.show.weak_values import weak_line, weak_lines, weak_values
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["each_part", "measured_part", "values_part"]
+
+_FIRST, _MOST = 60, 1_000
+"""Rows that are shown at once, and when they are unfolded."""
+
+_LONGEST_VALUE = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """One released value: its names, itself, what the noise left, its error, and the records of its group."""
+
+    names: tuple[str, ...]
+    value: float
+    noisy: float
+    error: float
+    over: float = 1
+    records: int = 0
+
+
+def values_part(found: ReleaseFields) -> Html:
+    """Return the values of a release as pictures and tables."""
+    found = _for_people(found)
+    if found.query.kind in Transitions.kinds:
+        shown = _transitions(found)
+    elif found.groups is not None and 1 < len(found.query.labels) <= MOST_COLUMNS:
+        shown = _by_group(found, found.groups)
+    else:
+        told = [tag("p", f"{line[0].upper()}{line[1:]}.") for line in weak_lines(found)]
+        shown = join(told, _rows(found, list(_values(found))))
+    return join(_quantiles(found), shown, _after(found))
+
+
+def _for_people(found: ReleaseFields) -> ReleaseFields:
+    """Return a release whose groups are named as people name them."""
+    groups = found.groups
+    if groups is None:
+        return found
+    return replace(found, groups=replace(groups, cells=cells_for_people(groups.by, groups.cells)))
+
+
+def _values(found: ReleaseFields) -> Iterator[_Value]:
+    labels, groups, at = found.query.labels, found.groups, 0
+    if groups is None:
+        for label, value, noisy, error in zip(
+            labels, found.values, found.noisy_values, found.accuracies(0.05).tolist(), strict=True
+        ):
+            yield _Value((label,), value, noisy, error)
+        return
+    by = groups.divided_by or [1] * len(groups.cells)
+    of_groups = zip(groups.cells, groups.records, by, found.accuracies(0.05).tolist(), strict=True)
+    for cell, records, over, errors in of_groups:
+        for label, error in zip(labels, errors, strict=True):
+            yield _Value((*cell, label), found.values[at], found.noisy_values[at], error, over, records)
+            at += 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Alike:
+    """What is the same in all rows of a table of groups, as text; None of what is not."""
+
+    records: str | None = None
+    error: str | None = None
+
+    def in_words(self, error: str) -> str:
+        """Return it for a caption, with the heading of the errors."""
+        each = [
+            *([] if self.records is None else [f"{self.records} records in each group"]),
+            *([] if self.error is None else [f"{error}: {self.error} for each value"]),
+        ]
+        return f"; {', '.join(each)}" if each else ""
+
+
+def _alike(records: Sequence[str], errors: Sequence[str]) -> _Alike:
+    """Return what the caption says once, so that values are seen first on a narrow screen.
+
+    Examples
+    --------
+    >>> _alike(["420", "420"], ["0.50", "0.40"]).in_words("± 95%"), _alike(["9"], ["0.1"]).in_words("± 95%")
+    ('; 420 records in each group', '')
+    """
+    same = [each[0] if len(each) > 1 and len(set(each)) == 1 else None for each in (records, errors)]
+    return _Alike(*same)
+
+
+def _rows(found: ReleaseFields, values: Sequence[_Value]) -> Html:
+    least = min(0.0, *(min(v.value, v.noisy - v.error) for v in values))
+    most = max(0.0, *(max(v.value, v.noisy + v.error) for v in values))
+    changed, write = found.postprocessing is not None, found.writer()
+    by: list[str] = [] if found.groups is None else found.groups.by
+    one = bool(by) and len(found.query.labels) == 1  # then the groups are the names, and the caption has the output
+    names = [*by, *([] if one else ["output"])]
+    alike = _alike([f"{v.records:,}" for v in values], [write(v.error, v.over) for v in values]) if by else _Alike()
+    with_records, with_errors = bool(by) and alike.records is None, alike.error is None
+    picture = tag("span", "picture", class_="picture")  # a heading that stands left, as it is of no number
+    heads = [
+        *names,
+        *(["records"] if with_records else []),
+        "value",
+        *(["noisy value"] if changed else []),
+        *(["± 95%"] if with_errors else []),
+        picture,
+    ]
+
+    def row(v: _Value) -> Html:
+        return tag(
+            "tr",
+            *(tag("th", name, scope="row") for name in v.names[: len(names)]),
+            tag("td", f"{v.records:,}", class_="n") if with_records else None,
+            tag("td", write(v.value, v.over), class_="n"),
+            tag("td", write(v.noisy, v.over), class_="n") if changed else None,
+            tag("td", write(v.error, v.over), class_="n") if with_errors else None,
+            tag("td", _bar(v, least, most), class_="bar"),  # last: a narrow screen shows the numbers first
+        )
+
+    measure = measure_of(found.query.kind)
+    of = f" of {found.query.labels[0]}" if one else ""
+    bar = "Bar: the value; line: the noisy value and what its noise may hide, 95%"
+    caption = f"Released values{of} ({measure}){alike.in_words('± 95%')}. {bar}"
+    first = table(heads, map(row, values[:_FIRST]), caption, names=len(names), class_="values")
+    if len(values) <= _FIRST:
+        return first
+    more = values[_FIRST:_MOST]
+    folded = fold(
+        f"{len(more):,} more values", table(heads, map(row, more), caption, names=len(names), class_="values")
+    )
+    left = len(values) - _MOST
+    rest = tag("p", f"{left:,} further values are in the release file.", class_="soft") if left > 0 else None
+    return join(first, folded, rest)
+
+
+def _bar(v: _Value, least: float, most: float) -> Html:
+    """Return the picture of one value, of the width of its cell; the numbers stand beside it."""
+    width = (most - least) or 1.0
+
+    def at(x: float) -> float:
+        return round(100 * (x - least) / width, 2)
+
+    left, right, zero = at(min(v.value, 0.0)), at(max(v.value, 0.0)), at(0.0)
+    low, high = at(v.noisy - v.error), at(v.noisy + v.error)
+    return tag(
+        "svg",
+        tag("rect", x=left, y=4, width=round(right - left, 2), height=12),
+        tag("path", d=f"M{zero} 0V20", class_="zero"),
+        tag("path", d=f"M{low} 10H{high}M{low} 6V14M{high} 6V14"),
+        viewBox="0 0 100 20",
+        preserveAspectRatio="none",
+        aria_hidden="true",
+    )
+
+
+def _by_group(found: ReleaseFields, groups: GroupsRecord) -> Html:
+    labels, shape = found.query.labels, (len(groups.cells), len(found.query.labels))
+    values = np.array(found.values).reshape(shape)
+    by = groups.divided_by or [1] * shape[0]
+    names = [", ".join(cell) for cell in groups.cells]
+    records = [f"{count:,}" for count in groups.records]
+    write = found.writer(digits=2)  # what a table of many columns has room for
+    errors = [write(error, over) for error, over in zip(groups.error_95, by, strict=True)]
+    weak = weak_values(found)
+    most = "± 95%" if found.noise.measurements is None else "± 95%, at most"
+    alike = _alike(records, errors)
+    columns: list[tuple[Any, list[str]]] = [
+        *([("records", records)] if alike.records is None else []),
+        *([(tag("span", most, class_="whole"), errors)] if alike.error is None else []),
+    ]
+    caption = (
+        f"Released values ({measure_of(found.query.kind)}), a row for each group: {', '.join(groups.by)}"
+        f"{alike.in_words(most)}"
+    )
+    many = len(names) > 60 or len(labels) + len(columns) > MOST_COLUMNS
+    beside = columns[: 0 if many else None]  # before the outputs: what they are read with is seen without scrolling
+    first = len(beside)
+
+    def text(i: int, j: int) -> str:
+        return beside[j][1][i] if j < first else write(values[i, j - first], by[i])
+
+    empty = np.full((shape[0], first), np.nan)
+    drawn = heat_map(
+        names,
+        [*(head for head, _ in beside), *labels],
+        np.column_stack([empty, values]),
+        caption,
+        corner=", ".join(groups.by),
+        text=text,
+        plain=first,
+        weak=np.column_stack([np.zeros(empty.shape, dtype=np.bool_), weak]),
+    )
+    if not many:
+        return join(_weakness(weak), drawn)
+    rows = [
+        [names[i], *(cells[i] for _, cells in columns)]
+        + [
+            marked_weak(write(value, by[i])) if weak[i, j] else write(value, by[i])
+            for j, value in enumerate(values[i].tolist())
+        ]
+        for i in range(min(len(names), _MOST))
+    ]
+    told = table([", ".join(groups.by), *(head for head, _ in columns), *labels], rows, caption)
+    which = "The groups" if len(rows) == len(names) else f"The {len(rows):,} first groups"
+    return join(_weakness(weak), drawn, fold(f"{which} as a table", told))
+
+
+def _weakness(weak: NDArray[np.bool_]) -> Html | None:
+    """Say what the sign beside values means, and how many have it."""
+    if not weak.any():
+        return None
+    return tag("p", tag("strong", WEAK, aria_hidden="true"), f" {weak_line(weak)}; they have no colour.")
+
+
+def _transitions(found: ReleaseFields) -> Html:
+    states, write = found.theta.states, found.writer()
+    value = found.value.reshape(-1, len(states), len(states))
+    cells = [""] if found.groups is None else [", ".join(cell) for cell in found.groups.cells]
+    error = found.accuracy(0.05)
+    weak = weak_values(found).reshape(value.shape)
+    parts = [
+        heat_map(
+            states,
+            states,
+            matrix,
+            f"Released steps ({measure_of(found.query.kind)}) from each state (rows) to each (columns)"
+            + (f": {cell}" if cell else ""),
+            corner="from \\ to",
+            text=lambda i, j, m=matrix: write(m[i, j], 1),
+            weak=faint,
+        )
+        for cell, matrix, faint in zip(cells, value, weak, strict=True)
+    ]
+    return join(
+        _weakness(weak),
+        parts,
+        tag("p", f"Each of the {_erring(found)} is within {write(error, 1)} of the exact one with 95% probability."),
+    )
+
+
+def _quantiles(found: ReleaseFields) -> Html:
+    if not found.quantiles:
+        return Html("")
+    rows = [[number(q.share), tag("td", q.state), tag("td", f"{q.low} to {q.high}")] for q in found.quantiles]
+    caption = "Quantiles: the state up to which a share of the records is; all intervals hold together, 95%"
+    return table(["share", "state", "interval"], rows, caption)
+
+
+def _erring(found: ReleaseFields) -> str:
+    """Name the values that errors are of: post-processing may move a value further from its exact one."""
+    return "values" if found.postprocessing is None else "noisy values (before they were made possible ones)"
+
+
+def _after(found: ReleaseFields) -> Html:
+    least = 1.0 if found.groups is None else 1 / found.groups.most_error
+    both = found.writer()(found.accuracy(0.05, joint=True), least)
+    outputs = len(found.values)
+    lines: list[Any] = []
+    if outputs > 1:
+        lines += [tag("p", f"All {outputs:,} {_erring(found)} together are within {both} with 95% probability.")]
+    if found.postprocessing is not None:
+        lines += [
+            tag(
+                "p",
+                "The values were made possible ones after the noise was added (not negative, or with the public total, "
+                "or within the range of the query). This costs no privacy.",
+            )
+        ]
+    if found.noise.measurements is not None:
+        rows = [[", ".join(m.states), number(m.scale, 6)] for m in found.noise.measurements[:_MOST]]
+        told = table(["records counted", "noise scale"], rows, "Counts that got noise; all values follow from them")
+        where = "" if found.groups is None else " in each group"
+        counts = f"{len(found.noise.measurements)} counts got it{where}"
+        lines += [fold(f"The noise has the best shape found: {counts}", told)]
+    return join(lines)
+
+
+def each_part(found: EachRelease, folder: Path | None, values: Path | None) -> Html:
+    """Return what the values of all subjects are like, from the table beside the record where it is at hand."""
+    labels = found.query.labels
+    path = values or (None if folder is None or found.table is None else folder / found.table.name)
+    at_hand = found.table is not None and path is not None and path.is_file()
+    frame = found.read_table(path) if at_hand and path is not None else None
+    said = tag(
+        "p",
+        f"{found.data.subjects:,} subjects with {counted(len(labels), 'value')} each. Each "
+        f"value is {_errors_of_subjects(found, frame)}.",
+        class_="lead",
+    )
+    if found.table is None:
+        return said
+    name = tag("p", "The values are in the table ", tag("code", found.table.name), ".")
+    if frame is None:
+        return join(said, name, tag("p", "It was not at hand when this page was made.", class_="soft"))
+    shares = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+    heads = ["output", "least", "5%", "25%", "median", "75%", "95%", "largest"]
+    rows: list[list[str]] = []
+    for label in labels[:_MOST]:
+        column = frame.filter(frame["output"] == label)["value"].to_numpy()
+        rows.append([label, *(number(float(x), 3) for x in np.quantile(column, shares))])
+    caption = "The released values of all subjects, noise included: quantiles over the subjects"
+    return join(said, name, table(heads, rows, caption))
+
+
+def _errors_of_subjects(found: EachRelease, frame: "pl.DataFrame | None") -> str:
+    """Say how far values may be from the exact ones: in shares too where they are, from the table or for a mean."""
+    error = found.accuracy_95.each
+    if not found.query.divided_by_records:
+        return f"within {number(error)} of the exact one with 95% probability"
+    if frame is None:
+        n = round(found.data.records / found.data.subjects)
+        mean = f"a subject with {counted(n, 'record')}, which is the mean"
+        return (
+            f"within {number(error / n, 3)} of the exact one with 95% probability for {mean} (it is {number(error)} "
+            "divided by the subject's number of records)"
+        )
+    least, most = (int(n) for n in (frame["records"].min(), frame["records"].max()))  # type: ignore[arg-type]
+    low, high = number(error / most, 3), number(error / least, 3)
+    if low == high:
+        return f"within {low} of the exact one with 95% probability"
+    ends = f"from ± {low} for {counted(most, 'record')} to ± {high} for {counted(least, 'record')}"
+    return f"near the exact one, with 95% probability {ends} of a subject"
+
+
+def measured_part(found: MeasurementRelease) -> Html:
+    """Return the value of a measurement as it is in its record."""
+    try:
+        text = msgspec.json.format(msgspec.json.encode(found.value), indent=1).decode()
+    except (PufferfishError, TypeError, ValueError):
+        text = repr(found.value)
+    if isinstance(found.value, float) and math.isfinite(found.value):
+        text = number(found.value, 6)
+    return join(
+        tag("p", found.measurement),
+        tag("pre", shortened(text, _LONGEST_VALUE)),
+        tag(
+            "p",
+            f"The algorithm alone tells at most {number(found.record_loss)} nats of one record, as its privacy map "
+            f"says. With correlation this is at most {number(found.leakage)}. Its error depends on the algorithm.",
+        ),
+    )

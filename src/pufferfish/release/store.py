@@ -1,0 +1,488 @@
+"""One release for each subject: many values, one promise, one entry in a ledger, two files.
+
+Subjects are independent of each other under every θ, so a record of one subject moves its own outputs only. The values
+of all subjects together are one release, and its record loss is that of one subject's: noise that is enough for the
+longest chain is enough for everybody.
+
+The files appear one after the other, and a program may be killed between any two steps:
+
+1. ``out.json.pending``, the record without a table, with a number drawn at random;
+2. the entry in the ledger, with this number;
+3. noise is drawn, and ``out.parquet.pending`` written;
+4. ``out.json.pending`` again, now with the digest of the table: from here on nothing is drawn again;
+5. ``out.parquet.pending`` becomes ``out.parquet``, then ``out.json.pending`` becomes ``out.json``.
+
+The same command goes on from the step that it finds. Noise is drawn again only where no table was written. The steps,
+and what goes on from them, stand in one file, to be read side by side.
+"""
+
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from pufferfish._base.checked import called_as, one_of, truth
+from pufferfish._base.durations import now
+from pufferfish._base.reading import failing, file_digest, shown
+from pufferfish._base.writing import check_lock, check_output, write_whole
+from pufferfish.data.rows import Rows
+from pufferfish.data.sequences import Sequences
+from pufferfish.errors import ParameterError, PufferfishError, RecordError, ReleaseRefused, warn
+from pufferfish.ledger import Entry, Ledger
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.words import few_of_subjects
+from pufferfish.queries import LinearQuery, Query
+from pufferfish.release.cells import each_subject, table_of
+from pufferfish.release.derive import Prepared, draft_of, not_promised, place_in, sentences
+from pufferfish.release.facts import NOISE_LAW, LedgerRecord, NoiseRecord
+from pufferfish.release.noise import noise_in_bulk
+from pufferfish.release.prepare import (
+    check_query,
+    check_reading,
+    check_records,
+    check_units,
+    note_of,
+    prove,
+    warnings_of_ledger,
+    warnings_of_model,
+)
+from pufferfish.release.record import (
+    EACH,
+    OWN_RECORDS,
+    TABLE_ENDINGS,
+    EachQuery,
+    EachRelease,
+    TableRecord,
+    accuracy_of,
+    columns_of,
+    is_table_of,
+    read_each,
+    table_kind,
+)
+from pufferfish.release.spreadsheets import warning_of_formulas
+
+__all__ = ["Places", "prepare_each", "release_each"]
+
+_REQUEST = ("query", "postprocessing", "epsilon", "noise", "data", "theta")
+"""What two records of the same request share."""
+
+_FINISH_IT = (
+    "run that command again to finish it; or delete the file to give it up (what it booked in a ledger stays spent)"
+)
+_FINISH_THERE = "name that file, and the release is finished there"
+
+
+@called_as('release_each(data, query, calibration, "values.parquet")')
+def release_each(
+    data: Sequences,
+    query: Query,
+    calibration: Calibration,
+    output: str | os.PathLike[str],
+    *,
+    postprocess: Literal["valid"] | None = None,
+    warnings: Sequence[str] = (),
+    ledger: Ledger | None = None,
+    overwrite: bool = False,
+    public: bool = False,
+    for_spreadsheets: bool = False,
+) -> EachRelease:
+    """Release a query's value for each subject of a table, with calibrated noise.
+
+    Subjects are independent of each other, so all values together promise what one does. Every subject has the same
+    noise, that of the longest chain; where a query is divided by the number of records, by the subject's own.
+
+    Parameters
+    ----------
+    data : Sequences
+        The private data, read by :func:`read_sequences` with ``subject``. Who the subjects are, and how many records
+        each has, is public, and stands in the table.
+    query : Query
+        What is asked of each subject; the query the noise was calibrated for.
+    calibration : Calibration
+        The noise, from the ``calibrate`` of a mechanism that composes, such as LeakagePropagation, on ``data.length``.
+    output : path-like
+        The table of values, a name that ends in ``.parquet`` or ``.csv``; the record of what was promised goes into
+        a file of the same name that ends in ``.json``. If the program is killed, the same call goes on from there.
+    postprocess : {"valid"}, optional
+        Make the values of each subject possible ones, as :func:`release` does.
+    warnings : sequence of str
+        Sentences to put into the record.
+    ledger : Ledger, optional
+        The budget: one entry for all of them.
+    overwrite : bool, default False
+        Whether the files of an earlier release for each subject may be replaced.
+    public : bool, default False
+        As for :func:`release`.
+    for_spreadsheets : bool, default False
+        Write a single quote before each name in a ``.csv`` table that a spreadsheet would take for a formula, such as
+        one that begins with ``=``. Without it, such names are warned of.
+
+    Returns
+    -------
+    EachRelease
+        The record; its ``read_table(output)`` are the values.
+
+    Raises
+    ------
+    ReleaseRefused, BudgetExceeded, DataError, ParameterError
+        As for :func:`release`; nothing is spent.
+    RecordError
+        If the files cannot be written, or are in the way.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polars as pl
+    >>> import pufferfish as pf
+    >>> days = pl.DataFrame({"who": ["a"] * 40 + ["b"] * 20, "s": list("rrrw" * 10) + list("rrww" * 5)})
+    >>> data = pf.read_sequences(days, "s", subject="who")
+    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["r", "w"])
+    >>> noise = pf.LeakagePropagation(chain, data.length).calibrate(pf.Count("w"), epsilon=1.0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = pf.release_each(data, pf.Count("w"), noise, folder + "/values.csv")
+    ...     table = found.read_table(folder + "/values.csv")
+    >>> table.columns, table["subject"].to_list(), table["records"].to_list()
+    (['subject', 'records', 'output', 'value', 'error_95'], ['a', 'b'], [40, 20])
+    """
+    ready = prepare_each(
+        data,
+        query,
+        calibration,
+        Places(output, overwrite=overwrite, for_spreadsheets=for_spreadsheets),
+        postprocess=postprocess,
+        warnings=warnings,
+        ledger=ledger,
+        public=public,
+    )
+    warn(text for text in ready.warnings if text not in warnings)
+    return ready.finish()
+
+
+class Places:
+    """Where the table of values and its record go.
+
+    Parameters
+    ----------
+    output : path-like
+        The table.
+    overwrite : bool
+        Whether the files of an earlier release for each subject may be replaced.
+    for_spreadsheets : bool, default False
+        Whether names that are formulas to a spreadsheet are quoted.
+
+    Raises
+    ------
+    ParameterError
+        If the name does not say which kind of table it is, or quotes are asked for that only CSV needs.
+    RecordError
+        If something is in the way.
+    """
+
+    def __init__(self, output: str | os.PathLike[str], *, overwrite: bool, for_spreadsheets: bool = False) -> None:
+        if not isinstance(output, str | os.PathLike) or Path(output).suffix.lower() not in TABLE_ENDINGS:
+            raise ParameterError(
+                f"output is {shown(output)!r}, expected a name that ends in .parquet or .csv: the table of values; its "
+                "record goes into a .json file of the same name"
+            )
+        self.as_text = Path(output).suffix.lower() == ".csv"
+        self.for_spreadsheets = truth(for_spreadsheets, "for_spreadsheets")
+        if self.for_spreadsheets and not self.as_text:
+            raise ParameterError(
+                f"for_spreadsheets=True is for CSV, and {shown(output)} has types, by which a name is no formula: "
+                "leave it out, or name a .csv file"
+            )
+        record = Path(output).with_suffix(".json")
+        self.begun = False  # whether something was spent, or drawn: then the same command goes on
+        self.given, self.given_record = shown(output), shown(record)
+        self._named, self._overwrite = (output, record), overwrite
+        self.check()
+
+    def check(self) -> None:
+        """Find the files, all links followed, and refuse what is in the way."""
+        output, record = self._named
+        self.record = check_output(record, EACH, overwrite=self._overwrite)
+        self.pending_record = self.record.with_name(f"{self.record.name}.pending")
+        unfinished = self.pending_record.exists()
+        ours, replaced = is_table_of(output, self.record, self.pending_record), self._overwrite or unfinished
+        self.table = check_output(output, None if ours and replaced else table_kind(ours=ours), overwrite=replaced)
+        self.pending_table = self.table.with_name(f"{self.table.name}.pending")
+        self.lock = self.pending_record.with_name(f"{self.pending_record.name}.lock")
+        if self.pending_table.exists() and not unfinished:
+            raise RecordError(
+                f"{self.given}.pending exists, and no release is unfinished here: move it away, or name another file"
+            )
+        for pending in (self.pending_table, self.pending_record):
+            check_output(pending, None, overwrite=True)
+
+    @contextmanager
+    def alone(self) -> Generator[None]:
+        """Keep out every other program that makes this release."""
+        from filelock import FileLock, Timeout
+
+        path = self.lock
+        lock = FileLock(path)
+        check_lock(path, self.given)
+        with failing("cannot write", path):
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                raise RecordError(
+                    f"another program is making {self.given}: wait for it, or name another file"
+                ) from None
+        try:
+            self.check()  # what another program finished meanwhile
+            yield
+        finally:
+            lock.release()
+
+
+def prepare_each(
+    data: Sequences | Rows,
+    query: Query,
+    calibration: Calibration,
+    places: Places,
+    *,
+    postprocess: Literal["valid"] | None = None,
+    warnings: Sequence[str] = (),
+    ledger: Ledger | None = None,
+    public: bool = False,
+) -> Prepared[EachRelease]:
+    """Check and prove all that can be refused, and return what spends the budget, draws, and writes the files."""
+    told = sentences(warnings)
+    if not (ledger is None or isinstance(ledger, Ledger)):
+        raise ParameterError(f"ledger is {ledger!r}, expected a Ledger, such as Ledger.open(path)")
+    if not one_of(postprocess, (None, "valid")):
+        raise ParameterError(f'postprocess is {postprocess!r}, expected "valid" or None')
+    if not isinstance(data, Sequences) or data.names is None:
+        raise ParameterError(
+            "one release for each subject needs to know whose records they are: read the table with subject, the "
+            "column that names the subjects (a network's table has one row for each subject)"
+        )
+    if data.groups is not None:
+        raise ParameterError(
+            "the table was read with by, and one release for each subject has no groups: read it without by, or group "
+            "by the column of subjects in release"
+        )
+    if not isinstance(calibration, Calibration):
+        raise ParameterError("the calibration is missing: release_each(data, query, calibration, output)")
+    bound, theta = check_query(data, query, calibration), calibration.theta
+    if not (theta.of_chains and calibration.composes and isinstance(bound, LinearQuery) and bound.factors is None):
+        raise ReleaseRefused(
+            f"{calibration.title} calibrates this noise for one query of all records together, and not for each "
+            "subject: ask a histogram, count, sum or mean, calibrated by LeakagePropagation or another mechanism that "
+            "composes"
+        )
+    if calibration.strategy is not None or query.is_cumulative:
+        raise ReleaseRefused(
+            f"one release for each subject has noise of one scale, on counts of states, and this is {query.kind} with "
+            f"noise={'equal' if calibration.strategy is None else 'best'!r}: calibrate a histogram, count, sum or mean"
+        )
+    check_records(data, calibration)
+    check_reading(data, calibration)
+    told += warnings_of_model(data, calibration.bound.model, public=truth(public, "public"))
+    told += warnings_of_ledger(theta, ledger)
+    check_units(calibration)
+    subjects = each_subject(data, bound, theta)
+    valid = None if postprocess is None else "projected" if query.is_histogram else "clipped"
+    draw = subjects.drawing(calibration, bound, noise_in_bulk)
+    told += few_of_subjects(calibration, bound, subjects.records.tolist())
+    if places.as_text and not places.for_spreadsheets:
+        told += filter(None, [warning_of_formulas((*bound.labels, *subjects.names))])
+    draft = _draft(data, bound, calibration, valid, told)
+    try:
+        booked = None if ledger is None else place_in(ledger, 1, ledger.budget)
+        _finished(draft, booked, calibration, _table(places, draft, b""))
+    except RecordError as error:
+        raise ReleaseRefused(
+            f"the record of this release would contradict itself ({error}): please report it"
+        ) from error
+
+    def plan() -> tuple[EachRelease, Entry | None]:
+        begun = _begun(places, draft, ledger)
+        if ledger is None:
+            return begun or draft, None
+        entry = _entry_of(ledger, begun) or ledger.check(calibration, data=data, release=draft.release)
+        booked = place_in(ledger, entry.number, entry.spent)
+        return _with(begun or draft, ledger=booked, not_promised=not_promised(calibration, booked)), entry
+
+    def finish(begin: Callable[[], object] = lambda: None) -> EachRelease:
+        if ledger is not None and not places.lock.exists():
+            plan()  # the lock stays once it is there: what is refused leaves none
+        with places.alone():
+            begun = _begun(places, draft, ledger)
+            if begun is None or begun.table is None:
+                begun = _drawn(begun, begin)
+            else:
+                places.begun = True
+                begin()
+            return _published(places, begun)
+
+    def _drawn(begun: EachRelease | None, begin: Callable[[], object]) -> EachRelease:
+        entry = _entry_of(ledger, begun)
+        # values that were drawn may have been seen: they are kept, however the program ended
+        drawn = begun is not None and places.pending_table.exists()
+        if begun is None or (entry is None and not drawn):
+            begun = _with(draft, release=secrets.token_hex(16), created=now())
+            _write(places.pending_record, begun)
+        booked, places.begun = None, True
+        if ledger is None or entry is not None:
+            begin()
+        if ledger is not None:
+            entry = entry or _booked(places, ledger, begun, calibration, data, begin)
+            booked = place_in(ledger, entry.number, entry.spent)
+        if drawn:
+            with failing("cannot read", places.pending_table):
+                content = places.pending_table.read_bytes()
+        else:
+            written = places.table.name, places.for_spreadsheets
+            content = table_of(subjects, draw(), bound, calibration.unit_scale, valid, *written)
+            write_whole(places.pending_table, content, None, overwrite=True)
+        found = _finished(begun, booked, calibration, _table(places, begun, content))
+        _write(places.pending_record, found)
+        return found
+
+    return Prepared(tuple(draft.warnings), plan, finish)
+
+
+def _with(record: EachRelease, **changes: Any) -> EachRelease:
+    return msgspec.structs.replace(record, **changes)
+
+
+def _draft(
+    data: Sequences, bound: LinearQuery, calibration: Calibration, valid: Any, told: Sequence[str]
+) -> EachRelease:
+    """Return the record, but for its place in a ledger and its table."""
+    unit = bound.unit * (bound.divided_by or 1)
+    noise = NoiseRecord(NOISE_LAW, calibration.unit_scale * float(unit), float(unit), calibration.noise_multiplier)
+    whole = draft_of(data, bound, calibration, noise, None, prove(calibration), told)
+    return EachRelease(
+        release=secrets.token_hex(16),
+        created=now(),
+        query=EachQuery(
+            whole.query.kind,
+            bound.description.replace(f"{data.records:,} records", OWN_RECORDS),
+            list(bound.labels),
+            float(unit * bound.unit_lipschitz),
+            bound.divided_by is not None,
+        ),
+        postprocessing=valid,
+        epsilon=whole.epsilon,
+        promise=whole.promise,
+        warnings=whole.warnings,
+        not_promised=whole.not_promised,
+        assumptions=whole.assumptions,
+        noise=noise,
+        accuracy_95=accuracy_of(noise, len(bound.labels)),
+        mechanism=whole.mechanism,
+        data=whole.data,
+        theta=whole.theta,
+        software=whole.software,
+        calibration=whole.calibration,
+    )
+
+
+def _table(places: Places, record: EachRelease, content: bytes) -> TableRecord:
+    rows = record.data.subjects * len(record.query.labels)
+    columns = columns_of(record.postprocessing is not None)
+    return TableRecord(places.table.name, columns, rows, hashlib.sha256(content).hexdigest())
+
+
+def _finished(
+    record: EachRelease, booked: LedgerRecord | None, calibration: Calibration, table: TableRecord
+) -> EachRelease:
+    """Return the record with its place in a ledger and its table, checked as a reader will."""
+    told = not_promised(calibration, booked)
+    found = _with(record, ledger=booked, not_promised=told, table=table)
+    found.check()
+    return found
+
+
+def _begun(places: Places, draft: EachRelease, ledger: Ledger | None) -> EachRelease | None:
+    """Return the record of the same release that was interrupted, if there is one; refuse that of another.
+
+    What is finished but for its name is not booked any more: it has to be of the ledger that is given.
+    """
+    if not places.pending_record.exists():
+        return None
+    found = read_each(places.pending_record)
+    other = next((name for name in _REQUEST if getattr(found, name) != getattr(draft, name)), None)
+    if other is not None:
+        raise _Interrupted(
+            places,
+            f"of {found.query.kind} at epsilon {found.epsilon:g}, and this one has another {other}",
+            _FINISH_IT,
+        )
+    booked = found.ledger is None if ledger is None else _entry_of(ledger, found) is not None
+    if found.table is not None and not booked:
+        was = "to no ledger" if found.ledger is None else "to a ledger, which this one does not name"
+        raise _Interrupted(places, f"that was charged {was}", _FINISH_IT)
+    if found.table is not None and found.table.name != places.table.name:
+        raise _Interrupted(places, f"into {found.table.name}", _FINISH_THERE)
+    for suffix in TABLE_ENDINGS:  # a release with another suffix has the same record
+        elsewhere = places.table.with_suffix(suffix).name
+        of_it = os.path.lexists(places.table.with_name(f"{elsewhere}.pending"))
+        if of_it and elsewhere != places.table.name:
+            raise _Interrupted(places, f"into {elsewhere}", _FINISH_THERE)
+    return found
+
+
+class _Interrupted(RecordError):
+    """Another release was interrupted here. Its epsilon may follow from the lengths of chains: not all may read it."""
+
+    kind = "another release was interrupted here: run its command again, or delete its .pending file to give it up"
+
+    def __init__(self, places: Places, which: str, remedy: str) -> None:
+        super().__init__(f"{places.given_record}.pending is an interrupted release {which}: {remedy}")
+
+
+def _entry_of(ledger: Ledger | None, begun: EachRelease | None) -> Entry | None:
+    """Return what a release that was interrupted booked already."""
+    if ledger is None or begun is None:
+        return None
+    return next((entry for entry in ledger.entries if entry.release == begun.release), None)
+
+
+def _booked(
+    places: Places,
+    ledger: Ledger,
+    begun: EachRelease,
+    calibration: Calibration,
+    data: Sequences,
+    begin: Callable[[], object],
+) -> Any:
+    what = f"{begun.query.kind}, one for each of {begun.data.subjects:,} subjects: {begun.query.description}"
+    what = note_of(what, calibration.theta, ledger)
+    try:
+        return ledger.spend(calibration, data=data, note=what, release=begun.release, begin=begin)
+    except PufferfishError:
+        if not places.pending_table.exists():
+            with suppress(OSError):
+                places.pending_record.unlink()  # nothing was spent
+        raise
+
+
+def _write(path: Path, record: EachRelease) -> None:
+    write_whole(path, record.encoded(), None, overwrite=True)
+
+
+def _published(places: Places, found: EachRelease) -> EachRelease:
+    """Give the finished files their names; what was drawn is never drawn again."""
+    assert found.table is not None
+    places.check()  # what was made here by others while noise was drawn
+    pending = places.pending_table.exists() and file_digest(places.pending_table) == found.table.sha256
+    there = places.table.exists() and file_digest(places.table) == found.table.sha256
+    with failing("cannot write", places.given):
+        if pending:
+            os.replace(places.pending_table, places.table)
+        os.replace(places.pending_record, places.record)
+    if not (pending or there):
+        raise RecordError(
+            f"this release was finished, and its table is no longer at {places.given}: find it where it was moved; it "
+            f"is not drawn again. Its record is {places.given_record}"
+        )
+    return found
