@@ -98,8 +98,6 @@ _FLAGS = [
 ]
 _FILES = ["table.csv", "rows.csv", "model.json", "net.bif", "book.json", "release.json", "absent.csv", ".", "/dev/zero"]
 _COMMANDS = ["fit", "check", "compare", "release", "show", "verify", "ledger", "robustness", "create", "fits"]
-_NO_COMMANDS = {"audit", "reproduce"}
-"""Which take minutes by design."""
 
 
 @cache
@@ -291,10 +289,10 @@ def one_input(data: bytes) -> None:
 
 
 def _harmless(line: Sequence[str]) -> bool:
-    """Whether a line reads and writes in its own folder only, and asks for nothing that takes long by design."""
+    """Whether a line reads and writes in its own folder only."""
     known = {"/dev/zero", "/dev/null", "absent/x.json"}
     outside = any(("/" in word or ".." in word.replace("...", "")) and word not in known for word in line)
-    return not (outside or _NO_COMMANDS & set(line) or any(word.startswith("--spark") for word in line))
+    return not (outside or any(word.startswith("--spark") for word in line))
 
 
 TARGET = Target("commands", seeds, one_input, mutate)

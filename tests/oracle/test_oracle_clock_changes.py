@@ -240,3 +240,15 @@ def test_a_clock_may_be_set_back_in_any_gap() -> None:
     for max_gap, changes in (("20min", "possible"), ("40min", None)):
         data = pf.read_sequences(rows, "state", time="time", max_gap=max_gap, step="20min")
         assert data.clock_changes == changes
+
+
+def test_records_between_the_times_of_the_base_are_no_part_of_it() -> None:
+    """They begin half an hour later: nobody knows where in the base they are, and with their gap they may be longer."""
+    chain = pf.MarkovChain(CYCLE, "stationary", states=list("0123"))
+    base = hourly((0, 1, 2, 3))
+    ledger = pf.Ledger(pf.LeakagePropagation(chain, base.length), 5.0, base=base)
+    times = [dt.datetime(2024, 10, 27, hour, 30) for hour in (0, 2, 3)]
+    rows = pl.DataFrame({"time": times, "state": ["0"] * 3, "who": ["a"] * 3})
+    later = pf.read_sequences(rows, "state", states=list("0123"), time="time", max_gap="1h", step="1h")
+    with pytest.raises(pf.errors.ReleaseRefused, match="need a ledger of their own"):
+        ledger.spend(0.1, data=later)

@@ -22,10 +22,9 @@ def test_a_ledger_charges_what_releases_in_other_states_leak(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(38, 42))
-def test_twenty_thousand_releases_in_other_states(seed: int) -> None:
-    found = tally(seed, 5000)
+def test_twenty_thousand_releases_in_other_states() -> None:
+    found = tally(38, 20_000)
     all_is_charged(found)
     for how in HOW:  # each way is attained, also by what is charged by steps
-        assert max(each.nearest for (kind, way), each in found.items() if way == how and kind == "bouts") > 0.9
-        assert max(each.nearest for (kind, way), each in found.items() if way == how and kind == "transitions") > 0.9
+        assert max(each.nearest for (kind, way), each in found.items() if way == how and kind == "bouts") > 0.95
+        assert max(each.nearest for (kind, way), each in found.items() if way == how and kind == "transitions") > 0.95

@@ -192,7 +192,6 @@ def _sequences(
         else None,
         late=_late(counted, options, int(counts.sum())),
         clock_changes=changes,
-        slack=slack,
         fingerprint=_fingerprint(table, options, counted, states, counts, transitions, lengths),
     )
 

@@ -89,11 +89,6 @@ class TimeGrid(ReadOnly):
         object.__setattr__(self, "slack", slack)
         object.__setattr__(self, "ends", ends)
 
-    @property
-    def steps(self) -> tuple[int | None, ...]:
-        """How many steps each chain has by its times."""
-        return tuple(None if own is None else (own[1] - own[0]) // self.step + 1 for own in self.ends)
-
     def places(self, chain: int, base: "TimeGrid", of: int) -> tuple[int, int] | None:
         """Return which steps of a chain of another grid the two ends of one are; None where the grids do not fit."""
         own, there = self.ends[chain], base.ends[of]
@@ -338,8 +333,6 @@ class Sequences(Printed, ReadOnly):
     clock_changes : {"possible", "known"}, optional
         Whether clocks may have been changed between two records of a chain (times without a zone, and a gap of more
         than an hour), or were (``time_zone``). None where they were not, and where nobody looked (public).
-    slack : int, default 0
-        How many steps chains with a gap are longer than their times say, because times have no zone (public).
     fingerprint : str, optional
         A few digests of what was read, by which a model knows the table that it was fitted to, and parts of it.
 
@@ -365,7 +358,6 @@ class Sequences(Printed, ReadOnly):
     grid: TimeGrid | None = None
     late: tuple[int, str] | None = None
     clock_changes: Literal["possible", "known"] | None = None
-    slack: int = 0
     fingerprint: str | None = None
 
     def __post_init__(self) -> None:
@@ -439,10 +431,6 @@ class Sequences(Printed, ReadOnly):
             object.__setattr__(self, "subjects", whole_number(self.subjects))
         except TypeError:
             raise ParameterError(f"subjects is {shortened(repr(self.subjects))}, expected how many there are") from None
-        try:
-            object.__setattr__(self, "slack", whole_number(self.slack))
-        except TypeError:
-            raise ParameterError(f"slack is {shortened(repr(self.slack))}, expected a number of steps") from None
 
     def __repr__(self) -> str:
         numbers = {"state": len(self.states), "chain": len(self.length), "subject": self.subjects}

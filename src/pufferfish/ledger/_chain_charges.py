@@ -195,16 +195,21 @@ class ChainCharging(Charging):
         A part may have a gap, in which clocks may have been set back, where the base has none: then it counts as
         longer than the base. Lengths alone would let later records pass; :meth:`by_time` refuses them by their times.
         """
-        if not isinstance(data, Sequences) or data.grid is None or (subjects is None) != (data.names is None):
+        if not isinstance(data, Sequences) or data.grid is None or grid is None:
             return data
-        by_times = [n for n in data.grid.steps if n is not None]
-        known = len(by_times) == len(data.length) and (subjects is not None or len(self._bound.length) == 1)
-        if grid is None or None in grid.ends or not known:
+        if (subjects is None) != (data.names is None) or data.grid.slack != grid.slack:
             return data
-        if (data.grid.step, data.grid.slack) != (grid.step, grid.slack):
+        if subjects is None and len(self._bound.length) > 1:
             return data
-        lengths = zip(data.length, by_times, strict=True)
-        return replace(data, grid=None, length=tuple(ChainLength(min(c.steps, n), c.records) for c, n in lengths))
+        places = None if subjects is None else subjects.places_of(data.names or ())
+        own = [[0]] * len(data.length) if places is None else [places[name] for name in data.names or ()]
+        lengths: list[ChainLength] = []
+        for i, (chain, there) in enumerate(zip(data.length, own, strict=True)):
+            ends = data.grid.places(i, grid, there[0]) if len(there) == 1 else None
+            if ends is None:  # other times than the base's: nobody knows where they are in it
+                return data
+            lengths.append(ChainLength(min(chain.steps, ends[1] - ends[0] + 1), chain.records))
+        return replace(data, grid=None, length=tuple(lengths))
 
     def by_time(self, data: Any, subjects: Subjects | None, grid: TimeGrid | None) -> Windows | None:
         """Return which steps of the base data read, as their times say; None where these do not say it."""
