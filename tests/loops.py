@@ -32,7 +32,6 @@ def tree(nodes: int) -> pf.BayesianNetwork:
 
 BINARY = pf.BinaryChainInterval(0.2, 0.8)
 CASES: dict[str, Callable[[], object]] = {
-    "two-state laws": lambda: pf.ExactLaplace(BINARY, 100).calibrate(pf.Count("1"), 1.0),
     "networks": lambda: pf.LeakagePropagation(tree(1000)).calibrate(pf.Count("a"), 1.0),
     "two-state boxes": lambda: pf.LeakagePropagation(BINARY, 100).calibrate(pf.Count("1"), 1.0),
     "chains": lambda: pf.LeakagePropagation(chain(5), 1000).calibrate(pf.Histogram(), 1.0),

@@ -2,7 +2,9 @@
 
 import copy
 import itertools
+import json
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import polars
 import pytest
 
 import pufferfish as pf
+from commands import refused, run
 from pufferfish.errors import NotApplicableError, ReleaseRefused
 from pufferfish.mechanisms import BOUNDS, MECHANISMS
 
@@ -19,8 +22,10 @@ CLASSES = {
     "bounds": pf.IntervalChain([[0.5, 0.4], [0.4, 0.5]], [[0.6, 0.5], [0.5, 0.6]], states=["a", "b"]),
 }
 BOTH = {"group-dp", "gk16", "mqm-exact", "propagation"}
-FIXED = BOTH | {"mqm-approx", "wasserstein", "exact-laplace"}
+FIXED = BOTH | {"mqm-approx"}
 COVERED = {"any": FIXED, "stationary": FIXED, "bounds": BOTH}
+FOR_ONE_QUERY = (pf.Wasserstein, pf.ExactLaplace)
+REMEDY = "use LeakagePropagation; a list of chains is another Θ, and noise for it is promised for its own chains only"
 EVERYTHING = [(make, name) for name in CLASSES for make in MECHANISMS if make.name in COVERED[name]]
 
 
@@ -109,3 +114,58 @@ def test_what_is_refused_is_refused_with_a_reason() -> None:
         pf.robustness(theta, pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=["a", "b"]), length=5)
     with pytest.raises(ReleaseRefused):
         pf.release(data(10), pf.Count("b"), pf.LeakagePropagation(theta, 9).calibrate(pf.Count("b"), 1.0))
+
+
+@pytest.mark.parametrize("make", FOR_ONE_QUERY)
+def test_noise_for_one_query_is_refused_over_a_continuum_with_the_remedy(make: Any, tmp_path: Path) -> None:
+    theta = CLASSES["any"]
+    for settings in ({}, {"secrets": [(pf.RecordIs(0, "a"), pf.RecordIs(0, "b"))]}):
+        with pytest.raises(NotApplicableError, match=f"^{make.title} does not apply: .*{REMEDY}$"):
+            make(theta, 20, **settings)
+    with pytest.raises(NotApplicableError, match=REMEDY):
+        pf.ApproximateWasserstein(theta, 20, delta=1e-6)
+    table, model, output = (tmp_path / name for name in ("table.csv", "model.json", "release.json"))
+    table.write_text("s\n" + "a\nb\n" * 20)
+    pf.write_model(pf.Model(theta=theta), model)
+    told = ["--query", "count:b", "--epsilon", 1, "--mechanism", make.name, "--output", output]
+    refused("release", table, "--state", "s", "--model", model, *told, says=[make.title, REMEDY])
+    assert not output.exists()
+    given = ["--length", 20, "--query", "count:b", "--epsilon", 1, "--mechanisms", make.name]
+    compared = run("compare", model, *given)
+    assert compared.exit_code == 0, compared.output
+    assert REMEDY in " ".join(compared.stdout.split())
+
+
+def test_a_comparison_says_the_reason_of_both_once() -> None:
+    found = " ".join(str(pf.compare(CLASSES["any"], pf.Count("b"), 1.0, length=3)).split())
+    assert found.count(REMEDY) == 1
+    assert f"Wasserstein, ExactLaplace: laws are computed chain by chain, and Θ is a continuum: {REMEDY}" in found
+
+
+@pytest.mark.parametrize("start", ["any", "stationary"])
+@pytest.mark.parametrize("make", FOR_ONE_QUERY)
+def test_an_interval_of_one_chain_is_that_chain(make: Any, start: Any) -> None:
+    theta = pf.BinaryChainInterval(0.3, 0.3, initial_distribution=start)
+    chain = pf.MarkovChain([[0.3, 0.7], [0.7, 0.3]], start)
+    for length in (1, 3, 12):
+        one, other = (make(each, length).calibrate(pf.Count("1"), 0.7) for each in (theta, chain))
+        assert one.scale == other.scale
+        assert one.prove_leakage() == other.prove_leakage()
+
+
+@pytest.mark.parametrize("make", FOR_ONE_QUERY)
+def test_an_older_release_over_a_continuum_is_refused_in_one_line(make: Any, tmp_path: Path) -> None:
+    """Earlier versions covered it: their records are read, and say that this version cannot prove them."""
+    path = tmp_path / "release.json"
+    one_chain = pf.BinaryChainInterval(0.3, 0.3, states=["a", "b"])
+    noise = make(one_chain, 9).calibrate(pf.Count("b"), 1.0)
+    record = json.loads(pf.release(data(9), pf.Count("b"), noise).to_json())
+    record["theta"]["members"][0]["high"] = 0.7
+    record["mechanism"]["witness"]["nearest"] = {"gap": 4.5e-4, "transition_matrix": None, "initial_distribution": None}
+    record["assumptions"][0] = record["assumptions"][0].replace("0.3 and 0.3", "0.3 and 0.7")
+    path.write_text(json.dumps(record))
+    (wrong,) = (line for line in pf.verify(path).findings if line.holds is False)
+    assert REMEDY in wrong.says
+    assert run("verify", path).exit_code == 1
+    line = refused("report", path, "--output", tmp_path / "report.html", says=[REMEDY])
+    assert "does not hold" in line

@@ -100,23 +100,15 @@ class ExactLaplace(LawMechanism):
             return self._leaks(query, noise / unit).value
 
     def _least(self, query: Query, epsilon: float) -> Decisive:
-        interval = self._interval
-        if interval is not None:
-            return Decisive(*self._of_interval(lambda bound: interval.least(bound, epsilon), query))
         return self._least_each(query, [epsilon])[0]
 
     def _least_each(self, query: Query, epsilons: Sequence[float]) -> list[Decisive]:
-        if self._interval is not None:
-            return super()._least_each(query, epsilons)
         worst = [Decisive() for _ in epsilons]
         for pair in self._numbers(query):  # once for all ε: they may be too many to be kept
             worst = [_worse(found, pair, epsilon) for found, epsilon in zip(worst, epsilons, strict=True)]
         return worst
 
     def _leaks(self, query: Query, unit_scale: float) -> Decisive:
-        interval = self._interval
-        if interval is not None:
-            return Decisive(*self._of_interval(lambda bound: interval.loss(bound, unit_scale), query))
         worst = Decisive()
         for pair in self._numbers(query):
             leaks = _loss(pair, down(unit_scale / pair.about.norm), _LARGE_SCALE)

@@ -9,15 +9,14 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from pufferfish._base.checked import called_as
-from pufferfish.errors import ModelError, NotApplicableError, QueryError
+from pufferfish.errors import ModelError, NotApplicableError
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import Mechanism
 from pufferfish.mechanisms.one_query._laws import About, LawPair, pairs_of_laws, work_of_laws
-from pufferfish.mechanisms.one_query.interval import IntervalLaws
-from pufferfish.mechanisms.witness import AnyWitness, CouplingWitness, LawWitness, Nearest
+from pufferfish.mechanisms.witness import AnyWitness, CouplingWitness, LawWitness
 from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
@@ -32,8 +31,6 @@ _KEPT = 8_000_000
 
 _SECONDS = 1e-8
 """How long a multiplication takes, where the laws are computed again for the proof."""
-
-_Number = TypeVar("_Number", int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +81,9 @@ class LawMechanism(Mechanism):
             )
         self._laws: list[tuple[object, list[LawPair]]] = []
         self._others: list[LawMechanism] = [self]
-        self._interval: IntervalLaws | None = None
         self._listed: Theta = self.theta
-        if isinstance(self.theta, BinaryChainInterval) and self.theta.low == self.theta.high:
+        if isinstance(self.theta, BinaryChainInterval):  # of one chain: others are not covered
             self._listed = ChainClass(self.theta.some_members[:1], self.theta.origin)
-        elif isinstance(self.theta, BinaryChainInterval):
-            if self._secrets is not None:
-                raise NotApplicableError(
-                    "secrets of your own are covered under the θ of a finite class, and "
-                    "this one is a continuum; leave secrets out for any two values of any record",
-                    self.title,
-                )
-            self._interval = IntervalLaws(self.theta, self.length)
 
     @property
     def secrets(self) -> tuple[SecretPair, ...] | None:
@@ -109,7 +97,12 @@ class LawMechanism(Mechanism):
 
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
-        """Every Θ whose states are known is covered, but for chains that change on their way."""
+        """Every Θ whose states are known is covered, but for chains that are a continuum, or change on their way."""
+        if isinstance(theta, BinaryChainInterval) and theta.low < theta.high:
+            return (
+                "laws are computed chain by chain, and Θ is a continuum: use LeakagePropagation; a list of chains is "
+                "another Θ, and noise for it is promised for its own chains only"
+            )
         if isinstance(theta, IntervalChain):
             return (
                 "a law needs one transition matrix, and here it may be another at every step; LeakagePropagation "
@@ -133,11 +126,6 @@ class LawMechanism(Mechanism):
                 "laws of several numbers of steps are not computed: use LeakagePropagation, MQMExact or GroupDP",
                 self.title,
             )
-        if isinstance(found, StepQuery) and self._interval is not None:
-            raise NotApplicableError(
-                "laws of numbers of steps are not computed for every chain of an interval: use LeakagePropagation",
-                self.title,
-            )
         if isinstance(found, JointQuery):
             raise NotApplicableError(
                 "laws of several columns together are not computed: use LeakagePropagation, MarkovQuilt or GroupDP",
@@ -150,18 +138,6 @@ class LawMechanism(Mechanism):
         bound = self.bind(query)
         given = any(isinstance(member, GivenLaws) for member in self.theta.members)
         return bound.key if isinstance(bound, LinearQuery | StepQuery) and not given else None
-
-    def _of_interval(self, of: Callable[[LinearQuery], tuple[_Number, About]], query: Query) -> tuple[_Number, About]:
-        """Ask for a number that holds for every member of a continuum."""
-        bound = self.bind(query)
-        if not isinstance(bound, LinearQuery):
-            raise QueryError(
-                f"a function of the database needs a JointDistribution, and Θ is a class of {self.theta.kind}"
-            )
-        try:
-            return of(bound)
-        except NotApplicableError as error:
-            raise NotApplicableError(error.reason, self.title) from error
 
     def seconds(self, query: Query) -> float:
         """Return about how long it takes to calibrate, where that can be long; it is not more than a guess."""
@@ -251,7 +227,6 @@ def _witness(worst: Decisive, about: About, bound: BoundQuery) -> LawWitness | C
         "length": about.length,
         "node": about.node,
         "secret_pair": about.secrets,
-        "nearest": None if about.gap is None else Nearest(gap=about.gap),
     }
     if worst.distance is None:
         return LawWitness(**whose)

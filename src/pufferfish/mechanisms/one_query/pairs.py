@@ -113,8 +113,6 @@ class About:
         The record that both secrets are about, if it is one.
     secrets : tuple of str
         The two values of the record, or the two secrets in words.
-    gap : float or None
-        Where a continuum was searched: how far the noise is above what one member needs, as a share.
     """
 
     norm: int
@@ -122,7 +120,6 @@ class About:
     length: int
     node: int | str | None
     secrets: tuple[str, str]
-    gap: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

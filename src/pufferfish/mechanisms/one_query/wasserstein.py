@@ -27,9 +27,7 @@ from pufferfish.mechanisms.one_query._laws import About, LawPair
 from pufferfish.mechanisms.one_query.law_mechanism import Decisive, LawMechanism
 from pufferfish.mechanisms.witness import CouplingWitness, Witness
 from pufferfish.queries import Query
-from pufferfish.theta.chain_intervals import BinaryChainInterval
 from pufferfish.theta.joint_distribution import exact_law, exact_number
-from pufferfish.theta.model_class import Theta
 
 __all__ = ["ApproximateWasserstein", "Wasserstein", "wasserstein_inf"]
 
@@ -187,9 +185,6 @@ class Wasserstein(LawMechanism):
         return self._computed(query) if key is None else self._known.of(key, lambda: self._computed(query))
 
     def _computed(self, query: Query) -> list[tuple[About, Shift]]:
-        if self._interval is not None:
-            reach, about = self._of_interval(self._interval.reach, query)
-            return [(about, Shift(reach, reach, 0.0))]
         found: dict[tuple[int, int], tuple[About, Shift]] = {}
         for pair in self._pairs(query):
             self._add(found, pair)
@@ -289,13 +284,6 @@ class ApproximateWasserstein(Wasserstein):
     def delta(self) -> float:
         """Probability with which the promise may fail."""
         return self._delta
-
-    @classmethod
-    def supports(cls, theta: Theta) -> str | None:
-        """Every Θ but those that are a continuum is covered."""
-        if isinstance(theta, BinaryChainInterval):
-            return "the mass beyond a distance is not bounded under every θ of a continuum; Wasserstein covers it"
-        return super().supports(theta)
 
     def _shift(self, pair: LawPair) -> Shift:
         strict = shift_of(pair)

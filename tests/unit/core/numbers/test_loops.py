@@ -79,7 +79,6 @@ def on_laws() -> None:
     for law in (pf.Wasserstein, pf.ExactLaplace):
         for p in EDGES[:2]:
             law(pf.MarkovChain(p, [0.5, 0.5]), 4).calibrate(pf.Count("1"), 1.0)
-        law(pf.BinaryChainInterval(0.4, 0.6), 3).calibrate(pf.Count("1"), 1.0)
 
 
 WORK: list[Callable[[], None]] = [on_chains, on_clocks, on_networks, on_continua, on_laws]
