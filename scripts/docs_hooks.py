@@ -14,6 +14,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "pufferfish"
 PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
@@ -54,7 +55,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         text = ONLY_THERE.sub(r"\1", ONLY_HERE.sub("", (ROOT / source).read_text()))
         files.append(File.generated(config, page, content=LINK.sub(_link, text)))
     for part, names in public_names().items():
-        lines = [f"# {PARTS[part]}", *(f"::: pufferfish.{name}" for name in names)]
+        lines = [f"# {PARTS[part]}", *(f"::: {_reference(name)}" for name in names)]
         files.append(File.generated(config, f"reference/{part}.md", content="\n\n".join(lines)))
     return files
 
@@ -86,9 +87,21 @@ def _link(found: re.Match[str]) -> str:
     return f"[{text}]({PAGES[target]}{anchor})" if target in PAGES else text
 
 
+def _reference(name: str) -> str:
+    """Return where the reference finds a public name: a function is named by its file where a module has its name."""
+    modules = {
+        path: [*path.relative_to(SOURCE.parent).parent.parts, *([] if path.stem == "__init__" else [path.stem])]
+        for path in SOURCE.rglob("*.py")
+    }
+    if not any(name in parts for parts in modules.values()):
+        return f"pufferfish.{name}"
+    defined = re.compile(rf"^def {name}\b", re.MULTILINE)
+    return ".".join([*next(parts for path, parts in modules.items() if defined.search(path.read_text())), name])
+
+
 def public_names() -> dict[str, list[str]]:
     """Return every public name, by part: read from the package's list of them, which is not imported itself."""
-    tree = ast.parse((ROOT / "src/pufferfish/__init__.pyi").read_text())
+    tree = ast.parse((SOURCE / "__init__.pyi").read_text())
     imports = [line for line in tree.body if isinstance(line, ast.ImportFrom) and line.module]  # not the errors' module
     origin = {name.name: str(line.module).split(".")[0] for line in imports for name in line.names}
     found: dict[str, list[str]] = {part: [] for part in PARTS}

@@ -12,6 +12,7 @@ from pufferfish.cli.targets import check_targets
 from pufferfish.errors import NotApplicableError, RecordError, printable
 from pufferfish.ledger import Ledger
 from pufferfish.release import MEASUREMENT
+from pufferfish.release.check import check_record
 from pufferfish.release.notebook import NOTEBOOK, notebook_of
 from pufferfish.release.verify import of_ledger, release_in
 
@@ -47,7 +48,7 @@ def notebook_command(
         )
     found = release_in(content, shown(release_path))
     try:
-        found.check()
+        check_record(found)
     except RecordError as error:
         raise RecordError(f"{shown(release_path)} contradicts itself: {error}") from error
     ledger = None if ledger_path is None else Ledger.open(ledger_path)

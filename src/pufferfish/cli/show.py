@@ -8,7 +8,9 @@ from pufferfish.check.record import CHECK
 from pufferfish.errors import RecordError
 from pufferfish.fit.model_file import BIF, MODEL, read_model
 from pufferfish.ledger import LEDGER
-from pufferfish.release import MEASUREMENT, EachRelease, MeasurementRelease
+from pufferfish.release import MEASUREMENT, MeasurementRelease
+from pufferfish.release.check import check_record
+from pufferfish.release.record import EachFields
 from pufferfish.release.show.text import described
 from pufferfish.release.verify import release_in
 
@@ -47,13 +49,13 @@ def show_command(path: str) -> None:
 
 def _show_release(release_path: str, content: bytes) -> None:
     found = release_in(content, shown(release_path))
-    if isinstance(found, EachRelease) and (found.table is None or release_path.endswith(".pending")):
+    if isinstance(found, EachFields) and (found.table is None or release_path.endswith(".pending")):
         raise RecordError(
             f"{release_path} is of a release that was interrupted, and is not to be published: run the same command "
             "again, which finishes it"
         )
     try:
-        found.check()
+        check_record(found)
     except RecordError as error:
         raise RecordError(
             f"{release_path} contradicts itself: {error}; pufferfish verify says all that is wrong"

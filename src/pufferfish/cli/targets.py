@@ -16,7 +16,7 @@ from pufferfish._draw.page import PREVIEW
 from pufferfish.cli.telling import tell
 from pufferfish.errors import ParameterError, RecordError, printable
 from pufferfish.release import RELEASE, Release
-from pufferfish.release.facts import is_table
+from pufferfish.release.record import is_table
 from pufferfish.release.spreadsheets import csv_of
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import ThetaRecord

@@ -34,7 +34,7 @@ from pufferfish.release.facts import (
     QueryRecord,
     of_each_group,
 )
-from pufferfish.release.record import Release, columns_of
+from pufferfish.release.record import ReleaseFields, columns_of
 from pufferfish.release.spreadsheets import csv_of
 from pufferfish.theta.model_class import Theta
 
@@ -245,7 +245,7 @@ class Grouped:
         low, high = ([float(end * self.reads * w) for w in worth] for end in ends)
         return ClippedByGroup(m, low, high)
 
-    def recorded(self, draft: Release, linear: LinearQuery | JointQuery) -> Release:
+    def recorded(self, draft: ReleaseFields, linear: LinearQuery | JointQuery) -> ReleaseFields:
         """Return the record of a release of all records together as that of a release by groups."""
         found = GroupsRecord(
             by=list(self.groups.by),

@@ -52,6 +52,7 @@ Each rule is a condition and, in words, what is expected.
 """
 
 import math
+import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -62,6 +63,7 @@ from pufferfish._base.durations import is_moment
 from pufferfish._base.words import at_most
 from pufferfish._core.propagation.forgetting import fixed_point
 from pufferfish.data.groups import in_order
+from pufferfish.errors import PufferfishError, RecordError
 from pufferfish.mechanisms import BOUNDS, MECHANISMS, ApproximateWasserstein, ParticipantDP
 from pufferfish.mechanisms.witness import (
     AloneWitness,
@@ -86,11 +88,11 @@ from pufferfish.release.facts import (
     GroupsRecord,
     NoiseRecord,
     Projected,
-    ReleaseFields,
     factor_of,
     of_the_whole,
 )
 from pufferfish.release.noise import fits
+from pufferfish.release.record import EachFields, ReleaseFields, accuracy_of, columns_of, encoded
 from pufferfish.release.words import assumed_of, versions
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import CHAIN_MODELS
@@ -110,6 +112,7 @@ __all__ = [
     "PROGRAM",
     "TITLES",
     "Rules",
+    "check_record",
     "contradictions",
     "groups_rules",
     "measured_well",
@@ -868,6 +871,42 @@ def contradictions(found: ReleaseFields) -> Iterator[str]:
         # these compute with numbers that are sound by now
         later = (query_rules, strategy_rules, _values, postprocessing_rules, witness_rules, _sentences)
         yield from (rule for rules_of in later for holds, rule in rules_of(found) if not holds)
+
+
+def contradictions_of_each(found: EachFields) -> Iterator[str]:
+    """Say the same of a release for each subject: the rules are asked about one of all records, whose values are 0."""
+    yield from contradictions(found.as_release())
+    outputs = len(found.query.labels)
+    said, again = found.accuracy_95, accuracy_of(found.noise, outputs)
+    same = near(said.each, again.each) and near(said.joint, again.joint)
+    if not (same and (said.alpha, said.outputs) == (again.alpha, again.outputs)):
+        yield "accuracy_95 is that of the noise"
+    if found.postprocessing not in (None, "clipped", "projected"):
+        yield "the post-processing is one of this program's"
+    if found.table is not None:
+        table, columns = found.table, columns_of(found.postprocessing is not None)
+        own = table.rows == found.data.subjects * outputs and table.columns == columns
+        plain = table.name == os.path.basename(table.name) and len(table.sha256) == 64
+        if not (own and plain):
+            yield "the table has a row for each subject and output"
+
+
+def check_record(found: ReleaseFields | EachFields) -> None:
+    """Compute again what follows from something else in a record, and that it can be written.
+
+    Raises
+    ------
+    RecordError
+        If it contradicts itself, or holds text that no file can.
+    """
+    try:
+        found.theta.check()
+        wrong = next(contradictions_of_each(found) if isinstance(found, EachFields) else contradictions(found), None)
+    except (PufferfishError, ValueError, TypeError, ArithmeticError) as error:
+        raise RecordError(str(error)) from error
+    if wrong is not None:
+        raise RecordError(f"expected that {wrong}")
+    encoded(found)
 
 
 def _numbers(found: ReleaseFields) -> Rules:

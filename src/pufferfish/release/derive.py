@@ -30,7 +30,7 @@ from pufferfish.release.facts import (
     QueryRecord,
     record_of,
 )
-from pufferfish.release.record import Release
+from pufferfish.release.record import ReleaseFields
 from pufferfish.release.words import assumed_of, versions, warnings_of
 from pufferfish.theta.record import ThetaRecord
 from pufferfish.theta.states import state_label
@@ -70,11 +70,11 @@ def draft_of(
     valid: PostProcessing | None,
     proof: tuple[float, AnyWitness],
     warnings: Sequence[str],
-) -> Release:
+) -> ReleaseFields:
     """Return the record of a release, but for its values and its place in a ledger."""
     theta, query = calibration.theta, calibration.query
     leakage, witness = proof
-    return Release(
+    return ReleaseFields(
         created=now(),
         query=QueryRecord(query.kind, bound.description, list(bound.labels), bound.lipschitz, bound.divided_by),
         values=[],

@@ -27,7 +27,7 @@ error reaches q. So all intervals hold together with that probability, whatever 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import reduce
@@ -37,30 +37,23 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import one_of, truth
 from pufferfish._base.frozen import FrozenRecord
-from pufferfish._base.view import FRAMES, frame_of_columns
-from pufferfish._base.words import to_the_noise
-from pufferfish._core.numbers import laplace as discrete_laplace, laplace as laplace_sums
+from pufferfish._core.numbers import laplace as discrete_laplace
 from pufferfish._core.numbers.rounding import nearest
 from pufferfish._core.strategies import MOST_STATES
 from pufferfish.data.rows import RowsBase
 from pufferfish.data.sequences import Base
 from pufferfish.errors import ParameterError, QueryError, shortened
-from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein, ParticipantDP
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.witness import AnyWitness
-from pufferfish.queries import CDF, KINDS, QUERIES, Quantiles, Subset, Weighted, Window, weights_of
+from pufferfish.queries import KINDS, QUERIES, Subset, Weighted, Window, weights_of
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.lengths import ChainLength
-from pufferfish.theta.record import ThetaRecord
 from pufferfish.theta.secrets import CountIs, RecordIs, Secret
 from pufferfish.theta.states import state_label
 
 __all__ = [
-    "FORMAT",
     "NOISE_LAW",
-    "VERSION",
     "AccuracyRecord",
     "Ascending",
     "CalibrationRecord",
@@ -77,11 +70,7 @@ __all__ = [
     "Projected",
     "QuantileRecord",
     "QueryRecord",
-    "ReleaseFields",
     "ascending",
-    "calibration_again",
-    "frame_of",
-    "is_table",
     "made",
     "of_each_group",
     "of_the_whole",
@@ -272,36 +261,6 @@ def _in_order(chains: Iterable[ChainLength]) -> list[tuple[int, int, int]]:
     return found
 
 
-def calibration_again(found: "ReleaseFields", record: CalibrationRecord) -> Calibration:
-    """Return the calibration of a release, made again from its record alone; nothing in it is proved yet.
-
-    Raises
-    ------
-    PufferfishError
-        If Θ, the mechanism, the query or the lengths are none, or do not go together.
-    """
-    name = found.mechanism.name
-    kind = next((m for m in (*MECHANISMS, ParticipantDP, ApproximateWasserstein) if m.name == name), None)
-    if kind is None:
-        raise ParameterError(f"there is no mechanism {name!r}")
-    theta = found.theta.any_theta()
-    if theta is None:
-        raise ParameterError("Θ is described by a function of the user's")
-    length: Any = record.chains() if theta.of_chains else record.records if theta.networks else None
-    settings = {key: made(value) for key, value in (record.settings or {}).items()}
-    bound = kind.of(theta, length, **settings)
-    query = made(record.query)
-    return Calibration(
-        epsilon=found.epsilon,
-        unit_scale=record.unit_scale,
-        query=query,
-        linear=bound.bind(query),
-        witness=found.mechanism.witness,
-        bound=bound,
-        strategy=found.strategy,
-    )
-
-
 # -- What a release says of its groups -------------------------------------------------------------------------------
 
 _NUMBER = re.compile(r"^(share of the|number of the|mean over) [\d,]+ (records|rows)\b")
@@ -359,81 +318,6 @@ class GroupsRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     def most_error(self) -> float:
         """By what errors before the division are multiplied, in the group where that is most."""
         return 1.0 if self.divided_by is None else 1 / min(self.divided_by)
-
-
-def frame_of(release: "ReleaseFields", of: str | None = None, into: str = "polars") -> Any:
-    """Return what a release says as a table: a row for each value, of each group if there are any, or each quantile.
-
-    Raises
-    ------
-    ParameterError
-        If ``of`` or ``into`` is something else than what is known, or quantiles are asked of a release without any.
-    """
-    if of not in (None, "values", "quantiles"):
-        library = f"; a library is named by into: to_frame(into={of!r})" if one_of(of, FRAMES) else ""
-        raise ParameterError(f'of is {of!r}, expected "values" or "quantiles"{library}')
-    if of == "quantiles" and not release.quantiles:
-        raise ParameterError("this release has no quantiles: ask it by quantiles_at, or for its values")
-    if release.quantiles and of != "values":
-        each = release.quantiles
-        columns = {name: [getattr(q, field) for q in each] for name, (field, _) in _QUANTILES.items()}
-        return frame_of_columns(columns, {name: kind for name, (_, kind) in _QUANTILES.items()}, into)
-    labels, groups = list(release.query.labels), release.groups
-    m, cells = len(labels), [()] if groups is None else groups.cells
-    columns: dict[str, list[Any]] = {}
-    types: dict[str, type] = {}
-    if groups is not None:
-        for i, name in enumerate(groups.by):
-            own = _as_numbers([cell[i] for cell in cells])
-            columns[name], types[name] = [label for label in own for _ in range(m)], type(own[0])
-    columns["output"] = labels * len(cells)
-    if groups is not None:
-        columns["records"] = [n for n in groups.records for _ in range(m)]
-    columns["value"] = list(release.values)
-    if release.postprocessing is not None:
-        columns["noisy_value"] = list(release.noisy_values)
-    columns["error_95"] = release.accuracies(0.05).ravel().tolist()
-    numbers = dict.fromkeys(("value", "noisy_value", "error_95"), float)
-    return frame_of_columns(columns, {"output": str, "records": int, **numbers, **types}, into)
-
-
-_QUANTILES: dict[str, tuple[str, type]] = {
-    "quantile": ("share", float),
-    "state": ("state", str),
-    "low_95": ("low", str),
-    "high_95": ("high", str),
-}
-"""Columns of the table of quantiles: the field of each, and what it holds."""
-
-_WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
-
-
-def _as_numbers(labels: list[str]) -> list[Any]:
-    """Return the labels of groups, as whole numbers where all of them are some: as a CSV file of them is read.
-
-    Examples
-    --------
-    >>> _as_numbers(["0", "13"]), _as_numbers(["0", "01"])
-    ([0, 13], ['0', '01'])
-    """
-    whole = all(_WHOLE.fullmatch(label) for label in labels)
-    return [int(label) for label in labels] if whole else labels
-
-
-_HEADING = re.compile(
-    rb"(?:(?:output|.+,output,records),value(?:,noisy_value)?,error_95|quantile,state,low_95,high_95)\r?\n"
-)
-
-
-def is_table(content: bytes) -> bool:
-    """Whether a CSV file is the table of a release; one of a release for each subject has other columns.
-
-    Examples
-    --------
-    >>> is_table(b"sex,output,records,value,error_95\\n"), is_table(b"subject,records,output,value,error_95\\n")
-    (True, False)
-    """
-    return _HEADING.match(content) is not None
 
 
 # -- What may be done to a noisy value -------------------------------------------------------------------------------
@@ -661,17 +545,11 @@ def quantiles_of(
     return found
 
 
-_FEW_ULPS = 2.0**-50
-"""More than what a scale loses in a record's numbers."""
-
 _LARGEST_DENOMINATOR = 2**26
 """Fractions with denominators up to this are told apart by their doubles."""
 
 WEIGHTED = "weighted "
 """What the kind of a query begins with whose records count with factors of their own."""
-
-FORMAT = "pufferfish-release"
-VERSION = 3
 
 NOISE_LAW = "discrete Laplace, P(Z = z) ∝ exp(-|z| unit/scale)"
 
@@ -816,147 +694,3 @@ class AccuracyRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     each: float
     joint: float
     outputs: list[float] | None = None
-
-
-class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A private value and what was promised; :class:`~pufferfish.Release` explains each field."""
-
-    format: str = FORMAT
-    version: int = VERSION
-    created: str
-    query: QueryRecord
-    values: list[float]
-    noisy_values: list[float]
-    postprocessing: PostProcessing | None
-    quantiles: list[QuantileRecord] | None = None
-    epsilon: float
-    delta: float = 0.0
-    promise: str
-    warnings: list[str]
-    not_promised: list[str]
-    assumptions: list[str]
-    noise: NoiseRecord
-    accuracy_95: AccuracyRecord
-    mechanism: MechanismRecord
-    data: DataRecord
-    theta: ThetaRecord
-    software: dict[str, str]
-    ledger: LedgerRecord | None = None
-    groups: GroupsRecord | None = None
-    calibration: CalibrationRecord | msgspec.UnsetType = msgspec.UNSET
-    """What its proof is computed from; releases of earlier versions do not say."""
-
-    @property
-    def value(self) -> NDArray[np.float64]:
-        """The released value; shape (m,), one entry per output of the query, or (groups, m)."""
-        values = np.array(self.values)
-        return values if self.groups is None else values.reshape(len(self.groups.cells), -1)
-
-    @property
-    def scale(self) -> float:
-        """Laplace scale of the noise on each output, before groups are divided; the largest, of measurements."""
-        return self.noise.scale
-
-    @property
-    def whole(self) -> bool:
-        """Whether values and their errors are whole numbers, as counts are; what was drawn does not decide it."""
-        unit, done = self.noise.unit, self.postprocessing
-        shared = self.groups is not None and self.groups.divided_by is not None
-        return unit == math.floor(unit) and not shared and (done is None or isinstance(done, Clipped))
-
-    def writer(self, digits: int = 3) -> Callable[[float, float], str]:
-        """Return what writes values and errors to so many digits of their noise; whole numbers have no decimals.
-
-        It takes a value and by what its group's noise is divided, 1 where there is none.
-        """
-        scale, whole = self.scale, self.whole
-
-        def written(value: float, over: float) -> str:
-            return to_the_noise(value, scale / over, digits=digits, whole=whole)
-
-        return written
-
-    @property
-    def strategy(self) -> Strategy | None:
-        """What was measured, and how the outputs follow from it; None where every output got noise of one scale."""
-        return strategy_of(self.query.kind, self.theta.states, self.noise)
-
-    @property
-    def record_loss(self) -> NDArray[np.float64]:
-        """Record-level loss of the release for every pair of states of a chain, in nats, rounded up; shape (k, k).
-
-        Computed from the measurements, as whoever reads a release may do: ``leakage`` of a bound takes it.
-
-        Raises
-        ------
-        QueryError
-            If the release has no measurements: then it is one over ``noise.noise_multiplier`` at most.
-        """
-        strategy = self.strategy
-        if strategy is None:
-            raise QueryError("this release has one scale for every output: its loss is 1 / noise.noise_multiplier")
-        distance = strategy.distance * (factor_of(self.query) if self.query.kind.startswith(WEIGHTED) else 1)
-        return distance / self.noise.one_scale * (1 + _FEW_ULPS)
-
-    def accuracy(self, alpha: float = 0.05, *, joint: bool = False) -> float:
-        """Error of the noisy value that is exceeded with probability at most alpha; with groups, in all of them.
-
-        Parameters
-        ----------
-        alpha : float, default 0.05
-            Probability, strictly between 0 and 1.
-        joint : bool, default False
-            For all outputs at once rather than for each of them.
-
-        Raises
-        ------
-        ParameterError
-            If alpha is out of range.
-        """
-        together, noise, strategy, groups = truth(joint, "joint"), self.noise, self.strategy, self.groups
-        cells = 1 if groups is None else len(groups.cells)
-        if strategy is None:
-            whole = noise.accuracy(alpha, len(self.query.labels) * cells if together else 1)
-        else:
-            own = laplace_sums.share_of_each(alpha, cells if together else 1)
-            whole = noise.worth(strategy.error(noise.one_scale, own, joint=together))
-        return whole if groups is None else whole * groups.most_error
-
-    def quantiles_at(self, shares: Sequence[float]) -> list[QuantileRecord]:
-        """Return quantiles of a cumulative distribution, with intervals that hold together with 95% probability.
-
-        Parameters
-        ----------
-        shares : sequence of float
-            Which, strictly between 0 and 1.
-
-        Raises
-        ------
-        QueryError
-            If the release is of another query.
-        """
-        kind = self.query.kind
-        if kind.startswith(WEIGHTED) or not (kind in CDF.kinds or kind in Quantiles.kinds):
-            raise QueryError(f"quantiles are of a cumulative distribution, and this release is of the kind {kind!r}")
-        if not KINDS[kind].relative and self.data.base is None:
-            raise QueryError("how many records a count of one database is of is not in its record: ask for shares")
-        total = 1.0 if KINDS[kind].relative else float(self.data.records)
-        errors = self.accuracies(0.05, joint=True)
-        return quantiles_of(Quantiles(shares).shares, self.noisy_values, errors, self.theta.states, total)
-
-    def accuracies(self, alpha: float = 0.05, *, joint: bool = False) -> NDArray[np.float64]:
-        """Error of each value that it, or with ``joint`` any of them its own, exceeds with probability at most alpha.
-
-        Parameters are those of :meth:`accuracy`; of the shape of :attr:`value`: (m,), or (groups, m).
-        """
-        together, noise, strategy, groups = truth(joint, "joint"), self.noise, self.strategy, self.groups
-        m, cells = len(self.query.labels), 1 if groups is None else len(groups.cells)
-        if strategy is None:
-            whole = np.full(m, noise.accuracy(alpha, m * cells if together else 1))
-        else:
-            own = laplace_sums.share_of_each(alpha, cells if together else 1)
-            whole = np.array([noise.worth(e) for e in strategy.errors(noise.one_scale, own, joint=together)])
-        if groups is None:
-            return whole
-        found: NDArray[np.float64] = whole / np.array(groups.divided_by or [1] * cells)[:, None]
-        return found

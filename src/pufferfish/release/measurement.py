@@ -5,7 +5,6 @@ private: its record-level loss is e0. A bound tells what such a loss leaks where
 """
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 from warnings import catch_warnings, simplefilter
@@ -14,34 +13,24 @@ import msgspec
 import numpy as np
 
 from pufferfish._base.checked import called_as, listed
-from pufferfish._base.durations import is_moment, now
-from pufferfish._base.frozen import FrozenRecord
-from pufferfish._base.reading import shown
-from pufferfish._base.view import Shown, View
-from pufferfish._base.words import at_most
-from pufferfish._base.writing import read_record, record_kind, write_whole
-from pufferfish.errors import ParameterError, PufferfishError, RecordError, ReleaseRefused, shortened
+from pufferfish._base.durations import now
+from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.ledger import Ledger
 from pufferfish.ledger.ledger import anywhere
-from pufferfish.mechanisms import bound_of
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.mechanisms.words import not_promised_of, promise_of
 from pufferfish.release.draw import unseen
 from pufferfish.release.facts import LedgerRecord
-from pufferfish.release.record import Reported
-from pufferfish.release.words import versions
-from pufferfish.theta.lengths import ChainLength
+from pufferfish.release.release import MeasurementRelease
+from pufferfish.release.words import (
+    assumed_of_measurement,
+    not_promised_of_measurement,
+    promise_of_measurement,
+    versions,
+)
 from pufferfish.theta.record import ThetaRecord
 
-__all__ = ["MEASUREMENT", "MeasurementRelease", "release_measurement"]
-
-FORMAT = "pufferfish-measurement"
-VERSION = 1
-
-MEASUREMENT = record_kind(
-    "release of a measurement", FORMAT, "it is the record of an earlier release, which is spent; name another file"
-)
+__all__ = ["release_measurement"]
 
 _DISTANCES = {
     "ChangeOneDistance()": 1,
@@ -53,118 +42,6 @@ _DISTANCES = {
 """How far apart two datasets are that differ in the value of one record: as one taken out and one put in, 2."""
 
 _PURE = "MaxDivergence"
-
-
-class MeasurementRelease(FrozenRecord, Reported, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The value of a measurement, and what was promised; made by :func:`release_measurement`.
-
-    Parameters
-    ----------
-    value : object
-        What the measurement returned.
-    record_loss : float
-        How much it tells of one record alone, in nats: its privacy map at one changed record.
-    leakage : float
-        How much of one record once correlation is used, in nats, rounded up; at most ``epsilon``.
-    measurement : str
-        The note of whoever released it, or the kinds of its input and output.
-    length : list of (int, int)
-        Steps and observed records of each chain.
-    """
-
-    format: str = FORMAT
-    version: int = VERSION
-    created: str
-    value: Any
-    measurement: str
-    record_loss: float
-    leakage: float
-    epsilon: float
-    promise: str
-    not_promised: list[str]
-    assumptions: list[str]
-    mechanism: str
-    settings: dict[str, Any]
-    length: list[tuple[int, int]]
-    theta: ThetaRecord
-    software: dict[str, str]
-    ledger: LedgerRecord | None = None
-
-    def __repr__(self) -> str:
-        return f"MeasurementRelease({self.measurement!r}, ε = {at_most(self.epsilon)}, leakage {self.leakage:.6g})"
-
-    def _view(self) -> View:
-        from pufferfish.release.show.text import of_measurement
-
-        return of_measurement(self)
-
-    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the record as JSON, and write it to a file if a path is given; an earlier release is never replaced.
-
-        Raises
-        ------
-        RecordError
-            If the value is nothing that JSON holds, or the file cannot be written.
-        """
-        if not _finite(self.value):
-            raise RecordError(
-                "the value holds NaN or an infinite number, which no file keeps: it is in the object only"
-            )
-        try:
-            content = msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
-        except (TypeError, ValueError) as error:
-            raise RecordError(f"the value cannot stand in a file: {shortened(str(error))}") from error
-        if path is not None:
-            write_whole(path, content, MEASUREMENT, overwrite=False)
-        return content.decode()
-
-    @classmethod
-    def from_json(cls, path: str | os.PathLike[str]) -> "MeasurementRelease":
-        """Read a record, and prove again what it promises.
-
-        Raises
-        ------
-        RecordError
-            If the file is damaged, of another version, or promises what cannot be proved.
-        """
-        found = read_record(path, cls, format_=FORMAT, version=VERSION, complete=True)
-        try:
-            found.verify()
-        except RecordError as error:
-            raise RecordError(f"{shown(path)} contradicts itself: {error}") from error
-        return found
-
-    def verify(self) -> float:
-        """Compute again what the record-level loss leaks, and return it, in nats.
-
-        That the measurement has this record-level loss is what its privacy map said; the record cannot show it.
-
-        Raises
-        ------
-        RecordError
-            If it is more than ``epsilon``, or a field contradicts another.
-        """
-        try:
-            bound = bound_of(
-                self.mechanism, self.theta.theta(), [ChainLength(*each) for each in self.length], self.settings
-            )
-            epsilon = as_epsilon(self.epsilon)
-            leakage = bound.leakage(self.record_loss, enough=epsilon)
-        except (PufferfishError, ValueError, TypeError, OverflowError) as error:
-            raise RecordError(str(error)) from error
-        if not leakage <= epsilon:
-            raise RecordError(f"a record-level loss of {self.record_loss!r} leaks {leakage:.6g}, above {epsilon:g}")
-        if not (math.isclose(self.leakage, leakage, rel_tol=1e-6, abs_tol=1e-12) and self.leakage <= epsilon):
-            raise RecordError(f"it leaks {leakage:.6g}, and the record says {self.leakage!r}")
-        if self.promise != _promise(epsilon):
-            raise RecordError("the promise is not that of its epsilon")
-        if self.assumptions != _assumptions(bound):
-            raise RecordError("the assumptions are not those of its Θ")
-        if self.not_promised != _not_promised(bound, self.ledger):
-            raise RecordError("what is not promised differs from what such a release does not promise")
-        if not is_moment(self.created):
-            raise RecordError(f"created is {self.created!r}, expected a time with its zone")
-        return leakage
 
 
 @called_as("release_measurement(records, measurement, bound, epsilon=1.0)")
@@ -262,9 +139,9 @@ def release_measurement(
         record_loss=loss,
         leakage=leakage,
         epsilon=epsilon,
-        promise=_promise(epsilon),
-        not_promised=_not_promised(bound, None),
-        assumptions=_assumptions(bound),
+        promise=promise_of_measurement(epsilon),
+        not_promised=not_promised_of_measurement(bound, None),
+        assumptions=assumed_of_measurement(bound),
         mechanism=bound.name,
         settings=dict(bound.settings),
         length=[(chain.steps, chain.records) for chain in bound.length],
@@ -282,36 +159,13 @@ def release_measurement(
         created=now(at),
         value=_plain(unseen(lambda: measurement(given))()),
         ledger=booked,
-        not_promised=_not_promised(bound, booked),
+        not_promised=not_promised_of_measurement(bound, booked),
     )
 
 
 def _plain(value: Any) -> Any:
     """Return numbers and arrays of numpy as those of Python, so that a file can hold them; all else as it is."""
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
-
-
-def _finite(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return all(map(_finite, value.values()))
-    if isinstance(value, list | tuple):
-        return all(map(_finite, value))
-    return not isinstance(value, float) or math.isfinite(value)
-
-
-def _promise(epsilon: float) -> str:
-    return promise_of(epsilon, 0.0, None, of_chains=True, networks=False)
-
-
-def _assumptions(bound: InfluenceBound) -> list[str]:
-    return [
-        f"The distribution of the records is {bound.theta.in_words} ({bound.theta.origin}).",
-        "The measurement is as private as its own map says; this program did not check how it was built.",
-    ]
-
-
-def _not_promised(bound: InfluenceBound, booked: LedgerRecord | None) -> list[str]:
-    return not_promised_of(None, booked, kind=bound.theta.kind, composes=True)
 
 
 def _given(records: Any, bound: InfluenceBound, values: Mapping[Any, Any] | None) -> list[Any]:

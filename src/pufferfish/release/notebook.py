@@ -18,8 +18,8 @@ from pufferfish.errors import NotApplicableError, RecordError, printable, shorte
 from pufferfish.mechanisms import MECHANISMS, ParticipantDP
 from pufferfish.queries import Joint
 from pufferfish.release.check import stand_in
-from pufferfish.release.facts import CalibrationRecord, calibration_again, made, plain
-from pufferfish.release.record import EachRelease, Release
+from pufferfish.release.facts import CalibrationRecord, made, plain
+from pufferfish.release.record import EachFields, ReleaseFields, calibration_again
 from pufferfish.release.verify import BROKEN
 
 __all__ = ["NOTEBOOK", "notebook_of"]
@@ -46,7 +46,7 @@ NOTEBOOK = Kind(
 
 
 def notebook_of(
-    found: Release | EachRelease, record_path: str, table_path: str | None = None, ledger_path: str | None = None
+    found: ReleaseFields | EachFields, record_path: str, table_path: str | None = None, ledger_path: str | None = None
 ) -> bytes:
     """Return a notebook that makes a release again, but for its noise.
 
@@ -69,7 +69,7 @@ def notebook_of(
         If query, mechanism and Θ of the record do not go together.
     """
     again = "a notebook makes a release of a table again from its record, and "
-    if not isinstance(found, Release):
+    if not isinstance(found, ReleaseFields):
         raise NotApplicableError(again + "this is a release for each subject: use release_each, as its record says")
     recorded, base = found.calibration, found.data.base or found.data.rows
     if not isinstance(recorded, CalibrationRecord):

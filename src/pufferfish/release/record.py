@@ -1,96 +1,84 @@
-"""A release: its value, its record, and the file that holds it."""
+"""What stands in the file of a release: its fields, and what follows from them alone.
+
+Three kinds of release have a file: of a query, of a query for each subject, and of a measurement. The parts of these
+records are in :mod:`pufferfish.release.facts`. What checks, proves, shows and writes releases takes these classes; the
+public ones (:mod:`pufferfish.release.release`) are the same records with methods that do all that.
+"""
 
 import math
 import os
-from contextlib import suppress
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
-from pufferfish._base.checked import truth
+from pufferfish._base.checked import one_of, truth
 from pufferfish._base.frozen import FrozenRecord
-from pufferfish._base.reading import LARGEST, check_path, failing, file_digest, shown
-from pufferfish._base.view import Shown, View, counted
-from pufferfish._base.words import at_most
-from pufferfish._base.writing import Kind, decode_record, read_record, record_kind, write_whole
-from pufferfish.errors import PufferfishError, RecordError
-from pufferfish.release.check import contradictions, near
+from pufferfish._base.reading import failing, file_digest, shown
+from pufferfish._base.view import FRAMES, frame_of_columns
+from pufferfish._base.words import to_the_noise
+from pufferfish._base.writing import record_kind
+from pufferfish._core.numbers import laplace as laplace_sums
+from pufferfish.errors import ParameterError, QueryError, RecordError
+from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein, ParticipantDP
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.queries import CDF, KINDS, Quantiles
+from pufferfish.queries.strategy import Strategy
 from pufferfish.release.facts import (
-    FORMAT,
-    VERSION,
+    WEIGHTED,
     AccuracyRecord,
     CalibrationRecord,
+    Clipped,
     DataRecord,
+    GroupsRecord,
     LedgerRecord,
     MechanismRecord,
     NoiseRecord,
+    PostProcessing,
+    QuantileRecord,
     QueryRecord,
-    ReleaseFields,
-    frame_of,
+    factor_of,
+    made,
+    quantiles_of,
+    strategy_of,
 )
-from pufferfish.release.steps import dwell_times_of, fitted_chain, histogram_of, switches_of
-from pufferfish.release.synthetic import synthetic_series
-from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.record import ThetaRecord
 
 if TYPE_CHECKING:
     import polars as pl
-    from matplotlib.figure import Figure
-
-    from pufferfish.release.verification import Verification
 
 __all__ = [
     "EACH",
+    "EACH_FORMAT",
+    "EACH_VERSION",
+    "FORMAT",
+    "MEASUREMENT",
+    "MEASUREMENT_FORMAT",
+    "MEASUREMENT_VERSION",
+    "OWN_RECORDS",
     "RELEASE",
+    "VERSION",
+    "EachFields",
     "EachQuery",
-    "EachRelease",
-    "Release",
-    "Reported",
+    "MeasurementFields",
+    "ReleaseFields",
     "TableRecord",
-    "is_table_of",
-    "table_kind",
+    "accuracy_of",
+    "calibration_again",
+    "columns_of",
+    "encoded",
+    "frame_of",
+    "is_table",
 ]
 
-# -- What every kind of release can do for its readers ---------------------------------------------------------------
+# -- The record of a release -----------------------------------------------------------------------------------------
 
-
-class Reported:
-    """A record of a release that has a page of its own (:mod:`pufferfish.release.show.page`)."""
-
-    __slots__ = ()
-
-    def report(
-        self: Any,
-        path: str | os.PathLike[str],
-        *,
-        ledger: Any = None,
-        brief: bool = False,
-    ) -> None:
-        """Write a page about the release that a browser shows: one file, which needs no network.
-
-        It says what was released, what is promised and what is not, what an adversary may believe, which record decides
-        the noise, and what error other mechanisms and other ε would have. The proof is computed again first. Of what is
-        there already only an earlier report is replaced.
-
-        Parameters
-        ----------
-        path : path-like
-            The page, a name that ends in ``.html`` as a rule.
-        ledger : Ledger or path-like, optional
-            The book that the release was charged to: its history is shown.
-        brief : bool, default False
-            Without the noise of other mechanisms and of other ε, which may take long to compute.
-
-        Raises
-        ------
-        RecordError
-            If the record does not hold, or the page cannot be written.
-        """
-        from pufferfish.release.show.page import Source, write_report
-
-        write_report([Source(self)], path, ledger=ledger, brief=brief)
-
+FORMAT = "pufferfish-release"
+VERSION = 3
 
 RELEASE = record_kind(
     "release",
@@ -98,273 +86,275 @@ RELEASE = record_kind(
     "it is the record of an earlier release, which is spent; name another file, or give overwrite=True",
 )
 
+_FEW_ULPS = 2.0**-50
+"""More than what a scale loses in a record's numbers."""
 
-class Release(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A private value and the record of what was promised; made by :func:`release`.
 
-    Parameters
-    ----------
-    values : list of float
-        The released value of each output, after post-processing if there was any; with groups, m values for the first
-        group, then m for the next (``value`` has them as an array of shape (groups, m)).
-    noisy_values : list of float
-        The value as the noise left it.
-    postprocessing : Projected, Clipped or None
-        What was done to the noisy values; it uses nothing but them and public numbers.
-    epsilon, delta : float
-        Privacy parameters; ``delta`` is 0 but for (ε, δ) mechanisms.
-    query, noise, mechanism, theta, data, accuracy_95 : records
-        See their classes.
-    promise : str
-        What is promised, in one sentence.
-    not_promised, assumptions, warnings : list of str
-        What is not; what the promise rests on; what a reader must know first.
-    created : str
-        Time of the release, UTC.
-    software : dict of str to str
-        Versions.
-    ledger : record or None
-        Its place among other releases of the same records, where a ledger was kept.
-    groups : record or None
-        The public groups that the values are of, where the table was read with ``by``.
-    calibration : record
-        What the proof of its noise is computed from; ``msgspec.UNSET`` in releases of earlier versions.
-    """
+class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A private value and what was promised; :class:`~pufferfish.Release` explains each field."""
 
-    def histogram(self) -> dict[str, float]:
-        """Return the share of records in each state, from a release of transitions; it costs no privacy.
+    format: str = FORMAT
+    version: int = VERSION
+    created: str
+    query: QueryRecord
+    values: list[float]
+    noisy_values: list[float]
+    postprocessing: PostProcessing | None
+    quantiles: list[QuantileRecord] | None = None
+    epsilon: float
+    delta: float = 0.0
+    promise: str
+    warnings: list[str]
+    not_promised: list[str]
+    assumptions: list[str]
+    noise: NoiseRecord
+    accuracy_95: AccuracyRecord
+    mechanism: MechanismRecord
+    data: DataRecord
+    theta: ThetaRecord
+    software: dict[str, str]
+    ledger: LedgerRecord | None = None
+    groups: GroupsRecord | None = None
+    calibration: CalibrationRecord | msgspec.UnsetType = msgspec.UNSET
+    """What its proof is computed from; releases of earlier versions do not say."""
 
-        This and what follows use the noisy counts and public numbers alone: the nearest counts that are not negative,
-        add up to the number of steps, and enter each state as often as they leave it.
+    @property
+    def value(self) -> NDArray[np.float64]:
+        """The released value; shape (m,), one entry per output of the query, or (groups, m)."""
+        values = np.array(self.values)
+        return values if self.groups is None else values.reshape(len(self.groups.cells), -1)
+
+    @property
+    def scale(self) -> float:
+        """Laplace scale of the noise on each output, before groups are divided; the largest, of measurements."""
+        return self.noise.scale
+
+    @property
+    def whole(self) -> bool:
+        """Whether values and their errors are whole numbers, as counts are; what was drawn does not decide it."""
+        unit, done = self.noise.unit, self.postprocessing
+        shared = self.groups is not None and self.groups.divided_by is not None
+        return unit == math.floor(unit) and not shared and (done is None or isinstance(done, Clipped))
+
+    def writer(self, digits: int = 3) -> Callable[[float, float], str]:
+        """Return what writes values and errors to so many digits of their noise; whole numbers have no decimals.
+
+        It takes a value and by what its group's noise is divided, 1 where there is none.
+        """
+        scale, whole = self.scale, self.whole
+
+        def written(value: float, over: float) -> str:
+            return to_the_noise(value, scale / over, digits=digits, whole=whole)
+
+        return written
+
+    @property
+    def strategy(self) -> Strategy | None:
+        """What was measured, and how the outputs follow from it; None where every output got noise of one scale."""
+        return strategy_of(self.query.kind, self.theta.states, self.noise)
+
+    @property
+    def record_loss(self) -> NDArray[np.float64]:
+        """Record-level loss of the release for every pair of states of a chain, in nats, rounded up; shape (k, k).
+
+        Computed from the measurements, as whoever reads a release may do: ``leakage`` of a bound takes it.
 
         Raises
         ------
         QueryError
-            If the release is not of transitions.
+            If the release has no measurements: then it is one over ``noise.noise_multiplier`` at most.
         """
-        return histogram_of(self)
+        strategy = self.strategy
+        if strategy is None:
+            raise QueryError("this release has one scale for every output: its loss is 1 / noise.noise_multiplier")
+        distance = strategy.distance * (factor_of(self.query) if self.query.kind.startswith(WEIGHTED) else 1)
+        return distance / self.noise.one_scale * (1 + _FEW_ULPS)
 
-    def chain(self) -> MarkovChain:
-        """Return a fitted chain, from a release of transitions; it costs no privacy.
-
-        Half a step is added to each count, so that no transition is impossible because noise hid it. Noise for other
-        releases of the same records must not be calibrated to it alone: the chain says what the records are like, not
-        what an adversary may believe.
-
-        Raises
-        ------
-        QueryError
-            If the release is not of transitions.
-        """
-        return fitted_chain(self)
-
-    def dwell_times(self) -> dict[str, float]:
-        """Return how many records in a row each state lasts in the mean, from a release of transitions.
-
-        Raises
-        ------
-        QueryError
-            If the release is not of transitions.
-        """
-        return dwell_times_of(self)
-
-    def switches(self) -> float:
-        """Return how many steps change the state, from a release of transitions or of switches.
-
-        Raises
-        ------
-        QueryError
-            If the release is of something else.
-        """
-        return switches_of(self)
-
-    def synthetic(self, length: int, series: int | None = None, *, seed: int | None = None) -> list[Any]:
-        """Return a synthetic series of states, drawn from the fitted chain; it costs no privacy.
+    def accuracy(self, alpha: float = 0.05, *, joint: bool = False) -> float:
+        """Error of the noisy value that is exceeded with probability at most alpha; with groups, in all of them.
 
         Parameters
         ----------
-        length : int
-            Records of the series.
-        series : int, optional
-            How many series; by default one, which is returned by itself.
-        seed : int, optional
-            The same seed gives the same series. It has nothing to do with the noise of the release, which was drawn
-            before, and which nothing can seed.
-
-        Returns
-        -------
-        list of str, or list of these
-            The states.
-
-        Raises
-        ------
-        QueryError
-            If the release is not of transitions.
-        ParameterError
-            If a number is none.
-        """
-        return synthetic_series(self, length, series, seed)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the record as plain numbers, texts, lists and dicts."""
-        return msgspec.to_builtins(self)
-
-    def to_frame(self, of: Literal["values", "quantiles"] | None = None, *, into: str = "polars") -> Any:
-        """Return the values as a table: a row for each output, of each group if there are any.
-
-        Columns: one for every grouping, ``output``, ``records`` (of the group), ``value``, ``noisy_value`` where values
-        were post-processed, and ``error_95``, which the noisy value exceeds with probability at most 5%. Groupings
-        whose groups are all named by whole numbers, such as hours, are columns of whole numbers.
-
-        Parameters
-        ----------
-        of : {"values", "quantiles"}, optional
-            By default the quantiles where they were asked for, a row for each with columns ``quantile``, ``state``,
-            ``low_95`` and ``high_95``; else the values.
-        into : {"polars", "pandas", "pyarrow"}, default "polars"
-            The library whose table it is.
+        alpha : float, default 0.05
+            Probability, strictly between 0 and 1.
+        joint : bool, default False
+            For all outputs at once rather than for each of them.
 
         Raises
         ------
         ParameterError
-            If there are no quantiles, or the library is another one or not installed.
+            If alpha is out of range.
         """
-        return frame_of(self, of, into)
+        together, noise, strategy, groups = truth(joint, "joint"), self.noise, self.strategy, self.groups
+        cells = 1 if groups is None else len(groups.cells)
+        if strategy is None:
+            whole = noise.accuracy(alpha, len(self.query.labels) * cells if together else 1)
+        else:
+            own = laplace_sums.share_of_each(alpha, cells if together else 1)
+            whole = noise.worth(strategy.error(noise.one_scale, own, joint=together))
+        return whole if groups is None else whole * groups.most_error
 
-    def to_json(self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> str:
-        """Return the record as JSON, and write it to a file if a path is given.
+    def quantiles_at(self, shares: Sequence[float]) -> list[QuantileRecord]:
+        """Return quantiles of a cumulative distribution, with intervals that hold together with 95% probability.
 
         Parameters
         ----------
-        path : path-like, optional
-            The file.
-        overwrite : bool, default False
-            Whether the record of an earlier release may be replaced: what it says is spent, and nobody can check it
-            without its record. No other file ever is.
+        shares : sequence of float
+            Which, strictly between 0 and 1.
 
         Raises
         ------
-        RecordError
-            If the file cannot be written, or is there already; nothing is left behind.
+        QueryError
+            If the release is of another query.
         """
-        insisted, content = truth(overwrite, "overwrite"), self._encoded()
-        if path is not None:
-            write_whole(path, content, RELEASE, overwrite=insisted)
-        return content.decode()
+        kind = self.query.kind
+        if kind.startswith(WEIGHTED) or not (kind in CDF.kinds or kind in Quantiles.kinds):
+            raise QueryError(f"quantiles are of a cumulative distribution, and this release is of the kind {kind!r}")
+        if not KINDS[kind].relative and self.data.base is None:
+            raise QueryError("how many records a count of one database is of is not in its record: ask for shares")
+        total = 1.0 if KINDS[kind].relative else float(self.data.records)
+        errors = self.accuracies(0.05, joint=True)
+        return quantiles_of(Quantiles(shares).shares, self.noisy_values, errors, self.theta.states, total)
 
-    @classmethod
-    def from_json(cls, path: str | os.PathLike[str]) -> "Release":
-        """Read a release file, validated: what follows from something else in it is computed again.
+    def accuracies(self, alpha: float = 0.05, *, joint: bool = False) -> NDArray[np.float64]:
+        """Error of each value that it, or with ``joint`` any of them its own, exceeds with probability at most alpha.
 
-        Raises
-        ------
-        RecordError
-            If the file is damaged, of another version, or contradicts itself.
+        Parameters are those of :meth:`accuracy`; of the shape of :attr:`value`: (m,), or (groups, m).
         """
-        found = read_record(path, cls, format_=FORMAT, version=VERSION, complete=True)
-        try:
-            found.check()
-        except RecordError as error:
-            raise RecordError(f"{path} contradicts itself: {error}") from error
+        together, noise, strategy, groups = truth(joint, "joint"), self.noise, self.strategy, self.groups
+        m, cells = len(self.query.labels), 1 if groups is None else len(groups.cells)
+        if strategy is None:
+            whole = np.full(m, noise.accuracy(alpha, m * cells if together else 1))
+        else:
+            own = laplace_sums.share_of_each(alpha, cells if together else 1)
+            whole = np.array([noise.worth(e) for e in strategy.errors(noise.one_scale, own, joint=together)])
+        if groups is None:
+            return whole
+        found: NDArray[np.float64] = whole / np.array(groups.divided_by or [1] * cells)[:, None]
         return found
 
-    def check(self) -> None:
-        """Compute again what follows from something else in the record, and that it can be written.
 
-        Raises
-        ------
-        RecordError
-            If the record contradicts itself, or holds text that no file can.
-        """
-        try:
-            self.theta.check()
-            wrong = next(contradictions(self), None)
-        except (PufferfishError, ValueError, TypeError, OverflowError) as error:
-            raise RecordError(str(error)) from error
-        if wrong is not None:
-            raise RecordError(f"expected that {wrong}")
-        self._encoded()
+def calibration_again(found: ReleaseFields, record: CalibrationRecord) -> Calibration:
+    """Return the calibration of a release, made again from its record alone; nothing in it is proved yet.
 
-    def check_readable(self) -> None:
-        """As :meth:`check`, and that what is written is read again as it is.
+    Raises
+    ------
+    PufferfishError
+        If Θ, the mechanism, the query or the lengths are none, or do not go together.
+    """
+    name = found.mechanism.name
+    kind = next((m for m in (*MECHANISMS, ParticipantDP, ApproximateWasserstein) if m.name == name), None)
+    if kind is None:
+        raise ParameterError(f"there is no mechanism {name!r}")
+    theta = found.theta.any_theta()
+    if theta is None:
+        raise ParameterError("Θ is described by a function of the user's")
+    length: Any = record.chains() if theta.of_chains else record.records if theta.networks else None
+    settings = {key: made(value) for key, value in (record.settings or {}).items()}
+    bound = kind.of(theta, length, **settings)
+    query = made(record.query)
+    return Calibration(
+        epsilon=found.epsilon,
+        unit_scale=record.unit_scale,
+        query=query,
+        linear=bound.bind(query),
+        witness=found.mechanism.witness,
+        bound=bound,
+        strategy=found.strategy,
+    )
 
-        Raises
-        ------
-        RecordError
-            If not.
-        """
-        self.check()
-        content = self._encoded()
-        again = decode_record(content, "it", type(self), format_=FORMAT, version=VERSION, complete=True)
-        if again != self:
-            raise RecordError("it is read again as another record")
-        if len(content) > LARGEST:
-            raise RecordError(f"it would have more than {LARGEST >> 20} MiB")
 
-    def __repr__(self) -> str:
-        noise = f"{self.mechanism.title}, ε = {at_most(self.epsilon)}, noise scale {self.scale:.6g}"
-        return f"Release({self.query.kind}, {counted(len(self.values), 'value')}, {noise})"
+# -- The values of a release as a table ------------------------------------------------------------------------------
 
-    def _view(self) -> View:
-        from pufferfish.release.show.text import of_release
 
-        return of_release(self)
+def frame_of(release: ReleaseFields, of: str | None = None, into: str = "polars") -> Any:
+    """Return what a release says as a table: a row for each value, of each group if there are any, or each quantile.
 
-    def __str__(self) -> str:
-        from pufferfish.release.show.text import summary
+    Raises
+    ------
+    ParameterError
+        If ``of`` or ``into`` is something else than what is known, or quantiles are asked of a release without any.
+    """
+    if of not in (None, "values", "quantiles"):
+        library = f"; a library is named by into: to_frame(into={of!r})" if one_of(of, FRAMES) else ""
+        raise ParameterError(f'of is {of!r}, expected "values" or "quantiles"{library}')
+    if of == "quantiles" and not release.quantiles:
+        raise ParameterError("this release has no quantiles: ask it by quantiles_at, or for its values")
+    if release.quantiles and of != "values":
+        each = release.quantiles
+        columns = {name: [getattr(q, field) for q in each] for name, (field, _) in _QUANTILES.items()}
+        return frame_of_columns(columns, {name: kind for name, (_, kind) in _QUANTILES.items()}, into)
+    labels, groups = list(release.query.labels), release.groups
+    m, cells = len(labels), [()] if groups is None else groups.cells
+    columns: dict[str, list[Any]] = {}
+    types: dict[str, type] = {}
+    if groups is not None:
+        for i, name in enumerate(groups.by):
+            own = _as_numbers([cell[i] for cell in cells])
+            columns[name], types[name] = [label for label in own for _ in range(m)], type(own[0])
+    columns["output"] = labels * len(cells)
+    if groups is not None:
+        columns["records"] = [n for n in groups.records for _ in range(m)]
+    columns["value"] = list(release.values)
+    if release.postprocessing is not None:
+        columns["noisy_value"] = list(release.noisy_values)
+    columns["error_95"] = release.accuracies(0.05).ravel().tolist()
+    numbers = dict.fromkeys(("value", "noisy_value", "error_95"), float)
+    return frame_of_columns(columns, {"output": str, "records": int, **numbers, **types}, into)
 
-        return summary(self, most=20)
 
-    def verify(self, *, model: Any = None, ledger: Any = None, table: Any = None) -> "Verification":
-        """Compute the proof again, and all that follows from something else; arguments as for :func:`verify`."""
-        from pufferfish.release.verify import verify
+_QUANTILES: dict[str, tuple[str, type]] = {
+    "quantile": ("share", float),
+    "state": ("state", str),
+    "low_95": ("low", str),
+    "high_95": ("high", str),
+}
+"""Columns of the table of quantiles: the field of each, and what it holds."""
 
-        return verify(self, model=model, ledger=ledger, table=table)
+_WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 
-    def _encoded(self) -> bytes:
-        try:
-            return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
-        except TypeError as error:
-            raise RecordError(f"the record holds what no file can: {error}") from error
-        except UnicodeEncodeError as error:
-            raise RecordError(f"the record holds {error.object!r}, which is no text that UTF-8 can write") from error
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
-        """Draw the value with error bars of the noise (95% for each output); write it if a path is given.
+def _as_numbers(labels: list[str]) -> list[Any]:
+    """Return the labels of groups, as whole numbers where all of them are some: as a CSV file of them is read.
 
-        Raises
-        ------
-        ParameterError
-            If matplotlib is not installed.
-        RecordError
-            If the picture cannot be written.
-        """
-        from pufferfish._draw.figure import save_figure
-        from pufferfish.release.show.pictures import draw_release
+    Examples
+    --------
+    >>> _as_numbers(["0", "13"]), _as_numbers(["0", "01"])
+    ([0, 13], ['0', '01'])
+    """
+    whole = all(_WHOLE.fullmatch(label) for label in labels)
+    return [int(label) for label in labels] if whole else labels
 
-        if path is not None:
-            check_path(path)
-        figure = draw_release(self)
-        if path is not None:
-            save_figure(figure, path)
-        return figure
+
+_HEADING = re.compile(
+    rb"(?:(?:output|.+,output,records),value(?:,noisy_value)?,error_95|quantile,state,low_95,high_95)\r?\n"
+)
+
+
+def is_table(content: bytes) -> bool:
+    """Whether a CSV file is the table of a release; one of a release for each subject has other columns.
+
+    Examples
+    --------
+    >>> is_table(b"sex,output,records,value,error_95\\n"), is_table(b"subject,records,output,value,error_95\\n")
+    (True, False)
+    """
+    return _HEADING.match(content) is not None
 
 
 # -- The record of a release with one value for each subject ---------------------------------------------------------
 
-TABLE_ENDINGS = (".parquet", ".csv")
-
 EACH_FORMAT = "pufferfish-each-subject"
 EACH_VERSION = 3
-
-OWN_RECORDS = "records of the subject"
-"""What a description says in place of the number of records of the table."""
 
 EACH = record_kind(
     "release for each subject",
     EACH_FORMAT,
     "it is the record of an earlier release, which is spent; name another file, or give overwrite=True",
 )
+
+OWN_RECORDS = "records of the subject"
+"""What a description says in place of the number of records of the table."""
 
 
 class EachQuery(FrozenRecord, frozen=True, forbid_unknown_fields=True):
@@ -390,25 +380,8 @@ class TableRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     sha256: str
 
 
-class EachRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The record of one release for each subject of a table; made by :func:`release_each`.
-
-    Parameters
-    ----------
-    release : str
-        A number drawn at random, by which the release knows its entry in a ledger.
-    query, noise, accuracy_95, mechanism, data, theta : records
-        See their classes. The noise is the same for every subject: with ``query.divided_by_records`` the noise of a
-        subject is divided by its number of records too. ``accuracy_95.joint`` is about all outputs of one subject.
-    postprocessing : {"projected", "clipped"} or None
-        What was done to the noisy values of each subject: the nearest values that are possible for so many records.
-    promise : str
-        What is promised, in one sentence, of all values together.
-    table : record or None
-        Where the values are; None before they were drawn.
-    calibration : record
-        What the proof of its noise is computed from; ``msgspec.UNSET`` in releases of earlier versions.
-    """
+class EachFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What was promised of one release for each subject; :class:`~pufferfish.EachRelease` explains each field."""
 
     format: str = EACH_FORMAT
     version: int = EACH_VERSION
@@ -431,20 +404,6 @@ class EachRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, 
     table: TableRecord | None = None
     calibration: CalibrationRecord | msgspec.UnsetType = msgspec.UNSET
 
-    @classmethod
-    def from_json(cls, path: str | os.PathLike[str]) -> "EachRelease":
-        """Read the record, validated: what follows from something else in it is computed again.
-
-        Raises
-        ------
-        RecordError
-            If the file is damaged, of another version, contradicts itself, or is of a release that was not finished.
-        """
-        found = read_each(path)
-        if found.table is None:
-            raise RecordError(f"{shown(path)} is of a release that was not finished: it has no table yet")
-        return found
-
     def read_table(self, path: str | os.PathLike[str]) -> "pl.DataFrame":
         """Return the values: the table beside the record, refused where it is not the one that was written.
 
@@ -462,89 +421,7 @@ class EachRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, 
                 return pl.read_parquet(Path(path))
             return pl.read_csv(Path(path), schema_overrides={"subject": pl.String, "output": pl.String})
 
-    def __repr__(self) -> str:
-        of = f"{self.query.kind} for each of {counted(self.data.subjects, 'subject')}"
-        return f"EachRelease({of}, {self.mechanism.title}, ε = {at_most(self.epsilon)})"
-
-    def _view(self) -> View:
-        from pufferfish.release.show.text import of_each
-
-        return of_each(self)
-
-    def __str__(self) -> str:
-        from pufferfish.release.show.text import summary
-
-        return summary(self, most=20)
-
-    def verify(self, *, model: Any = None, ledger: Any = None, table: Any = None, values: Any = None) -> "Verification":
-        """Compute the proof again, and all that follows from something else; arguments as for :func:`verify`."""
-        from pufferfish.release.verify import verify
-
-        return verify(self, model=model, ledger=ledger, table=table, values=values)
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        values: Any = None,
-        ledger: Any = None,
-        brief: bool = False,
-    ) -> None:
-        """Write a page about the release, as :meth:`Release.report` does.
-
-        Parameters
-        ----------
-        path, ledger, brief
-            As for other releases.
-        values : path-like, optional
-            The table of values, which is summarised.
-
-        Raises
-        ------
-        RecordError
-            If the record or the table does not hold, or the page cannot be written.
-        """
-        from pufferfish.release.show.page import Source, write_report
-
-        write_report([Source(self, values=None if values is None else Path(values))], path, ledger=ledger, brief=brief)
-
-    def encoded(self) -> bytes:
-        """Return the record as JSON."""
-        try:
-            return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
-        except (TypeError, UnicodeEncodeError) as error:
-            raise RecordError(f"the record holds what no file can: {error}") from error
-
-    def check(self) -> None:
-        """Compute again what follows from something else in the record.
-
-        The rules are those of other releases: they are asked about one with the same noise, whose values are 0.
-
-        Raises
-        ------
-        RecordError
-            If the record contradicts itself.
-        """
-        try:
-            self.theta.check()
-            wrong = next(contradictions(self.as_release()), None)
-            said, again = self.accuracy_95, accuracy_of(self.noise, len(self.query.labels))
-            same = near(said.each, again.each) and near(said.joint, again.joint)
-            if wrong is None and not (same and (said.alpha, said.outputs) == (again.alpha, again.outputs)):
-                wrong = "accuracy_95 is that of the noise"
-            if wrong is None and self.postprocessing not in (None, "clipped", "projected"):
-                wrong = "the post-processing is one of this program's"
-            if wrong is None and self.table is not None:
-                rows = self.data.subjects * len(self.query.labels)
-                own = self.table.rows == rows and self.table.columns == columns_of(self.postprocessing is not None)
-                plain = self.table.name == os.path.basename(self.table.name) and len(self.table.sha256) == 64
-                wrong = None if own and plain else "the table has a row for each subject and output"
-        except (PufferfishError, ValueError, TypeError, ArithmeticError) as error:
-            raise RecordError(str(error)) from error
-        if wrong is not None:
-            raise RecordError(f"expected that {wrong}")
-
-    def as_release(self) -> Release:
+    def as_release(self) -> ReleaseFields:
         """Return a release of all records together with the same noise, and 0 for values."""
         query, records, noise = self.query, self.data.records, self.noise
         if not (0 < noise.scale < math.inf and 0 < noise.unit < math.inf and records > 0 and query.labels):
@@ -553,7 +430,7 @@ class EachRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, 
         zeros = [0.0] * len(query.labels)
         multiplier = self.noise.noise_multiplier
         noise = NoiseRecord(self.noise.law, self.noise.scale / by, self.noise.unit / by, multiplier)
-        return Release(
+        return ReleaseFields(
             created=self.created,
             query=QueryRecord(
                 query.kind,
@@ -581,16 +458,6 @@ class EachRelease(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True, 
         )
 
 
-def read_each(path: str | os.PathLike[str]) -> EachRelease:
-    """Return a record, validated, whether its release was finished or not."""
-    found = read_record(path, EachRelease, format_=EACH_FORMAT, version=EACH_VERSION, complete=True)
-    try:
-        found.check()
-    except RecordError as error:
-        raise RecordError(f"{shown(path)} contradicts itself: {error}") from error
-    return found
-
-
 def accuracy_of(noise: NoiseRecord, outputs: int) -> AccuracyRecord:
     """Return the errors that noise exceeds with 5% probability."""
     return AccuracyRecord(0.05, noise.accuracy(0.05), noise.accuracy(0.05, outputs))
@@ -601,23 +468,54 @@ def columns_of(valid: bool) -> list[str]:
     return ["subject", "records", "output", "value", *(["noisy_value"] if valid else []), "error_95"]
 
 
-def is_table_of(path: str | os.PathLike[str], *records: Path) -> bool:
-    """Whether a file is the table that one of these records names."""
-    if not Path(path).is_file():
-        return False
-    for record in records:
-        with suppress(RecordError):
-            table = read_each(record).table
-            if table is not None and table.sha256 == file_digest(path):
-                return True
-    return False
+# -- The record of the release of a measurement ----------------------------------------------------------------------
+
+MEASUREMENT_FORMAT = "pufferfish-measurement"
+MEASUREMENT_VERSION = 1
+
+MEASUREMENT = record_kind(
+    "release of a measurement",
+    MEASUREMENT_FORMAT,
+    "it is the record of an earlier release, which is spent; name another file",
+)
 
 
-def table_kind(*, ours: bool) -> Kind:
-    """Return the kind of a table of which it is known whether a record beside it names it; no other is replaced."""
-    return Kind(
-        "table of a release for each subject",
-        lambda content: ours,
-        "it is the table of an earlier release, which is spent; name another file, or give overwrite=True",
-        TABLE_ENDINGS,
-    )
+class MeasurementFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a measurement said, and what was promised; :class:`~pufferfish.MeasurementRelease` explains each field."""
+
+    format: str = MEASUREMENT_FORMAT
+    version: int = MEASUREMENT_VERSION
+    created: str
+    value: Any
+    measurement: str
+    record_loss: float
+    leakage: float
+    epsilon: float
+    promise: str
+    not_promised: list[str]
+    assumptions: list[str]
+    mechanism: str
+    settings: dict[str, Any]
+    length: list[tuple[int, int]]
+    theta: ThetaRecord
+    software: dict[str, str]
+    ledger: LedgerRecord | None = None
+
+
+# -- Any of them as a file -------------------------------------------------------------------------------------------
+
+
+def encoded(found: ReleaseFields | EachFields) -> bytes:
+    """Return a record as JSON.
+
+    Raises
+    ------
+    RecordError
+        If it holds what no file can.
+    """
+    try:
+        return msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n"
+    except TypeError as error:
+        raise RecordError(f"the record holds what no file can: {error}") from error
+    except UnicodeEncodeError as error:
+        raise RecordError(f"the record holds {error.object!r}, which is no text that UTF-8 can write") from error

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pufferfish.errors import QueryError
 from pufferfish.queries import Switches, Transitions
-from pufferfish.release.facts import ReleaseFields
+from pufferfish.release.record import ReleaseFields
 from pufferfish.theta.markov_chain import MarkovChain
 
 __all__ = ["dwell_times_of", "fitted_chain", "histogram_of", "nearest_balanced", "switches_of"]

@@ -29,7 +29,7 @@ import msgspec
 from pufferfish._base.checked import called_as, one_of, truth
 from pufferfish._base.durations import now
 from pufferfish._base.reading import failing, file_digest, shown
-from pufferfish._base.writing import check_lock, check_output, write_whole
+from pufferfish._base.writing import Kind, check_lock, check_output, write_whole
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, PufferfishError, RecordError, ReleaseRefused, warn
@@ -51,22 +51,13 @@ from pufferfish.release.prepare import (
     warnings_of_ledger,
     warnings_of_model,
 )
-from pufferfish.release.record import (
-    EACH,
-    OWN_RECORDS,
-    TABLE_ENDINGS,
-    EachQuery,
-    EachRelease,
-    TableRecord,
-    accuracy_of,
-    columns_of,
-    is_table_of,
-    read_each,
-    table_kind,
-)
+from pufferfish.release.record import EACH, OWN_RECORDS, EachQuery, TableRecord, accuracy_of, columns_of
+from pufferfish.release.release import EachRelease, read_each
 from pufferfish.release.spreadsheets import warning_of_formulas
 
 __all__ = ["Places", "prepare_each", "release_each"]
+
+TABLE_ENDINGS = (".parquet", ".csv")
 
 _REQUEST = ("query", "postprocessing", "epsilon", "noise", "data", "theta")
 """What two records of the same request share."""
@@ -208,8 +199,8 @@ class Places:
         self.record = check_output(record, EACH, overwrite=self._overwrite)
         self.pending_record = self.record.with_name(f"{self.record.name}.pending")
         unfinished = self.pending_record.exists()
-        ours, replaced = is_table_of(output, self.record, self.pending_record), self._overwrite or unfinished
-        self.table = check_output(output, None if ours and replaced else table_kind(ours=ours), overwrite=replaced)
+        ours, replaced = _is_table_of(output, self.record, self.pending_record), self._overwrite or unfinished
+        self.table = check_output(output, None if ours and replaced else _table_kind(ours=ours), overwrite=replaced)
         self.pending_table = self.table.with_name(f"{self.table.name}.pending")
         self.lock = self.pending_record.with_name(f"{self.pending_record.name}.lock")
         if self.pending_table.exists() and not unfinished:
@@ -239,6 +230,28 @@ class Places:
             yield
         finally:
             lock.release()
+
+
+def _is_table_of(path: str | os.PathLike[str], *records: Path) -> bool:
+    """Whether a file is the table that one of these records names."""
+    if not Path(path).is_file():
+        return False
+    for record in records:
+        with suppress(RecordError):
+            table = read_each(record).table
+            if table is not None and table.sha256 == file_digest(path):
+                return True
+    return False
+
+
+def _table_kind(*, ours: bool) -> Kind:
+    """Return the kind of a table of which it is known whether a record beside it names it; no other is replaced."""
+    return Kind(
+        "table of a release for each subject",
+        lambda content: ours,
+        "it is the table of an earlier release, which is spent; name another file, or give overwrite=True",
+        TABLE_ENDINGS,
+    )
 
 
 def prepare_each(

@@ -12,7 +12,7 @@ import numpy as np
 
 from pufferfish._base.checked import whole_at_least
 from pufferfish.errors import ParameterError
-from pufferfish.release.facts import ReleaseFields
+from pufferfish.release.record import ReleaseFields
 from pufferfish.release.steps import fitted_chain
 
 __all__ = ["synthetic_series"]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pufferfish._base.frozen import FrozenRecord
-from pufferfish._base.view import Shown, View
+from pufferfish._base.view import Grid, Shown, View
 from pufferfish.errors import printable
 
 __all__ = ["Finding", "Verification", "fails", "holds", "not_in", "unchecked"]
@@ -80,9 +80,9 @@ class Verification(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True)
         return f"Verification({self.subject!r}, holds={self.holds}, {len(self.findings)} findings)"
 
     def _view(self) -> View:
-        from pufferfish.release.show.text import of_verification
-
-        return of_verification(self)
+        rows = [[found.what, found.word, found.says] for found in self.worst_first]
+        grid = Grid("What was computed again", ["what", "found", "says"], rows, long=len(rows))
+        return View(self.subject, None, [grid], [f"{self.verdict[:1].upper()}{self.verdict[1:]}."])
 
     def __str__(self) -> str:
         rows = self.worst_first

@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from pufferfish._base.checked import called_as
+from pufferfish._base.durations import is_moment
 from pufferfish._base.reading import decode_record, shown
 from pufferfish._base.words import at_most, number
 from pufferfish._base.writing import read_file
@@ -26,28 +27,41 @@ from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
 from pufferfish.fit.model_file import Model, read_model
 from pufferfish.ledger import Entry, Ledger
+from pufferfish.mechanisms import bound_of
 from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.mechanisms.words import secrets_of
 from pufferfish.queries import JointQuery, LinearQuery
 from pufferfish.release.cells import possible_values
-from pufferfish.release.check import PROGRAM, contradictions, near, stand_in
+from pufferfish.release.check import PROGRAM, check_record, contradictions, near, stand_in
 from pufferfish.release.draw import possible_of
 from pufferfish.release.facts import (
-    FORMAT,
-    VERSION,
     CalibrationRecord,
     LedgerRecord,
-    ReleaseFields,
-    calibration_again,
     of_each_group,
     record_of,
 )
 from pufferfish.release.prepare import is_note_of
-from pufferfish.release.record import EACH_FORMAT, EACH_VERSION, EachRelease, Release
+from pufferfish.release.record import (
+    EACH_FORMAT,
+    EACH_VERSION,
+    FORMAT,
+    VERSION,
+    EachFields,
+    MeasurementFields,
+    ReleaseFields,
+    calibration_again,
+)
 from pufferfish.release.show.text import record_named
 from pufferfish.release.verification import PROOF, Finding, Verification, fails, holds, not_in, unchecked
-from pufferfish.release.words import versions, warnings_of
+from pufferfish.release.words import (
+    assumed_of_measurement,
+    not_promised_of_measurement,
+    promise_of_measurement,
+    versions,
+    warnings_of,
+)
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.record import ThetaRecord
@@ -55,7 +69,6 @@ from pufferfish.theta.states import state_label
 
 __all__ = [
     "BROKEN",
-    "decoded_release",
     "not_in_a_file",
     "of_ledger",
     "of_model",
@@ -63,6 +76,7 @@ __all__ = [
     "of_values",
     "release_in",
     "verify",
+    "verify_measurement",
 ]
 
 # -- What a release is compared with ---------------------------------------------------------------------------------
@@ -71,7 +85,7 @@ _READ = ("data.base", "data.rows", "data.observed", "data.subjects", "data.chain
 _LENGTHS = ("data.longest_chain", "assumptions", "calibration.lengths", "calibration.records", "query.divided_by")
 
 
-def of_model(found: Release | EachRelease, model: Any) -> Iterator[Finding]:
+def of_model(found: ReleaseFields | EachFields, model: Any) -> Iterator[Finding]:
     """Compare Θ with a model."""
     if model is None:
         yield unchecked("Θ", "whether it is the class that was meant: compare it with the model's file", ["theta"])
@@ -84,7 +98,7 @@ def of_model(found: Release | EachRelease, model: Any) -> Iterator[Finding]:
         yield holds("Θ", f"it is the model's, to the last digit ({theirs.origin})", ["theta"])
 
 
-def of_ledger(found: Release | EachRelease, ledger: Any) -> Iterator[Finding]:
+def of_ledger(found: ReleaseFields | EachFields, ledger: Any) -> Iterator[Finding]:
     """Compare the place in a ledger with its book; opening it computes what is spent again."""
     booked = found.ledger
     if ledger is None:
@@ -119,7 +133,7 @@ def of_ledger(found: Release | EachRelease, ledger: Any) -> Iterator[Finding]:
     yield fails("ledger", f"{wrong}; {where}", ["ledger"])
 
 
-def _differs(found: Release | EachRelease, booked: LedgerRecord, book: Ledger, entry: Entry) -> Iterator[str]:
+def _differs(found: ReleaseFields | EachFields, booked: LedgerRecord, book: Ledger, entry: Entry) -> Iterator[str]:
     """Yield what an entry of a ledger, and the ledger, say otherwise than a release that was charged."""
     rules = [
         (entry.epsilon == found.epsilon, f"epsilon {entry.epsilon}"),
@@ -127,7 +141,7 @@ def _differs(found: Release | EachRelease, booked: LedgerRecord, book: Ledger, e
         (book.budget == booked.budget, f"a budget of {book.budget}"),
         (book.bound.name == booked.mechanism, f"the mechanism {book.bound.name}"),
         (book.bound.theta.origin == booked.theta_origin, f"Θ: {book.bound.theta.origin}"),
-        (entry.created <= found.created or isinstance(found, EachRelease), f"a release after {entry.created}"),
+        (entry.created <= found.created or isinstance(found, EachFields), f"a release after {entry.created}"),
     ]
     again = found.calibration
     if isinstance(again, CalibrationRecord):
@@ -135,7 +149,7 @@ def _differs(found: Release | EachRelease, booked: LedgerRecord, book: Ledger, e
     if entry.windows is not None:
         charged = sum(stop - start for own in entry.windows for start, stop in own or ())
         rules.append((charged >= found.data.records, f"{charged} steps, and the release reads {found.data.records}"))
-    if isinstance(found, EachRelease):
+    if isinstance(found, EachFields):
         rules.append((entry.release == found.release, f"the release {entry.release}"))
     else:
         said = f"{found.query.kind}: {found.query.description}"
@@ -143,7 +157,7 @@ def _differs(found: Release | EachRelease, booked: LedgerRecord, book: Ledger, e
     yield from (rule for right, rule in rules if not right)
 
 
-def of_table(found: Release | EachRelease, table: Any) -> Iterator[Finding]:
+def of_table(found: ReleaseFields | EachFields, table: Any) -> Iterator[Finding]:
     """Compare the public facts of a table with those in the record."""
     base = found.data.rows if found.data.base is None else found.data.base
     if table is None:
@@ -190,13 +204,13 @@ def of_table(found: Release | EachRelease, table: Any) -> Iterator[Finding]:
         yield holds("table", f"it was read again, and has the record's {has}{named}", _READ)
 
 
-def _of_a_part(found: Release | EachRelease) -> bool:
+def _of_a_part(found: ReleaseFields | EachFields) -> bool:
     """Whether the table is a window of the chain that the noise is for."""
     again = found.calibration
     return not isinstance(again, CalibrationRecord) or (again.query or {}).get("is") in ("Window", "Subset", "Weighted")
 
 
-def _read(found: Release | EachRelease, base: Base | RowsBase, table: Any) -> Sequences | Rows:
+def _read(found: ReleaseFields | EachFields, base: Base | RowsBase, table: Any) -> Sequences | Rows:
     theta: Any = found.theta.any_theta()
     if isinstance(base, RowsBase):
         nodes: Mapping[str, Any] = {state_label(node): node for node in theta.networks[0].nodes}
@@ -209,7 +223,7 @@ def _read(found: Release | EachRelease, base: Base | RowsBase, table: Any) -> Se
     return read_sequences(table, base.state, states=theta.states, **how)
 
 
-def of_values(found: EachRelease, path: str | os.PathLike[str] | None, folder: Path | None) -> Iterator[Finding]:
+def of_values(found: EachFields, path: str | os.PathLike[str] | None, folder: Path | None) -> Iterator[Finding]:
     """Check the table of values of a release for each subject: that it is this table, and what follows in it."""
     if found.table is None:
         yield fails("values", "the release was not finished: there is no table of values")
@@ -236,7 +250,7 @@ def of_values(found: EachRelease, path: str | os.PathLike[str] | None, folder: P
     )
 
 
-def _of_frame(found: EachRelease, frame: Any) -> list[str]:
+def _of_frame(found: EachFields, frame: Any) -> list[str]:
     """Say what does not follow from something else in the table."""
     query, outputs = found.query, len(found.query.labels)
     records: Any = frame["records"].to_numpy().reshape(-1, outputs)[:, 0]
@@ -272,7 +286,7 @@ _SAME = 1e-6
 
 @called_as('verify("release.json")')
 def verify(
-    release: Release | EachRelease | str | os.PathLike[str],
+    release: ReleaseFields | EachFields | str | os.PathLike[str],
     *,
     model: Model | str | os.PathLike[str] | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
@@ -315,11 +329,11 @@ def verify(
     (True, ['noise drawn', 'origin', 'Θ', 'table'])
     """
     given: Any = release
-    if isinstance(given, Release | EachRelease):
+    if isinstance(given, ReleaseFields | EachFields):
         found, folder = given, None
     else:
-        found, folder = decoded_release(given), Path(given).parent
-    if isinstance(found, EachRelease):
+        found, folder = release_in(read_file(given), shown(given)), Path(given).parent
+    if isinstance(found, EachFields):
         share = ", divided by the subject's number of records" if found.query.divided_by_records else ""
         scale = f"scale {found.noise.scale:.6g}{share}"
         findings = [*_of_release(found.as_release(), _check(found), scale), *of_values(found, values, folder)]
@@ -333,27 +347,24 @@ def verify(
     return Verification(_subject(found), findings)
 
 
-def decoded_release(path: str | os.PathLike[str]) -> Release | EachRelease:
-    """Return a release of either kind from its file; whether it contradicts itself is not looked at.
+def release_in(content: bytes, source: str) -> ReleaseFields | EachFields:
+    """Return a release of either kind from the content of a file, which messages call ``source``.
+
+    Whether it contradicts itself is not looked at.
 
     Raises
     ------
     RecordError
-        If the file cannot be read, or is no release.
+        If it is no release.
     """
-    return release_in(read_file(path), shown(path))
-
-
-def release_in(content: bytes, source: str) -> Release | EachRelease:
-    """Return the same from the content of a file, which messages call ``source``."""
     if f'"{EACH_FORMAT}"'.encode() in content[:200]:
         form, version = EACH_FORMAT, EACH_VERSION
-        return decode_record(content, source, EachRelease, format_=form, version=version, complete=True)
-    return decode_record(content, source, Release, format_=FORMAT, version=VERSION, complete=True)
+        return decode_record(content, source, EachFields, format_=form, version=version, complete=True)
+    return decode_record(content, source, ReleaseFields, format_=FORMAT, version=VERSION, complete=True)
 
 
-def _subject(found: Release | EachRelease) -> str:
-    each = f" for each of {found.data.subjects:,} subjects" if isinstance(found, EachRelease) else ""
+def _subject(found: ReleaseFields | EachFields) -> str:
+    each = f" for each of {found.data.subjects:,} subjects" if isinstance(found, EachFields) else ""
     return f"{found.query.kind}{each}, {found.mechanism.title}, ε = {at_most(found.epsilon)}, made {found.created[:19]}"
 
 
@@ -365,9 +376,9 @@ def _all_contradictions(found: ReleaseFields) -> list[str]:
         return [f"every part of it is sound: {error}"]
 
 
-def _check(found: EachRelease) -> list[str]:
+def _check(found: EachFields) -> list[str]:
     try:
-        found.check()
+        check_record(found)
     except RecordError as error:
         return [str(error).removeprefix("expected that ")]
     return []
@@ -615,3 +626,34 @@ def _processed(found: ReleaseFields, again: Calibration) -> list[tuple[bool, str
     possible = possible_of(again, linear, times)
     said = msgspec.to_builtins(found.postprocessing)
     return [(_alike(said, msgspec.to_builtins(possible)), str(possible))]
+
+
+def verify_measurement(found: MeasurementFields) -> float:
+    """Compute again what the record-level loss of a measurement leaks, and return it, in nats.
+
+    Raises
+    ------
+    RecordError
+        If it is more than ``epsilon``, or a field contradicts another.
+    """
+    try:
+        bound = bound_of(
+            found.mechanism, found.theta.theta(), [ChainLength(*each) for each in found.length], found.settings
+        )
+        epsilon = as_epsilon(found.epsilon)
+        leakage = bound.leakage(found.record_loss, enough=epsilon)
+    except (PufferfishError, ValueError, TypeError, OverflowError) as error:
+        raise RecordError(str(error)) from error
+    if not leakage <= epsilon:
+        raise RecordError(f"a record-level loss of {found.record_loss!r} leaks {leakage:.6g}, above {epsilon:g}")
+    if not (math.isclose(found.leakage, leakage, rel_tol=1e-6, abs_tol=1e-12) and found.leakage <= epsilon):
+        raise RecordError(f"it leaks {leakage:.6g}, and the record says {found.leakage!r}")
+    if found.promise != promise_of_measurement(epsilon):
+        raise RecordError("the promise is not that of its epsilon")
+    if found.assumptions != assumed_of_measurement(bound):
+        raise RecordError("the assumptions are not those of its Θ")
+    if found.not_promised != not_promised_of_measurement(bound, found.ledger):
+        raise RecordError("what is not promised differs from what such a release does not promise")
+    if not is_moment(found.created):
+        raise RecordError(f"created is {found.created!r}, expected a time with its zone")
+    return leakage

@@ -9,9 +9,18 @@ from pufferfish._base.words import at_most, change_of_odds, number
 from pufferfish.data.rows import RowsBase
 from pufferfish.data.sequences import Base
 from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import MOST_EPSILON
+from pufferfish.mechanisms.words import Booked, not_promised_of, promise_of
 
-__all__ = ["assumed_of", "versions", "warnings_of"]
+__all__ = [
+    "assumed_of",
+    "assumed_of_measurement",
+    "not_promised_of_measurement",
+    "promise_of_measurement",
+    "versions",
+    "warnings_of",
+]
 
 MOSTLY_SILENT = 0.9
 _SURE = 0.9999
@@ -44,6 +53,24 @@ def assumed_of(read: Base | RowsBase | None, *, of_chains: bool) -> list[str]:
         return list(read.assumptions)
     records = "How many records each of them has is public, and assumed independent of the states."
     return [read.assumptions[0], records]
+
+
+def promise_of_measurement(epsilon: float) -> str:
+    """Return the promise of the release of a measurement, in one sentence."""
+    return promise_of(epsilon, 0.0, None, of_chains=True, networks=False)
+
+
+def assumed_of_measurement(bound: InfluenceBound) -> list[str]:
+    """Say what it rests on."""
+    return [
+        f"The distribution of the records is {bound.theta.in_words} ({bound.theta.origin}).",
+        "The measurement is as private as its own map says; this program did not check how it was built.",
+    ]
+
+
+def not_promised_of_measurement(bound: InfluenceBound, booked: Booked | None) -> list[str]:
+    """Say what it does not promise, given its place in a ledger."""
+    return not_promised_of(None, booked, kind=bound.theta.kind, composes=True)
 
 
 def versions() -> dict[str, str]:

@@ -87,14 +87,15 @@ def test_ctrl_c_at_any_moment_loses_nothing_that_is_spent(folder: Path, monkeypa
 
     early = [
         "pufferfish.cli.release.read_under",
-        "pufferfish.release.prove",
-        "pufferfish.release.drawing",
-        "pufferfish.release._check_start",  # from here on it may wait for other programs, and for the proof of the sum
+        "pufferfish.release.release.prove",
+        "pufferfish.release.release.drawing",
+        # from here on it may wait for other programs, and for the proof of the sum
+        "pufferfish.release.release._check_start",
         "pufferfish.ledger.ledger.Entry",
     ]
     late = [
         "pufferfish.ledger.file.write_whole",
-        "pufferfish.release.Release.to_json",
+        "pufferfish.release.release.Release.to_json",
         "pufferfish.cli.targets.picture_of",
         "pufferfish.cli.release._print_release",
     ]

@@ -128,7 +128,7 @@ def failing(*_: Any, **__: Any) -> Any:
 def test_tracebacks_with_variables_have_no_exact_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As pytest --showlocals and error trackers print them, whatever breaks off while exact values are about."""
     module, each = (
-        importlib.import_module("pufferfish.release"),
+        importlib.import_module("pufferfish.release.release"),
         importlib.import_module("pufferfish.release.store"),
     )
     query = pf.Histogram(relative=False)

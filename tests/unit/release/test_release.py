@@ -417,7 +417,7 @@ def test_a_record_that_no_reader_would_take_costs_nothing(
     data = sequences_of([[7, 3]])
     bound = pf.LeakagePropagation(two_states, length=data.length)
     ledger, calibration = pf.Ledger(bound, budget=2.0), bound.calibrate(pf.Histogram(), 1.0)
-    monkeypatch.setattr(sys.modules["pufferfish.release.record"], "contradictions", lambda _: iter(["two is two"]))
+    monkeypatch.setattr(sys.modules["pufferfish.release.check"], "contradictions", lambda _: iter(["two is two"]))
     with pytest.raises(pf.ReleaseRefused, match=r"expected that two is two.*please report it"):
         pf.release(data, pf.Histogram(), calibration, ledger=ledger)
     assert ledger.spent == 0

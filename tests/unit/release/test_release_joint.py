@@ -35,7 +35,7 @@ COUNTS = [2, 1, 0, 1, 1, 1]
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace the noise by none, so that the exact value shows."""
-    module = sys.modules["pufferfish.release"]
+    module = sys.modules["pufferfish.release.release"]
     monkeypatch.setattr(module, "discrete_laplace_noise", lambda exact, scale, lipschitz: lambda: exact)
 
 

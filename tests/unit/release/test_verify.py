@@ -19,7 +19,7 @@ from test_release_fuzz import CHANGES, DATA, NEAR, RELEASES, changed, leaves, pu
 import pufferfish as pf
 from commands import READING, refused, run, write_table
 from ledgers import CHAIN, read
-from pufferfish.release.record import file_digest
+from pufferfish._base.reading import file_digest
 from release_cases import NETWORK, releases
 
 PROVED = {"record", "query", "noise", "proof", "witness", "lengths", "words"}

@@ -33,15 +33,20 @@ from pufferfish.mechanisms.network_quilts import NodeSecrets
 from pufferfish.mechanisms.theta_picture import theta_part
 from pufferfish.mechanisms.words import witness_part
 from pufferfish.queries import measure_before_division, measure_of
-from pufferfish.release import measurement
 from pufferfish.release.check import stand_in
-from pufferfish.release.facts import CalibrationRecord, ReleaseFields, calibration_again
-from pufferfish.release.measurement import MeasurementRelease
+from pufferfish.release.facts import CalibrationRecord
 from pufferfish.release.prepare import FITTED_HERE
-from pufferfish.release.record import EachRelease, Release
+from pufferfish.release.record import (
+    MEASUREMENT_FORMAT,
+    MEASUREMENT_VERSION,
+    EachFields,
+    MeasurementFields,
+    ReleaseFields,
+    calibration_again,
+)
 from pufferfish.release.show.values import each_part, measured_part, values_part
 from pufferfish.release.verification import Verification
-from pufferfish.release.verify import BROKEN, not_in_a_file, release_in, verify
+from pufferfish.release.verify import BROKEN, not_in_a_file, release_in, verify, verify_measurement
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import ThetaRecord
 
@@ -106,7 +111,7 @@ def ledger_part(ledger: Ledger, here: Mapping[int, int], apart: Sequence[tuple[i
     )
 
 
-AnyRelease = Release | EachRelease | MeasurementRelease
+AnyRelease = ReleaseFields | EachFields | MeasurementFields
 """What a page can be about."""
 
 
@@ -134,10 +139,10 @@ def read_source(path: str | os.PathLike[str]) -> Source:
         If the file cannot be read, or is no release.
     """
     content, name = read_file(path), shown(path)
-    if f'"{measurement.FORMAT}"'.encode() in content[:200]:
-        form, version = measurement.FORMAT, measurement.VERSION
+    if f'"{MEASUREMENT_FORMAT}"'.encode() in content[:200]:
+        form, version = MEASUREMENT_FORMAT, MEASUREMENT_VERSION
         found: AnyRelease = decode_record(
-            content, name, MeasurementRelease, format_=form, version=version, complete=True
+            content, name, MeasurementFields, format_=form, version=version, complete=True
         )
     else:
         found = release_in(content, name)
@@ -232,10 +237,10 @@ def report_page(
 
 
 def _title(found: AnyRelease) -> str:
-    if isinstance(found, MeasurementRelease):
+    if isinstance(found, MeasurementFields):
         return f"Measurement at ε = {at_most(found.epsilon)}"
-    each = f" for each of {found.data.subjects:,} subjects" if isinstance(found, EachRelease) else ""
-    by = "" if isinstance(found, EachRelease) or found.groups is None else f" by {', '.join(found.groups.by)}"
+    each = f" for each of {found.data.subjects:,} subjects" if isinstance(found, EachFields) else ""
+    by = "" if isinstance(found, EachFields) or found.groups is None else f" by {', '.join(found.groups.by)}"
     return f"{found.query.kind.capitalize()}{each}{by} at ε = {at_most(found.epsilon)}"
 
 
@@ -250,17 +255,17 @@ def _release_part(
 ) -> tuple[Html, dict[str, Any] | None]:
     found = source.release
     checked = _checked(source, ledger if found.ledger is not None else None)
-    if isinstance(found, MeasurementRelease):
+    if isinstance(found, MeasurementFields):
         theta: Theta | None = found.theta.theta()
         told, numbers = _measured(found, theta), None
     else:
-        fields: ReleaseFields = found.as_release() if isinstance(found, EachRelease) else found
+        fields: ReleaseFields = found.as_release() if isinstance(found, EachFields) else found
         again = _calibration(fields)
         theta = fields.theta.any_theta() if again is None else again.theta
         noise, numbers = _noise(found, fields, again, contests, f"noise-{i}", brief=brief)
         values = (
             each_part(found, None if source.path is None else source.path.parent, source.values)
-            if isinstance(found, EachRelease)
+            if isinstance(found, EachFields)
             else values_part(found)
         )
         told = join(
@@ -275,7 +280,7 @@ def _release_part(
                 witness_part(found.mechanism.witness, found.mechanism.leakage, found.epsilon, theta),
             ),
         )
-    warned: list[str] = [] if isinstance(found, MeasurementRelease) else list(found.warnings)
+    warned: list[str] = [] if isinstance(found, MeasurementFields) else list(found.warnings)
     if ledger is not None and found.ledger is None:
         warned = [f"this release is {NOT_COUNTED}.", *warned]
     part = tag(
@@ -293,9 +298,9 @@ def _release_part(
 def _checked(source: Source, ledger: Ledger | None) -> Verification | None:
     """Verify a record, and refuse one that does not hold."""
     found, name = source.release, "this release" if source.path is None else shown(source.path)
-    if isinstance(found, MeasurementRelease):
+    if isinstance(found, MeasurementFields):
         try:
-            found.verify()
+            verify_measurement(found)
         except RecordError as error:
             raise RecordError(f"{name} does not hold: {error}") from error
         if ledger is not None and not _is_booked(found, ledger):
@@ -303,7 +308,7 @@ def _checked(source: Source, ledger: Ledger | None) -> Verification | None:
                 f"{name} does not hold: entry {found.ledger and found.ledger.entry} of the ledger is another"
             )
         return None
-    if isinstance(found, EachRelease):
+    if isinstance(found, EachFields):
         beside = None if source.path is None or found.table is None else source.path.parent / found.table.name
         values = source.values or (beside if beside is not None and beside.is_file() else None)
         checked = verify(found, ledger=ledger, values=values)
@@ -318,7 +323,7 @@ def _checked(source: Source, ledger: Ledger | None) -> Verification | None:
     return checked
 
 
-def _is_booked(found: MeasurementRelease, ledger: Ledger) -> bool:
+def _is_booked(found: MeasurementFields, ledger: Ledger) -> bool:
     """Whether a ledger has the entry that a measurement names."""
     booked = found.ledger
     if booked is None or not 1 <= booked.entry <= len(ledger.entries):
@@ -350,9 +355,9 @@ def _of_what(found: ReleaseFields) -> str:
 
 
 def _promise(found: AnyRelease, secrets: list[tuple[str, str]] | None) -> Html:
-    delta = found.delta if isinstance(found, Release) else 0.0
+    delta = found.delta if isinstance(found, ReleaseFields) else 0.0
     part = promise_part(found.epsilon, found.promise, found.not_promised, found.assumptions, secrets, delta=delta)
-    if isinstance(found, MeasurementRelease) or FITTED_HERE not in found.warnings:
+    if isinstance(found, MeasurementFields) or FITTED_HERE not in found.warnings:
         return part
     void = "Nothing of this is promised here: the model was fitted to this very table. Of other data it would be."
     return join(tag("p", tag("strong", void), class_="card"), part)
@@ -365,7 +370,7 @@ def _theta(record: ThetaRecord, theta: Theta | None, decides: int, again: Calibr
     return section("What an adversary may believe: Θ", theta_part(theta, decides=decides, calibration=again))
 
 
-def _measured(found: MeasurementRelease, theta: Theta | None) -> Html:
+def _measured(found: MeasurementFields, theta: Theta | None) -> Html:
     made = f"made {in_words(found.created)} by pufferfish {found.software.get('pufferfish-privacy')}"
     size = f"{sum(records for _, records in found.length):,} records in {len(found.length):,} chains"
     return join(
@@ -377,7 +382,7 @@ def _measured(found: MeasurementRelease, theta: Theta | None) -> Html:
 
 
 def _noise(
-    found: Release | EachRelease,
+    found: ReleaseFields | EachFields,
     fields: ReleaseFields,
     again: Calibration | None,
     contests: dict[bytes, Contest],
@@ -395,7 +400,7 @@ def _noise(
         return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {why}."), None
     shape: Literal["equal", "best"] = "equal" if again.strategy is None else "best"
     try:
-        unit = "subject" if isinstance(found, EachRelease) else None if fields.groups is None else "group"
+        unit = "subject" if isinstance(found, EachFields) else None if fields.groups is None else "group"
         contest = _contest(fields, again, contests, unit)
         ours = replace(row_of(again), noise=shape)
         asked, curves = contest.around(again)
@@ -406,7 +411,7 @@ def _noise(
         return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {error}"), None
     scale_factor = found.noise.scale / again.scale
     measure, scale_measure = measure_of(found.query.kind), ""
-    if isinstance(found, EachRelease) and found.query.divided_by_records:
+    if isinstance(found, EachFields) and found.query.divided_by_records:
         measure = f"{measure_before_division(found.query.kind)}, to be divided by the subject's number of records"
     elif fields.groups is not None and fields.groups.divided_by is not None:
         scale_measure = f"{measure_before_division(found.query.kind)}, before the division by those of the group"
@@ -428,10 +433,10 @@ def _noise(
     return noise_part(about, name)
 
 
-def _scale(found: Release | EachRelease) -> str:
+def _scale(found: ReleaseFields | EachFields) -> str:
     """Return the scale of the noise, and by what it was divided."""
     scale = number(found.noise.scale)
-    if isinstance(found, EachRelease):
+    if isinstance(found, EachFields):
         return f"{scale}, divided by the subject's number of records," if found.query.divided_by_records else scale
     divided = found.groups is not None and found.groups.divided_by is not None
     return f"{scale}, divided by the group's number of records," if divided else scale
@@ -479,7 +484,7 @@ def _verify(source: Source, checked: Verification | None, ledger_name: str | Non
     """Return how everybody can check the release file, and what was found when this page was made."""
     found, file = source.release, shlex.quote(source.name)
     owner: list[Html] = []
-    if isinstance(found, MeasurementRelease):
+    if isinstance(found, MeasurementFields):
         program = f"import pufferfish as pf; pf.MeasurementRelease.from_json({source.name!r}).verify()"
         command = f"python -c {shlex.quote(program)}"
     else:

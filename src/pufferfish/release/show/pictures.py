@@ -34,7 +34,8 @@ from pufferfish._draw.svg import (
 from pufferfish.data.groups import cells_for_people
 from pufferfish.queries import Joint, Transitions, measure_of
 from pufferfish.release.check import joint_nodes, nodes_of
-from pufferfish.release.facts import GroupsRecord, ReleaseFields
+from pufferfish.release.facts import GroupsRecord
+from pufferfish.release.record import ReleaseFields
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pufferfish._base.view import MOST_ROWS, Grid, View, counted
 from pufferfish._base.words import at_most, names_of, number
@@ -10,15 +10,10 @@ from pufferfish.data import Rows, Sequences
 from pufferfish.errors import printable, shortened
 from pufferfish.mechanisms.words import TOGETHER
 from pufferfish.queries import KINDS, measure_of
-from pufferfish.release.facts import GroupsRecord, ReleaseFields
+from pufferfish.release.facts import GroupsRecord
 from pufferfish.release.prepare import FITTED_HERE
-from pufferfish.release.record import EachRelease
+from pufferfish.release.record import EachFields, MeasurementFields, ReleaseFields
 from pufferfish.release.show.weak_values import weak_lines
-
-if TYPE_CHECKING:
-    from pufferfish.release.measurement import MeasurementRelease
-    from pufferfish.release.record import EachRelease
-    from pufferfish.release.verification import Verification
 
 __all__ = [
     "assumed_in_short",
@@ -31,7 +26,6 @@ __all__ = [
     "of_each",
     "of_measurement",
     "of_release",
-    "of_verification",
     "on_values",
     "postprocessing_lines",
     "promise_line",
@@ -47,7 +41,7 @@ __all__ = [
 _MOST_LABEL = 60
 
 
-def described(found: ReleaseFields | EachRelease) -> str:
+def described(found: ReleaseFields | EachFields) -> str:
     """Return all that a reader of a release looks at first."""
     seen = found.mechanism.witness
     where = "" if seen.node is None else f", {record_named(seen.node)}"
@@ -68,9 +62,9 @@ def described(found: ReleaseFields | EachRelease) -> str:
     return "\n".join([summary(found), *map(printable, told)])
 
 
-def summary(found: ReleaseFields | EachRelease, most: int = 60) -> str:
+def summary(found: ReleaseFields | EachFields, most: int = 60) -> str:
     """Return the values, the noise and the promise in a few lines; of very many values the first."""
-    if isinstance(found, EachRelease):
+    if isinstance(found, EachFields):
         return "\n".join([*lines_of_each(found), *_end(found)])
     return "\n".join(
         [*quantile_lines(found), *_table(found, most), *weak_lines(found), noise_line(found), *_end(found)]
@@ -148,7 +142,7 @@ def noise_line(found: ReleaseFields) -> str:
     )
 
 
-def without_ledger(found: ReleaseFields | EachRelease) -> list[str]:
+def without_ledger(found: ReleaseFields | EachFields) -> list[str]:
     """Say of a release that no ledger knows how it adds up with others."""
     return [f"no ledger: {found.not_promised[-1]}"] if found.ledger is None else []
 
@@ -166,7 +160,7 @@ def impossible_lines(found: ReleaseFields) -> list[str]:
     return [f"values {which} are the noise's doing: --valid releases the nearest possible ones, at no cost in privacy"]
 
 
-def size_line(found: ReleaseFields | EachRelease, read: Sequences | Rows) -> str:
+def size_line(found: ReleaseFields | EachFields, read: Sequences | Rows) -> str:
     """Say how much was read for a release."""
     return read_line(read, found.theta.members[0]["nodes"] if isinstance(read, Rows) else ())
 
@@ -214,7 +208,7 @@ def _outputs(found: ReleaseFields) -> int:
     return len(found.query.labels) * (1 if found.groups is None else len(found.groups.cells))
 
 
-def lines_of_each(found: EachRelease) -> list[str]:
+def lines_of_each(found: EachFields) -> list[str]:
     """Return what is said of a release for each subject before its promise."""
     query, noise = found.query, found.noise
     share = ", divided by the subject's number of records" if query.divided_by_records else ""
@@ -238,14 +232,14 @@ def _end(found: Any) -> list[str]:
     return [*map(printable, lines), printable(promise_line(found))]
 
 
-def promise_line(found: ReleaseFields | EachRelease) -> str:
+def promise_line(found: ReleaseFields | EachFields) -> str:
     """Return the promise; where the model was fitted to this very table, that it does not hold."""
     if FITTED_HERE not in found.warnings:
         return found.promise
     return f"nothing is promised: the model was fitted to this very table; of other data it would be: {found.promise}"
 
 
-def assumed_in_short(found: ReleaseFields | EachRelease) -> str:
+def assumed_in_short(found: ReleaseFields | EachFields) -> str:
     """Say briefly what the promise rests on: what the record has in full sentences."""
     parts, where, by = ["Θ holds the law of the records"], None, None
     if found.data.rows is not None:
@@ -266,12 +260,12 @@ def assumed_in_short(found: ReleaseFields | EachRelease) -> str:
     return "; ".join(parts)
 
 
-def postprocessing_lines(found: ReleaseFields | EachRelease) -> list[str]:
+def postprocessing_lines(found: ReleaseFields | EachFields) -> list[str]:
     """Return what was done to the values after the noise, and which values the errors are of."""
     done = found.postprocessing
     if not done:
         return []
-    if isinstance(found, EachRelease):
+    if isinstance(found, EachFields):
         words = f"{done} to possible values"
     else:
         words = str(done) if found.groups is None else "the nearest possible values of each group"
@@ -300,7 +294,7 @@ def on_values(number: int, what: str = "value") -> str:
     return f"one {what}" if number == 1 else f"each of {number:,} {what}s"
 
 
-# -- What releases, and what was found about them, show in a notebook ------------------------------------------------
+# -- What releases show in a notebook --------------------------------------------------------------------------------
 
 
 def of_release(found: ReleaseFields) -> View:
@@ -343,7 +337,7 @@ def _together(found: ReleaseFields) -> str | None:
     return f"within {both} of the exact ones with 95% probability{noisy}"
 
 
-def of_each(found: "EachRelease") -> View:
+def of_each(found: EachFields) -> View:
     """Return what a release for each subject shows: the values are in its table."""
     share = ", divided by the subject's number of records" if found.query.divided_by_records else ""
     facts = {
@@ -358,7 +352,7 @@ def of_each(found: "EachRelease") -> View:
     return View(f"Release for each of {of}: {found.query.kind}, ε = {at_most(found.epsilon)}", facts, (), _notes(found))
 
 
-def of_measurement(found: "MeasurementRelease") -> View:
+def of_measurement(found: MeasurementFields) -> View:
     """Return what the release of a measurement shows."""
     facts = {
         "value": repr(found.value),
@@ -369,13 +363,6 @@ def of_measurement(found: "MeasurementRelease") -> View:
     }
     title = f"Release of a measurement: {found.measurement}, ε = {at_most(found.epsilon)}"
     return View(title, facts, (), [found.promise])
-
-
-def of_verification(found: "Verification") -> View:
-    """Return what a verification shows: first what does not hold."""
-    rows = [[each.what, each.word, each.says] for each in found.worst_first]
-    grid = Grid("What was computed again", ["what", "found", "says"], rows, long=len(rows))
-    return View(found.subject, None, [grid], [f"{found.verdict[:1].upper()}{found.verdict[1:]}."])
 
 
 def _facts(found: Any) -> dict[str, Any]:

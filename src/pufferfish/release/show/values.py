@@ -18,9 +18,8 @@ from pufferfish._draw.page import fold, table
 from pufferfish.data.groups import cells_for_people
 from pufferfish.errors import PufferfishError, shortened
 from pufferfish.queries import Transitions, measure_of
-from pufferfish.release.facts import GroupsRecord, ReleaseFields
-from pufferfish.release.measurement import MeasurementRelease
-from pufferfish.release.record import EachRelease
+from pufferfish.release.facts import GroupsRecord
+from pufferfish.release.record import EachFields, MeasurementFields, ReleaseFields
 from pufferfish.release.show.weak_values import weak_line, weak_lines, weak_values
 
 if TYPE_CHECKING:
@@ -299,7 +298,7 @@ def _after(found: ReleaseFields) -> Html:
     return join(lines)
 
 
-def each_part(found: EachRelease, folder: Path | None, values: Path | None) -> Html:
+def each_part(found: EachFields, folder: Path | None, values: Path | None) -> Html:
     """Return what the values of all subjects are like, from the table beside the record where it is at hand."""
     labels = found.query.labels
     path = values or (None if folder is None or found.table is None else folder / found.table.name)
@@ -326,7 +325,7 @@ def each_part(found: EachRelease, folder: Path | None, values: Path | None) -> H
     return join(said, name, table(heads, rows, caption))
 
 
-def _errors_of_subjects(found: EachRelease, frame: "pl.DataFrame | None") -> str:
+def _errors_of_subjects(found: EachFields, frame: "pl.DataFrame | None") -> str:
     """Say how far values may be from the exact ones: in shares too where they are, from the table or for a mean."""
     error = found.accuracy_95.each
     if not found.query.divided_by_records:
@@ -346,7 +345,7 @@ def _errors_of_subjects(found: EachRelease, frame: "pl.DataFrame | None") -> str
     return f"near the exact one, with 95% probability {ends} of a subject"
 
 
-def measured_part(found: MeasurementRelease) -> Html:
+def measured_part(found: MeasurementFields) -> Html:
     """Return the value of a measurement as it is in its record."""
     try:
         text = msgspec.json.format(msgspec.json.encode(found.value), indent=1).decode()

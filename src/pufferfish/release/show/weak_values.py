@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.view import counted
-from pufferfish.release.facts import ReleaseFields
+from pufferfish.release.record import ReleaseFields
 
 __all__ = ["weak_line", "weak_lines", "weak_values"]
 

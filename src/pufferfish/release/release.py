@@ -1,0 +1,699 @@
+"""Releases: records with the methods that show, check and verify them, and the one place where rows meet noise.
+
+A :class:`Release` holds everything a reader needs to judge it (query, noise, Θ and where it came from, what is
+promised and what is not) and never the exact value.
+"""
+
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Never
+
+import msgspec
+
+from pufferfish._base.checked import called_as, one_of, truth
+from pufferfish._base.durations import now
+from pufferfish._base.reading import LARGEST, check_path, shown
+from pufferfish._base.view import Shown, View, counted
+from pufferfish._base.words import at_most
+from pufferfish._base.writing import decode_record, read_record, write_whole
+from pufferfish._draw.figure import save_figure
+from pufferfish.data.rows import Rows
+from pufferfish.data.sequences import Sequences
+from pufferfish.errors import ParameterError, RecordError, ReleaseRefused, shortened, warn
+from pufferfish.ledger import Entry, Ledger
+from pufferfish.ledger.same_records import check_start
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.words import few_in_all, few_in_groups
+from pufferfish.queries import JointQuery, LinearQuery, Query
+from pufferfish.release.cells import grouped_of
+from pufferfish.release.check import check_record
+from pufferfish.release.derive import Prepared, draft_of, noise_of, not_promised, place_in, sentences
+from pufferfish.release.draw import Database, database_of, drawing, possible
+from pufferfish.release.facts import LedgerRecord
+from pufferfish.release.noise import discrete_laplace_noise
+from pufferfish.release.prepare import (
+    check_arguments,
+    check_query,
+    check_reading,
+    check_records,
+    check_units,
+    note_of,
+    prove,
+    warnings_of_ledger,
+    warnings_of_model,
+)
+from pufferfish.release.record import (
+    EACH_FORMAT,
+    EACH_VERSION,
+    FORMAT,
+    MEASUREMENT,
+    MEASUREMENT_FORMAT,
+    MEASUREMENT_VERSION,
+    RELEASE,
+    VERSION,
+    EachFields,
+    MeasurementFields,
+    ReleaseFields,
+    encoded,
+    frame_of,
+)
+from pufferfish.release.show.pictures import draw_release
+from pufferfish.release.show.text import of_each, of_measurement, of_release, summary
+from pufferfish.release.steps import dwell_times_of, fitted_chain, histogram_of, switches_of
+from pufferfish.release.synthetic import synthetic_series
+from pufferfish.release.verification import Verification
+from pufferfish.release.verify import verify, verify_measurement
+from pufferfish.theta.markov_chain import MarkovChain
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["EachRelease", "MeasurementRelease", "Release", "prepare", "read_each", "release"]
+
+# -- What every kind of release can do for its readers ---------------------------------------------------------------
+
+
+class Reported:
+    """A record of a release that has a page of its own (:mod:`pufferfish.release.show.page`)."""
+
+    __slots__ = ()
+
+    def report(
+        self: Any,
+        path: str | os.PathLike[str],
+        *,
+        ledger: Any = None,
+        brief: bool = False,
+    ) -> None:
+        """Write a page about the release that a browser shows: one file, which needs no network.
+
+        It says what was released, what is promised and what is not, what an adversary may believe, which record decides
+        the noise, and what error other mechanisms and other ε would have. The proof is computed again first. Of what is
+        there already only an earlier report is replaced.
+
+        Parameters
+        ----------
+        path : path-like
+            The page, a name that ends in ``.html`` as a rule.
+        ledger : Ledger or path-like, optional
+            The book that the release was charged to: its history is shown.
+        brief : bool, default False
+            Without the noise of other mechanisms and of other ε, which may take long to compute.
+
+        Raises
+        ------
+        RecordError
+            If the record does not hold, or the page cannot be written.
+        """
+        from pufferfish.release.show.page import Source, write_report  # here, for it loads what draws networks
+
+        write_report([Source(self)], path, ledger=ledger, brief=brief)
+
+
+class Release(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A private value and the record of what was promised; made by :func:`release`.
+
+    Parameters
+    ----------
+    values : list of float
+        The released value of each output, after post-processing if there was any; with groups, m values for the first
+        group, then m for the next (``value`` has them as an array of shape (groups, m)).
+    noisy_values : list of float
+        The value as the noise left it.
+    postprocessing : Projected, Clipped or None
+        What was done to the noisy values; it uses nothing but them and public numbers.
+    epsilon, delta : float
+        Privacy parameters; ``delta`` is 0 but for (ε, δ) mechanisms.
+    query, noise, mechanism, theta, data, accuracy_95 : records
+        See their classes.
+    promise : str
+        What is promised, in one sentence.
+    not_promised, assumptions, warnings : list of str
+        What is not; what the promise rests on; what a reader must know first.
+    created : str
+        Time of the release, UTC.
+    software : dict of str to str
+        Versions.
+    ledger : record or None
+        Its place among other releases of the same records, where a ledger was kept.
+    groups : record or None
+        The public groups that the values are of, where the table was read with ``by``.
+    calibration : record
+        What the proof of its noise is computed from; ``msgspec.UNSET`` in releases of earlier versions.
+    """
+
+    def histogram(self) -> dict[str, float]:
+        """Return the share of records in each state, from a release of transitions; it costs no privacy.
+
+        This and what follows use the noisy counts and public numbers alone: the nearest counts that are not negative,
+        add up to the number of steps, and enter each state as often as they leave it.
+
+        Raises
+        ------
+        QueryError
+            If the release is not of transitions.
+        """
+        return histogram_of(self)
+
+    def chain(self) -> MarkovChain:
+        """Return a fitted chain, from a release of transitions; it costs no privacy.
+
+        Half a step is added to each count, so that no transition is impossible because noise hid it. Noise for other
+        releases of the same records must not be calibrated to it alone: the chain says what the records are like, not
+        what an adversary may believe.
+
+        Raises
+        ------
+        QueryError
+            If the release is not of transitions.
+        """
+        return fitted_chain(self)
+
+    def dwell_times(self) -> dict[str, float]:
+        """Return how many records in a row each state lasts in the mean, from a release of transitions.
+
+        Raises
+        ------
+        QueryError
+            If the release is not of transitions.
+        """
+        return dwell_times_of(self)
+
+    def switches(self) -> float:
+        """Return how many steps change the state, from a release of transitions or of switches.
+
+        Raises
+        ------
+        QueryError
+            If the release is of something else.
+        """
+        return switches_of(self)
+
+    def synthetic(self, length: int, series: int | None = None, *, seed: int | None = None) -> list[Any]:
+        """Return a synthetic series of states, drawn from the fitted chain; it costs no privacy.
+
+        Parameters
+        ----------
+        length : int
+            Records of the series.
+        series : int, optional
+            How many series; by default one, which is returned by itself.
+        seed : int, optional
+            The same seed gives the same series. It has nothing to do with the noise of the release, which was drawn
+            before, and which nothing can seed.
+
+        Returns
+        -------
+        list of str, or list of these
+            The states.
+
+        Raises
+        ------
+        QueryError
+            If the release is not of transitions.
+        ParameterError
+            If a number is none.
+        """
+        return synthetic_series(self, length, series, seed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as plain numbers, texts, lists and dicts."""
+        return msgspec.to_builtins(self)
+
+    def to_frame(self, of: Literal["values", "quantiles"] | None = None, *, into: str = "polars") -> Any:
+        """Return the values as a table: a row for each output, of each group if there are any.
+
+        Columns: one for every grouping, ``output``, ``records`` (of the group), ``value``, ``noisy_value`` where values
+        were post-processed, and ``error_95``, which the noisy value exceeds with probability at most 5%. Groupings
+        whose groups are all named by whole numbers, such as hours, are columns of whole numbers.
+
+        Parameters
+        ----------
+        of : {"values", "quantiles"}, optional
+            By default the quantiles where they were asked for, a row for each with columns ``quantile``, ``state``,
+            ``low_95`` and ``high_95``; else the values.
+        into : {"polars", "pandas", "pyarrow"}, default "polars"
+            The library whose table it is.
+
+        Raises
+        ------
+        ParameterError
+            If there are no quantiles, or the library is another one or not installed.
+        """
+        return frame_of(self, of, into)
+
+    def to_json(self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> str:
+        """Return the record as JSON, and write it to a file if a path is given.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            The file.
+        overwrite : bool, default False
+            Whether the record of an earlier release may be replaced: what it says is spent, and nobody can check it
+            without its record. No other file ever is.
+
+        Raises
+        ------
+        RecordError
+            If the file cannot be written, or is there already; nothing is left behind.
+        """
+        insisted, content = truth(overwrite, "overwrite"), encoded(self)
+        if path is not None:
+            write_whole(path, content, RELEASE, overwrite=insisted)
+        return content.decode()
+
+    @classmethod
+    def from_json(cls, path: str | os.PathLike[str]) -> "Release":
+        """Read a release file, validated: what follows from something else in it is computed again.
+
+        Raises
+        ------
+        RecordError
+            If the file is damaged, of another version, or contradicts itself.
+        """
+        found = read_record(path, cls, format_=FORMAT, version=VERSION, complete=True)
+        try:
+            found.check()
+        except RecordError as error:
+            raise RecordError(f"{path} contradicts itself: {error}") from error
+        return found
+
+    def check(self) -> None:
+        """Compute again what follows from something else in the record, and that it can be written.
+
+        Raises
+        ------
+        RecordError
+            If the record contradicts itself, or holds text that no file can.
+        """
+        check_record(self)
+
+    def check_readable(self) -> None:
+        """As :meth:`check`, and that what is written is read again as it is.
+
+        Raises
+        ------
+        RecordError
+            If not.
+        """
+        self.check()
+        content = encoded(self)
+        again = decode_record(content, "it", type(self), format_=FORMAT, version=VERSION, complete=True)
+        if again != self:
+            raise RecordError("it is read again as another record")
+        if len(content) > LARGEST:
+            raise RecordError(f"it would have more than {LARGEST >> 20} MiB")
+
+    def __repr__(self) -> str:
+        noise = f"{self.mechanism.title}, ε = {at_most(self.epsilon)}, noise scale {self.scale:.6g}"
+        return f"Release({self.query.kind}, {counted(len(self.values), 'value')}, {noise})"
+
+    def _view(self) -> View:
+        return of_release(self)
+
+    def __str__(self) -> str:
+        return summary(self, most=20)
+
+    def verify(self, *, model: Any = None, ledger: Any = None, table: Any = None) -> Verification:
+        """Compute the proof again, and all that follows from something else; arguments as for :func:`verify`."""
+        return verify(self, model=model, ledger=ledger, table=table)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
+        """Draw the value with error bars of the noise (95% for each output); write it if a path is given.
+
+        Raises
+        ------
+        ParameterError
+            If matplotlib is not installed.
+        RecordError
+            If the picture cannot be written.
+        """
+        if path is not None:
+            check_path(path)
+        figure = draw_release(self)
+        if path is not None:
+            save_figure(figure, path)
+        return figure
+
+
+class EachRelease(EachFields, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The record of one release for each subject of a table; made by :func:`release_each`.
+
+    Parameters
+    ----------
+    release : str
+        A number drawn at random, by which the release knows its entry in a ledger.
+    query, noise, accuracy_95, mechanism, data, theta : records
+        See their classes. The noise is the same for every subject: with ``query.divided_by_records`` the noise of a
+        subject is divided by its number of records too. ``accuracy_95.joint`` is about all outputs of one subject.
+    postprocessing : {"projected", "clipped"} or None
+        What was done to the noisy values of each subject: the nearest values that are possible for so many records.
+    promise : str
+        What is promised, in one sentence, of all values together.
+    table : record or None
+        Where the values are; None before they were drawn.
+    calibration : record
+        What the proof of its noise is computed from; ``msgspec.UNSET`` in releases of earlier versions.
+    """
+
+    @classmethod
+    def from_json(cls, path: str | os.PathLike[str]) -> "EachRelease":
+        """Read the record, validated: what follows from something else in it is computed again.
+
+        Raises
+        ------
+        RecordError
+            If the file is damaged, of another version, contradicts itself, or is of a release that was not finished.
+        """
+        found = read_each(path)
+        if found.table is None:
+            raise RecordError(f"{shown(path)} is of a release that was not finished: it has no table yet")
+        return found
+
+    def __repr__(self) -> str:
+        of = f"{self.query.kind} for each of {counted(self.data.subjects, 'subject')}"
+        return f"EachRelease({of}, {self.mechanism.title}, ε = {at_most(self.epsilon)})"
+
+    def _view(self) -> View:
+        return of_each(self)
+
+    def __str__(self) -> str:
+        return summary(self, most=20)
+
+    def verify(self, *, model: Any = None, ledger: Any = None, table: Any = None, values: Any = None) -> Verification:
+        """Compute the proof again, and all that follows from something else; arguments as for :func:`verify`."""
+        return verify(self, model=model, ledger=ledger, table=table, values=values)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        values: Any = None,
+        ledger: Any = None,
+        brief: bool = False,
+    ) -> None:
+        """Write a page about the release, as :meth:`Release.report` does.
+
+        Parameters
+        ----------
+        path, ledger, brief
+            As for other releases.
+        values : path-like, optional
+            The table of values, which is summarised.
+
+        Raises
+        ------
+        RecordError
+            If the record or the table does not hold, or the page cannot be written.
+        """
+        from pufferfish.release.show.page import Source, write_report  # here, for it loads what draws networks
+
+        write_report([Source(self, values=None if values is None else Path(values))], path, ledger=ledger, brief=brief)
+
+    def encoded(self) -> bytes:
+        """Return the record as JSON."""
+        return encoded(self)
+
+    def check(self) -> None:
+        """Compute again what follows from something else in the record.
+
+        The rules are those of other releases: they are asked about one with the same noise, whose values are 0.
+
+        Raises
+        ------
+        RecordError
+            If the record contradicts itself.
+        """
+        check_record(self)
+
+
+class MeasurementRelease(MeasurementFields, Reported, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The value of a measurement, and what was promised; made by :func:`release_measurement`.
+
+    Parameters
+    ----------
+    value : object
+        What the measurement returned.
+    record_loss : float
+        How much it tells of one record alone, in nats: its privacy map at one changed record.
+    leakage : float
+        How much of one record once correlation is used, in nats, rounded up; at most ``epsilon``.
+    measurement : str
+        The note of whoever released it, or the kinds of its input and output.
+    length : list of (int, int)
+        Steps and observed records of each chain.
+    """
+
+    def __repr__(self) -> str:
+        return f"MeasurementRelease({self.measurement!r}, ε = {at_most(self.epsilon)}, leakage {self.leakage:.6g})"
+
+    def _view(self) -> View:
+        return of_measurement(self)
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the record as JSON, and write it to a file if a path is given; an earlier release is never replaced.
+
+        Raises
+        ------
+        RecordError
+            If the value is nothing that JSON holds, or the file cannot be written.
+        """
+        if not _finite(self.value):
+            raise RecordError(
+                "the value holds NaN or an infinite number, which no file keeps: it is in the object only"
+            )
+        try:
+            content = msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+        except (TypeError, ValueError) as error:
+            raise RecordError(f"the value cannot stand in a file: {shortened(str(error))}") from error
+        if path is not None:
+            write_whole(path, content, MEASUREMENT, overwrite=False)
+        return content.decode()
+
+    @classmethod
+    def from_json(cls, path: str | os.PathLike[str]) -> "MeasurementRelease":
+        """Read a record, and prove again what it promises.
+
+        Raises
+        ------
+        RecordError
+            If the file is damaged, of another version, or promises what cannot be proved.
+        """
+        found = read_record(path, cls, format_=MEASUREMENT_FORMAT, version=MEASUREMENT_VERSION, complete=True)
+        try:
+            found.verify()
+        except RecordError as error:
+            raise RecordError(f"{shown(path)} contradicts itself: {error}") from error
+        return found
+
+    def verify(self) -> float:
+        """Compute again what the record-level loss leaks, and return it, in nats.
+
+        That the measurement has this record-level loss is what its privacy map said; the record cannot show it.
+
+        Raises
+        ------
+        RecordError
+            If it is more than ``epsilon``, or a field contradicts another.
+        """
+        return verify_measurement(self)
+
+
+def read_each(path: str | os.PathLike[str]) -> EachRelease:
+    """Return a record, validated, whether its release was finished or not."""
+    found = read_record(path, EachRelease, format_=EACH_FORMAT, version=EACH_VERSION, complete=True)
+    try:
+        found.check()
+    except RecordError as error:
+        raise RecordError(f"{shown(path)} contradicts itself: {error}") from error
+    return found
+
+
+def _finite(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_finite, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+# -- Making a release ------------------------------------------------------------------------------------------------
+
+
+@called_as("release(data, query, calibration)")
+def release(
+    data: Sequences | Rows | Mapping[Any, Any] | Sequence[Any],
+    query: Query,
+    calibration: Calibration | None = None,
+    *,
+    postprocess: Literal["valid"] | None = None,
+    warnings: Sequence[str] = (),
+    ledger: Ledger | None = None,
+    window: Any = None,
+    coarsening: Mapping[Any, Any] | None = None,
+    public: bool = False,
+    **unknown: Never,
+) -> Release:
+    """Release a query's value with calibrated noise.
+
+    Parameters
+    ----------
+    data : Sequences, Rows, mapping, or sequence of states
+        The private data: a table, from :func:`read_sequences`, or from :func:`read_rows` for networks; or one database,
+        a dict from the names of its records to their states (a list of states where records have no names but their
+        order).
+    query : Query
+        What is asked; the query the noise was calibrated for.
+    calibration : Calibration
+        The noise, from a mechanism's ``calibrate``: epsilon and the mechanism are chosen there.
+    postprocess : {"valid"}, optional
+        Make the value a possible one: a histogram non-negative with the public total (the nearest such, in
+        Euclidean distance), other queries inside their range. It costs no privacy, and is recorded.
+    warnings : sequence of str
+        Sentences to put into the record.
+    ledger : Ledger, optional
+        The budget that this release is written into, after everything was checked and before noise is drawn.
+    window, coarsening : optional
+        Which part of the ledger's base the data are, as for :meth:`Ledger.spend`.
+    public : bool, default False
+        Whether everybody may see the data: then a model that was fitted to them is taken, and nothing is promised.
+
+    Returns
+    -------
+    Release
+        The noisy value and the record.
+
+    Raises
+    ------
+    ReleaseRefused
+        If the calibration is for another query, other states, or shorter chains than the data's, the data are not
+        the ledger's, or the model was fitted to them.
+    BudgetExceeded
+        If the ledger has too little left; nothing is spent.
+    DataError
+        If the data holds states the model lacks.
+    ParameterError
+        If an argument is not what it should be.
+    """
+    calibration = check_arguments(data, query, calibration, unknown)
+    ready = prepare(
+        data,
+        query,
+        calibration,
+        postprocess=postprocess,
+        warnings=warnings,
+        ledger=ledger,
+        window=window,
+        coarsening=coarsening,
+        public=public,
+    )
+    warn(text for text in ready.warnings if text not in warnings)
+    return ready.finish()
+
+
+def prepare(
+    data: Sequences | Rows | Mapping[Any, Any] | Sequence[Any],
+    query: Query,
+    calibration: Calibration,
+    *,
+    postprocess: Literal["valid"] | None = None,
+    warnings: Sequence[str] = (),
+    ledger: Ledger | None = None,
+    window: Any = None,
+    coarsening: Mapping[Any, Any] | None = None,
+    public: bool = False,
+) -> Prepared[Release]:
+    """Check and prove all that can be refused, and return what spends the budget and draws; see :func:`release`.
+
+    Its ``finish`` may wait for other programs that hold the ledger, and computes what the sum of all releases leaks. It
+    calls its argument, if there is one, right before it spends and draws.
+    """
+    given: Any = ledger
+    told = sentences(warnings)
+    if not (given is None or isinstance(given, Ledger)):
+        raise ParameterError(f"ledger is {given!r}, expected a Ledger, such as Ledger.open(path)")
+    if ledger is None and not (window is None and coarsening is None):
+        raise ParameterError("window and coarsening say which part of a ledger's base the data are: give ledger too")
+    if not one_of(postprocess, (None, "valid")):
+        raise ParameterError(f'postprocess is {postprocess!r}, expected "valid" or None')
+    records = data if isinstance(data, Sequences | Rows) else database_of(data, calibration)
+    if ledger is not None and isinstance(records, Database):
+        raise ParameterError("a ledger is tied to a table: read it with read_sequences, or read_rows for networks")
+    bound = check_query(records, query, calibration)
+    grouped = grouped_of(records, query, bound, calibration)
+    check_records(records, calibration)
+    check_reading(records, calibration)
+    told += warnings_of_model(records, calibration.bound.model, public=truth(public, "public"))
+    told += warnings_of_ledger(calibration.theta, ledger)
+    proof = prove(calibration)
+    unit = bound.unit
+    check_units(calibration)
+    if grouped is None or not isinstance(bound, LinearQuery | JointQuery):
+        valid, outputs = None if postprocess is None else possible(calibration, records), len(bound.labels)
+        draw = drawing(records, bound, calibration, discrete_laplace_noise)
+        told += [] if isinstance(records, Database) else few_in_all(calibration, bound, records.records)
+        draft = draft_of(records, bound, calibration, noise_of(calibration, unit), valid, proof, told)
+    else:
+        valid = None if postprocess is None else grouped.possible(records, query, bound)
+        draw = grouped.drawing(calibration, bound, discrete_laplace_noise)
+        told += few_in_groups(calibration, bound, grouped.groups.cells, grouped.groups.records)
+        draft = draft_of(records, bound, calibration, noise_of(calibration, grouped.unit), valid, proof, told)
+        draft, outputs = grouped.recorded(draft, bound), len(grouped.exact) * grouped.outputs
+
+    def filled(numbers: Iterable[int], booked: LedgerRecord | None, after: str | None = None) -> Release:
+        noisy = [float(number * unit) for number in numbers] if grouped is None else grouped.values(numbers)
+        found = _release(
+            draft,
+            created=now(after),
+            noisy_values=noisy,
+            values=noisy if valid is None else valid.of(noisy),
+            ledger=booked,
+            not_promised=not_promised(calibration, booked),
+        )
+        return (
+            msgspec.structs.replace(found, quantiles=found.quantiles_at(query.quantiles)) if query.quantiles else found
+        )
+
+    # a reader must be able to take what is written: it is tried on zeros and an entry, while nothing is spent
+    try:
+        filled([0] * outputs, None if ledger is None else place_in(ledger, 1, ledger.budget)).check_readable()
+    except RecordError as error:
+        raise ReleaseRefused(
+            f"the record of this release would contradict itself ({error}): please report it"
+        ) from error
+
+    spending: Any = {"data": records, "window": window, "coarsening": coarsening}
+    spending["note"] = note_of(f"{draft.query.kind}: {draft.query.description}", calibration.theta, ledger)
+
+    def plan() -> tuple[Release, Entry | None]:
+        if ledger is None:
+            return _release(draft), None
+        _check_start(ledger, calibration, window)
+        entry = ledger.check(calibration, **spending)
+        booked = place_in(ledger, entry.number, entry.spent)
+        return _release(draft, ledger=booked, not_promised=not_promised(calibration, booked)), entry
+
+    def finish(begin: Callable[[], object] = lambda: None) -> Release:
+        if ledger is None:
+            begin()
+            return filled(draw(), None)
+        _check_start(ledger, calibration, window)
+        entry = ledger.spend(calibration, **spending, begin=begin)
+        return filled(draw(), place_in(ledger, entry.number, entry.spent), entry.created)
+
+    return Prepared(tuple(draft.warnings), plan, finish)
+
+
+def _release(draft: ReleaseFields, **changes: Any) -> Release:
+    """Return a record as a release, with some of its fields changed."""
+    return Release(**({name: getattr(draft, name) for name in draft.__struct_fields__} | changes))
+
+
+def _check_start(ledger: Ledger, calibration: Calibration, window: Any) -> None:
+    """Refuse a part of a ledger's chains whose start the calibration's Θ does not describe."""
+    theta, length = calibration.theta, ledger.bound.length
+    if theta.of_chains and ledger.bound.theta.of_chains and tuple(calibration.length) != tuple(length):
+        check_start(theta, window)
