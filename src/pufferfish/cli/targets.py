@@ -13,7 +13,7 @@ from pufferfish._base.reading import shown
 from pufferfish._base.writing import Kind, Output, check_writable, same_file
 from pufferfish._draw.figure import PICTURE, picture_of, require_matplotlib
 from pufferfish._draw.page import PREVIEW
-from pufferfish.cli.telling import tell
+from pufferfish.cli.messages import print_error
 from pufferfish.errors import ParameterError, RecordError, printable
 from pufferfish.release import RELEASE, Release
 from pufferfish.release.facts import is_table
@@ -115,7 +115,7 @@ class ReleaseFiles:
         if found.ledger is not None:
             spent += f", and the ledger's budget for it is spent (entry {found.ledger.entry})"
         why = error if isinstance(error, RecordError) else f"interrupted before {self._names['--output']} was written"
-        tell(f"error: {printable(str(why))}; {spent}: keep its record, which follows on standard output")
+        print_error(f"error: {printable(str(why))}; {spent}: keep its record, which follows on standard output")
         click.echo(content, nl=False)
         if not isinstance(error, RecordError):
             raise error
@@ -123,7 +123,7 @@ class ReleaseFiles:
 
 
 def _fail(text: str) -> NoReturn:
-    tell(f"error: {printable(text)}")
+    print_error(f"error: {printable(text)}")
     sys.exit(1)
 
 
