@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import click
 
 from pufferfish._base.reading import shown
 from pufferfish._base.writing import Kind, Output
-from pufferfish.cli.options import argument, command, option
 from pufferfish.errors import ParameterError, printable
 
 __all__ = ["example_command"]
@@ -44,17 +42,11 @@ _EXAMPLE = Kind(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExampleOptions:
-    """Which tables are made."""
-
-    folder: str = argument(default=".")
-    week: bool = option("Instead: a week of one person, minute by minute.")
-    power: bool = option("Instead: a household's power meter, minute by minute.")
-
-
-@command("example", ExampleOptions)
-def example_command(options: ExampleOptions) -> None:
+@click.command("example")
+@click.argument("folder", default=".", type=str)
+@click.option("--week", is_flag=True, help="Instead: a week of one person, minute by minute.")
+@click.option("--power", is_flag=True, help="Instead: a household's power meter, minute by minute.")
+def example_command(folder: str, week: bool, power: bool) -> None:
     """Write two made-up tables into FOLDER [default: here]: survey-2019.csv, which is public, and steps.csv, private.
 
     Both say minute by minute who was at rest and who was active: the tables of the examples in the documentation. With
@@ -68,7 +60,6 @@ def example_command(options: ExampleOptions) -> None:
       pufferfish example --week
       pufferfish example --power
     """
-    folder, week, power = options.folder, options.week, options.power
     if week and power:
         raise ParameterError("--week and --power are two examples: call pufferfish example once for each")
     where = Path(folder)

@@ -12,6 +12,7 @@ from pufferfish.cli._tables import Reading, opened, read_under
 from pufferfish.cli.options import (
     DEFAULT_MECHANISM,
     MODEL_HELP,
+    PUBLIC,
     SECRETS_HELP,
     argument,
     bound_named,
@@ -19,7 +20,7 @@ from pufferfish.cli.options import (
     option,
     secret_settings,
 )
-from pufferfish.cli.print import print_table
+from pufferfish.cli.print import print_table, print_warnings
 from pufferfish.cli.targets import check_targets
 from pufferfish.data import Rows, RowsBase, Sequences
 from pufferfish.data.sequences import Base
@@ -28,6 +29,7 @@ from pufferfish.fit.model_file import read_model
 from pufferfish.ledger import LEDGER, Ledger, lock_of
 from pufferfish.ledger.shown import part_of
 from pufferfish.mechanisms import BOUNDS
+from pufferfish.release.prepare import warnings_of_model, warnings_of_reading
 
 __all__ = ["ledger_command"]
 
@@ -60,6 +62,9 @@ class LedgerCreateOptions:
         type=click.Choice([m.name for m in BOUNDS]),
     )
     secrets: str | None = option(SECRETS_HELP, "A,B,…")
+    public: bool = option(
+        "Make it also where MODEL was fitted to this very TABLE or a part of it: then nothing is promised.", name=PUBLIC
+    )
 
 
 @command("create", LedgerCreateOptions, ledger_command)
@@ -82,6 +87,8 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
     settings = secret_settings(options.secrets, mechanism, model.theta)
     with opened([options.table], options.reading) as source:
         data = read_under(source, model, options.reading)
+    told = warnings_of_reading(data, model)
+    print_warnings(text for text in warnings_of_model(data, model, public=options.public) if text not in told)
     Ledger(mechanism.of(model.theta, data.length, **settings), options.budget, base=data).save(path)
     click.echo(f"ledger for {_size(data)}, budget {number(options.budget, 6)}")
     click.echo(printable(f"written: {path}"))

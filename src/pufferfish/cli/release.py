@@ -9,7 +9,7 @@ files that are to be written. So a slip costs neither the reading of a table nor
 
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
@@ -20,8 +20,8 @@ import click
 
 from pufferfish._base.view import counted
 from pufferfish._base.words import at_most, change_of_odds, number
-from pufferfish._base.writing import same_file
-from pufferfish._draw.figure import PICTURE
+from pufferfish._base.writing import Output, same_file
+from pufferfish._draw.figure import PICTURE, picture_of
 from pufferfish.cli._tables import GroupedReading, check_options, opened, read_under
 from pufferfish.cli.messages import messages, print_error
 from pufferfish.cli.options import (
@@ -44,10 +44,10 @@ from pufferfish.cli.options import (
     secret_settings,
 )
 from pufferfish.cli.print import print_table, print_warnings, progress, until_done
-from pufferfish.cli.targets import REPLACED, REPLACES, TABLE, Target, check_targets, release_files
+from pufferfish.cli.targets import TABLE, Target, check_targets
 from pufferfish.compare.contest import Contest
 from pufferfish.data import Rows, Sequences
-from pufferfish.errors import NotApplicableError, ParameterError, PufferfishError, printable, shortened
+from pufferfish.errors import NotApplicableError, ParameterError, PufferfishError, RecordError, printable, shortened
 from pufferfish.fit.model_file import Model, read_model
 from pufferfish.ledger import Entry, Ledger, lock_of
 from pufferfish.ledger.shown import part_of
@@ -77,8 +77,9 @@ from pufferfish.release.show.text import (
     without_ledger,
 )
 from pufferfish.release.show.weak_values import weak_lines
-from pufferfish.release.spreadsheets import warning_of_formulas
+from pufferfish.release.spreadsheets import csv_of, warning_of_formulas
 from pufferfish.release.store import Places
+from pufferfish.theta.record import ThetaRecord
 
 __all__ = ["ReleaseOptions", "check_group_accuracy", "print_group_errors", "release_command"]
 
@@ -282,7 +283,9 @@ def release_command(options: ReleaseOptions) -> None:
     inputs = load_inputs(options)
     noise = calibrate(options, inputs)
     if options.csv is not None and not options.for_spreadsheets:
-        print_warnings(filter(None, [warning_of_formulas(noise.names_in_table)]))
+        groups = noise.data.groups
+        named = [] if groups is None else [*groups.by, *(name for cell in groups.cells for name in cell)]
+        print_warnings(filter(None, [warning_of_formulas([*named, *noise.calibration.linear.labels])]))
     if options.dry_run:
         _plan(options, inputs, noise)
     elif inputs.files is not None:
@@ -307,8 +310,11 @@ class Inputs:
     ledger: Ledger | None
     files: Places | None
     """Where values for each subject go."""
-    begun: bool
-    """Whether an earlier run was interrupted, which this one finishes."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether an earlier run was interrupted, which this one finishes."""
+        return self.files is not None and self.files.pending_record.exists()
 
 
 def load_inputs(options: ReleaseOptions) -> Inputs:
@@ -335,15 +341,15 @@ def load_inputs(options: ReleaseOptions) -> Inputs:
         )
     if not options.each_subject:
         check_targets(options.targets, inputs=options.inputs, overwrite=options.overwrite)
-        return Inputs(model, settings, nodes, query, ledger, None, begun=False)
+        return Inputs(model, settings, nodes, query, ledger, None)
     files = _files_for_subjects(options)
-    begun = files.pending_record.exists()
-    if begun:
+    inputs = Inputs(model, settings, nodes, query, ledger, files)
+    if inputs.begun:
         messages().interrupted = (
             f"interrupted: this run drew and spent nothing; {files.given_record}.pending holds what an earlier one "
             "began: run the same command again"
         )
-    return Inputs(model, settings, nodes, query, ledger, files, begun)
+    return inputs
 
 
 def check_group_accuracy(query: Query, accuracy: float | None) -> None:
@@ -383,13 +389,6 @@ class Noise:
     """Those that the release keeps."""
     epsilon_note: str | None
     """What an accuracy takes, and ``--once`` took."""
-
-    @property
-    def names_in_table(self) -> list[str]:
-        """The names that a table of the release holds: of groupings, of groups, and of outputs."""
-        groups = self.data.groups
-        named = [] if groups is None else [*groups.by, *(name for cell in groups.cells for name in cell)]
-        return [*named, *self.calibration.linear.labels]
 
 
 def calibrate(options: ReleaseOptions, inputs: Inputs) -> Noise:
@@ -518,35 +517,92 @@ def _plan(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> None:
 
 # -- Noise is drawn, and files are written ---------------------------------------------------------------------------
 
+REPLACED = (
+    "the earlier release that stood there is spent nevertheless: where it was of these records too, two releases of "
+    "them are out, and together they tell more than either (documentation: Composing releases)"
+)
+"""Said where the record of a release is replaced: what was published stays known."""
+
+REPLACES = (
+    "it would replace the earlier release that stands there, which stays spent: where it was of these records too, two "
+    "releases of them would be out"
+)
+"""Said by a dry run."""
+
 
 def _release(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> None:
     """Draw the noise, spend, write, and print what was released."""
-    data, ledger, output = noise.data, inputs.ledger, options.output
-    assert output is not None
-    with release_files(
-        options.targets, overwrite=options.overwrite, for_spreadsheets=options.for_spreadsheets
-    ) as files:
-        values = 1 if data.groups is None else len(data.groups.cells) * len(noise.calibration.linear.labels)
-        files.reserve(inputs.model.theta, values)
+    data, ledger = noise.data, inputs.ledger
+    targets = {option: (path, kind) for option, path, kind in options.targets if path is not None}
+    with ExitStack() as stack:  # files are made ready before anything is spent
+        outputs = {
+            option: stack.enter_context(Output(path, kind, overwrite=options.overwrite or kind is not RELEASE))
+            for option, (path, kind) in targets.items()
+        }
+        _reserve(outputs, inputs, noise)
         with progress("releasing"):
             ready = _prepared(options, inputs, noise)
-        with ExitStack() as stack:
+        with ExitStack() as to_the_end:
             late = until_done("noise is being drawn" if ledger is None else "budget is being spent, and noise drawn")
 
             def begin() -> None:  # all else that can be refused was, and nothing is spent yet
                 _check_useful(options, inputs, data, noise.calibration)
                 _print_before(inputs, noise, ready.warnings)
-                stack.enter_context(late)
+                to_the_end.enter_context(late)
                 messages().interrupted = None
 
-            release = ready.finish(begin)
-            replaced = Path(output).exists()  # by check_targets an earlier release, and nothing else
-            files.write(release)
+            release: Release = ready.finish(begin)
+            replaced = Path(targets["--output"][0]).exists()  # by check_targets an earlier release, and nothing else
+            _write(release, outputs, options)
             _print_release(release, data, options, ledger)
-            written = [path for _, path, _ in options.targets if path is not None]
-            click.echo(printable(f"written: {', '.join(written)}"))
+            click.echo(printable(f"written: {', '.join(path for path, _ in targets.values())}"))
             if replaced:
                 click.echo(REPLACED)
+
+
+_ROOM = 2**18
+"""Bytes kept free for a picture, and for what a release holds beside Θ."""
+
+_ROOM_OF_VALUE = 200
+"""Bytes kept free for each value."""
+
+
+def _reserve(outputs: Mapping[str, Output], inputs: Inputs, noise: Noise) -> None:
+    """Take room on the disk; refuse where there is too little."""
+    groups = noise.data.groups
+    values = 1 if groups is None else len(groups.cells) * len(noise.calibration.linear.labels)
+    for name, output in outputs.items():
+        theta = 4 * ThetaRecord.of(inputs.model.theta).size if name == "--output" else 0
+        output.reserve(theta + _ROOM + _ROOM_OF_VALUE * values)
+
+
+def _write(release: Release, outputs: Mapping[str, Output], options: ReleaseOptions) -> None:
+    """Write release, table and picture; print the release where it cannot be written, for it is spent."""
+    content = release.to_json()
+    try:
+        outputs["--output"].write(content.encode())
+    except BaseException as error:
+        spent = "the release is made"
+        if release.ledger is not None:
+            spent += f", and the ledger's budget for it is spent (entry {release.ledger.entry})"
+        why = error if isinstance(error, RecordError) else f"interrupted before {options.output} was written"
+        print_error(f"error: {printable(str(why))}; {spent}: keep its record, which follows on standard output")
+        click.echo(content, nl=False)
+        if not isinstance(error, RecordError):
+            raise
+        sys.exit(1)
+    making = {
+        "--csv": lambda: csv_of(release.to_frame(), for_spreadsheets=options.for_spreadsheets),
+        "--plot": lambda: picture_of(release.plot(), str(options.plot)),
+    }
+    for name, make in making.items():
+        if name in outputs:
+            try:
+                outputs[name].write(make())
+            except (RecordError, MemoryError) as error:
+                why = error if isinstance(error, RecordError) else f"there is too little memory for {name}"
+                print_error(f"error: {printable(f'{why}; the release is written: {options.output}')}")
+                sys.exit(1)
 
 
 def _release_each_subject(options: ReleaseOptions, inputs: Inputs, noise: Noise, files: Places) -> None:
