@@ -7,8 +7,6 @@ from pathlib import Path
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
-from rich.text import Text
 
 from paper.experiments import (
     EXPERIMENTS,
@@ -22,9 +20,9 @@ from paper.experiments import (
 )
 from pufferfish._base.progress import listening
 from pufferfish._draw.figure import require_matplotlib
+from pufferfish.cli.messages import print_error, rows_are_read
 from pufferfish.cli.options import WHOLE
 from pufferfish.cli.print import print_table
-from pufferfish.cli.telling import rows_are_read, tell
 from pufferfish.errors import DataError, ParameterError, printable
 
 __all__ = ["reproduce_command"]
@@ -78,7 +76,7 @@ def reproduce_command(name: str, data_path: Path | None, trials: int | None, see
         rows_are_read()
     data = find_data(data_path)
     if data.missing:
-        tell(f"not in {printable(str(data_path))}, so left out: {', '.join(data.missing)}")
+        print_error(f"not in {printable(str(data_path))}, so left out: {', '.join(data.missing)}")
     chosen = _possible(EXPERIMENTS, data) if name == _ALL else [_with_data(_BY_NAME[name], data, data_path)]
     work = [(experiment, Settings(seed, trials or experiment.trials, data)) for experiment in chosen]
     with workplace(work, folder):
@@ -88,20 +86,18 @@ def reproduce_command(name: str, data_path: Path | None, trials: int | None, see
                     found = run(experiment, settings, folder, on_part)
             except KeyboardInterrupt:
                 kept = f"interrupted: what is done is kept in {folder}; the same command goes on from there"
-                tell(kept)
+                print_error(kept)
                 raise
             _print_results(experiment, found, first=i == 0)
 
 
 def _print_list() -> None:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("name", "what", "in the paper", "needs"):
-        table.add_column(heading)
+    rows = list[tuple[str, ...]]()
     for experiment in EXPERIMENTS:
         uses = "" if not experiment.uses else "more with data"
         needs = f"{' or '.join(experiment.needs)} data" if experiment.needs else uses
-        table.add_row(experiment.name, experiment.title, experiment.source, needs)
-    print_table(table)
+        rows.append((experiment.name, experiment.title, experiment.source, needs))
+    print_table(("name", "what", "in the paper", "needs"), rows, names=4)
 
 
 def _possible(experiments: Sequence[Experiment], data: DataSets) -> list[Experiment]:
@@ -110,7 +106,7 @@ def _possible(experiments: Sequence[Experiment], data: DataSets) -> list[Experim
     left_out = [experiment for experiment in experiments if experiment not in possible]
     if left_out:
         names = ", ".join(f"{experiment.name} ({' or '.join(experiment.needs)} data)" for experiment in left_out)
-        tell(f"left out, for want of data: {names}; give --data")
+        print_error(f"left out, for want of data: {names}; give --data")
     return possible
 
 
@@ -155,12 +151,7 @@ def _print_results(experiment: Experiment, found: Results, *, first: bool) -> No
         click.echo(printable(sentence))
     for table in found.tables:
         click.echo(f"\n{printable(table.title)}")
-        shown = Table(box=None, pad_edge=False)
-        for i, heading in enumerate(table.header):
-            shown.add_column(heading, justify="left" if i < table.texts else "right")
-        for row in table.rows:
-            shown.add_row(*(Text(printable(cell)) for cell in row))
-        print_table(shown)
+        print_table(table.header, table.rows, names=table.texts)
     for sentence in ("", *found.reasons):
         click.echo(printable(sentence))
     click.echo(f"written: {', '.join(str(path) for path in found.written)}")

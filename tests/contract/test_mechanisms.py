@@ -254,9 +254,9 @@ def test_an_epsilon_that_rounding_decides_is_refused_before_anything_is_computed
         monkeypatch.setattr(type(bound._engine), name, lambda *_: pytest.fail("something is computed"))
     for epsilon in (0.99 * LEAST_EPSILON, 1e-15, 1e-300, 5e-324):
         for mechanism in (bound, pf.Wasserstein(chain, 20), pf.ExactLaplace(chain, 20)):
-            with pytest.raises(ParameterError, match="expected at least 1e-05"):
+            with pytest.raises(ParameterError, match=r"expected at least 0\.00001"):
                 mechanism.calibrate(pf.Count(1), epsilon)
-        with pytest.raises(ParameterError, match="of at least 1e-05"):
+        with pytest.raises(ParameterError, match=r"of at least 0\.00001"):
             pf.Ledger(ledger.bound, epsilon)
     ledger.spend(0.01)
     with pytest.raises(BudgetExceeded, match="too little for any noise"):

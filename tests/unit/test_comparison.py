@@ -2,12 +2,14 @@
 
 import time
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 
 import pufferfish as pf
 from pufferfish.compare import contest as comparison
+from pufferfish.compare.comparison import Comparison, ComparisonRow
 from pufferfish.compare.contest import Contest
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms import MECHANISMS
@@ -197,3 +199,24 @@ def test_what_a_report_shows_is_computed_once(monkeypatch: pytest.MonkeyPatch) -
     for row in found:
         if row.scale is not None:
             assert row.scale == pytest.approx(expected[row.mechanism].scale, rel=1e-9)
+
+
+def test_a_table_of_shapes_fits_into_a_hundred_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    numbers: dict[str, Any] = {"scale": 1234.56, "accuracy": 1234.5, "expected_l1_error": 1e-5, "lower_bound": 1.1}
+    rows = (
+        ComparisonRow(mechanism="exact-laplace", title="ExactLaplace", composes=False, least=True, **numbers),
+        ComparisonRow(
+            mechanism="propagation",
+            title="LeakagePropagation",
+            noise="best",
+            recommended=True,
+            seconds=1234.5,
+            **numbers,
+        ),
+        ComparisonRow(mechanism="wasserstein", title="Wasserstein", composes=False, **numbers),
+    )
+    table = str(Comparison(rows, "a comparison", "shares")).splitlines()[1:5]
+    firsts = [line[2:].split()[0] for line in table]
+    assert firsts == ["mechanism", "ExactLaplace", "LeakagePropagation,", "Wasserstein"]  # no line is broken
+    assert max(map(len, table)) <= 100

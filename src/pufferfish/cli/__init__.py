@@ -19,7 +19,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from pufferfish._base import starting
 from pufferfish._base.words import did_you_mean
-from pufferfish.cli.telling import Telling
+from pufferfish.cli.messages import Messages
 from pufferfish.errors import PufferfishError, one_line, printable
 
 __all__ = ["Commands", "main"]
@@ -91,7 +91,7 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, and say in one line what is wrong with it."""
-        closed, said = _closed(), Telling(quiet=bool(ctx.params.get("quiet_errors")))
+        closed, said = _closed(), Messages(quiet=bool(ctx.params.get("quiet_errors")))
         ctx.obj = said
         try:
             found = super().invoke(ctx)

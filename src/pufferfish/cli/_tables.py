@@ -1,13 +1,14 @@
-"""Tables, read as a model says."""
+"""Tables, read as a model says: the options that several commands have for it, and the reading."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal
 
 from pufferfish._base.words import names_of
-from pufferfish.cli.options import node_names
+from pufferfish.cli.messages import rows_are_read
+from pufferfish.cli.options import node_names, option, split_groupings
 from pufferfish.cli.print import print_warnings, progress
-from pufferfish.cli.telling import rows_are_read
 from pufferfish.data import Base, Rows, Sequences, read_rows, read_sequences
 from pufferfish.errors import ParameterError
 from pufferfish.fit.model_file import Model
@@ -20,19 +21,94 @@ from pufferfish.release.prepare import check_step, warnings_of_reading
 if TYPE_CHECKING:
     from pufferfish.data.spark import SparkFiles
 
-__all__ = ["check_options", "opened", "read_under"]
+__all__ = ["BY_HELP", "ChainReading", "GroupedReading", "Reading", "check_options", "opened", "read_under"]
+
+# -- Options ---------------------------------------------------------------------------------------------------------
+
+_STATE = "Column of states, or of numbers to bin"
+_MISSING = "Records without a state: not observed; a public gap; or an error [default: unobserved"
+
+BY_HELP = (
+    "Release each public group of records, at the noise of one: by columns (sex), and by the hour, weekday (0 is "
+    "Monday), date or month of --time or of another column, hour(admitted)."
+)
 
 
-_OF_CHAINS = ("state", "time", "time_zone", "ambiguous", "max_gap", "step", "bins")
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How a table is read: of chains, or of the rows of a network."""
+
+    state: str | None = option(f"{_STATE}; not for networks.", "COL")
+    columns: str | None = option("Nodes of a network to read [default: all with a column].", "A,B,…")
+    subject: str | None = option("Column of the independent unit; without it, one chain.", "COL")
+    time: str | None = option("Column of times (ISO date-times, dates, or numbers).", "COL")
+    time_zone: str | None = option("Zone of times that have none: Europe/Paris, so that gaps are right.", "ZONE")
+    ambiguous: Literal["earlier", "later", "drop"] | None = option(
+        "With --time-zone: of times that come twice the earlier, the later, or none [default: refused]."
+    )
+    max_gap: str | None = option("Longest time between successive records: 1min, 90s, 1h, 1d, …", "LEN")
+    step: str | None = option("Time that one step takes [default: the most frequent one].", "LEN")
+    bins: str | None = option('Edges of bins of a numeric column: "0,200,...,10200".', "EDGES")
+    where: str | None = option("Rows to keep, such as \"awake and group == 'A'\".", "EXPR")
+    missing: Literal["unobserved", "split", "refuse"] | None = option(f"{_MISSING}; refuse for networks].")
+    gaps: Literal["unobserved", "independent"] = option(
+        "A subject's segments: one chain with unobserved records, or independent chains (as in the paper).",
+        default="unobserved",
+        show_default=True,
+    )
+    spark: str | None = option(
+        "Read with Spark on a master such as spark://host:7077 or local[4]: files, folders or globs.", "MASTER"
+    )
+    by: list[str] | None = field(default=None, init=False)
+
+    @property
+    def given(self) -> list[str]:
+        """Names of the options that are given."""
+        usual = {"gaps": "unobserved"}
+        return [each.name for each in fields(self) if getattr(self, each.name) != usual.get(each.name)]
+
+    def of_chains(self) -> dict[str, Any]:
+        """Return the arguments of :func:`~pufferfish.read_sequences`.
+
+        Raises
+        ------
+        ParameterError
+            If there is no ``--state``.
+        """
+        if self.state is None:
+            raise ParameterError("give --state: the column of states")
+        arguments = {name: getattr(self, name) for name in self.given if name not in ("columns", "spark")}
+        return {"missing": "unobserved", **arguments}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChainReading(Reading):
+    """How a table of chains is read, where no network can be meant."""
+
+    state: str | None = option(f"{_STATE}.", "COL")
+    columns: str | None = field(default=None, init=False)
+    missing: Literal["unobserved", "split", "refuse"] | None = option(f"{_MISSING}].")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupedReading(Reading):
+    """How a table is read whose records are in public groups."""
+
+    by: list[str] | None = option(BY_HELP, "A,B,…", read=split_groupings)
+
+
+# -- Reading ---------------------------------------------------------------------------------------------------------
+
+_OF_CHAINS = ("state", "time", "time_zone", "ambiguous", "max_gap", "step", "bins", "gaps")
 
 
 @contextmanager
-def opened(paths: Sequence[str], reading: dict[str, Any]) -> "Generator[str | SparkFiles]":
-    """Open what a command reads: a file, or with ``--spark``, which is taken out of the options, files of a cluster.
+def opened(paths: Sequence[str], reading: Reading) -> "Generator[str | SparkFiles]":
+    """Open what a command reads: a file, or with ``--spark`` files of a cluster.
 
     The cluster is let go when the table is read: noise is calibrated here.
     """
-    master = reading.pop("spark")
+    master = reading.spark
     if master is None and len(paths) > 1:
         raise ParameterError(
             f"{len(paths)} tables are given ({names_of(paths, 4)}), expected one file: write the value of an option in "
@@ -53,7 +129,7 @@ def opened(paths: Sequence[str], reading: dict[str, Any]) -> "Generator[str | Sp
 def read_under(
     table: "str | SparkFiles",
     model: Model,
-    reading: dict[str, Any],
+    reading: Reading,
     query: Query | None = None,
     ledger: Ledger | None = None,
 ) -> Sequences | Rows:
@@ -72,11 +148,9 @@ def read_under(
     return sequences
 
 
-def check_options(model: Model, reading: Mapping[str, Any]) -> None:
+def check_options(model: Model, reading: Reading) -> None:
     """Refuse options about chains where the model is a network."""
-    given = [name for name in _OF_CHAINS if reading[name] is not None]
-    if reading["gaps"] != "unobserved":
-        given.append("gaps")
+    given = [name for name in reading.given if name in _OF_CHAINS]
     if not (model.theta.networks and given):
         return
     options = " and ".join(f"--{name.replace('_', '-')}" for name in given)
@@ -87,29 +161,27 @@ def check_options(model: Model, reading: Mapping[str, Any]) -> None:
     )
 
 
-def _rows(table: "str | SparkFiles", model: Model, reading: dict[str, Any], query: Query | None) -> Rows:
+def _rows(table: "str | SparkFiles", model: Model, reading: Reading, query: Query | None) -> Rows:
     check_options(model, reading)
+    missing: Any = reading.missing or "refuse"
     with progress("reading the table"):
         return read_rows(
             table,
             model.theta.networks,
-            columns=node_names(reading["columns"], model.theta),
-            subject=reading["subject"],
-            where=reading["where"],
-            missing=reading["missing"] or "refuse",
-            by=reading.get("by"),
+            columns=node_names(reading.columns, model.theta),
+            subject=reading.subject,
+            where=reading.where,
+            missing=missing,
+            by=reading.by,
             joint=query.records if isinstance(query, Joint) else None,
         )
 
 
-def _sequences(table: "str | SparkFiles", model: Model, reading: dict[str, Any]) -> Sequences:
+def _sequences(table: "str | SparkFiles", model: Model, reading: Reading) -> Sequences:
     """Read a table by the model's states, and its bins unless others are given."""
-    node_names(reading["columns"], model.theta)
-    options = {name: value for name, value in reading.items() if name != "columns"}
-    if options["state"] is None:
-        raise ParameterError("give --state: the column of states")
-    options["missing"] = options["missing"] or "unobserved"
-    if options["bins"] is None and model.bins is not None:
-        options["bins"] = model.bins
+    node_names(reading.columns, model.theta)
+    arguments = reading.of_chains()
+    if model.bins is not None:
+        arguments.setdefault("bins", model.bins)
     with progress("reading the table"):
-        return read_sequences(table, states=model.theta.states, **options)
+        return read_sequences(table, states=model.theta.states, **arguments)

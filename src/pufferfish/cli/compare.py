@@ -2,31 +2,35 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, Literal, cast
 
 import click
 
 from pufferfish._base.view import counted
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish._draw.page import PREVIEW
-from pufferfish.cli._tables import opened, read_under
+from pufferfish.cli._tables import BY_HELP, GroupedReading, Reading, opened, read_under
 from pufferfish.cli.options import (
     ACCURACY_HELP,
     ALPHA_HELP,
     NOISE_HELP,
-    NUMBER,
     QUERY_HELP,
+    SECRETS_HELP,
+    argument,
     check_composes,
+    command,
     each_once,
     node_names,
+    option,
     order_of_states,
     parse_lengths,
     parse_query,
+    split_groupings,
     split_list,
-    table_options,
 )
 from pufferfish.cli.print import print_warnings, progress
-from pufferfish.cli.release import BY_HELP, check_group_accuracy, print_group_errors, split_groupings
+from pufferfish.cli.release import check_group_accuracy, print_group_errors
 from pufferfish.cli.targets import check_targets
 from pufferfish.compare.contest import COMPOSING, ComparisonRow, Contest, mechanisms_named, one_query_rows
 from pufferfish.compare.picture import draw_noise
@@ -49,51 +53,40 @@ __all__ = ["compare_command"]
 _FACTORS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0)
 """At which multiples of ε ``compare --plot`` looks too."""
 
-_MECHANISMS_HELP = (
-    f"Ask only these, of {', '.join(kind.name for kind in MECHANISMS)} [default: all, but for exact-laplace and "
-    "wasserstein where they would take minutes]."
-)
+
+@dataclass(frozen=True, kw_only=True)
+class _TableIfAny(GroupedReading):
+    by: list[str] | None = option(f"With --table: the error of each group. {BY_HELP}", "A,B,…", read=split_groupings)
 
 
-@click.command("compare")
-@click.argument("model_path", metavar="MODEL", type=str)
-@click.option(
-    "--length",
-    "lengths",
-    multiple=True,
-    metavar="N",
-    help="Records of one chain; repeat, or N1,N2,…. For a network the rows of its table [default: 1].",
-)
-@click.option("--table", "tables", metavar="FILE", multiple=True, help="Take the (public) lengths from a table.")
-@table_options()
-@click.option("--by", metavar="A,B,…", help=f"With --table: the error of each group. {BY_HELP}")
-@click.option("--query", "query_text", metavar="QUERY", help=QUERY_HELP)
-@click.option("--secrets", metavar="A,B,…", help="Nodes of a network that are secret [default: all].")
-@click.option("--epsilon", type=NUMBER, help="Privacy parameter ε, above 0.")
-@click.option("--accuracy", type=NUMBER, metavar="A", help=ACCURACY_HELP)
-@click.option("--alpha", type=NUMBER, metavar="P", help=ALPHA_HELP)
-@click.option("--noise", type=click.Choice(["equal", "best"]), default="equal", help=NOISE_HELP)
-@click.option("--mechanisms", metavar="A,B,…", help=_MECHANISMS_HELP)
-@click.option("--plot", "plot_path", metavar="FILE", help="Draw the noise from ε/10 to 10 ε (.png, .svg, .pdf).")
-@click.option("--report", "report_path", metavar="FILE", help="Write a preview as a page for a browser (.html).")
-@click.option("--draw", "draw_path", metavar="FILE", help="Draw a network, its worst node and that node's best quilt.")
-def compare_command(
-    model_path: str,
-    lengths: tuple[str, ...],
-    tables: tuple[str, ...],
-    by: str | None,
-    query_text: str | None,
-    secrets: str | None,
-    epsilon: float | None,
-    accuracy: float | None,
-    alpha: float | None,
-    noise: str,
-    mechanisms: str | None,
-    plot_path: str | None,
-    report_path: str | None,
-    draw_path: str | None,
-    **reading: Any,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions:
+    """What is compared."""
+
+    model: str = argument("MODEL")
+    length: tuple[str, ...] = option(
+        "Records of one chain; repeat, or N1,N2,…. For a network the rows of its table [default: 1].", "N"
+    )
+    table: tuple[str, ...] = option("Take the (public) lengths from a table.", "FILE")
+    reading: _TableIfAny
+    query: str | None = option(QUERY_HELP, "QUERY")
+    secrets: str | None = option(SECRETS_HELP, "A,B,…")
+    epsilon: float | None = option("Privacy parameter ε, above 0.")
+    accuracy: float | None = option(ACCURACY_HELP, "A")
+    alpha: float | None = option(ALPHA_HELP, "P")
+    noise: Literal["equal", "best"] = option(NOISE_HELP, default="equal")
+    mechanisms: str | None = option(
+        f"Ask only these, of {', '.join(kind.name for kind in MECHANISMS)} [default: all, but for exact-laplace and "
+        "wasserstein where they would take minutes].",
+        "A,B,…",
+    )
+    plot: str | None = option("Draw the noise from ε/10 to 10 ε (.png, .svg, .pdf).", "FILE")
+    report: str | None = option("Write a preview as a page for a browser (.html).", "FILE")
+    draw: str | None = option("Draw a network, its worst node and that node's best quilt.", "FILE")
+
+
+@command("compare", CompareOptions)
+def compare_command(options: CompareOptions) -> None:
     """Noise of every mechanism under MODEL, before anything is spent.
 
     \b
@@ -105,24 +98,29 @@ def compare_command(
       pufferfish compare model.json --table steps.csv --state activity --subject id --time minute --max-gap 1min \\
         --by hour,sex --epsilon 1
     """
-    reading["by"] = None if by is None else split_groupings(by)
+    epsilon, accuracy, reading = options.epsilon, options.accuracy, options.reading
+    tables, lengths = options.table, options.length
     if (epsilon is None) == (accuracy is None):
         raise ParameterError("give --epsilon, or --accuracy (the error that is allowed) to see which epsilon it takes")
-    if alpha is not None and accuracy is None:
+    if options.alpha is not None and accuracy is None:
         raise ParameterError("--alpha says how often --accuracy may be missed: give --accuracy, or leave it out")
     if epsilon is not None:
         epsilon = as_epsilon(epsilon)
-    inputs = (model_path, *tables)
-    targets = [("--plot", plot_path, PICTURE), ("--draw", draw_path, PICTURE), ("--report", report_path, PREVIEW)]
+    inputs = (options.model, *tables)
+    targets = [
+        ("--plot", options.plot, PICTURE),
+        ("--draw", options.draw, PICTURE),
+        ("--report", options.report, PREVIEW),
+    ]
     check_targets(targets, inputs=inputs, overwrite=False)
-    model = read_model(model_path)
+    model = read_model(options.model)
     theta = model.theta
-    secret, nodes = node_names(secrets, theta), node_names(reading["columns"], theta)
-    query = parse_query(query_text, theta, nodes)
-    kinds, left_out = _kinds_asked(mechanisms, groups=by is not None)
-    if by is not None:
+    secret, nodes = node_names(options.secrets, theta), node_names(reading.columns, theta)
+    query = parse_query(options.query, theta, nodes)
+    kinds, left_out = _kinds_asked(options.mechanisms, groups=reading.by is not None)
+    if reading.by is not None:
         check_group_accuracy(query, accuracy)
-    if draw_path is not None and not theta.networks:
+    if options.draw is not None and not theta.networks:
         raise ParameterError("--draw is for networks, and the model is made of Markov chains")
     if not tables:
         _check_no_reading(reading, columns=bool(theta.networks))
@@ -135,13 +133,13 @@ def compare_command(
         with opened(tables, reading) as table:
             data = read_under(table, model, reading)
         length: Any = data.length
-        query = parse_query(query_text, theta, nodes, data.nodes if isinstance(data, Rows) else None)
+        query = parse_query(options.query, theta, nodes, data.nodes if isinstance(data, Rows) else None)
     else:
         length = cast(Any, _rows(lengths) if theta.networks else parse_lengths(lengths))
-    contest = Contest(theta, query, length, secrets=secret, noise=noise, kinds=kinds, left_out=left_out)
+    contest = Contest(theta, query, length, secrets=secret, noise=options.noise, kinds=kinds, left_out=left_out)
     with progress("comparing mechanisms"):
         if accuracy is not None:
-            found = contest.at_accuracy(accuracy, alpha)
+            found = contest.at_accuracy(accuracy, options.alpha)
             epsilon = found.rows[0].epsilon
         else:
             found = contest.at(as_epsilon(epsilon))
@@ -161,22 +159,22 @@ def compare_command(
         click.echo("without --length this is a table of one row; shares are of so many rows as --length says")
     if epsilon is None:
         return  # no mechanism applies, and there is nothing to draw
-    if plot_path is not None:
+    if options.plot is not None:
         with progress("comparing"):
             here = found if accuracy is None else contest.at(epsilon)  # by accuracy each row has an ε of its own
             others = contest.at_each([e for e in (epsilon * f for f in _FACTORS) if LEAST_EPSILON <= e < math.inf])
         chains: list[int] = [] if theta.networks else [getattr(each, "records", each) for each in length]
         of = _chains(chains) if chains else counted(length, "row")
         made = [f"Noise against ε for the query {query.kind}: {of}", f"Θ: {theta.origin}"]
-        save_figure(draw_noise({epsilon: here} | others, made, here.measure), plot_path)
-        click.echo(printable(f"written: {plot_path}"))
-    if report_path is not None:
+        save_figure(draw_noise({epsilon: here} | others, made, here.measure), options.plot)
+        click.echo(printable(f"written: {options.plot}"))
+    if options.report is not None:
         with progress("making the preview"):
             assumed = None if data is None or taken is None else assumptions_of(data, contest.calibration(taken))
-            found.report(report_path, assumptions=assumed)
-        click.echo(printable(f"written: {report_path}"))
-    if draw_path is not None:
-        _draw(theta, query, epsilon, length, secret, draw_path)
+            found.report(options.report, assumptions=assumed)
+        click.echo(printable(f"written: {options.report}"))
+    if options.draw is not None:
+        _draw(theta, query, epsilon, length, secret, options.draw)
 
 
 def _warn_of_few(calibration: Calibration, data: Sequences | Rows | None) -> None:
@@ -202,11 +200,10 @@ def _kinds_asked(
     return (COMPOSING, one_query_rows("group")) if named is None else (named, [])
 
 
-def _check_no_reading(reading: dict[str, Any], *, columns: bool) -> None:
+def _check_no_reading(reading: Reading, *, columns: bool) -> None:
     """Refuse options that say how a table is read where there is none."""
-    for name, value in reading.items():
-        usual = "unobserved" if name == "gaps" else None
-        if value != usual and not (columns and name == "columns"):
+    for name in reading.given:
+        if not (columns and name == "columns"):
             raise ParameterError(
                 f"--{name.replace('_', '-')} says how a table is read, and there is none: give --table, or leave it out"
             )

@@ -1,17 +1,19 @@
 """``pufferfish fit``: a model from public data."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import click
-from click.core import ParameterSource
+import numpy as np
+from numpy.typing import NDArray
 
 from pufferfish._base.view import counted, grid_lines
 from pufferfish._draw.figure import PICTURE, save_figure
-from pufferfish.cli._tables import opened
-from pufferfish.cli.options import NUMBER, state_list, table_options
-from pufferfish.cli.print import never_seen, print_warnings, progress
+from pufferfish.cli._tables import ChainReading, opened
+from pufferfish.cli.options import argument, command, option, state_list
+from pufferfish.cli.print import print_warnings, progress
 from pufferfish.cli.targets import check_targets
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.data.bins import bin_labels, parse_bins
@@ -34,80 +36,210 @@ from pufferfish.theta.states import CLOCKS, phase_name
 if TYPE_CHECKING:
     from pufferfish.data.spark import SparkFiles
 
-__all__ = ["fit_command", "forgetting_model", "subjects_model"]
+__all__ = ["FitOptions", "fit_command"]
 
-# -- ``pufferfish fit --forgets`` ------------------------------------------------------------------------------------
+# -- Options ---------------------------------------------------------------------------------------------------------
 
 
-def forgetting_model(
-    table: "str | SparkFiles | None",
-    forgets: tuple[str, ...],
-    overlaps: tuple[float, ...],
-    states: str | None,
-    smoothing: float | None,
-    reading: dict[str, Any],
-) -> tuple[Model, list[str]]:
-    """Return the model, and what to say of it.
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """What is fitted."""
 
-    Raises
-    ------
-    ParameterError
-        If an overlap is stated and a table given, or neither; or one of the options does not go with the others.
+    tables: tuple[str, ...] = argument("[TABLE]...")
+    reading: ChainReading
+    states: str | None = option(
+        "The states, in order, or a file with one in each line [default: those in the table, sorted].", "A,B,…"
+    )
+    initial: Literal["stationary", "any"] | None = option(
+        "Law of the first record: the stationary one, or every law at once.  [default: stationary]"
+    )
+    smoothing: float | None = option(
+        "Added to every transition count [default: 0]; with --forgets pairs of all subjects added to each [default: "
+        f"{SMOOTHING:g}]."
+    )
+    confidence: float | None = option(
+        "Instead of one chain, bounds that hold all transition probabilities with this confidence, such as 0.95.", "C"
+    )
+    forgets: tuple[str, ...] = option(
+        "Instead of a chain, how much habits overlap after this time (8min), or number of steps (8); may be repeated.",
+        "LEN",
+    )
+    overlap: tuple[float, ...] = option(
+        "With --forgets, the overlap as you know it: then no TABLE is read; one for each --forgets.", "SHARE"
+    )
+    clock: str | None = option(
+        "A transition matrix for each hour of the day, weekday, or hour of the week.", type=click.Choice(list(CLOCKS))
+    )
+    each_subject: bool = option(
+        "A chain for each subject; the noise then holds for everybody's habits. --subject says whose a record is."
+    )
+    pooling: float | None = option(
+        "With --clock, --order or --each-subject: transitions added to every row, spread as those of all together "
+        f"[default: 0, and {POOLING:g} for --each-subject]."
+    )
+    order: int | None = option(
+        "Let each record depend on so many before it, instead of one.", "M", type=click.IntRange(min=2, max=6)
+    )
+    output: str = option("Where the model is written, as JSON.", "FILE", required=True)
+    plot: str | None = option("Draw transitions and dwell times (.png, .svg, .pdf).", "FILE")
+    overwrite: bool = option("Replace an earlier model.")
+
+    @property
+    def forgetting(self) -> bool:
+        """Whether no chain is fitted, but how soon it forgets."""
+        return bool(self.forgets or self.overlap)
+
+    def check(self) -> None:
+        """Refuse options that do not go with each other."""
+        if self.forgetting:
+            for name in ("initial", "confidence", "clock", "each_subject", "pooling", "order"):
+                if getattr(self, name) not in (None, False):
+                    raise ParameterError(
+                        f"--{name.replace('_', '-')} is about transition probabilities, and --forgets needs none: "
+                        "leave it out"
+                    )
+            return
+        if not self.tables:
+            raise ParameterError("give the TABLE of public data; only --forgets with --overlap needs none")
+        if self.reading.state is None:
+            raise ParameterError("give --state: the column of states")
+        if self.clock is None and self.order is None and not self.each_subject and self.pooling is not None:
+            raise ParameterError(
+                "--pooling belongs to --clock, --order and --each-subject: one matrix is of all transitions together"
+            )
+        if self.confidence is not None:
+            self._check_confidence(self.confidence)
+        if self.each_subject:
+            for name in ("confidence", "clock", "order"):
+                if getattr(self, name) is not None:
+                    raise ParameterError(
+                        f"--each-subject gives every subject one matrix: leave out --{name}, or --each-subject"
+                    )
+            if self.reading.subject is None:
+                raise ParameterError("give --subject: the column that says whose chain --each-subject fits")
+
+    def _check_confidence(self, confidence: float) -> None:
+        """Refuse options that speak of one chain."""
+        if not (self.clock is None and self.order is None):
+            raise ParameterError("--confidence gives bounds on one matrix: leave out --clock and --order")
+        if self.initial == "stationary":
+            raise ParameterError("--confidence gives bounds for every initial law: leave out --initial stationary")
+        if self.smoothing is not None:
+            raise ParameterError(
+                "--confidence needs no --smoothing: bounds leave room for transitions that were never seen"
+            )
+        if not 0 < confidence < 1:
+            raise ParameterError(
+                f"--confidence is {confidence:g}, expected a probability such as 0.95, above 0 and below 1"
+            )
+
+
+# -- The work --------------------------------------------------------------------------------------------------------
+
+
+@command("fit", FitOptions)
+def fit_command(options: FitOptions) -> None:
+    """Fit a Markov chain, bounds on one, or how soon it forgets, to PUBLIC data; and write it as a model file.
+
+    The model is part of what everybody is assumed to know: fit it to data that is already public, such as an
+    earlier survey, never to the table it shall protect.
+
+    \b
+    Example:
+      pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --output model.json
+      pufferfish fit survey-2019.csv --state activity --subject id --confidence 0.95 --output model.json
+      pufferfish fit survey-2019.csv --state activity --subject id --each-subject --output model.json
+      pufferfish fit survey-2019.csv --state activity --subject id --time minute --forgets 8min --output model.json
+      pufferfish fit --forgets 8 --overlap 0.43 --states sit,stand,walk --output model.json
+      pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --clock hour \\
+        --smoothing 0.5 --output hourly.json
     """
-    if not forgets:
+    options.check()
+    targets = [("--output", options.output, MODEL), ("--plot", options.plot, PICTURE)]
+    check_targets(targets, inputs=options.tables, overwrite=options.overwrite)
+    with _opened_if_any(options) as table:
+        fit = _forgetting if options.forgetting else _each_subject if options.each_subject else _one_model
+        model, lines = fit(options, table, state_list(options.states))
+    if options.states is None:
+        print_warnings(
+            f"the state {word!r} looks like a word for missing, and is a state of the model: if it is none, leave such "
+            "cells of the table empty, and fit again"
+            for word in words_for_missing(model.theta.states)
+        )
+    figure = None if options.plot is None else draw_model(model.theta)
+    grids = main_grids(model.theta, model.step)
+    write_model(model, options.output)
+    if options.plot is not None:
+        save_figure(figure, options.plot)
+    click.echo(printable(lines[0]))
+    for grid in grids:
+        click.echo("\n".join(grid_lines(grid)))
+    for line in [*lines[1:], f"written: {', '.join(filter(None, (options.output, options.plot)))}"]:
+        click.echo(printable(line))
+    if model.fitted_on is not None:
+        click.echo("Take this file as public from now on, and protect other data with it than the data it came from.")
+
+
+_Table: TypeAlias = "str | SparkFiles | None"
+
+
+@contextmanager
+def _opened_if_any(options: FitOptions) -> Generator[_Table]:
+    if options.tables:
+        with opened(options.tables, options.reading) as table:
+            yield table
+    elif options.reading.spark is not None:
+        raise ParameterError("--spark says where TABLE is read, and there is none: give one, or leave --spark out")
+    else:
+        yield None
+
+
+# -- How soon a chain forgets (--forgets) ----------------------------------------------------------------------------
+
+
+def _forgetting(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
+    """Return the model, and what to say of it."""
+    if not options.forgets:
         raise ParameterError("--overlap says how much, and --forgets after what time: give both")
-    names = state_list(states)
-    if overlaps:
-        return _stated(table, forgets, overlaps, names, smoothing, reading)
+    if options.overlap:
+        return _stated(options, table, states)
     if table is None:
         raise ParameterError(
             "give the TABLE of public data that the overlap is estimated from, or state it by --overlap"
         )
-    if reading["state"] is None:
-        raise ParameterError("give --state: the column of states")
-    asked: dict[str, Any] = reading | {"missing": reading["missing"] or "unobserved", "states": names}
+    smoothing = SMOOTHING if options.smoothing is None else options.smoothing
+    reading = options.reading.of_chains()
     with progress("reading the table"):
-        found = fit_forgetting(
-            table,
-            asked.pop("state"),
-            list(forgets),
-            smoothing=SMOOTHING if smoothing is None else smoothing,
-            **asked,
-        )
-    print_warnings(found.sequences.warnings)
-    model = Model.fitted(found.theta, found.sequences)
-    lines = [line for each in found.estimates for line in _lines_of_forgetting(each, model.step)]
+        estimate = fit_forgetting(table, forgets=list(options.forgets), smoothing=smoothing, states=states, **reading)
+    print_warnings(estimate.sequences.warnings)
+    model = Model.fitted(estimate.theta, estimate.sequences)
+    lines = [line for overlap in estimate.estimates for line in _lines_of_forgetting(overlap, model.step)]
     lines.append(
-        f"each subject's laws were given {found.smoothing:g} independent pairs of all subjects: little data looks less "
-        "forgetful than it is"
+        f"each subject's laws were given {estimate.smoothing:g} independent pairs of all subjects: little data looks "
+        "less forgetful than it is"
     )
     return model, lines
 
 
-def _stated(
-    table: "str | SparkFiles | None",
-    forgets: tuple[str, ...],
-    overlaps: tuple[float, ...],
-    names: list[str] | None,
-    smoothing: float | None,
-    reading: dict[str, Any],
-) -> tuple[Model, list[str]]:
+def _stated(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
+    """Return the model of overlaps that the user knows."""
+    forgets, overlap, reading = options.forgets, options.overlap, options.reading
     if table is not None:
         raise ParameterError("--overlap states what a TABLE would tell: leave one of them out")
-    if len(overlaps) != len(forgets):
-        raise ParameterError(f"--forgets is given {len(forgets)} times and --overlap {len(overlaps)}: one for each")
-    for name, value in {**reading, "smoothing": smoothing}.items():
-        if value is not None and name not in ("bins", "step", "gaps"):
+    if len(overlap) != len(forgets):
+        raise ParameterError(f"--forgets is given {len(forgets)} times and --overlap {len(overlap)}: one for each")
+    for name in (*reading.given, *(["smoothing"] if options.smoothing is not None else [])):
+        if name not in ("bins", "step", "gaps"):
             raise ParameterError(f"--{name.replace('_', '-')} is about a TABLE, and --overlap needs none: leave it out")
-    bins = None if reading["bins"] is None else parse_bins(reading["bins"])
-    if names is None and bins is None:
+    bins = None if reading.bins is None else parse_bins(reading.bins)
+    if states is None and bins is None:
         raise ParameterError("give the --states of the records, such as sit,stand,walk, or --bins")
     from pufferfish.data.public_counts import as_steps  # here: it loads what reads tables
 
-    steps = [as_steps(each, reading["step"]) for each in forgets]
-    theta = ForgettingClass(steps, list(overlaps), bin_labels(bins) if names is None and bins is not None else names)
+    steps = [as_steps(length, reading.step) for length in forgets]
+    theta = ForgettingClass(steps, list(overlap), bin_labels(bins) if states is None and bins is not None else states)
     lines = [f"after {n} steps habits overlap by {share:g}, as stated" for n, share in theta.pairs]
-    return Model(theta=theta, bins=bins, step=reading["step"]), lines
+    return Model(theta=theta, bins=bins, step=reading.step), lines
 
 
 def _lines_of_forgetting(found: OverlapEstimate, step: str | None) -> list[str]:
@@ -120,28 +252,19 @@ def _lines_of_forgetting(found: OverlapEstimate, step: str | None) -> list[str]:
     ]
 
 
-# -- ``pufferfish fit --each-subject`` -------------------------------------------------------------------------------
+# -- A chain for each subject (--each-subject) -----------------------------------------------------------------------
 
 
-def subjects_model(
-    table: "str | SparkFiles",
-    states: str | None,
-    initial: Literal["stationary", "any"],
-    smoothing: float | None,
-    pooling: float | None,
-    reading: dict[str, Any],
-) -> tuple[Model, list[str]]:
+def _each_subject(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
     """Return the model, and what to say of it."""
-    asked: dict[str, Any] = reading | {"missing": reading["missing"] or "unobserved"}
     with progress("reading the table"):
         found = fit_each_subject(
             table,
-            asked.pop("state"),
-            pooling=POOLING if pooling is None else pooling,
-            smoothing=smoothing or 0.0,
-            initial=initial,
-            states=state_list(states),
-            **asked,
+            pooling=POOLING if options.pooling is None else options.pooling,
+            smoothing=options.smoothing or 0.0,
+            initial=options.initial or "stationary",
+            states=states,
+            **options.reading.of_chains(),
         )
     print_warnings(found.sequences.warnings)
     return Model.fitted(found.theta, found.sequences), _lines_of_subjects(found)
@@ -160,8 +283,10 @@ def _lines_of_subjects(found: SubjectsFit) -> list[str]:
             f"every row of every subject was given {found.pooling:g} transitions of all subjects; "
             f"{found.mostly_pool} subject{' has' if found.mostly_pool == 1 else 's have'} a row with fewer of its own"
         )
-    return lines + never_seen([chain.transition_matrix for chain in theta.chains], 1)
+    return lines + _never_seen([chain.transition_matrix for chain in theta.chains], 1)
 
+
+# -- One chain, or bounds on one -------------------------------------------------------------------------------------
 
 _NO_GAP = (
     "The table is read without --max-gap: records that follow each other count as one step, however long the time "
@@ -169,238 +294,30 @@ _NO_GAP = (
 )
 
 
-@click.command("fit")
-@click.argument("tables", metavar="[TABLE]...", type=str, nargs=-1)
-@table_options(networks=False)
-@click.option(
-    "--states",
-    metavar="A,B,…",
-    help="The states, in order, or a file with one in each line [default: those in the table, sorted].",
-)
-@click.option(
-    "--initial",
-    type=click.Choice(["stationary", "any"]),
-    default="stationary",
-    show_default=True,
-    help="Law of the first record: the stationary one, or every law at once.",
-)
-@click.option(
-    "--smoothing",
-    type=NUMBER,
-    help="Added to every transition count [default: 0]; with --forgets pairs of all subjects added to each [default: "
-    f"{SMOOTHING:g}].",
-)
-@click.option(
-    "--confidence",
-    type=NUMBER,
-    metavar="C",
-    help="Instead of one chain, bounds that hold all transition probabilities with this confidence, such as 0.95.",
-)
-@click.option(
-    "--forgets",
-    multiple=True,
-    metavar="LEN",
-    help="Instead of a chain, how much habits overlap after this time (8min), or number of steps (8); may be repeated.",
-)
-@click.option(
-    "--overlap",
-    "overlaps",
-    multiple=True,
-    type=NUMBER,
-    metavar="SHARE",
-    help="With --forgets, the overlap as you know it: then no TABLE is read; one for each --forgets.",
-)
-@click.option(
-    "--clock",
-    type=click.Choice(list(CLOCKS)),
-    help="A transition matrix for each hour of the day, weekday, or hour of the week.",
-)
-@click.option(
-    "--each-subject",
-    is_flag=True,
-    help="A chain for each subject; the noise then holds for everybody's habits. --subject says whose a record is.",
-)
-@click.option(
-    "--pooling",
-    type=NUMBER,
-    help="With --clock, --order or --each-subject: transitions added to every row, spread as those of all together "
-    f"[default: 0, and {POOLING:g} for --each-subject].",
-)
-@click.option(
-    "--order",
-    type=click.IntRange(min=2, max=6),
-    metavar="M",
-    help="Let each record depend on so many before it, instead of one.",
-)
-@click.option("--output", required=True, metavar="FILE", help="Where the model is written, as JSON.")
-@click.option("--plot", "plot_path", metavar="FILE", help="Draw transitions and dwell times (.png, .svg, .pdf).")
-@click.option("--overwrite", is_flag=True, help="Replace an earlier model.")
-@click.pass_context
-def fit_command(
-    context: click.Context,
-    tables: tuple[str, ...],
-    states: str | None,
-    initial: Literal["stationary", "any"],
-    smoothing: float | None,
-    confidence: float | None,
-    forgets: tuple[str, ...],
-    overlaps: tuple[float, ...],
-    clock: str | None,
-    each_subject: bool,
-    pooling: float | None,
-    order: int | None,
-    output: str,
-    plot_path: str | None,
-    overwrite: bool,
-    **reading: Any,
-) -> None:
-    """Fit a Markov chain, bounds on one, or how soon it forgets, to PUBLIC data; and write it as a model file.
-
-    The model is part of what everybody is assumed to know: fit it to data that is already public, such as an
-    earlier survey, never to the table it shall protect.
-
-    \b
-    Example:
-      pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --output model.json
-      pufferfish fit survey-2019.csv --state activity --subject id --confidence 0.95 --output model.json
-      pufferfish fit survey-2019.csv --state activity --subject id --each-subject --output model.json
-      pufferfish fit survey-2019.csv --state activity --subject id --time minute --forgets 8min --output model.json
-      pufferfish fit --forgets 8 --overlap 0.43 --states sit,stand,walk --output model.json
-      pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --clock hour \\
-        --smoothing 0.5 --output hourly.json
-    """
-    targets = [("--output", output, MODEL), ("--plot", plot_path, PICTURE)]
-    if forgets or overlaps:
-        _check_forgetting(context)
-        check_targets(targets, inputs=tables, overwrite=overwrite)
-        with _opened_if_any(tables, reading) as table:
-            found = forgetting_model(table, forgets, overlaps, states, smoothing, reading)
-        _write(*found, output, plot_path, named=states is not None)
-        return
-    if not tables:
-        raise ParameterError("give the TABLE of public data; only --forgets with --overlap needs none")
-    if reading["state"] is None:
-        raise ParameterError("give --state: the column of states")
-    if clock is None and order is None and not each_subject and pooling is not None:
-        raise ParameterError(
-            "--pooling belongs to --clock, --order and --each-subject: one matrix is of all transitions together"
-        )
-    if confidence is not None and not (clock is None and order is None):
-        raise ParameterError("--confidence gives bounds on one matrix: leave out --clock and --order")
-    if confidence is not None:
-        _check_confidence(context, confidence, initial)
-    check_targets(targets, inputs=tables, overwrite=overwrite)
-    if each_subject:
-        _check_each_subject(context, reading)
-        with opened(tables, reading) as table:
-            of_each = subjects_model(table, states, initial, smoothing, pooling, reading)
-        _write(*of_each, output, plot_path, named=states is not None)
-        return
-    names = state_list(states)
-    reading["missing"] = reading["missing"] or "unobserved"
-    with opened(tables, reading) as table, progress("reading the table"):
-        sequences = read_sequences(table, states=names, clock=clock, order=order or 1, **reading)
-    loose = [_NO_GAP] if reading["time"] and not (reading["max_gap"] or clock) else []
+def _one_model(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
+    """Return the model, and what to say of it."""
+    clock, order, reading = options.clock, options.order, options.reading
+    with progress("reading the table"):
+        sequences = read_sequences(table, states=states, clock=clock, order=order or 1, **reading.of_chains())
+    loose = [_NO_GAP] if reading.time and not (reading.max_gap or clock) else []
     print_warnings([*sequences.warnings, *loose])
-    added: Any = {"smoothing": smoothing or 0.0, "pooling": pooling or 0.0}
-    theta: ChainClass | ChainModels | IntervalChain
-    if clock is not None:
-        theta = ChainModels((fit_periodic(sequences, initial=initial, **added),))
-    elif order is not None:
-        theta = ChainModels((fit_order(sequences, initial=initial, **added),))
-    elif confidence is not None:
-        theta = fit_interval(sequences, confidence)
-    else:
-        theta = ChainClass((fit_chain(sequences, initial=initial, smoothing=smoothing or 0.0),))
-    model = Model.fitted(theta, sequences)
+    smoothing, pooling, initial = options.smoothing or 0.0, options.pooling or 0.0, options.initial or "stationary"
     observed = int(sequences.transitions.sum())
     counted = f"from {observed:,} transitions between {sequences.records:,} records"
-    lines = _lines(theta, sequences, counted, pooling or 0.0)
-    _write(model, lines, output, plot_path, named=names is not None)
-
-
-def _write(model: Model, lines: list[str], output: str, plot_path: str | None, *, named: bool) -> None:
-    """Write a model, and say what is in it; ``named`` is whether the user named the states."""
-    if not named:
-        print_warnings(
-            f"the state {word!r} looks like a word for missing, and is a state of the model: if it is none, leave such "
-            "cells of the table empty, and fit again"
-            for word in words_for_missing(model.theta.states)
-        )
-    figure = None if plot_path is None else draw_model(model.theta)
-    grids = main_grids(model.theta, model.step)
-    write_model(model, output)
-    if plot_path is not None:
-        save_figure(figure, plot_path)
-    click.echo(printable(lines[0]))
-    for grid in grids:
-        click.echo("\n".join(grid_lines(grid)))
-    for line in [*lines[1:], f"written: {', '.join(filter(None, (output, plot_path)))}"]:
-        click.echo(printable(line))
-    if model.fitted_on is not None:
-        click.echo("Take this file as public from now on, and protect other data with it than the data it came from.")
-
-
-@contextmanager
-def _opened_if_any(tables: tuple[str, ...], reading: dict[str, Any]) -> "Generator[str | SparkFiles | None]":
-    if tables:
-        with opened(tables, reading) as table:
-            yield table
-    elif reading.pop("spark") is not None:
-        raise ParameterError("--spark says where TABLE is read, and there is none: give one, or leave --spark out")
+    theta: ChainClass | ChainModels | IntervalChain
+    if clock is not None:
+        periodic = fit_periodic(sequences, initial=initial, smoothing=smoothing, pooling=pooling)
+        theta, lines = ChainModels((periodic,)), _of_clock(periodic, sequences, counted, pooling)
+    elif order is not None:
+        higher = fit_order(sequences, initial=initial, smoothing=smoothing, pooling=pooling)
+        theta, lines = ChainModels((higher,)), _of_order(higher, counted)
+    elif options.confidence is not None:
+        theta = fit_interval(sequences, options.confidence)
+        lines = _of_bounds(theta, counted)
     else:
-        yield None
-
-
-def _check_forgetting(context: click.Context) -> None:
-    """Refuse options that speak of transition probabilities."""
-    for name in ("initial", "confidence", "clock", "each_subject", "pooling", "order"):
-        if context.get_parameter_source(name) != ParameterSource.DEFAULT:
-            option = name.replace("_", "-")
-            raise ParameterError(
-                f"--{option} is about transition probabilities, and --forgets needs none: leave it out"
-            )
-
-
-def _check_each_subject(context: click.Context, reading: dict[str, Any]) -> None:
-    """Refuse options that do not go with a chain for each subject."""
-    for name in ("confidence", "clock", "order"):
-        if context.get_parameter_source(name) != ParameterSource.DEFAULT:
-            raise ParameterError(
-                f"--each-subject gives every subject one matrix: leave out --{name}, or --each-subject"
-            )
-    if reading["subject"] is None:
-        raise ParameterError("give --subject: the column that says whose chain --each-subject fits")
-
-
-def _check_confidence(context: click.Context, confidence: float, initial: str) -> None:
-    """Refuse options that speak of one chain."""
-    given = {name for name in ("initial", "smoothing") if context.get_parameter_source(name) != ParameterSource.DEFAULT}
-    if "initial" in given and initial == "stationary":
-        raise ParameterError("--confidence gives bounds for every initial law: leave out --initial stationary")
-    if "smoothing" in given:
-        raise ParameterError(
-            "--confidence needs no --smoothing: bounds leave room for transitions that were never seen"
-        )
-    if not 0 < confidence < 1:
-        raise ParameterError(
-            f"--confidence is {confidence:g}, expected a probability such as 0.95, above 0 and below 1"
-        )
-
-
-def _lines(
-    theta: ChainClass | ChainModels | IntervalChain, sequences: Sequences, counted: str, pooling: float
-) -> list[str]:
-    if isinstance(theta, IntervalChain):
-        return _of_bounds(theta, counted)
-    if isinstance(theta, ChainModels):
-        (member,) = theta.members
-        return (
-            _of_clock(member, sequences, counted, pooling)
-            if isinstance(member, PeriodicChain)
-            else _of_order(member, counted)
-        )
-    return _of_chain(theta.chains[0], counted)
+        chain = fit_chain(sequences, initial=initial, smoothing=smoothing)
+        theta, lines = ChainClass((chain,)), _of_chain(chain, counted)
+    return Model.fitted(theta, sequences), lines
 
 
 def _of_clock(chain: PeriodicChain, sequences: Sequences, counted: str, pooling: float) -> list[str]:
@@ -420,12 +337,12 @@ def _of_clock(chain: PeriodicChain, sequences: Sequences, counted: str, pooling:
             f"{', …' if len(unseen) > 4 else ''}): --smoothing alone says that records are independent there, a strong "
             "claim; --pooling 10 takes them to be as in the other phases"
         )
-    return lines + never_seen([chain.matrices], 0.5, f" at their {word}")
+    return lines + _never_seen([chain.matrices], 0.5, f" at their {word}")
 
 
 def _of_order(chain: HigherOrderChain, counted: str) -> list[str]:
     line = f"chain of {chain.k} states, each record depends on the {chain.order} before it, {counted}"
-    return [line, *never_seen([chain.tensor], 0.5)]
+    return [line, *_never_seen([chain.tensor], 0.5)]
 
 
 def _of_chain(chain: MarkovChain, counted: str) -> list[str]:
@@ -434,7 +351,7 @@ def _of_chain(chain: MarkovChain, counted: str) -> list[str]:
         _ = chain.pi_min  # a law too extreme to be computed is refused before anything is written
     else:
         lines.append("reducible: not every state can be reached from every other")
-    return lines + never_seen([chain.transition_matrix], 1)
+    return lines + _never_seen([chain.transition_matrix], 1)
 
 
 def _of_bounds(theta: IntervalChain, counted: str) -> list[str]:
@@ -447,3 +364,14 @@ def _of_bounds(theta: IntervalChain, counted: str) -> list[str]:
     if possible:
         lines.append(f"{possible} of {theta.k**2} transitions are not known to happen: their lower bound is 0")
     return lines
+
+
+def _never_seen(probabilities: Sequence[NDArray[np.float64]], smoothing: float, where: str = "") -> list[str]:
+    """Return the line about what a fit takes as impossible because nobody did it; none if there is nothing."""
+    impossible = sum(int((p == 0).sum()) for p in probabilities)
+    if not impossible:
+        return []
+    return [
+        f"{impossible} of {sum(p.size for p in probabilities)} transitions were never seen and are taken as "
+        f"impossible{where}, which is a strong claim; --smoothing {smoothing:g} does not make it"
+    ]

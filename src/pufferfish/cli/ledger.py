@@ -1,18 +1,26 @@
 """``pufferfish ledger``: one budget for many releases of the same table."""
 
-from typing import Any
+from dataclasses import dataclass
 
 import click
-from rich.table import Table
-from rich.text import Text
 
 from pufferfish._base.view import counted
 from pufferfish._base.words import at_least, at_most, number
 from pufferfish._base.writing import same_file
 from pufferfish._draw.figure import PICTURE, save_figure
-from pufferfish.cli._tables import opened, read_under
-from pufferfish.cli.options import DEFAULT_MECHANISM, NUMBER, bound_named, secret_settings, table_options
-from pufferfish.cli.print import print_table
+from pufferfish.cli._tables import Reading, opened, read_under
+from pufferfish.cli.options import (
+    DEFAULT_MECHANISM,
+    MODEL_HELP,
+    PUBLIC,
+    SECRETS_HELP,
+    argument,
+    bound_named,
+    command,
+    option,
+    secret_settings,
+)
+from pufferfish.cli.print import print_table, print_warnings
 from pufferfish.cli.targets import check_targets
 from pufferfish.data import Rows, RowsBase, Sequences
 from pufferfish.data.sequences import Base
@@ -21,6 +29,7 @@ from pufferfish.fit.model_file import read_model
 from pufferfish.ledger import LEDGER, Ledger, lock_of
 from pufferfish.ledger.shown import part_of
 from pufferfish.mechanisms import BOUNDS
+from pufferfish.release.prepare import warnings_of_model, warnings_of_reading
 
 __all__ = ["ledger_command"]
 
@@ -39,28 +48,27 @@ def ledger_command() -> None:
     """
 
 
-@ledger_command.command("create")
-@click.argument("ledger_path", metavar="FILE")
-@click.option("--model", "model_path", required=True, metavar="FILE", help="Model file: the class Θ.")
-@click.option("--budget", required=True, type=NUMBER, help="The most that all releases may leak together, above 0.")
-@click.option("--table", required=True, metavar="FILE", help="The table whose releases are charged.")
-@table_options()
-@click.option(
-    "--mechanism",
-    "mechanism_name",
-    type=click.Choice([m.name for m in BOUNDS]),
-    help=f"What proves how much the releases leak together [default: {DEFAULT_MECHANISM}].",
-)
-@click.option("--secrets", metavar="A,B,…", help="Nodes of a network that are secret [default: all].")
-def ledger_create_command(
-    ledger_path: str,
-    model_path: str,
-    budget: float,
-    table: str,
-    mechanism_name: str | None,
-    secrets: str | None,
-    **reading: Any,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class LedgerCreateOptions:
+    """What a ledger is for."""
+
+    ledger: str = argument("FILE")
+    model: str = option(MODEL_HELP, "FILE", required=True)
+    budget: float = option("The most that all releases may leak together, above 0.", required=True)
+    table: str = option("The table whose releases are charged.", "FILE", required=True)
+    reading: Reading
+    mechanism: str | None = option(
+        f"What proves how much the releases leak together [default: {DEFAULT_MECHANISM}].",
+        type=click.Choice([m.name for m in BOUNDS]),
+    )
+    secrets: str | None = option(SECRETS_HELP, "A,B,…")
+    public: bool = option(
+        "Make it also where MODEL was fitted to this very TABLE or a part of it: then nothing is promised.", name=PUBLIC
+    )
+
+
+@command("create", LedgerCreateOptions, ledger_command)
+def ledger_create_command(options: LedgerCreateOptions) -> None:
     """Make a ledger for TABLE, read in one way: its records, states, filter and bins.
 
     \b
@@ -70,49 +78,49 @@ def ledger_create_command(
     Example, a table with one row per subject and one column per node of a network:
       pufferfish ledger create book.json --model asia.bif --budget 2 --table patients.csv
     """
-    inputs = (table, model_path)
-    if any(same_file(lock_of(ledger_path), source) for source in inputs):
-        raise ParameterError(f"{lock_of(ledger_path)} is the file to be read, and would be the lock; name another")
-    check_targets([("FILE", ledger_path, LEDGER)], inputs=inputs, overwrite=False)
-    model = read_model(model_path)
-    mechanism = bound_named(mechanism_name)
-    settings = secret_settings(secrets, mechanism, model.theta)
-    with opened([table], reading) as source:
-        data = read_under(source, model, reading)
-    ledger = Ledger(mechanism.of(model.theta, data.length, **settings), budget, base=data)
-    ledger.save(ledger_path)
-    click.echo(f"ledger for {_size(data)}, budget {number(budget, 6)}")
-    click.echo(printable(f"written: {ledger_path}"))
-    click.echo(
-        printable(f"{lock_of(ledger_path)} keeps two programs from spending at the same time; it is empty, and stays")
-    )
+    path, inputs = options.ledger, (options.table, options.model)
+    lock = lock_of(path)
+    if any(same_file(lock, source) for source in inputs):
+        raise ParameterError(f"{lock} is the file to be read, and would be the lock; name another")
+    check_targets([("FILE", path, LEDGER)], inputs=inputs, overwrite=False)
+    model, mechanism = read_model(options.model), bound_named(options.mechanism)
+    settings = secret_settings(options.secrets, mechanism, model.theta)
+    with opened([options.table], options.reading) as source:
+        data = read_under(source, model, options.reading)
+    told = warnings_of_reading(data, model)
+    print_warnings(text for text in warnings_of_model(data, model, public=options.public) if text not in told)
+    Ledger(mechanism.of(model.theta, data.length, **settings), options.budget, base=data).save(path)
+    click.echo(f"ledger for {_size(data)}, budget {number(options.budget, 6)}")
+    click.echo(printable(f"written: {path}"))
+    click.echo(printable(f"{lock} keeps two programs from spending at the same time; it is empty, and stays"))
 
 
-@ledger_command.command("show")
-@click.argument("ledger_path", metavar="FILE")
-@click.option(
-    "--plot", "plot_path", metavar="PICTURE", help="Draw what is spent against the budget (.png, .svg, .pdf)."
-)
-def ledger_show_command(ledger_path: str, plot_path: str | None) -> None:
+@dataclass(frozen=True, kw_only=True)
+class LedgerShowOptions:
+    """Which ledger is shown."""
+
+    ledger: str = argument("FILE")
+    plot: str | None = option("Draw what is spent against the budget (.png, .svg, .pdf).", "PICTURE")
+
+
+@command("show", LedgerShowOptions, ledger_command)
+def ledger_show_command(options: LedgerShowOptions) -> None:
     """Show the releases in a ledger, what they leak together, and what is left.
 
     \b
     Example:
       pufferfish ledger show book.json --plot book.png
     """
-    check_targets([("--plot", plot_path, PICTURE)], inputs=(ledger_path, lock_of(ledger_path)), overwrite=False)
-    ledger = Ledger.open(ledger_path)
-    table = Table(box=None, pad_edge=False)
-    for heading in ("", "when (UTC)", "what"):
-        table.add_column(heading)
-    for heading in ("alone", "together"):
-        table.add_column(heading, justify="right")
+    inputs = (options.ledger, lock_of(options.ledger))
+    check_targets([("--plot", options.plot, PICTURE)], inputs=inputs, overwrite=False)
+    ledger = Ledger.open(options.ledger)
+    rows = list[tuple[str, ...]]()
     for entry in ledger.entries:
         alone = "" if entry.epsilon is None else at_most(entry.epsilon)
-        what = Text(printable(", ".join(filter(None, (entry.what, part_of(entry, ledger))))))
-        table.add_row(str(entry.number), entry.created[:19], what, alone, at_most(entry.spent))
-    if ledger.entries:
-        print_table(table)
+        what = ", ".join(filter(None, (entry.what, part_of(entry, ledger))))
+        rows.append((str(entry.number), entry.created[:19], what, alone, at_most(entry.spent)))
+    if rows:
+        print_table(("", "when (UTC)", "what", "alone", "together"), rows, names=3)
     base = ledger.base
     if base is not None:
         click.echo(printable(f"table {base.source}, {_columns(base)}; Θ: {ledger.bound.theta.origin}"))
@@ -120,9 +128,9 @@ def ledger_show_command(ledger_path: str, plot_path: str | None) -> None:
         f"spent {at_most(ledger.spent)} of {number(ledger.budget, 6)} by {ledger.bound.title}, "
         f"remaining {at_least(ledger.remaining)}"
     )
-    if plot_path is not None:
-        save_figure(ledger.plot(), plot_path)
-        click.echo(printable(f"written: {plot_path}"))
+    if options.plot is not None:
+        save_figure(ledger.plot(), options.plot)
+        click.echo(printable(f"written: {options.plot}"))
 
 
 def _size(data: Sequences | Rows) -> str:

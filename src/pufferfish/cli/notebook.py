@@ -1,6 +1,7 @@
 """``pufferfish notebook``: a notebook that makes a release again."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -8,6 +9,7 @@ import click
 from pufferfish._base.reading import read_file, shown
 from pufferfish._base.words import at_least, at_most, number
 from pufferfish._base.writing import write_whole
+from pufferfish.cli.options import argument, command, option
 from pufferfish.cli.targets import check_targets
 from pufferfish.errors import NotApplicableError, RecordError, printable
 from pufferfish.ledger import Ledger
@@ -19,15 +21,19 @@ from pufferfish.release.verify import of_ledger, release_in
 __all__ = ["notebook_command"]
 
 
-@click.command("notebook")
-@click.argument("release_path", metavar="RELEASE")
-@click.option("--output", required=True, metavar="FILE", help="Where the notebook is written (.ipynb).")
-@click.option("--table", metavar="TABLE", help="The private table, as the notebook shall name it.")
-@click.option("--ledger", "ledger_path", metavar="FILE", help="The ledger that RELEASE was charged to: runs spend it.")
-@click.option("--overwrite", is_flag=True, help="Replace an earlier notebook.")
-def notebook_command(
-    release_path: str, output: str, table: str | None, ledger_path: str | None, overwrite: bool
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class NotebookOptions:
+    """What a notebook makes again."""
+
+    release: str = argument("RELEASE")
+    output: str = option("Where the notebook is written (.ipynb).", "FILE", required=True)
+    table: str | None = option("The private table, as the notebook shall name it.", "TABLE")
+    ledger: str | None = option("The ledger that RELEASE was charged to: runs spend it.", "FILE")
+    overwrite: bool = option("Replace an earlier notebook.")
+
+
+@command("notebook", NotebookOptions)
+def notebook_command(options: NotebookOptions) -> None:
     """Write a notebook that makes RELEASE again: all of it but the noise.
 
     It reads the table as it was read, takes the model from the record, calibrates the same noise, releases, draws and
@@ -38,8 +44,9 @@ def notebook_command(
       pufferfish notebook release.json --output analysis.ipynb
       pufferfish notebook second.json --ledger book.json --output analysis.ipynb
     """
+    release_path, output, ledger_path = options.release, options.output, options.ledger
     inputs = (release_path, *([] if ledger_path is None else [ledger_path]))
-    check_targets([("--output", output, NOTEBOOK)], inputs=inputs, overwrite=overwrite)
+    check_targets([("--output", output, NOTEBOOK)], inputs=inputs, overwrite=options.overwrite)
     content = read_file(release_path)
     if MEASUREMENT.holds(content):
         raise NotApplicableError(
@@ -57,8 +64,10 @@ def notebook_command(
             if not finding.holds:
                 raise RecordError(f"{shown(release_path)} is not in the ledger {shown(ledger_path)}: {finding.says}")
     here = Path(output).resolve().parent
-    named = [None if path is None else _seen_from(here, path) for path in (table, ledger_path)]
-    write_whole(output, notebook_of(found, _seen_from(here, release_path), *named), NOTEBOOK, overwrite=overwrite)
+    named = [None if path is None else _seen_from(here, path) for path in (options.table, ledger_path)]
+    write_whole(
+        output, notebook_of(found, _seen_from(here, release_path), *named), NOTEBOOK, overwrite=options.overwrite
+    )
     click.echo(printable(f"written: {output}"))
     if ledger is not None:
         spent = f"{at_most(ledger.spent)} of {number(ledger.budget, 6)}"

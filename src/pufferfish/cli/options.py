@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their texts are read.
+"""How options are declared and read: as fields of a dataclass, of which click's options are made.
 
 Numbers on a command line: plain decimals, and nothing else that Python would take for a number.
 
@@ -7,9 +7,11 @@ decide how much privacy is left.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import Field, field, fields, is_dataclass
+from functools import partial, wraps
+from types import UnionType
+from typing import Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 
 import click
 
@@ -41,25 +43,33 @@ __all__ = [
     "ACCURACY_HELP",
     "ALPHA_HELP",
     "DEFAULT_MECHANISM",
+    "MODEL_HELP",
     "NOISE_HELP",
     "NUMBER",
+    "PUBLIC",
     "QUERY_HELP",
+    "SECRETS_HELP",
     "WHOLE",
+    "argument",
     "bound_named",
     "check_composes",
+    "command",
     "each_once",
     "mechanism_named",
     "node_names",
+    "option",
     "order_of_states",
     "parse_lengths",
     "parse_query",
     "plain_number",
     "plain_whole",
     "secret_settings",
+    "split_groupings",
     "split_list",
     "state_list",
-    "table_options",
 ]
+
+Options = TypeVar("Options")
 
 # -- Numbers on a command line ---------------------------------------------------------------------------------------
 
@@ -124,8 +134,93 @@ class _Number(click.ParamType):  # not generic in every click
 NUMBER, WHOLE = _Number(whole=False), _Number(whole=True)
 
 
+# -- Options, each declared once: as a field of a dataclass that a command is called with ----------------------------
+
+_OF_CLICK = "click"
+
+
+def option(help: str, metavar: str | None = None, *, name: str | None = None, **settings: Any) -> Any:
+    """Declare that a field is an option of its own name, or of another one, and of the type of the field.
+
+    ``settings`` are those of ``click.option``; ``read`` makes the value of the field from its text.
+    """
+    return field(metadata={_OF_CLICK: (click.Option, name, {"help": help, "metavar": metavar, **settings})})
+
+
+def argument(metavar: str | None = None, **settings: Any) -> Any:
+    """Declare that a field is an argument; ``settings`` are those of ``click.argument``."""
+    return field(metadata={_OF_CLICK: (click.Argument, None, {"metavar": metavar, **settings})})
+
+
+def command(
+    name: str, options: type[Options], group: click.Group | None = None
+) -> Callable[[Callable[[Options], None]], click.Command]:
+    """Make a command of a function that takes its options as one object.
+
+    Fields that are dataclasses themselves are groups of options that several commands have.
+    """
+
+    def decorate(function: Callable[[Options], None]) -> click.Command:
+        @wraps(function)
+        def run(**values: Any) -> None:
+            function(_filled(options, values))
+
+        made = click.command(name, params=list(_parameters(options)))(run)
+        if group is not None:
+            group.add_command(made)
+        return made
+
+    return decorate
+
+
+def _parameters(options: type[Any]) -> Iterator[click.Parameter]:
+    for each in fields(options):
+        if _OF_CLICK in each.metadata:
+            yield _parameter(each)
+        elif is_dataclass(each.type):
+            yield from _parameters(cast(type[Any], each.type))
+
+
+def _parameter(declared: Field[Any]) -> click.Parameter:
+    """Return what click has to know of a field."""
+    parameter, name, settings = declared.metadata[_OF_CLICK]
+    optional = get_origin(declared.type) in (Union, UnionType)
+    kind: Any = get_args(declared.type)[0] if optional else declared.type
+    several = get_origin(kind) is tuple
+    kind = get_args(kind)[0] if several else kind
+    known: dict[str, Any] = {}
+    if get_origin(kind) is Literal:
+        known = {"type": click.Choice(get_args(kind))}
+    elif kind in (float, int):
+        known = {"type": NUMBER if kind is float else WHOLE}
+    elif kind is bool:
+        known = {"is_flag": True}
+    if several:
+        known |= {"multiple": True} if parameter is click.Option else {"nargs": -1}
+    given = {key: value for key, value in settings.items() if key != "read"}
+    flags = [] if parameter is click.Argument else [name or f"--{declared.name.replace('_', '-')}"]
+    return parameter([declared.name, *flags], **known | given)
+
+
+def _filled(options: type[Options], values: dict[str, Any]) -> Options:
+    """Return the options of a command line."""
+    filled: dict[str, Any] = {}
+    for each in fields(cast(Any, options)):
+        if _OF_CLICK in each.metadata:
+            value, read = values[each.name], each.metadata[_OF_CLICK][2].get("read")
+            filled[each.name] = value if value is None or read is None else read(value)
+        elif is_dataclass(each.type):
+            filled[each.name] = _filled(cast(type[Any], each.type), values)
+    return options(**filled)
+
+
+# -- What several commands say of an option --------------------------------------------------------------------------
+
 DEFAULT_MECHANISM = LeakagePropagation.name
 
+MODEL_HELP = "Model file: the class Θ."
+PUBLIC = "--i-know-this-is-public"
+SECRETS_HELP = "Nodes of a network that are secret [default: all]."
 ACCURACY_HELP = "Instead of ε: the error that is allowed, in the query's units; the least ε is found."
 NOISE_HELP = (
     "equal: one scale for every output; best: the counts and the scales with the least expected error that a search "
@@ -133,65 +228,7 @@ NOISE_HELP = (
 )
 ALPHA_HELP = "With --accuracy: the probability of a larger error in one value [default: 0.05]."
 
-
-def table_options(
-    *, networks: bool = True, state_needed: bool = False
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Options that say how a table is read: of chains, or of networks too."""
-    not_here = "; not for networks" if networks else ""
-    columns = click.option(
-        "--columns", metavar="A,B,…", help="Nodes of a network to read [default: all with a column]."
-    )
-    options = [
-        click.option(
-            "--state", required=state_needed, metavar="COL", help=f"Column of states, or of numbers to bin{not_here}."
-        ),
-        *([columns] if networks else []),
-        click.option("--subject", metavar="COL", help="Column of the independent unit; without it, one chain."),
-        click.option("--time", metavar="COL", help="Column of times (ISO date-times, dates, or numbers)."),
-        click.option(
-            "--time-zone", metavar="ZONE", help="Zone of times that have none: Europe/Paris, so that gaps are right."
-        ),
-        click.option(
-            "--ambiguous",
-            type=click.Choice(["earlier", "later", "drop"]),
-            help="With --time-zone: of times that come twice the earlier, the later, or none [default: refused].",
-        ),
-        click.option("--max-gap", metavar="LEN", help="Longest time between successive records: 1min, 90s, 1h, 1d, …"),
-        click.option("--step", metavar="LEN", help="Time that one step takes [default: the most frequent one]."),
-        click.option("--bins", metavar="EDGES", help='Edges of bins of a numeric column: "0,200,...,10200".'),
-        click.option("--where", metavar="EXPR", help="Rows to keep, such as \"awake and group == 'A'\"."),
-        click.option(
-            "--missing",
-            type=click.Choice(["unobserved", "split", "refuse"]),
-            help="Records without a state: not observed; a public gap; or an error "
-            f"[default: unobserved{'; refuse for networks' if networks else ''}].",
-        ),
-        click.option(
-            "--gaps",
-            type=click.Choice(["unobserved", "independent"]),
-            default="unobserved",
-            show_default=True,
-            help="A subject's segments: one chain with unobserved records, or independent chains (as in the paper).",
-        ),
-        _spark_option(),
-    ]
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-def _spark_option() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give the option that reads tables on a cluster."""
-    return click.option(
-        "--spark",
-        metavar="MASTER",
-        help="Read with Spark on a master such as spark://host:7077 or local[4]: files, folders or globs.",
-    )
+# -- How the texts of options are read -------------------------------------------------------------------------------
 
 
 def mechanism_named(name: str | None) -> type[Mechanism]:
@@ -247,6 +284,21 @@ def split_list(text: str) -> list[str]:
         at = part.end() + 1
     if not all(parts):
         raise ParameterError(f"{text!r} has an empty part: take the odd comma out, or name what is missing")
+    return parts
+
+
+def split_groupings(text: str) -> list[str]:
+    """Return the groupings of a list with commas; a comma in quotes or brackets is part of a name.
+
+    Examples
+    --------
+    >>> split_groupings('sex, col("team, name"),hour(time)')
+    ['sex', 'col("team, name")', 'hour(time)']
+    """
+    pieces = [piece if i % 2 else piece.replace(",", "\0") for i, piece in enumerate(text.split('"'))]
+    parts = [part.strip() for part in '"'.join(pieces).split("\0")]
+    if not all(parts):
+        raise ParameterError(f"--by {text!r} has an empty part: take the odd comma out, or name what is missing")
     return parts
 
 

@@ -10,17 +10,16 @@ from threading import Event, Thread
 from types import FrameType
 
 import click
-import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from pufferfish._base.progress import Listener, listening
-from pufferfish.cli.telling import tell, telling
+from pufferfish.cli.messages import messages, print_error
 from pufferfish.errors import printable
 
-__all__ = ["never_seen", "print_before", "print_table", "print_warnings", "progress", "until_done"]
+__all__ = ["print_table", "print_warnings", "progress", "until_done"]
 
 # -- Ctrl-C while a release is made ----------------------------------------------------------------------------------
 
@@ -38,7 +37,7 @@ def until_done(what: str) -> Generator[None]:
         nonlocal told
         if not told:
             told = True
-            tell(f"interrupted too late: {what}, so this is finished first, and written")
+            print_error(f"interrupted too late: {what}, so this is finished first, and written")
 
     before = signal.signal(signal.SIGINT, wait)
     try:
@@ -113,31 +112,20 @@ def _named(what: str, stage: str) -> str:
     return what if stage == what else f"{what}: {stage}"
 
 
-def print_table(table: Table) -> None:
-    """Print a table at its own width: a cut number would be a wrong number."""
+def print_table(heads: Sequence[str], rows: Iterable[Sequence[str]], names: int = 1) -> None:
+    """Print a table at its own width: a cut number would be a wrong number.
+
+    The first ``names`` columns are words, on the left; the others are numbers, on the right.
+    """
+    table = Table(box=None, pad_edge=False)
+    for i, head in enumerate(heads):
+        table.add_column(Text(printable(head)), justify="left" if i < names else "right")
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
     Console(width=10_000, soft_wrap=True).print(table)
 
 
 def print_warnings(texts: Iterable[str]) -> None:
     """Print warnings on standard error, a line each."""
     for text in texts:
-        telling().warn(text)
-
-
-def print_before(warnings: Iterable[str], told: Iterable[str], asked_for: str | None) -> None:
-    """Say what must be known before a budget is spent: the warnings that were not told yet, and which ε was found."""
-    known = set(told)
-    print_warnings(text for text in warnings if text not in known)
-    if asked_for is not None:
-        click.echo(asked_for)
-
-
-def never_seen(probabilities: Sequence[NDArray[np.float64]], smoothing: float, where: str = "") -> list[str]:
-    """Return the line about what a fit takes as impossible because nobody did it; none if there is nothing."""
-    impossible = sum(int((p == 0).sum()) for p in probabilities)
-    if not impossible:
-        return []
-    return [
-        f"{impossible} of {sum(p.size for p in probabilities)} transitions were never seen and are taken as "
-        f"impossible{where}, which is a strong claim; --smoothing {smoothing:g} does not make it"
-    ]
+        messages().warn(text)

@@ -1,9 +1,11 @@
 """``pufferfish robustness``: how much more leaks to an adversary whose belief is outside of a model."""
 
+from dataclasses import dataclass
+
 import click
 
 from pufferfish._base.words import at_most
-from pufferfish.cli.options import NUMBER, parse_lengths
+from pufferfish.cli.options import argument, command, option, parse_lengths
 from pufferfish.cli.print import progress
 from pufferfish.errors import ParameterError, printable
 from pufferfish.fit.model_file import chains_of, read_model
@@ -14,36 +16,40 @@ from pufferfish.robustness import robustness
 __all__ = ["robustness_command"]
 
 
-@click.command("robustness")
-@click.argument("model_path", metavar="MODEL", type=str)
-@click.argument("belief_path", metavar="BELIEF", type=str)
-@click.option(
-    "--length",
-    "lengths",
-    multiple=True,
-    required=True,
-    metavar="N",
-    help="Steps of one chain, unobserved ones included; repeat, or N1,N2,….",
-)
-@click.option("--epsilon", type=NUMBER, help="Privacy parameter ε under MODEL: say what it is under BELIEF.")
-def robustness_command(model_path: str, belief_path: str, lengths: tuple[str, ...], epsilon: float | None) -> None:
+@dataclass(frozen=True, kw_only=True)
+class RobustnessOptions:
+    """Which belief is compared with which model."""
+
+    model: str = argument("MODEL")
+    belief: str = argument("BELIEF")
+    length: tuple[str, ...] = option(
+        "Steps of one chain, unobserved ones included; repeat, or N1,N2,….", "N", required=True
+    )
+    epsilon: float | None = option("Privacy parameter ε under MODEL: say what it is under BELIEF.")
+
+
+@command("robustness", RobustnessOptions)
+def robustness_command(options: RobustnessOptions) -> None:
     """How much more leaks if an adversary's BELIEF is outside of MODEL: ε + 2Δ (Theorem 2.4).
 
     \b
     Example:
       pufferfish robustness model.json belief.json --length 10 --epsilon 1
     """
-    epsilon = None if epsilon is None else as_epsilon(epsilon)
-    model, belief = (chains_of(read_model(path), path) for path in (model_path, belief_path))
+    epsilon = None if options.epsilon is None else as_epsilon(options.epsilon)
+    paths = (options.model, options.belief)
+    model, belief = (chains_of(read_model(path), path) for path in paths)
     if model.bins != belief.bins:
-        raise ParameterError(f"{model_path} and {belief_path} have other bins: their states mean different things")
+        raise ParameterError(
+            f"{options.model} and {options.belief} have other bins: their states mean different things"
+        )
     if model.step is not None and belief.step is not None and step_length(model.step) != step_length(belief.step):
-        raise ParameterError(f"transitions of {model_path} take {model.step}, of {belief_path} {belief.step}")
+        raise ParameterError(f"transitions of {options.model} take {model.step}, of {options.belief} {belief.step}")
     with progress("comparing belief and model"):
-        found = robustness(model.theta, belief.theta, parse_lengths(lengths))
+        found = robustness(model.theta, belief.theta, parse_lengths(options.length))
     origins = [model.theta.origin, belief.theta.origin]
     if origins[0] == origins[1]:  # two models that say the same of themselves are told apart by their files
-        origins = [f"{path}, {origin}" for path, origin in zip((model_path, belief_path), origins, strict=True)]
+        origins = [f"{path}, {origin}" for path, origin in zip(paths, origins, strict=True)]
     click.echo(printable(f"Θ: {origins[0]}; belief: {origins[1]}"))
     if found.reason is not None:
         click.echo(printable(f"Δ is infinite: {found.reason}"))

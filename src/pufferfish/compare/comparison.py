@@ -197,18 +197,18 @@ class Comparison(Shown, Sequence[ComparisonRow]):
         lower = next((row.lower_bound for row in fit if row.noise == "equal"), None)
         if fit:
             least = "epsilon" if self.by_epsilon else "" if lower is None else "/ least"
-            wide, total = (28, f"{'L1 error':>11}") if self.of_shapes else (18, "")
+            wide, total = (_NAME, f"{'L1 error':>11}") if self.of_shapes else (18, "")
             yield f"  {'mechanism':<{wide}}{'noise scale':>12}{'± 95%':>10}{total}{least:>9}{'seconds':>9}", 0
         for row in fit:
             mark = "*" if row.recommended else "1" if row.least else " "
             least = "" if row.over_lower_bound is None else f"{row.over_lower_bound:.4g}"
             if self.by_epsilon:
                 least = at_most(row.epsilon or 0.0)
-            note = f"  {_remark(row)}".rstrip()
+            note = f"  {_remark(row, marked=self.of_shapes)}".rstrip()
             total = f"{_error(row.expected_l1_error or 0.0):>11}" if self.of_shapes else ""
             numbers = f"{row.scale or 0.0:>12.6g}{_error(row.accuracy or 0.0):>10}{total}{least:>9}{row.seconds:>9.2f}"
             name = f"{row.title}{', best' if row.noise == 'best' else ''}"
-            yield f"{mark} {name:<{28 if self.of_shapes else 18}}{numbers}{note}", 0
+            yield f"{mark} {name:<{_NAME if self.of_shapes else 18}}{numbers}{note}", 0
         for row in fit:
             if row.recommended and row.decided_by is not None:
                 yield f"{row.decided_by} decides the noise of {row.title}", 2
@@ -257,15 +257,18 @@ class Comparison(Shown, Sequence[ComparisonRow]):
         ]
 
 
+_NAME = 24
+"""Columns of a name with a shape of noise, such as LeakagePropagation, best: a line then fits into 100 columns."""
+
 _WORTH_TELLING = 0.5
 """Seconds from which on it is told how long the lower bound took."""
 
 
-def _remark(row: ComparisonRow) -> str:
-    """Return what is said of a mechanism's noise in its line of the table."""
+def _remark(row: ComparisonRow, *, marked: bool = False) -> str:
+    """Return what is said of a mechanism's noise in its line of the table; with ``marked`` a 1 says which is least."""
     if row.recommended:
         return "recommended" if row.least else "recommended: adds up"
-    return "least for this one query" if row.least else "" if row.composes else "for this one query"
+    return "least for this one query" if row.least and not marked else "" if row.composes else "for this one query"
 
 
 def _times(more: float | None, less: float | None) -> str:

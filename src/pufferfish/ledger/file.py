@@ -16,6 +16,7 @@ import numpy as np
 from pufferfish._base.durations import is_moment
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.reading import check_path, failing, leads_nowhere, shown
+from pufferfish._base.words import number
 from pufferfish._base.writing import (
     check_lock,
     check_writable,
@@ -335,7 +336,7 @@ def check_book(book: Book, places: int, leakage: Callable[[Sequence[Entry]], flo
         if not is_moment(entry.created):
             raise ParameterError(f"entry {place} was created at {entry.created!r}, expected a time with its zone")
         if not 0 <= entry.spent <= most:
-            raise ParameterError(f"entry {place} says that {entry.spent} are spent, of {book.budget:g}")
+            raise ParameterError(f"entry {place} says that {entry.spent} are spent, of {number(book.budget, 6)}")
         if entry.spent < before * (1 - _FALLS):
             raise ParameterError(
                 f"entry {place} says {entry.spent:.6g} are spent, and the entry before it {before:.6g}: what is "
@@ -344,10 +345,10 @@ def check_book(book: Book, places: int, leakage: Callable[[Sequence[Entry]], flo
         before = entry.spent
     free = max((entry.number for entry in entries if entry.spent == 0), default=0)
     numbers = {round(n) for n in np.linspace(known + 1, len(entries), min(_MOST_CHECKED, len(entries) - known))}
-    for number in sorted(numbers | ({free} if free > known else set())):
-        spent, stated = leakage(entries[:number]), entries[number - 1].spent
+    for last in sorted(numbers | ({free} if free > known else set())):
+        spent, stated = leakage(entries[:last]), entries[last - 1].spent
         if abs(spent - stated) > _SAME * stated:
-            raise ParameterError(f"entry {number} says {stated:.6g} are spent, and up to it leak {spent:.6g}")
+            raise ParameterError(f"entry {last} says {stated:.6g} are spent, and up to it leak {spent:.6g}")
 
 
 def positive(value: Any, name: str) -> float:
@@ -356,5 +357,5 @@ def positive(value: Any, name: str) -> float:
         return as_epsilon(value)
     except ParameterError:
         raise ParameterError(
-            f"{name} is {value!r}, expected a finite number of at least {LEAST_EPSILON:g}, such as 1.0"
+            f"{name} is {value!r}, expected a finite number of at least {number(LEAST_EPSILON)}, such as 1.0"
         ) from None

@@ -308,21 +308,22 @@ class Ledger(Printed):
         """
         level = self.budget if up_to is None else positive(up_to, "up_to")
         if level > self.budget:
-            raise BudgetExceeded(f"up_to is {level:g}, above the budget of {self.budget:g}")
+            raise BudgetExceeded(f"up_to is {number(level, 6)}, above the budget of {number(self.budget, 6)}")
         book = self._now_in_file()
         inside = self._charging.in_base(data, book.subjects, book.grid)
         reads, stated = self._charging.reads(inside, book.subjects), self.spent
         spent = stated if reads is None else self._leakage(book.entries, among=reads)
         if stated > level or spent >= level:
             raise BudgetExceeded(
-                f"{at_most(stated)} of the budget of {self.budget:g} are spent already: up_to has to be above that"
+                f"{at_most(stated)} of the budget of {number(self.budget, 6)} are spent already: up_to has to be above "
+                "that"
             )
         length = data.length if length is None and data is not None else length
         part = self._bound if length is None else self._charging.part(length, window)
         left = level - spent
         if left < LEAST_EPSILON:
             raise BudgetExceeded(
-                f"{at_most(spent)} are spent, and what is left to {level:g} is too little for any noise"
+                f"{at_most(spent)} are spent, and what is left to {number(level, 6)} is too little for any noise"
             )
         alone = part.calibrate(query, left, noise=noise)
 
@@ -335,7 +336,7 @@ class Ledger(Printed):
         )
         if not found.unit_scale < math.inf:
             raise BudgetExceeded(
-                f"{at_most(spent)} are spent, and what is left to {level:g} is too little for any noise"
+                f"{at_most(spent)} are spent, and what is left to {number(level, 6)} is too little for any noise"
             )
         leakage, witness = part.verify(found)
         return found if witness is None else replace(found, epsilon=leakage, witness=witness)
@@ -439,7 +440,7 @@ class Ledger(Printed):
         if not after <= float_up(Fraction(repr(book.budget))):
             raise _AboveBudget(
                 f"this release would raise what is spent from {at_most(spent)} to {at_most(after)}, above the "
-                f"budget of {book.budget:g}"
+                f"budget of {number(book.budget, 6)}"
             )
         entry = Entry(
             number=len(book.entries) + 1,

@@ -1,6 +1,6 @@
 """What can still be released where a release does not fit a budget: only what would work is recommended.
 
-The words are those of Python; the command line has its own for ``ledger.calibrate``, ``--up-to`` (``cli/as_options``).
+The words are those of Python; the command line has its own for ``ledger.calibrate``, ``--up-to`` (``cli/messages``).
 """
 
 from collections.abc import Sequence

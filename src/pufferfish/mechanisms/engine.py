@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.checked import real_number
 from pufferfish._base.progress import Kept
+from pufferfish._base.words import number
 from pufferfish._core.numbers.rounding import bracket, or_infinite, up
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.witness import AnyWitness, ForgettingWitness, PropagationWitness
@@ -78,7 +79,7 @@ def accuracy_reached(
         epsilon = four_digits_up(leakage, step)
         if not LEAST_EPSILON <= epsilon < math.inf:
             raise ParameterError(
-                f"the accuracy is one which an epsilon below {LEAST_EPSILON:g} reaches: ask for a smaller one"
+                f"the accuracy is one which an epsilon below {number(LEAST_EPSILON)} reaches: ask for a smaller one"
             )
         found = calibrated(epsilon)
         if reaches(found):

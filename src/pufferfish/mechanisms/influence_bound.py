@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.checked import called_as
 from pufferfish._base.progress import report_progress
+from pufferfish._base.words import number
 from pufferfish._core.numbers.proved_scales import ProvedScales
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.strategies import MOST_ASKED, MOST_STATES, Proposal, mean_shifts, proposals
@@ -372,7 +373,7 @@ class InfluenceBound(Mechanism):
             noises = iter(self._asked.divisors(losses, epsilon))
             scale, witness = next(noises)
             if not scale < math.inf:  # others would be larger still
-                raise NotApplicableError(f"no finite noise is enough at epsilon={epsilon:g}", self.title)
+                raise NotApplicableError(f"no finite noise is enough at epsilon={number(epsilon, 6)}", self.title)
             if witness is None:
                 raise ModelError(
                     "under every θ each record that is secret has one possible state only: there is no secret to "
@@ -426,7 +427,7 @@ class InfluenceBound(Mechanism):
             why = (
                 "under every θ what the query reads is certain, or has only values that give the same answer"
                 if leaks == 0
-                else f"epsilon is {epsilon:g}; choose an epsilon below that, if it shall be protected further"
+                else f"epsilon is {number(epsilon, 6)}; choose an epsilon below that, if it shall be protected further"
             )
             raise NotApplicableError(
                 f"no noise is needed: even without it the answer leaks at most {leaks:.6g} of what is secret, and {why}"

@@ -11,6 +11,7 @@ import msgspec
 
 from pufferfish._base.checked import called_as, one_of, real_number, truth
 from pufferfish._base.view import counted
+from pufferfish._base.words import number
 from pufferfish._core.numbers import laplace as discrete_laplace
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError, shortened
@@ -338,7 +339,7 @@ class Mechanism(ABC):
             unit_scale *= 1 + max(UNIT * 4**nudge, min(missing, 1.0))
             if following is not None and not unit_scale < following[0]:
                 (unit_scale, witness), following = following, None
-        raise NotApplicableError(f"no finite noise is enough at epsilon={epsilon:g}", self.title)
+        raise NotApplicableError(f"no finite noise is enough at epsilon={number(epsilon, 6)}", self.title)
 
     def bind(self, query: Query) -> BoundQuery:
         """Return a query on the states and records of Θ.
@@ -422,7 +423,7 @@ def as_epsilon(epsilon: Any) -> float:
         raise ParameterError(f"epsilon is {epsilon!r}, expected a positive finite number such as 1.0")
     if value < LEAST_EPSILON:
         raise ParameterError(
-            f"epsilon is {epsilon!r}, expected at least {LEAST_EPSILON:g}: so little cannot be told from the rounding "
-            "errors of its proof, and its noise would hide any answer"
+            f"epsilon is {epsilon!r}, expected at least {number(LEAST_EPSILON)}: so little cannot be told from the "
+            "rounding errors of its proof, and its noise would hide any answer"
         )
     return value

@@ -96,7 +96,7 @@ def test_ctrl_c_at_any_moment_loses_nothing_that_is_spent(folder: Path, monkeypa
     late = [
         "pufferfish.ledger.file.write_whole",
         "pufferfish.release.release.Release.to_json",
-        "pufferfish.cli.targets.picture_of",
+        "pufferfish.cli.release.picture_of",
         "pufferfish.cli.release._print_release",
     ]
     for number, place in enumerate(early + late):
@@ -122,7 +122,7 @@ def test_a_picture_that_cannot_be_written_leaves_the_release(folder: Path, monke
     def full(*_: object) -> bytes:
         raise pf.errors.RecordError("cannot write new.png: No space left on device")
 
-    monkeypatch.setattr("pufferfish.cli.targets.picture_of", full)
+    monkeypatch.setattr("pufferfish.cli.release.picture_of", full)
     failed = run(*release("new.json", "--plot", "new.png", "--epsilon", 8))
     *before, last = failed.stderr.splitlines()
     assert (failed.exit_code, last.endswith("the release is written: new.json")) == (1, True)

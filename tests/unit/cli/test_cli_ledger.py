@@ -232,7 +232,7 @@ BAD_RELEASES = {
     "other missing": (["--epsilon", 0.1, "--missing", "split"], ["missing of the ledger's table is 'unobserved'"]),
     "other subject": (["--epsilon", 0.1, "--where", "id == 'none'"], []),
     "unknown state": (["--epsilon", 0.1, "--query", "count:asleep"], ["asleep"]),
-    "epsilon too small": (["--epsilon", 1e-18], ["at least 1e-05"]),
+    "epsilon too small": (["--epsilon", 1e-18], ["at least 0.00001"]),
     "noise too large": (["--epsilon", 1e-5, "--query", "sum:active=1e13,rest=1"], ["64-bit"]),
     "mechanism that does not apply": (["--epsilon", 0.1, "--mechanism", "entry-dp"], ["EntryDP does not apply"]),
 }
@@ -393,3 +393,14 @@ def test_a_reading_that_is_not_the_ledgers_is_one_line(tmp_path: Path, table: Pa
     base = ["release", table, *READING[:-2], "--model", model, "--ledger", book, "--epsilon", 0.1]
     says = ["--max-gap of the ledger's table is '10min', and of these data None; read the table as the ledger's was"]
     refused(tmp_path, *base, "--output", tmp_path / "r.json", says=says)
+
+
+def test_a_ledger_of_the_fitted_table_is_refused_unless_it_is_public(tmp_path: Path, table: Path) -> None:
+    model, book = tmp_path / "fitted.json", tmp_path / "public.json"
+    assert run("fit", table, *READING, "--output", model).exit_code == 0
+    create = ("ledger", "create", book, "--model", model, "--budget", 1, "--table", table, *READING)
+    refused(tmp_path, *create, says=["fitted to this very table", "give --i-know-this-is-public"])
+    result = run(*create, "--i-know-this-is-public")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.startswith("warning: The model was fitted to this very table")
+    assert book.exists()

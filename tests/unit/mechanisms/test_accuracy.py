@@ -67,7 +67,7 @@ def test_alpha_is_five_percent_unless_given() -> None:
         ({"accuracy": True}, "accuracy is True"),
         ({"accuracy": "2%"}, "accuracy is '2%'"),
         ({"accuracy": 1e30}, "accuracy is 1e"),
-        ({"accuracy": 1e15}, "which an epsilon below 1e-05 reaches"),
+        ({"accuracy": 1e15}, "which an epsilon below 0.00001 reaches"),
         ({"accuracy": 5, "alpha": 1.0}, "alpha is 1.0, expected a probability"),
         ({"accuracy": 5, "joint": "yes"}, "joint is 'yes', expected True or False"),
         ({"accuracy": 5, "epsilon": 1.0}, "epsilon and accuracy both say"),
