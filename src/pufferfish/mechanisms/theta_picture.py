@@ -8,9 +8,11 @@ from typing import Any
 
 from pufferfish._base.view import Html, View, in_short, join, tag
 from pufferfish._draw.heat import chart_part
+from pufferfish._draw.network import draw_graph
 from pufferfish._draw.page import fold
 from pufferfish.errors import printable
 from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.network_picture import MOST_NODES, marked
 from pufferfish.mechanisms.witness import PhaseWitness
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass, Continuum
@@ -85,16 +87,14 @@ def _drawn(network: BayesianNetwork, calibration: Calibration | None) -> Html:
     except ImportError:
         told = "The network is not drawn, for that needs matplotlib: pip install 'pufferfish-privacy[plot]'."
         return tag("p", told, class_="soft")
-    from pufferfish.mechanisms.network_picture import network_in_page
-
-    if calibration is None and len(network.nodes) > 120:
+    if calibration is None and len(network.nodes) > MOST_NODES:
         return tag("p", "The network is too large to be drawn.", class_="soft")
     svg = io.StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "pufferfish"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
-        figure, title = network_in_page(network, calibration)
-        words = printable(title)  # the caption says it: a title of a wide picture would be cut on a phone
-        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+        graph = marked(network, calibration, None, None)
+        words = printable(" ".join(filter(None, (graph.title, graph.note))))  # a title would be cut on a phone
+        draw_graph(graph, in_page=True).savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
     picture = inline_svg(svg.getvalue(), f"The network, parents above children. {words}")
     paper = tag("div", picture, class_="paper")
     box = tag("div", paper, class_="scroll", role="region", aria_label="Picture of the network", tabindex=0)
