@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, Protocol
 
 from pufferfish._base.words import number
 from pufferfish.errors import ParameterError, printable, shortened
@@ -25,14 +25,17 @@ __all__ = [
     "Html",
     "Printed",
     "Shown",
+    "Tabled",
     "View",
     "counted",
     "frame_of_columns",
     "grid_lines",
+    "grid_of",
     "html_of",
     "in_short",
     "join",
     "listed_in_short",
+    "part_shown",
     "tag",
     "text_of",
     "view_of",
@@ -118,13 +121,22 @@ class Grid:
     long: int | None = None
 
 
+class Tabled(Protocol):
+    """What can be written as a table, such as the charts of ``_draw/chart.py``."""
+
+    @property
+    def grid(self) -> Grid:
+        """The table."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class View:
-    """What an object shows: a title, facts with their names, tables, and notes in full sentences."""
+    """What an object shows: a title, facts with their names, tables and charts, and notes in full sentences."""
 
     title: str
     facts: Mapping[str, Any] | None = None
-    grids: Sequence[Grid] = ()
+    grids: Sequence[Grid | Tabled] = ()
     notes: Sequence[str] = ()
 
 
@@ -147,6 +159,11 @@ class Printed(Shown):
 
     def __str__(self) -> str:
         return text_of(self._view())
+
+
+def grid_of(shown: Grid | Tabled) -> Grid:
+    """Return a table, or what can be written as one, as a table."""
+    return shown if isinstance(shown, Grid) else shown.grid
 
 
 def view_of(found: Shown) -> View:
@@ -210,7 +227,7 @@ def html_of(view: View) -> Html:
         "div",
         tag("p", tag("strong", _text(view.title, _LONGEST_FACT))),
         tag("ul", items) if items else None,
-        [_table(grid) for grid in view.grids if grid.rows],
+        [_table(grid) for grid in map(grid_of, view.grids) if grid.rows],
         [tag("p", _text(note, _LONGEST_FACT)) for note in view.notes],
         class_="pufferfish",
     )
@@ -231,7 +248,7 @@ def text_of(view: View) -> str:
     facts = [f"{name}: {in_short(value)}" for name, value in (view.facts or {}).items() if value is not None]
     lines = [view.title, *facts]
     for grid in view.grids:
-        lines += grid_lines(grid)
+        lines += grid_lines(grid_of(grid))
     return "\n".join(printable(line) for line in (*lines, *view.notes))
 
 
@@ -239,7 +256,7 @@ def grid_lines(grid: Grid) -> list[str]:
     """Return a table as lines, its caption first; none without rows."""
     if not grid.rows:
         return []
-    grid = _part_shown(grid)
+    grid = part_shown(grid)
     cells = [[printable(in_short(cell)) for cell in row] for row in (grid.columns, *grid.rows)]
     sides = [">" if right else "<" for right in _numeric_columns(grid)]
     wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -247,16 +264,16 @@ def grid_lines(grid: Grid) -> list[str]:
     return [printable(f"{grid.caption}:"), *lines]
 
 
-def _part_shown(grid: Grid) -> Grid:
+def part_shown(grid: Grid, most: int = MOST_ROWS) -> Grid:
     """Return the rows and columns of a table that are shown; its caption says how many are not.
 
     Examples
     --------
-    >>> _part_shown(Grid("numbers", ["n", "n * n"], [[n, n * n] for n in range(99)])).caption
+    >>> part_shown(Grid("numbers", ["n", "n * n"], [[n, n * n] for n in range(99)])).caption
     'numbers (69 more rows not shown)'
     """
     columns = list(grid.columns)[: MOST_COLUMNS + grid.heads]
-    rows = [row[: len(columns)] for row in grid.rows[:MOST_ROWS]]
+    rows = [row[: len(columns)] for row in grid.rows[:most]]
     wide = (grid.wide or len(grid.columns) - grid.heads) - (len(columns) - grid.heads)
     long = (grid.long or len(grid.rows)) - len(rows)
     left = [counted(n, noun) for n, noun in ((long, "more row"), (wide, "more column")) if n > 0]
@@ -271,7 +288,7 @@ def _numeric_columns(grid: Grid) -> list[bool]:
 
 
 def _table(grid: Grid) -> Html:
-    grid = _part_shown(grid)
+    grid = part_shown(grid)
     columns, rows, caption = grid.columns, grid.rows, grid.caption
     sides = [_RIGHT if right else _LEFT for right in _numeric_columns(grid)]
     head = [tag("th", _text(name), scope="col", style=side) for name, side in zip(columns, sides, strict=True)]

@@ -1,15 +1,16 @@
-"""Tables of numbers as colours: cells with their numbers where there is room, else a picture of small squares."""
+"""Charts on pages; tables of numbers as colours: cells with their numbers where there is room, else small squares."""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.view import Html, join, tag
+from pufferfish._base.view import Grid, Html, Tabled, grid_of, in_short, join, part_shown, tag
 from pufferfish._base.words import number
+from pufferfish._draw.chart import Heat, Lines, from_to
 from pufferfish._draw.page import table
 
-__all__ = ["MOST_COLUMNS", "WEAK", "heat_map", "marked_weak"]
+__all__ = ["MOST_COLUMNS", "WEAK", "chart_part", "heat_map", "marked_weak"]
 
 MOST_COLUMNS = 12
 """Columns up to which numbers stand in the cells: more do not fit on a page."""
@@ -18,8 +19,31 @@ WEAK = "○"
 """The sign beside a value that is no larger than its own error."""
 
 _MOST_ROWS = 60
+_MOST_LISTED = 500
 _LEVELS = 10
 _MOST_TOLD = 12
+
+
+def chart_part(chart: Grid | Tabled) -> Html:
+    """Return a chart, or a table, as a part of a page: probabilities have colours, other numbers stand in a table.
+
+    Between a least and a most the colour is that of the most, so that white is impossible.
+    """
+    match chart:
+        case Heat(caption, rows, columns, low, high):
+
+            def ends(i: int, j: int) -> str:
+                return in_short(from_to(float(low[i, j]), float(high[i, j])))
+
+            text = ends if np.any(high > low) else None
+            return heat_map(rows, columns, high, caption, corner=chart.corner, most=1.0, text=text)
+        case Lines(places=[_, *_]):
+            most = np.stack([line.high for line in chart.lines], axis=1)
+            names = [line.name for line in chart.lines]
+            return heat_map(chart.places, names, most, chart.caption, corner=chart.head, most=1.0)
+        case _:
+            grid = part_shown(grid_of(chart), _MOST_LISTED)
+            return table(grid.columns, [list(map(in_short, row)) for row in grid.rows], grid.caption, names=grid.heads)
 
 
 def heat_map(

@@ -3,8 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pufferfish._draw.figure import new_figure
-from pufferfish._draw.svg import INK, MARKS, clean, log_ticks, mark_of, titled
+import numpy as np
+
+from pufferfish._draw.chart import Line, Lines
+from pufferfish._draw.figure import draw_lines, new_figure
+from pufferfish._draw.svg import INK, MARKS, mark_of, titled
 from pufferfish.compare.rows import ComparisonRow
 
 if TYPE_CHECKING:
@@ -30,8 +33,6 @@ def draw_noise(
     measure : str, optional
         What the query's answers are numbers of.
     """
-    figure = new_figure(8.2, 4.8)
-    axes: Any = figure.add_subplot()
     epsilons = sorted(comparisons)
     curves: dict[str, list[tuple[float, float]]] = {name: [] for name in MARKS}
     floor: dict[float, float] = {}
@@ -44,6 +45,7 @@ def draw_noise(
             if row.scale and row.lower_bound:
                 floor[e] = row.lower_bound
     titles = {row.mechanism: row.title for row in comparisons[epsilons[0]]}
+    lines: list[Line] = []
     drawn: list[str] = []
     for name, curve in curves.items():
         if not curve:
@@ -51,32 +53,28 @@ def draw_noise(
         under = next((other for other in drawn if _same(curves[other], curve)), None)
         same = "" if under is None else f", the same as\n{titles[under]} within 1%"
         hidden = any(_same(curve, curves[other]) for other in curves if other not in (*drawn, name))
-        at, noise = zip(*curve, strict=True)
-        colour, marker = mark_of(name)
-        wide, size = (4.5, 9.0) if hidden else (1.6, 4.5)
-        label = f"{titles[name]}{same}"
-        axes.plot(at, noise, color=colour, marker=marker, markersize=size, linewidth=wide, label=label)
+        lines.append(_line(f"{titles[name]}{same}", curve, mark=mark_of(name), wide=hidden))
         drawn.append(name)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
     if floor:
-        at, noise = zip(*floor.items(), strict=True)
-        axes.plot(at, noise, color=INK, linestyle=(0, (4, 2)), linewidth=1.0, label="lower bound")
-        axes.autoscale(False)
         grey = "too little: Laplace noise of one\nscale does not give the guarantee"
-        axes.fill_between(at, noise, axes.get_ylim()[0], color="0.92", linewidth=0, zorder=0, label=grey)
-    axes.set_xticks(epsilons, [f"{e:.3g}" for e in epsilons])
-    if drawn:
-        ticks = log_ticks(*axes.get_ylim())
-        axes.set_yticks(ticks, [f"{tick:,.6g}" for tick in ticks])
-    axes.minorticks_off()
-    axes.set_xlabel("ε (privacy parameter)")
-    axes.set_ylabel(f"noise scale{f' ({measure})' if measure else ''}")
-    axes.grid(which="major", color="0.92", linewidth=0.6)
-    axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5), labelspacing=0.8)
-    clean(axes)
-    titled(figure, *(made or ["Noise of each mechanism against ε"]))
+        lines.append(_line("lower bound", list(floor.items()), look="dashes", mark=(INK, ""), below=grey))
+    figure = new_figure(8.2, 4.8)
+    noise = Lines(
+        caption="Noise of each mechanism against ε",
+        lines=lines,
+        label="ε (privacy parameter)",
+        value_label=f"noise scale{f' ({measure})' if measure else ''}",
+        ticks=(epsilons, [f"{e:.3g}" for e in epsilons]),
+        log=True,
+    )
+    draw_lines(figure.add_subplot(), noise)
+    titled(figure, *(made or [noise.caption]))
     return figure
+
+
+def _line(name: str, curve: Sequence[tuple[float, float]], **look: Any) -> Line:
+    at, scales = np.array(curve).T
+    return Line(name=name, x=at, low=scales, high=scales, **look)
 
 
 def _same(one: Sequence[tuple[float, float]], other: Sequence[tuple[float, float]]) -> bool:

@@ -16,6 +16,7 @@ from pufferfish._base.reading import check_path
 from pufferfish._base.view import Printed, View
 from pufferfish._base.words import number
 from pufferfish._base.writing import read_record, record_kind, write_whole
+from pufferfish._draw.chart import Bars
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.fingerprint import check_fingerprint
 from pufferfish.data.sequences import Sequences
@@ -25,7 +26,7 @@ from pufferfish.theta.chain_class import STATED, ChainClass, ChainModels
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.model_class import ModelClass, Theta, as_theta
 from pufferfish.theta.record import ChainRecord, ThetaRecord
-from pufferfish.theta.shown import stays_grid
+from pufferfish.theta.shown import in_time
 from pufferfish.theta.states import state_label
 
 __all__ = ["BIF", "MODEL", "Model", "chains_of", "check_names", "read_model", "write_model"]
@@ -126,11 +127,8 @@ class Model(Printed, ReadOnly):
         base, forgets = data.base, isinstance(made, ForgettingClass)
         spoken = base.time if forgets else base.max_gap  # how soon habits are forgotten is counted in steps by itself
         origin = _origin(made.origin, data)
-        made = (
-            ForgettingClass(made.steps, made.overlap, made.states, origin=origin)
-            if isinstance(made, ForgettingClass)
-            else replace(made, origin=origin)
-        )
+        described: Any = made
+        made = replace(described, origin=origin)
         step = base.step or (data.usual_step if spoken else None)
         return cls(theta=made, bins=base.bins, step=step, fitted_on=data.fingerprint)
 
@@ -146,7 +144,7 @@ class Model(Printed, ReadOnly):
             view,
             title=f"Model file: {self.theta.kind}",
             facts={**(view.facts or {}), **facts},
-            grids=[*view.grids, *stays_grid(self.theta, self.step)],
+            grids=[in_time(each, self.step) if isinstance(each, Bars) else each for each in view.grids],
         )
 
     def _check_reading(self, theta: Theta) -> None:

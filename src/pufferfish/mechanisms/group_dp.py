@@ -19,9 +19,9 @@ from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_class import ChainClass, ChainModels
+from pufferfish.theta.chain_class import ChainClass, ChainModels, Continuum
 from pufferfish.theta.lengths import ChainLength
-from pufferfish.theta.model_class import CONTINUA, ModelClass, Theta
+from pufferfish.theta.model_class import ModelClass, Theta
 
 __all__ = ["ChainGroups", "GroupDP", "ParticipantDP", "total_of"]
 
@@ -58,7 +58,7 @@ class GroupDP(InfluenceBound):
     title: ClassVar[str] = "GroupDP"
     of_all_records: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, *CONTINUA, ChainModels, ModelClass)
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, Continuum, ChainModels, ModelClass)
 
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
@@ -153,7 +153,7 @@ class ParticipantDP(GroupDP):
 
     name: ClassVar[str] = "participant-dp"
     title: ClassVar[str] = "ParticipantDP"
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, *CONTINUA, ChainModels)
+    kinds: ClassVar[tuple[type, ...]] = (ChainClass, Continuum, ChainModels)
 
     @called_as("{}(data.length, theta=theta).calibrate(query, epsilon=1.0)")
     def __init__(self, length_per_subject: int | ChainLength | Sequence[int | ChainLength], *, theta: Any) -> None:

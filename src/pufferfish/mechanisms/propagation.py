@@ -30,9 +30,9 @@ from pufferfish.mechanisms.witness import (
 )
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
 from pufferfish.theta.chain_class import ChainClass, ChainModels
-from pufferfish.theta.chain_intervals import BinaryChainInterval
+from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.forgetting_class import ForgettingClass
-from pufferfish.theta.model_class import CONTINUA, ModelClass, Theta
+from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.secrets import SecretPair
 
 __all__ = ["ForgettingLeakage", "LeakagePropagation"]
@@ -161,7 +161,14 @@ class LeakagePropagation(InfluenceBound):
         QuiltWitness,
         AloneWitness,
     )
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, *CONTINUA, ChainModels, ModelClass)
+    kinds: ClassVar[tuple[type, ...]] = (
+        ChainClass,
+        BinaryChainInterval,
+        IntervalChain,
+        ForgettingClass,
+        ChainModels,
+        ModelClass,
+    )
 
     @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:

@@ -1,38 +1,29 @@
-"""Θ in pictures: what an adversary may believe, drawn for a page."""
+"""Θ on a page: what an adversary may believe, in words and as the charts of its view."""
 
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from itertools import product
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pufferfish._base.view import Html, join, tag
-from pufferfish._base.words import number
-from pufferfish._draw.heat import heat_map
-from pufferfish._draw.page import fold, table
+from pufferfish._base.view import Html, View, in_short, join, tag
+from pufferfish._draw.heat import chart_part
+from pufferfish._draw.network import draw_graph
+from pufferfish._draw.page import fold
 from pufferfish.errors import printable
 from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.network_picture import MOST_NODES, marked
+from pufferfish.mechanisms.witness import PhaseWitness
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
-from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.forgetting_class import ForgettingClass
-from pufferfish.theta.higher_order_chain import HigherOrderChain
-from pufferfish.theta.joint_distribution import JointDistribution
+from pufferfish.theta.chain_class import ChainClass, Continuum
 from pufferfish.theta.model_class import Theta
-from pufferfish.theta.periodic_chain import PeriodicChain
-from pufferfish.theta.states import phase_name, state_label
+from pufferfish.theta.shown import transitions
+from pufferfish.theta.states import phase_name
 
 __all__ = ["theta_part"]
 
 _MOST_MEMBERS = 3
 """Members of Θ that are drawn, beginning with the one that decides; the others are in its file."""
-
-_MOST_ROWS = 40
 
 
 def theta_part(theta: Theta, *, decides: int = 0, calibration: Calibration | None = None) -> Html:
@@ -52,21 +43,16 @@ def theta_part(theta: Theta, *, decides: int = 0, calibration: Calibration | Non
     more = f". The records follow {theta.in_words}" if ":" in theta.in_words else ""
     start = tag("p", f"Θ is what somebody who attacks may believe about the records: {which} ({theta.kind}){more}.")
     origin = tag("p", f"Where it came from: {theta.origin}.")
-    if isinstance(theta, ForgettingClass):
-        return join(start, origin, _forgetting(theta))
-    if isinstance(theta, BinaryChainInterval):
-        low, high = theta.low, theta.high
-        stay, leave = f"{low:.3g} to {high:.3g}", f"{1 - high:.3g} to {1 - low:.3g}"
-        lower = np.array([[low, 1 - high], [1 - high, low]])
-        upper = np.array([[high, 1 - low], [1 - low, high]])
-        words = [[stay, leave], [leave, stay]]
-        return join(start, origin, _between(theta.states, lower, upper, lambda i, j: words[i][j]))
-    if isinstance(theta, IntervalChain):
-        low, high = theta.lower, theta.upper
-        return join(
-            start, origin, _between(theta.states, low, high, lambda i, j: f"{low[i, j]:.3g} to {high[i, j]:.3g}")
-        )
+    if isinstance(theta, Continuum):
+        return join(start, origin, _viewed(theta._view()))
     return join(start, origin, *_members(theta, decides, calibration))
+
+
+def _viewed(view: View) -> Html:
+    """Return facts, charts and notes of a view; where Θ came from was said."""
+    facts = {name: in_short(value) for name, value in (view.facts or {}).items() if value and name != "origin"}
+    listed = tag("ul", [tag("li", f"{name}: {value}") for name, value in facts.items()]) if facts else None
+    return join(listed, *map(chart_part, view.grids), *(tag("p", note) for note in view.notes))
 
 
 def _members(theta: Any, decides: int, calibration: Calibration | None) -> Iterator[Html]:
@@ -84,110 +70,14 @@ def _members(theta: Any, decides: int, calibration: Calibration | None) -> Itera
 
 
 def _member(member: Any, calibration: Calibration | None) -> Html:
-    if isinstance(member, PeriodicChain):
-        return _clock(member, calibration)
-    if isinstance(member, HigherOrderChain):
-        return _tensor(member)
+    viewed = _viewed(member._view())
     if isinstance(member, BayesianNetwork):
-        return _network(member, calibration)
-    if isinstance(member, Cliques):
-        return _cliques(member)
-    if isinstance(member, JointDistribution):
-        return _joint(member)
-    matrix = getattr(member, "transition_matrix", None)
-    if matrix is None:
-        return tag("p", "The laws of the answer are a function of the user's, which no file holds.")
-    return join(_matrix(member.states, matrix), tag("p", _start(member.initial_distribution, member.states)))
-
-
-def _matrix(
-    states: Sequence[str],
-    matrix: NDArray[np.float64],
-    caption: str = "Probability of the next state (columns), given the present one (rows)",
-) -> Html:
-    return heat_map(states, states, matrix, caption, corner="from \\ to", most=1.0)
-
-
-def _between(
-    states: Sequence[str], low: NDArray[np.float64], high: NDArray[np.float64], text: Callable[[int, int], str]
-) -> Html:
-    caption = "Bounds on the probability of the next state (columns), given the present one (rows)"
-    return heat_map(states, states, (low + high) / 2, caption, corner="from \\ to", most=1.0, text=text)
-
-
-def _start(start: Any, states: Sequence[str]) -> str:
-    if isinstance(start, str):
-        return {
-            "stationary": "The first record has the stationary law: the chain has run for long.",
-            "any": "The first record may have any law.",
-        }[start]
-    flat = np.asarray(start).ravel()
-    if len(flat) != len(states):
-        return "The law of the first records is given, in the model."
-    likely = np.argsort(-flat)[:8]
-    law = ", ".join(f"{states[x]} {number(float(flat[x]), 3)}" for x in likely)
-    return f"The law of the first record: {law}{', …' if len(flat) > 8 else ''}."
-
-
-def _forgetting(theta: ForgettingClass) -> Html:
-    rows = [[f"{steps:,}", number(share, 4)] for steps, share in theta.pairs]
-    caption = "How much of their probability two laws share, whatever the two states so many steps before or after"
-    return table(["steps", "overlap at least"], rows, caption)
-
-
-def _clock(chain: PeriodicChain, calibration: Calibration | None) -> Html:
-    stay = np.array([np.diagonal(matrix) for matrix in chain.matrices])
-    names = [phase_name(chain.clock, phase) for phase in range(chain.phases)]
-    lasts = "" if chain.step is None else f"; a step takes {chain.step}"
-    strip = heat_map(
-        names,
-        chain.states,
-        stay,
-        f"The clock: the probability to stay in each state (columns) for one step, at each phase (rows){lasts}",
-        corner="stay in",
-        most=1.0,
-    )
-    phase = getattr(None if calibration is None else calibration.witness, "phase", 0)
-    there = _matrix(chain.states, chain.matrices[phase % chain.phases], f"Transitions, {names[phase % chain.phases]}")
-    return join(strip, there, tag("p", _start(chain.initial_distribution, chain.states)))
-
-
-def _tensor(chain: HigherOrderChain) -> Html:
-    rows = [", ".join(states) for states in product(chain.states, repeat=chain.order)]
-    caption = f"Probability of the next state (columns), given the last {chain.order} (rows, the latest last)"
-    flat = chain.tensor.reshape(-1, chain.k)
-    drawn = heat_map(rows, chain.states, flat, caption, corner="last \\ next", most=1.0)
-    return join(drawn, tag("p", _start(chain.initial_distribution, chain.states)))
-
-
-def _cliques(cliques: Cliques) -> Html:
-    sizes = ", ".join(map(str, cliques.groups[:20])) + (", …" if len(cliques.groups) > 20 else "")
-    law = cliques.laws[0]
-    rows = [[str(j), number(float(p), 3)] for j, p in enumerate(law[:_MOST_ROWS])]
-    caption = f"The first group: how many of its {len(law) - 1} people are {cliques.states[1]!r}, and how probable"
-    return join(tag("p", f"Independent groups of {sizes} people."), table(["people", "probability"], rows, caption))
-
-
-def _joint(joint: JointDistribution) -> Html:
-    order = sorted(range(len(joint.rows)), key=lambda i: -joint.probabilities[i])[:_MOST_ROWS]
-    rows = [[", ".join(joint.rows[i]), number(float(joint.probabilities[i]), 3)] for i in order]
-    count = len(joint.rows)
-    caption = f"The {len(rows)} likeliest of {count:,} databases" if count > len(rows) else "All databases"
-    return table([", ".join(map(state_label, joint.variables)), "probability"], rows, caption)
-
-
-def _network(network: BayesianNetwork, calibration: Calibration | None) -> Html:
-    names = {node: state_label(node) for node in network.nodes}
-    rows = [
-        [
-            names[node],
-            tag("td", ", ".join(state_label(parent) for parent in network.cpts[node].parents) or "none"),
-            tag("td", ", ".join(network.node_states[node])),
-        ]
-        for node in network.nodes[:500]
-    ]
-    listed = table(["node", "its parents", "its states"], rows, "The network as a table")
-    return join(_drawn(network, calibration), fold(f"All {len(network.nodes):,} nodes as a table", listed))
+        return join(_drawn(member, calibration), fold(f"All {len(member.nodes):,} nodes as a table", viewed))
+    if calibration is not None and isinstance(calibration.witness, PhaseWitness):
+        phase = calibration.witness.phase
+        matrix, what = member.matrices[phase], f"Transition probabilities, {phase_name(member.clock, phase)}"
+        return join(viewed, chart_part(transitions(member.states, matrix, matrix, what)))
+    return viewed
 
 
 def _drawn(network: BayesianNetwork, calibration: Calibration | None) -> Html:
@@ -197,16 +87,14 @@ def _drawn(network: BayesianNetwork, calibration: Calibration | None) -> Html:
     except ImportError:
         told = "The network is not drawn, for that needs matplotlib: pip install 'pufferfish-privacy[plot]'."
         return tag("p", told, class_="soft")
-    from pufferfish.mechanisms.network_picture import network_in_page
-
-    if calibration is None and len(network.nodes) > 120:
+    if calibration is None and len(network.nodes) > MOST_NODES:
         return tag("p", "The network is too large to be drawn.", class_="soft")
     svg = io.StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "pufferfish"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
-        figure, title = network_in_page(network, calibration)
-        words = printable(title)  # the caption says it: a title of a wide picture would be cut on a phone
-        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+        graph = marked(network, calibration, None, None)
+        words = printable(" ".join(filter(None, (graph.title, graph.note))))  # a title would be cut on a phone
+        draw_graph(graph, in_page=True).savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
     picture = inline_svg(svg.getvalue(), f"The network, parents above children. {words}")
     paper = tag("div", picture, class_="paper")
     box = tag("div", paper, class_="scroll", role="region", aria_label="Picture of the network", tabindex=0)

@@ -95,14 +95,13 @@ from pufferfish.release.noise import fits
 from pufferfish.release.record import EachFields, ReleaseFields, accuracy_of, columns_of, encoded
 from pufferfish.release.words import assumed_of, versions
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_class import CHAIN_MODELS
+from pufferfish.theta.chain_class import CHAIN_MODELS, CONTINUA
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.lengths import MOST_STEPS
-from pufferfish.theta.model_class import CONTINUUM_KINDS
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import state_label
 
@@ -622,7 +621,6 @@ BOUND_NAMES = {m.name for m in (*BOUNDS, ParticipantDP)}
 
 _OF_ALL_RECORDS = {m.name for m in (*BOUNDS, ParticipantDP) if m.of_all_records}
 _INTERVALS = (BinaryChainInterval.kind, IntervalChain.kind)
-_WITNESSES_OF_CHAINS = (*CONTINUUM_KINDS, *(model.kind for model in CHAIN_MODELS))
 
 _KINDS = {m.name: m.witnesses for m in (*MECHANISMS, ParticipantDP, ApproximateWasserstein)}
 """What decides, mechanism by mechanism."""
@@ -655,7 +653,7 @@ def _who(found: ReleaseFields) -> Rules:
         known = node is None
     elif nodes:
         known = node in nodes or (node is None and secrets is not None)
-    elif theta.chains or theta.kind in _WITNESSES_OF_CHAINS:
+    elif _of_chains(theta.kind):
         known = _is_step(node, seen.length) or (node is None and secrets is not None)
     else:
         known = node is None or _is_step(node, seen.length)
@@ -677,9 +675,13 @@ def _who(found: ReleaseFields) -> Rules:
 
 def _tells(found: ReleaseFields) -> Rules:
     """Check what the witness tells: it is what the leakage is made of, which is how the noise was chosen."""
-    seen, name, nodes = found.mechanism.witness, found.mechanism.name, nodes_of(found)
+    seen, name, nodes, theta = found.mechanism.witness, found.mechanism.name, nodes_of(found), found.theta
     rules = [
         (isinstance(seen, _KINDS[name]), "the witness is of a kind that its mechanism gives"),
+        (
+            theta.kind not in CONTINUA or seen.kind in CONTINUA[theta.kind].witnesses,
+            "the witness is of a kind that its class of chains has",
+        ),
         (bool(nodes) or not isinstance(seen, ClusterWitness), "clusters tell in networks, past and future in chains"),
         (not (nodes and isinstance(seen, PropagationWitness)), "clusters tell in networks, past and future in chains"),
     ]
@@ -709,9 +711,9 @@ def _tells(found: ReleaseFields) -> Rules:
 def _forgotten(found: ReleaseFields, sides: Sequence[float]) -> Rules:
     """Check that the records on each side tell no more than they do where all have the largest loss, without end."""
     seen, theta, multiplier = found.mechanism.witness, found.theta, found.noise.noise_multiplier
-    known = theta.kind == ForgettingClass.kind
-    rules = [(known == isinstance(seen, ForgettingWitness), "what was forgotten is told where Θ says what that is")]
-    if known and len(theta.members) == 1 and multiplier is not None:
+    known = theta.kind in CONTINUA or not isinstance(seen, ForgettingWitness)
+    rules = [(known, "what was forgotten is told where Θ says what that is")]
+    if theta.kind == ForgettingClass.kind and len(theta.members) == 1 and multiplier is not None:
         pairs: list[Any] = ForgettingClass.of_plain(theta.members[0], theta.states, theta.origin).forgets
         most = math.log1p(fixed_point(1 / multiplier, pairs))
         rules.append(
@@ -831,6 +833,11 @@ def _is_within(found: ReleaseFields, matrix: Sequence[Sequence[float]]) -> bool:
     )
 
 
+def _of_chains(kind: str) -> bool:
+    """Whether the records of a class of this kind are steps of chains."""
+    return kind in {"Markov chains", *CONTINUA, *(model.kind for model in CHAIN_MODELS)}
+
+
 def _is_step(node: Any, length: int) -> bool:
     return isinstance(node, int) and 0 <= node < length
 
@@ -844,8 +851,6 @@ def _is_law(row: Sequence[float], k: int) -> bool:
 PROGRAM = "pufferfish-privacy"
 
 _FOR_ONE_QUERY = [kind.name for kind in (*MECHANISMS, ApproximateWasserstein) if not kind.composes]
-
-_OF_CHAINS = ("Markov chains", *CONTINUUM_KINDS, *(m.kind for m in CHAIN_MODELS))
 
 
 def contradictions(found: ReleaseFields) -> Iterator[str]:
@@ -955,7 +960,7 @@ def _numbers(found: ReleaseFields) -> Rules:
 def _places(found: ReleaseFields) -> Rules:
     """Check data, mechanism and ledger."""
     data, booked, mechanism, theta = found.data, found.ledger, found.mechanism, found.theta
-    of_chains, base = theta.kind in _OF_CHAINS, data.base
+    of_chains, base = _of_chains(theta.kind), data.base
     cut = base is not None and base.gaps == "independent"
     rules = [
         (mechanism.name in TITLES, "the mechanism is one of this program's"),
@@ -1078,7 +1083,7 @@ def _sentences(found: ReleaseFields) -> Rules:
         rules.append((told, "what is not promised speaks of the ledger's entry, and of what it spent"))
     if found.software[PROGRAM] != versions()[PROGRAM]:
         return rules
-    networks, of_chains = theta.kind == BayesianNetwork.kind, theta.kind in _OF_CHAINS
+    networks, of_chains = theta.kind == BayesianNetwork.kind, _of_chains(theta.kind)
     secrets = found.mechanism.secrets
     promise = promise_of(found.epsilon, found.delta, secrets, of_chains=of_chains, networks=networks)
     rules.append((found.promise == promise, "the promise speaks of epsilon, delta, theta and the secrets"))

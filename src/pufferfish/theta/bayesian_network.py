@@ -18,20 +18,22 @@ from numpy.typing import NDArray
 
 from pufferfish._base.checked import called_as, with_sums_of_one
 from pufferfish._base.frozen import FrozenDict, ReadOnly, read_only
-from pufferfish._base.view import counted
+from pufferfish._base.view import Grid, Shown, View, counted
 from pufferfish._base.words import did_you_mean, names_of
 from pufferfish._core.networks.inference import Inference
 from pufferfish.errors import ModelError, RecordError, printable
 from pufferfish.theta._imports import bif_cpts, pgmpy_cpts, pyagrum_cpts
 from pufferfish.theta.bif import CPT, TOLERANCE
-from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.states import refuse_missing, state_label
 
 __all__ = ["BayesianNetwork", "connected"]
 
+_MOST_LISTED, _MOST_STATES = 500, 12
+"""Nodes, and states of each, that a table of them has."""
+
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class BayesianNetwork(ShownModel, ReadOnly):
+class BayesianNetwork(Shown, ReadOnly):
     """A Bayesian network over named nodes, each of them a record; read-only.
 
     Parameters
@@ -165,6 +167,16 @@ class BayesianNetwork(ShownModel, ReadOnly):
         names = ", ".join(str(node) for node in self.nodes[:6]) + (", …" if len(self.nodes) > 6 else "")
         edges = counted(len(self.edges), "edge")
         return printable(f"BayesianNetwork(<{counted(len(self.nodes), 'node')}: {names}; {edges}>)")
+
+    def _view(self) -> View:
+        rows: list[list[Any]] = []
+        for node in self.nodes[:_MOST_LISTED]:
+            cpt = self.cpts[node]
+            parents = ", ".join(map(state_label, cpt.parents))
+            rows.append([state_label(node), ", ".join(cpt.states[:_MOST_STATES]), parents, int(cpt.table.size)])
+        grid = Grid("Nodes", ["node", "states", "parents", "probabilities"], rows, long=len(self.nodes))
+        edges = counted(len(self.edges), "edge")
+        return View(f"Bayesian network of {counted(len(self.nodes), 'node')} and {edges}", None, [grid])
 
     @cached_property
     def components(self) -> tuple[tuple[Any, ...], ...]:

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from itertools import product
+from itertools import islice, product
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -27,10 +27,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from pufferfish._base.checked import called_as, real_array
 from pufferfish._base.frozen import ReadOnly, read_only
+from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, Shown, View
 from pufferfish._base.words import did_you_mean
 from pufferfish.errors import ModelError, RecordError, printable
-from pufferfish.theta.shown import ShownModel
-from pufferfish.theta.states import listed_labels, listed_names
+from pufferfish.theta.states import listed_labels, listed_names, state_label
 
 __all__ = ["CPT", "TOLERANCE", "Block", "Syntax", "Token", "Variable", "parse_bif"]
 
@@ -249,7 +249,7 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
-class CPT(ShownModel, ReadOnly):
+class CPT(Shown, ReadOnly):
     """Conditional probability table of one node; read-only.
 
     Rows are checked, and divided by their sum, by the network, which knows what the node and its parents are called.
@@ -302,6 +302,18 @@ class CPT(ShownModel, ReadOnly):
     def __repr__(self) -> str:
         given = f" | {', '.join(str(p) for p in self.parents)}" if self.parents else ""
         return printable(f"CPT({', '.join(self.states)}{given})")
+
+    def _view(self) -> View:
+        if not self.parents:
+            rows = [[state, float(p)] for state, p in zip(self.states, self.table, strict=True)]
+            return View("Law of a node without parents", None, [Grid("Probabilities", ["state", "probability"], rows)])
+        places = list(islice(product(*map(range, self.table.shape[:-1])), MOST_ROWS))
+        rows = [[*place, *(float(p) for p in self.table[place][:MOST_COLUMNS])] for place in places]
+        names = [*map(state_label, self.parents), *self.states[:MOST_COLUMNS]]
+        size = self.table.size // len(self.states)
+        caption = "Probability of each state (column); of the parents the numbers of their states are given, from 0"
+        grid = Grid(caption, names, rows, heads=len(self.parents), wide=len(self.states), long=size)
+        return View(f"Law of a node given {', '.join(map(state_label, self.parents))}", None, [grid])
 
 
 # -- Networks in BIF, the Interchange Format for Bayesian Networks (version 0.15) ------------------------------------

@@ -1,23 +1,24 @@
 """A class Θ of Markov chains: a finite list of them, and where it came from."""
 
 import itertools
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from pufferfish._base.checked import is_list, listed
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.view import counted
+from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, Shown, View, counted
+from pufferfish._draw.chart import Picture
 from pufferfish.errors import ModelError, shortened
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
-from pufferfish.theta.shown import ShownModel
+from pufferfish.theta.shown import law_in_words, members_grid, of_one, states_in_words
 from pufferfish.theta.some_laws import ChainLaw
 
-__all__ = ["CHAIN_MODELS", "ChainClass", "ChainModels", "Continuum", "as_chain_class"]
+__all__ = ["CHAIN_MODELS", "CONTINUA", "ChainClass", "ChainModels", "Continuum", "as_chain_class"]
 
 STATED = "stated by the user"
 
@@ -25,7 +26,7 @@ _ALONE = "lists have members of one kind, and a class such as IntervalChain is p
 
 
 @dataclass(frozen=True, slots=True)
-class ChainClass(ShownModel, ReadOnly):
+class ChainClass(Shown, ReadOnly):
     """A finite class Θ of Markov chains over the same states.
 
     Parameters
@@ -80,6 +81,23 @@ class ChainClass(ShownModel, ReadOnly):
 
     def __repr__(self) -> str:
         return f"ChainClass(<{counted(len(self.chains), 'Markov chain')} of {self.k} states>, origin={self.origin!r})"
+
+    def _view(self) -> View:
+        first, few = self.chains[0], self.states[:MOST_COLUMNS]
+        if len(self.chains) == 1:
+            return of_one(first._view(), self.origin)
+        named = zip(self.names or map(str, range(len(self.chains))), self.chains[:MOST_ROWS], strict=False)
+        rows = [[name, *(float(chain.transition_matrix[x, x]) for x in range(len(few)))] for name, chain in named]
+        caption = "Probability of staying in a state for one step, by member of the class"
+        grid = Grid(caption, ["member", *few], rows, wide=self.k, long=len(self.chains))
+        return View(
+            f"Class of {counted(len(self.chains), 'Markov chain')} of {counted(self.k, 'state')}",
+            {"origin": self.origin, "first record": law_in_words(first.initial_distribution)},
+            [grid, *first._charts(self.chains)],
+        )
+
+    def _picture(self) -> Picture:
+        return _of_members(self.chains)
 
     def some_laws(self, length: int) -> Iterator[ChainLaw]:
         """Yield laws of so many records, for what must hold of every member."""
@@ -166,7 +184,7 @@ CHAIN_MODELS = (PeriodicChain, HigherOrderChain)
 
 
 @dataclass(frozen=True, slots=True)
-class ChainModels(ShownModel, ReadOnly):
+class ChainModels(Shown, ReadOnly):
     """A finite class Θ of :class:`PeriodicChain`, or of :class:`HigherOrderChain`, over the same states.
 
     Parameters
@@ -215,6 +233,15 @@ class ChainModels(ShownModel, ReadOnly):
     def __repr__(self) -> str:
         return f"ChainModels(<{len(self.members)} {self.kind} of {self.k} states>, origin={self.origin!r})"
 
+    def _view(self) -> View:
+        if len(self.members) == 1:
+            return of_one(self.members[0]._view(), self.origin)
+        facts = {"states": states_in_words(self.states), "origin": self.origin}
+        return View(f"Class of {len(self.members):,} {self.kind}", facts, [members_grid(self), *self._picture().charts])
+
+    def _picture(self) -> Picture:
+        return _of_members(self.members)
+
     def some_laws(self, length: int) -> Iterator[ChainLaw]:
         """Yield laws of so many records, for what must hold of every member."""
         return itertools.chain.from_iterable(member.some_laws(length) for member in self.members)
@@ -251,18 +278,32 @@ class ChainModels(ShownModel, ReadOnly):
         return len(self.states)
 
 
+def _of_members(chains: Sequence[Any]) -> Picture:
+    """Return the picture of one chain, or of several of one kind: from the least to the most of them."""
+    first = chains[0]
+    many = [f"{len(chains):,} chains"] if len(chains) > 1 else []
+    if isinstance(first, PeriodicChain):
+        many.append(first._many)
+    spread = f", from the least to the most of {' and '.join(many)}" if many else ""
+    return Picture(f"Transition probabilities of {first.k} states{spread}", first._charts(chains))
+
+
 # -- What classes of chains that no list can hold have in common -----------------------------------------------------
 
 
-class Continuum(ABC):
+class Continuum(Shown, ReadOnly):
     """A class Θ of chains that is described as a whole; no member stands in a list.
 
-    A new kind is a file with a class derived from this one, and its name in ``CONTINUA`` (``theta/model_class.py``):
-    model files, releases and their checks know it from then on. Mechanisms name the kinds that they cover.
+    A new kind is a frozen dataclass derived from this one: model files, releases and their checks know it from then on.
+    A kind that lacks one of the members that are abstract here is refused where it is written. Mechanisms name the
+    kinds that they cover.
     """
 
     kind: ClassVar[str]
     """Word for its members, by which files know it."""
+
+    witnesses: ClassVar[tuple[str, ...]]
+    """The kinds of proofs that may decide the noise under it, by their names in files, such as "quilt"."""
 
     lacks: ClassVar[str | None] = None
     """Why a mechanism that knows nothing of this kind does not cover it, where there is more to say than that."""
@@ -277,10 +318,35 @@ class Continuum(ABC):
     states: tuple[str, ...]
     origin: str
 
+    def __init_subclass__(cls) -> None:
+        own = {name for each in cls.__mro__ if each is not Continuum for name in getattr(each, "__annotations__", ())}
+        lacks = [name for name in ("kind", "witnesses") if not hasattr(cls, name)]
+        lacks += [name for name in ("states", "origin") if name not in own and not hasattr(cls, name)]
+        lacks += [name for name in vars(Continuum) if getattr(getattr(cls, name, None), "__isabstractmethod__", False)]
+        if lacks:
+            raise TypeError(f"{cls.__name__} is no class of chains yet: it lacks {', '.join(lacks)} (see Continuum)")
+        other = CONTINUA.setdefault(cls.kind, cls)
+        if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise TypeError(f"{cls.__name__} is of kind {cls.kind!r}, as {other.__name__}: files tell them apart by it")
+        CONTINUA[cls.kind] = cls
+
     @property
     def k(self) -> int:
         """Number of states."""
         return len(self.states)
+
+    @property
+    @abstractmethod
+    def in_words(self) -> str:
+        """What belonging to it means, as releases say it after "The distribution of the records is"."""
+
+    @abstractmethod
+    def _view(self) -> View:
+        """Return what notebooks, model files and pages show: a title, facts, and the charts of its picture."""
+
+    @abstractmethod
+    def _picture(self) -> Picture:
+        """Return what there is to draw, as data."""
 
     @property
     @abstractmethod
@@ -315,3 +381,7 @@ class Continuum(ABC):
         msgspec.ValidationError, ModelError
             If it describes none.
         """
+
+
+CONTINUA: dict[str, type[Continuum]] = {}
+"""Every such kind, by the word that files know it by."""

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferfish._base.checked import called_as, one_of, real_array, real_number
-from pufferfish._base.frozen import ReadOnly, read_only
-from pufferfish._base.view import counted
+from pufferfish._base.frozen import read_only
+from pufferfish._base.view import View, counted
+from pufferfish._draw.chart import Picture, from_to
 from pufferfish.errors import ModelError
 from pufferfish.theta.chain_class import STATED, Continuum
 from pufferfish.theta.markov_chain import MarkovChain
-from pufferfish.theta.shown import ShownModel
+from pufferfish.theta.shown import law_in_words, stays, transitions
 from pufferfish.theta.some_laws import ChainLaw, some_starts
 from pufferfish.theta.states import state_names, states_by_labels
 
@@ -33,7 +34,7 @@ _LEAST = 1e-9
 
 
 @dataclass(frozen=True)
-class BinaryChainInterval(ShownModel, ReadOnly, Continuum):
+class BinaryChainInterval(Continuum):
     """Every two-state Markov chain whose probabilities of staying, p0 and p1, lie in [low, high].
 
     Parameters
@@ -65,6 +66,7 @@ class BinaryChainInterval(ShownModel, ReadOnly, Continuum):
     states: tuple[str, ...] = field(default=("0", "1"), kw_only=True)  # pyrefly: ignore[bad-override]
     origin: str = field(default=STATED, kw_only=True)  # pyrefly: ignore[bad-override]
     kind: ClassVar[str] = "two-state Markov chains in an interval"
+    witnesses: ClassVar[tuple[str, ...]] = ("alone", "quilt", "propagation", "influence-matrix", "coupling", "law")
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
@@ -87,6 +89,20 @@ class BinaryChainInterval(ShownModel, ReadOnly, Continuum):
             f"one of Θ: a two-state Markov chain that stays in {zero!r} and in {one!r} each with a probability between "
             f"{self.low:g} and {self.high:g}, equal or not, the same at every step, and starts with {start}"
         )
+
+    def _view(self) -> View:
+        facts = {
+            "states": ", ".join(self.states),
+            "probability of staying in a state": from_to(self.low, self.high),
+            "first record": law_in_words(self.initial_distribution),
+            "origin": self.origin,
+        }
+        return View("Every Markov chain of 2 states in an interval", facts, self._picture().charts)
+
+    def _picture(self) -> Picture:
+        low, high = self.low, self.high
+        lower, upper = np.array([[low, 1 - high], [1 - high, low]]), np.array([[high, 1 - low], [1 - low, high]])
+        return _between(self.states, lower, upper, "the same at each step")
 
     @property
     def some_members(self) -> tuple[MarkovChain, ...]:
@@ -123,7 +139,7 @@ class BinaryChainInterval(ShownModel, ReadOnly, Continuum):
 
 
 @dataclass(frozen=True, eq=False)
-class IntervalChain(ShownModel, ReadOnly, Continuum):
+class IntervalChain(Continuum):
     """Every sequence of transition matrices whose entries lie between two bounds; every initial law.
 
     Time-varying adversaries are included: the matrix of each step is any one between the bounds. So a confidence set
@@ -156,6 +172,7 @@ class IntervalChain(ShownModel, ReadOnly, Continuum):
     states: tuple[str, ...] = field(default=(), kw_only=True)  # pyrefly: ignore[bad-override]
     origin: str = field(default=STATED, kw_only=True)  # pyrefly: ignore[bad-override]
     kind: ClassVar[str] = "Markov chains in intervals"
+    witnesses: ClassVar[tuple[str, ...]] = ("alone", "quilt", "propagation", "influence-matrix")
     initial_distribution: ClassVar[Literal["any"]] = "any"
 
     @called_as("IntervalChain([[0.8, 0.1], [0.3, 0.5]], [[0.9, 0.2], [0.5, 0.7]])")
@@ -181,6 +198,13 @@ class IntervalChain(ShownModel, ReadOnly, Continuum):
             f"one of Θ: a Markov chain of {self.k} states whose transition probabilities lie between the bounds of Θ "
             "at every step, not necessarily the same at each, and which starts with any law"
         )
+
+    def _view(self) -> View:
+        facts = {"origin": self.origin, "first record": "any law", "matrices": "any between the bounds, at every step"}
+        return View(f"Every Markov chain between two bounds, {counted(self.k, 'state')}", facts, self._picture().charts)
+
+    def _picture(self) -> Picture:
+        return _between(self.states, self.lower, self.upper, "free to change at each step")
 
     @property
     def some_members(self) -> tuple[MarkovChain, ...]:
@@ -245,6 +269,18 @@ class IntervalChain(ShownModel, ReadOnly, Continuum):
 
     def __hash__(self) -> int:
         return hash((self.states, self.lower.tobytes(), self.upper.tobytes()))
+
+
+def _between(states: tuple[str, ...], lower: NDArray[np.float64], upper: NDArray[np.float64], matrix: str) -> Picture:
+    """Return the picture of what lies between two bounds."""
+    return Picture(
+        f"Bounds on the transition probabilities of {len(states)} states, and on how long states last",
+        [
+            transitions(states, lower, upper, "Bounds on the transition probabilities"),
+            stays(states, lower.diagonal(), upper.diagonal()),
+        ],
+        [f"Bounds are no estimate: every chain between the bounds is in Θ, its matrix {matrix}"],
+    )
 
 
 class _IntervalRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

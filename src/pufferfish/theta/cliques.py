@@ -12,16 +12,16 @@ from typing import Any, ClassVar
 
 from pufferfish._base.checked import is_list, listed, whole_number
 from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.view import Grid, Shown, View, counted
 from pufferfish.errors import ModelError
 from pufferfish.theta.joint_distribution import exact_law, exact_number
-from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.states import listed_labels
 
 __all__ = ["Cliques"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Cliques(ShownModel, ReadOnly):
+class Cliques(Shown, ReadOnly):
     """Independent exchangeable cliques of people who have something or not; read-only.
 
     Parameters
@@ -74,6 +74,14 @@ class Cliques(ShownModel, ReadOnly):
 
     def __repr__(self) -> str:
         return f"Cliques(<{len(self.laws)} cliques of {sum(self.groups)} people>)"
+
+    def _view(self) -> View:
+        sizes = [[i, n] for i, n in enumerate(self.groups)]
+        law = [[j, float(p)] for j, p in enumerate(self.laws[0])]
+        caption = f"The first clique: how many of its {self.groups[0]} people are {self.states[1]!r}, and how probable"
+        title = f"{counted(len(self.laws), 'clique')} of {counted(sum(self.groups), 'person', 'people')}"
+        grids = [Grid("Sizes", ["clique", "people"], sizes), Grid(caption, ["people", "probability"], law)]
+        return View(title, {"states": ", ".join(self.states)}, grids)
 
     @classmethod
     def of_sizes(

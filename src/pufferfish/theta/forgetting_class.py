@@ -2,21 +2,22 @@
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from pufferfish._base.checked import called_as, is_list, real_number, whole_number
-from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.view import counted
+from pufferfish._base.view import View, counted
 from pufferfish._core.propagation.forgetting import Forgets
+from pufferfish._draw.chart import Line, Lines, Picture
 from pufferfish.errors import ModelError, shortened
 from pufferfish.theta.chain_class import STATED, Continuum
 from pufferfish.theta.markov_chain import MarkovChain
-from pufferfish.theta.shown import ShownModel
+from pufferfish.theta.shown import states_in_words
 from pufferfish.theta.some_laws import ChainLaw
 from pufferfish.theta.states import listed_labels
 
@@ -24,12 +25,15 @@ __all__ = ["ForgettingClass"]
 
 _MOST_STEPS = 2**62
 
+_MOST_JUMPS = 2000
+"""Times that one stated overlap is repeated along the line of what follows."""
+
 _RARE = 0.02
 """Probability of the other states in some members, which come nearest to what the class allows."""
 
 
 @dataclass(frozen=True)
-class ForgettingClass(ShownModel, ReadOnly, Continuum):
+class ForgettingClass(Continuum):
     """Every Markov process on some states that forgets: whatever the state now, later habits overlap.
 
     The transition probabilities may be any, may change at every step, and the first record may have any law. All that
@@ -80,6 +84,7 @@ class ForgettingClass(ShownModel, ReadOnly, Continuum):
     states: tuple[str, ...]  # pyrefly: ignore[bad-override]
     origin: str  # pyrefly: ignore[bad-override]
     kind: ClassVar[str] = "Markov processes that forget"
+    witnesses: ClassVar[tuple[str, ...]] = ("quilt", "forgetting")
     lacks: ClassVar[str | None] = "it needs transition probabilities, and Θ says only how soon they are forgotten"
 
     @called_as('ForgettingClass(steps=8, overlap=0.43, states=["sit", "stand", "walk"])')
@@ -124,6 +129,32 @@ class ForgettingClass(ShownModel, ReadOnly, Continuum):
             f"every step, and any start; the laws of the state, given any two states now, overlap {said}, and as many "
             "steps earlier as well"
         )
+
+    def _view(self) -> View:
+        facts = {"states": states_in_words(self.states), "origin": self.origin}
+        return View(f"Every Markov process that forgets, {counted(self.k, 'state')}", facts, self._picture().charts)
+
+    def _picture(self) -> Picture:
+        steps, shares = np.array(self.steps, dtype=np.float64), np.array(self.overlap)
+        until = max(1.5 * float(steps.max()), 3.5 * float(steps.min()))
+        jumps = [np.arange(1, min(_MOST_JUMPS, until // n) + 1) * n for n in steps]
+        at = np.unique(np.concatenate([[0.0, until], *jumps]))
+        known = _follows(self.pairs, at)
+        lines = Lines(
+            caption="Least overlap of the laws given two states, so many steps later or earlier (1: all is forgotten)",
+            lines=[
+                Line(name="follows: at least", x=at, low=known, high=known, look="steps"),
+                Line(name="stated in Θ: at least", head="overlap", x=steps, low=shares, high=shares, look="points"),
+            ],
+            label="steps later or earlier",
+            value_label="overlap (1: all is forgotten)",
+            head="steps",
+        )
+        note = (
+            "Points: the overlaps that Θ states. Line: what follows from each for every Markov process, also in "
+            "between. A point below the line adds nothing"
+        )
+        return Picture(f"How soon {self.k} states are forgotten", [lines], [note])
 
     @property
     def some_members(self) -> tuple[MarkovChain, ...]:
@@ -171,6 +202,20 @@ class ForgettingClass(ShownModel, ReadOnly, Continuum):
         """Return the class of plain values."""
         pairs = msgspec.convert(plain, _PairsRecord)
         return cls(pairs.steps, pairs.overlap, states, origin=origin)
+
+
+def _follows(pairs: Iterable[tuple[int, float]], steps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the overlap after each number of steps that one of the stated overlaps implies at least.
+
+    An overlap after n steps holds after more steps too, and n steps m times leave at most (1 − overlap)^m of what is
+    known (docs/proofs/forgetting.md, note 2).
+
+    Examples
+    --------
+    >>> _follows([(8, 0.5), (20, 0.8)], np.array([7.0, 8.0, 15.0, 16.0, 20.0, 24.0])).tolist()
+    [0.0, 0.5, 0.5, 0.75, 0.8, 0.875]
+    """
+    return np.max([1 - (1 - share) ** np.floor(steps / n) for n, share in pairs], axis=0)
 
 
 class _PairsRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -8,15 +8,16 @@ from typing import Any, ClassVar
 
 from pufferfish._base.checked import listed
 from pufferfish._base.frozen import FrozenDict, ReadOnly
+from pufferfish._base.view import Shown, View
 from pufferfish.errors import ModelError
-from pufferfish.theta.shown import ShownModel
+from pufferfish.theta.shown import states_in_words
 from pufferfish.theta.states import listed_labels
 
 __all__ = ["GivenLaws"]
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class GivenLaws(ShownModel, ReadOnly):
+class GivenLaws(Shown, ReadOnly):
     """Laws of a query given secrets, computed by the user: for models that this package does not have.
 
     Parameters
@@ -81,6 +82,11 @@ class GivenLaws(ShownModel, ReadOnly):
             raise ModelError(f"pairs holds an entry that is no pair, expected {expected}")
         object.__setattr__(self, "pairs", None if given_pairs is None else tuple((a, b) for a, b in given_pairs))
         object.__setattr__(self, "states", listed_labels(states, "states"))
+
+    def _view(self) -> View:
+        facts = {"states": states_in_words(self.states), "records": int(self.records)}
+        note = "The laws of the answer are a function of the user's, which no file holds."
+        return View("Laws of a query that are given", facts, notes=[note])
 
     @property
     def groups(self) -> tuple[int, ...]:

@@ -17,10 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from pufferfish._base.checked import called_as, real_array, with_sums_of_one
 from pufferfish._base.frozen import ReadOnly, read_only
+from pufferfish._base.view import Shown, View, counted
 from pufferfish._core.chains.markov import closed_classes
+from pufferfish._draw.chart import Heat
 from pufferfish.errors import ModelError
 from pufferfish.theta.markov_chain import TOLERANCE, MarkovChain
-from pufferfish.theta.shown import ShownModel
+from pufferfish.theta.shown import law_in_words
 from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import state_names, states_by_labels
 
@@ -28,7 +30,7 @@ __all__ = ["HigherOrderChain"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class HigherOrderChain(ShownModel, ReadOnly):
+class HigherOrderChain(Shown, ReadOnly):
     """A Markov chain of order m over k named states; read-only.
 
     Parameters
@@ -100,6 +102,19 @@ class HigherOrderChain(ShownModel, ReadOnly):
             object.__setattr__(self, name, value)
         if isinstance(start, str) and start == "stationary":
             self._check_stationary()
+
+    def _view(self) -> View:
+        title = f"Markov chain of order {self.order} with {counted(self.k, 'state')}"
+        return View(title, {"first records": law_in_words(self.initial_distribution)}, self._charts([self]))
+
+    @staticmethod
+    def _charts(chains: "Sequence[HigherOrderChain]") -> list[Heat]:
+        """Return the probabilities of the next state after the last ones, from the least to the most of chains."""
+        first, every = chains[0], np.array([chain.tensor.reshape(-1, chain.k) for chain in chains])
+        caption = f"Probability of the next state (column) after the last {first.order} (row, the latest last)"
+        rows = [", ".join(name) for name in itertools.product(first.states, repeat=first.order)]
+        axes = (f"last {first.order}", "next")
+        return [Heat(caption, rows, first.states, every.min(axis=0), every.max(axis=0), axes)]
 
     def __repr__(self) -> str:
         q = self.initial_distribution

@@ -16,10 +16,10 @@ import numpy as np
 
 from pufferfish._base.checked import is_list, listed
 from pufferfish._base.frozen import FrozenDict, ReadOnly
+from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, Shown, View
 from pufferfish._base.words import did_you_mean
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.secrets import RecordIs, Secret, check_states
-from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.states import listed_labels, listed_names, refuse_missing, state_label
 
 __all__ = ["JointDistribution", "exact_law", "exact_number"]
@@ -74,7 +74,7 @@ def exact_law(probabilities: Sequence[Any], name: str) -> tuple[Fraction, ...]:
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class JointDistribution(ShownModel, ReadOnly):
+class JointDistribution(Shown, ReadOnly):
     """An explicit finite law of the records X_1 … X_n; read-only.
 
     Parameters
@@ -148,6 +148,12 @@ class JointDistribution(ShownModel, ReadOnly):
 
     def __repr__(self) -> str:
         return f"JointDistribution(<{len(self.rows)} databases of {len(self.variables)} records>)"
+
+    def _view(self) -> View:
+        likeliest = sorted(range(len(self.values)), key=lambda i: -self.probabilities[i])[:MOST_ROWS]
+        rows = [[", ".join(self.values[i][:MOST_COLUMNS]), float(self.probabilities[i])] for i in likeliest]
+        heads = [", ".join(map(state_label, self.variables[:MOST_COLUMNS])), "probability"]
+        return View(repr(self), None, [Grid("Databases, the likeliest first", heads, rows, long=len(self.values))])
 
     @property
     def rows(self) -> tuple[tuple[str, ...], ...]:

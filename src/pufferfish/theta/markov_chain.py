@@ -21,6 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pufferfish._base.checked import called_as, real_array, with_sums_of_one
 from pufferfish._base.frozen import ReadOnly, read_only
+from pufferfish._base.view import Shown, View, counted
+from pufferfish._base.words import number
 from pufferfish._core.chains.markov import (
     closed_classes,
     period,
@@ -29,20 +31,24 @@ from pufferfish._core.chains.markov import (
     strong_components,
 )
 from pufferfish._core.numbers.rounding import UNIT
+from pufferfish._draw.chart import Bars, Heat
 from pufferfish.errors import ModelError
 from pufferfish.theta._imports import Parts, crosstab_parts, deeptime_parts, hmmlearn_parts, quantecon_parts
-from pufferfish.theta.shown import ShownModel
+from pufferfish.theta.shown import first_law, law_in_words, stays, transitions
 from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import state_names, states_by_labels
 
 __all__ = ["MarkovChain"]
+
+_MOST_MIXED = 200
+"""States of a chain whose eigengap is shown: that of many takes long."""
 
 TOLERANCE = 1e-9
 """How far a row may be from summing to 1; rows are then divided by their sum."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class MarkovChain(ShownModel, ReadOnly):
+class MarkovChain(Shown, ReadOnly):
     """A Markov chain over k named states; read-only.
 
     Parameters
@@ -179,6 +185,30 @@ class MarkovChain(ShownModel, ReadOnly):
         """Yield the law of so many records, or some of them where the chain may start anyhow."""
         for first in starts_of(self.initial_distribution, lambda: self.stationary_distribution, self.k):
             yield ChainLaw(first, [self.transition_matrix] * (length - 1))
+
+    def _view(self) -> View:
+        facts = {"first record": law_in_words(self.initial_distribution)}
+        if self.k <= _MOST_MIXED:
+            facts["for MQMApprox"] = self._mixing
+        return View(f"Markov chain of {counted(self.k, 'state')}", facts, [*self._charts([self]), *first_law(self)])
+
+    @staticmethod
+    def _charts(chains: "Sequence[MarkovChain]") -> list[Heat | Bars]:
+        """Return the transition probabilities of chains, and how long their states last: from the least to the most."""
+        states, every = chains[0].states, np.array([chain.transition_matrix for chain in chains])
+        low, high, stay = every.min(axis=0), every.max(axis=0), every.diagonal(axis1=1, axis2=2)
+        return [transitions(states, low, high), stays(states, low.diagonal(), high.diagonal(), stay)]
+
+    @property
+    def _mixing(self) -> str:
+        """What the noise of MQMApprox follows from."""
+        if not self.is_irreducible:
+            return "nothing: not every state can be reached from every other"
+        try:
+            least, gap = number(self.pi_min, 3), number(self.eigengap, 3)
+        except ModelError as error:  # a view never fails
+            return f"nothing: {error}"
+        return f"least long-run share of a state (π_min) {least}, eigengap of P P* {gap}, period {self.period}"
 
     def __repr__(self) -> str:
         q = self.initial_distribution

@@ -7,21 +7,18 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from pufferfish._base.checked import is_list, listed
 from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.view import Shown, View
 from pufferfish.errors import ModelError, ParameterError, shortened
 from pufferfish.theta.bayesian_network import BayesianNetwork, connected
 from pufferfish.theta.chain_class import CHAIN_MODELS, STATED, ChainClass, ChainModels, Continuum, as_chain_class
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.cliques import Cliques
-from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.lengths import MOST_STEPS, ChainLength, as_lengths
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.same_records import same_records
-from pufferfish.theta.shown import ShownModel
+from pufferfish.theta.shown import members_grid, of_one, states_in_words
 
 __all__ = [
-    "CONTINUA",
-    "CONTINUUM_KINDS",
     "Described",
     "Member",
     "ModelClass",
@@ -31,14 +28,6 @@ __all__ = [
     "lengths_of",
     "rows_of",
 ]
-
-# -- The kinds of classes of chains that are described as a whole ----------------------------------------------------
-
-CONTINUA: tuple[type[Continuum], ...] = (BinaryChainInterval, IntervalChain, ForgettingClass)
-"""Every such kind."""
-
-CONTINUUM_KINDS = {each.kind: each for each in CONTINUA}
-"""By the word that files know them by."""
 
 
 @runtime_checkable
@@ -80,7 +69,7 @@ class Described(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelClass(ShownModel, ReadOnly):
+class ModelClass(Shown, ReadOnly):
     """A finite class Θ of models other than chains; chains have :class:`ChainClass`.
 
     Parameters
@@ -117,6 +106,12 @@ class ModelClass(ShownModel, ReadOnly):
 
     def __repr__(self) -> str:
         return f"ModelClass(<{self.kind}: {len(self.members)}>, origin={self.origin!r})"
+
+    def _view(self) -> View:
+        if len(self.members) == 1 and isinstance(first := self.members[0], Shown):
+            return of_one(first._view(), self.origin)
+        facts = {"states": states_in_words(self.states), "origin": self.origin}
+        return View(f"Class of {len(self.members):,} {self.kind}", facts, [members_grid(self)])
 
     @property
     def in_words(self) -> str:
@@ -209,7 +204,7 @@ def _names(member: Any) -> list[str]:
     return [repr(name) for name in names]
 
 
-Theta = ChainClass | BinaryChainInterval | IntervalChain | ForgettingClass | ChainModels | ModelClass
+Theta = ChainClass | Continuum | ChainModels | ModelClass
 
 
 def as_theta(theta: Any) -> Theta:

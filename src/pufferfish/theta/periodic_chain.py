@@ -17,18 +17,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from pufferfish._base.checked import called_as, real_array
 from pufferfish._base.frozen import ReadOnly, read_only
+from pufferfish._base.view import Shown, View, counted
 from pufferfish._core.chains.cycles import least_cycle, periodic_law
+from pufferfish._draw.chart import Heat, Line, Lines
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.markov_chain import MarkovChain
-from pufferfish.theta.shown import ShownModel
+from pufferfish.theta.shown import first_law, law_in_words, transitions
 from pufferfish.theta.some_laws import ChainLaw, starts_of
-from pufferfish.theta.states import clock_named, state_names, states_by_labels, steps_of_phase
+from pufferfish.theta.states import CLOCKS, clock_named, phase_name, state_names, states_by_labels, steps_of_phase
 
 __all__ = ["PeriodicChain"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class PeriodicChain(ShownModel, ReadOnly):
+class PeriodicChain(Shown, ReadOnly):
     """A Markov chain with a transition matrix for each phase of a public clock; read-only.
 
     Parameters
@@ -120,6 +122,40 @@ class PeriodicChain(ShownModel, ReadOnly):
         if start == "stationary" if isinstance(start, str) else False:
             self._check_periodic_law()
 
+    def _view(self) -> View:
+        facts = {
+            "clock": self.clock or "plain phases, one for each step",
+            "step": self.step,
+            "first record": law_in_words(self.initial_distribution),
+        }
+        title = f"Markov chain with a clock: {counted(self.phases, 'matrix', 'matrices')} of {counted(self.k, 'state')}"
+        return View(title, facts, [*self._charts([self]), *first_law(self)])
+
+    @property
+    def _many(self) -> str:
+        """What it has a matrix for, and how many."""
+        return f"{self.phases:,} {'phases' if self.clock is None else f'{CLOCKS[self.clock].word}s of the clock'}"
+
+    @staticmethod
+    def _charts(chains: "Sequence[PeriodicChain]") -> list[Heat | Lines]:
+        """Return the transition probabilities of chains, and the probability of staying by phase."""
+        first, every = chains[0], np.array([chain.matrices for chain in chains])
+        several = len(chains) > 1
+        stay, at = every.diagonal(axis1=2, axis2=3), np.arange(first.phases, dtype=np.float64)
+        low, high = stay.min(axis=0), stay.max(axis=0)
+        by_phase = Lines(
+            caption=f"Probability of staying in a state for one step, by {first.clock or 'phase'}"
+            + (", from the least to the most of all chains" if several else ""),
+            lines=[Line(name=state, x=at, low=low[:, x], high=high[:, x]) for x, state in enumerate(first.states)],
+            label=_ALONG.get(first.clock or "", "phase (counted from 0)"),
+            value_label=f"probability of staying for one step{_SPREAD if several else ''}",
+            head=first.clock or "phase",
+            places=[phase_name(first.clock, phase) for phase in range(first.phases)],
+            ticks=_phase_ticks(first.clock, first.phases),
+        )
+        what = f"Transition probabilities, from the least to the most of {first._many}"
+        return [transitions(first.states, every.min(axis=(0, 1)), every.max(axis=(0, 1)), what), by_phase]
+
     def __repr__(self) -> str:
         q = self.initial_distribution
         start = repr(q) if isinstance(q, str) else np.array2string(q, precision=6, separator=", ")
@@ -205,3 +241,25 @@ def _one(matrix: NDArray[np.float64], phase: int) -> MarkovChain:
         return MarkovChain(matrix, "any")
     except ModelError as error:
         raise ModelError(str(error).replace("transition_matrix", f"matrices[{phase}]", 1)) from None
+
+
+_ALONG = {"hour": "hour of the day", "weekday": "weekday", "weekday-hour": "hour of the week (ticks: midnight)"}
+"""What the phases of a clock are, along an axis."""
+
+_SPREAD = ",\nfrom the least to the most of all chains"
+
+
+def _phase_ticks(clock: str | None, phases: int) -> tuple[list[int], list[str]]:
+    """Return the phases that are named along an axis, and their names: hours by the three, days by name.
+
+    Examples
+    --------
+    >>> _phase_ticks("hour", 24)[1][-2:], _phase_ticks("weekday-hour", 168)[1][:2], _phase_ticks(None, 3)[1]
+    (['18', '21'], ['Mon', 'Tue'], ['0', '1', '2'])
+    """
+    if clock in ("weekday", "weekday-hour"):
+        at = list(range(0, phases, phases // 7))
+        return at, [phase_name("weekday", day)[:3] for day in range(len(at))]
+    every = 3 if clock == "hour" else -(-phases // 12)
+    at = list(range(0, phases, every))
+    return at, [f"{phase:,}" for phase in at]

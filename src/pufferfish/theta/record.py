@@ -10,13 +10,13 @@ from pufferfish._base.frozen import FrozenRecord
 from pufferfish.errors import ModelError
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
-from pufferfish.theta.chain_class import CHAIN_MODELS, ChainClass, ChainModels, Continuum
+from pufferfish.theta.chain_class import CHAIN_MODELS, CONTINUA, ChainClass, ChainModels, Continuum
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.markov_chain import MarkovChain
-from pufferfish.theta.model_class import CONTINUUM_KINDS, ModelClass, Theta
+from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import state_label
 
@@ -75,7 +75,7 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
             raise ModelError(f"theta of {self.kind} has names of its members, which only lists of Markov chains have")
         if self.kind == BayesianNetwork.kind:
             return self._networks()
-        if self.kind in CONTINUUM_KINDS:
+        if self.kind in CONTINUA:
             return self._continuum()
         if self.kind in {model.kind for model in CHAIN_MODELS}:
             return self._chain_models()
@@ -125,7 +125,7 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         if self.chains or len(self.members) != 1:
             raise ModelError(f"theta of {self.kind} is described by one member, its bounds, and by no chains")
         try:
-            return CONTINUUM_KINDS[self.kind].of_plain(self.members[0], self.states, self.origin)
+            return CONTINUA[self.kind].of_plain(self.members[0], self.states, self.origin)
         except msgspec.ValidationError as error:
             raise ModelError(f"bounds of {self.kind}: {error}") from error
 

@@ -12,8 +12,9 @@ from matplotlib.patches import FancyArrowPatch, Polygon
 
 import pufferfish as pf
 from pufferfish._draw.figure import save_figure
+from pufferfish._draw.network import draw_graph
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.mechanisms.network_picture import MOST_NODES, marked, network_in_page
+from pufferfish.mechanisms.network_picture import MOST_NODES, marked
 
 TABLE = np.array([[0.9, 0.1], [0.2, 0.8]])
 
@@ -113,7 +114,7 @@ def test_the_worst_node_its_quilt_and_their_numbers() -> None:
     assert figure.get_suptitle() == f"MarkovQuilt, ε = 10: node x5 ({states}), influence {influence:.2g}, 3 nearby"
     shown = marked(CHAIN, calibration, None, None)
     assert "".join(role[0] for role in shown.roles) == "rrrqnnnqrrrr"
-    assert [i for i in range(12) if shown.read[i]] == read
+    assert [i for i in range(12) if shown.filled[i]] == read
     boxes = [p for p in figure.axes[0].patches if not isinstance(p, FancyArrowPatch)]
     assert sum(box.get_facecolor() == (1, 1, 1, 1) for box in boxes) == 3
     check_labels(figure)
@@ -123,8 +124,9 @@ def test_a_page_has_the_picture_without_its_title_and_as_wide_as_its_content() -
     """A few nodes fit a phone; the legend is whole, and nothing else than the width and the title differs."""
     calibration = mechanism().calibrate(pf.Count("yes"), 1.0)
     figure = pf.draw_network(CHAIN, calibration)
-    narrow, title = network_in_page(CHAIN, calibration)
-    assert title == figure.get_suptitle().replace("\n", " ")
+    graph = marked(CHAIN, calibration, None, None)
+    narrow = draw_graph(graph, in_page=True)
+    assert graph.title == figure.get_suptitle().replace("\n", " ")
     assert not narrow.get_suptitle()
     assert (drawn(narrow), words_of(narrow)) == (drawn(figure), words_of(figure))
     assert narrow.get_figwidth() < 3.5 < 6 < figure.get_figwidth()
@@ -138,7 +140,7 @@ def test_a_node_whose_states_the_query_does_not_count_is_hollow() -> None:
     cpts = {"a": pf.CPT(["0", "1"], [0.5, 0.5]), "b": pf.CPT(["low", "high"], TABLE, ["a"])}
     both = pf.BayesianNetwork(cpts)
     shown = marked(both, pf.MarkovQuilt(both).calibrate(pf.Count("high"), epsilon=1), None, None)
-    assert shown.read == (False, True)
+    assert shown.filled == (False, True)
 
 
 def test_roles_have_shapes_and_colours_of_their_own() -> None:
@@ -234,8 +236,8 @@ def test_a_large_network_is_drawn_around_the_worst_node() -> None:
     assert words_of(figure)[-1] == "remote: 4,319 nodes"
     check_labels(figure)
     around = marked(long, None, "x7", None)
-    assert 6 < len(around.drawn) < MOST_NODES
-    assert around.note == f"{size - len(around.drawn):,} nodes are not drawn"
+    assert 6 < len(around.places) < MOST_NODES
+    assert around.note == f"{size - len(around.places):,} nodes are not drawn"
     with pytest.raises(ParameterError, match=r"4,330 nodes, and at most 120 are drawn: name a node="):
         pf.draw_network(long)
 
@@ -243,8 +245,8 @@ def test_a_large_network_is_drawn_around_the_worst_node() -> None:
 def test_what_is_left_out_of_a_large_neighbourhood_is_counted() -> None:
     wide = network([[], *([0] for _ in range(299))])
     shown = marked(wide, None, "x0", ["x200", "x201"])
-    assert len(shown.drawn) == MOST_NODES
-    assert {200, 201} <= set(shown.drawn)
+    assert len(shown.places) == MOST_NODES
+    assert {200, 201} <= set(shown.places)
     assert shown.note == "180 nearby nodes are not drawn"
     assert marked(wide, None, "x299", ["x0"]).note == f"{300 - MOST_NODES} remote nodes are not drawn"
 

@@ -115,7 +115,7 @@ def test_pictures_show_the_member_that_decides() -> None:
     assert calibration.witness.theta == 1
     shown = marked(EDGE, calibration, None, None)  # as it was given, in its own order
     assert shown.names == ("a", "b", "c")
-    assert shown.read == (True, True, False)
+    assert shown.filled == (True, True, False)
     assert pf.draw_network(EDGE, calibration) is not None
 
 
