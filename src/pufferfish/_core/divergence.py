@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import called_as, real_array
+from pufferfish._base.checked import real_array
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import UNIT, log_up, up
 from pufferfish.errors import ModelError
@@ -21,7 +21,6 @@ _MANY = 10**8
 """Differences from which on compiled loops pay for being loaded."""
 
 
-@called_as("max_divergence([0.5, 0.5], [0.4, 0.6])")
 def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
     r"""Max-divergence :math:`D_\infty(p\|q) = \max_{y: p(y)>0} \log p(y)/q(y)` of two laws on the same points.
 

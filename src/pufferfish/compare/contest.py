@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
-from pufferfish._base.checked import called_as, one_of
+from pufferfish._base.checked import one_of
 from pufferfish._base.progress import Kept, part_of, report_progress
 from pufferfish._base.view import counted
 from pufferfish._base.words import at_most, did_you_mean
@@ -335,7 +335,6 @@ class Contest:
         return found
 
 
-@called_as("compare(theta, query, epsilon=1.0, length=data.length)")
 def compare(
     theta: Any,
     query: Query,

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import msgspec
 
-from pufferfish._base.checked import called_as, check_kind, listed
+from pufferfish._base.checked import check_kind, listed
 from pufferfish._base.durations import parse_duration
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.reading import check_path
@@ -215,7 +215,6 @@ def check_names(theta: Theta, path: str | os.PathLike[str]) -> None:
                 )
 
 
-@called_as('write_model(Model(theta=theta), "model.json")')
 def write_model(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model file; of what is there already only an earlier model is replaced.
 
@@ -250,7 +249,6 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
     write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n", MODEL, overwrite=True)
 
 
-@called_as('read_model("model.json")')
 def read_model(path: str | os.PathLike[str]) -> Model:
     """Read a model file, every member checked as if it were made by hand; or a network from a BIF file.
 

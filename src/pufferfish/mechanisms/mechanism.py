@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import msgspec
 
-from pufferfish._base.checked import called_as, one_of, real_number, truth
+from pufferfish._base.checked import one_of, real_number, truth
 from pufferfish._base.view import counted
 from pufferfish._core.numbers import laplace as discrete_laplace
 from pufferfish._core.numbers.rounding import UNIT
@@ -66,7 +66,6 @@ class Mechanism(ABC):
     kinds: ClassVar[tuple[type, ...]] = (ChainClass,)
     """Kinds of Θ that it knows; :meth:`supports` says which of them it covers."""
 
-    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any = None) -> None:
         self._lock = threading.RLock()  # mechanisms keep what they computed, and are asked by one thread at a time
         self._theta = as_theta(theta)
@@ -190,7 +189,6 @@ class Mechanism(ABC):
             return f"it covers {known}, and Θ is a class of {theta.kind}"
         return cls.supports(theta)
 
-    @called_as("mechanism.calibrate(query, epsilon=1.0)")
     def calibrate(
         self,
         query: Query,

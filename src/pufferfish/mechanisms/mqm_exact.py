@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import called_as, one_of
+from pufferfish._base.checked import one_of
 from pufferfish._core.quilts.chain_search import Objective, best_quilt
 from pufferfish._core.quilts.influence import ChainInfluence, IntervalGroup, IntervalInfluence, NodeGroup
 from pufferfish.errors import ParameterError
@@ -59,7 +59,6 @@ class MQMExact(ChainQuiltBound):
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
-    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(
         self,
         theta: Any,

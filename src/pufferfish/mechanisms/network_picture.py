@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from pufferfish._base.checked import called_as
 from pufferfish._base.view import counted
 from pufferfish._base.words import at_most
 from pufferfish._draw.figure import new_figure, require_matplotlib
@@ -314,7 +313,6 @@ _LEAST_WIDTH, _LEAST_WIDTH_IN_PAGE, _LETTERS = 6.4, 3.3, 11
 """Least width of a picture, and of one without a title, which a phone shows whole; letters that fit an inch."""
 
 
-@called_as("draw_network(network, calibration)")
 def draw_network(
     network: BayesianNetwork, calibration: Calibration | None = None, *, node: Any = None, quilt: Any = None
 ) -> "Figure":

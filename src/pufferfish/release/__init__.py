@@ -9,7 +9,7 @@ from typing import Any, Literal, Never
 
 import msgspec
 
-from pufferfish._base.checked import called_as, one_of, truth
+from pufferfish._base.checked import one_of, truth
 from pufferfish._base.durations import now
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
@@ -61,7 +61,6 @@ __all__ = [
 ]
 
 
-@called_as("release(data, query, calibration)")
 def release(
     data: Sequences | Rows | Mapping[Any, Any] | Sequence[Any],
     query: Query,

@@ -13,7 +13,7 @@ from warnings import catch_warnings, simplefilter
 import msgspec
 import numpy as np
 
-from pufferfish._base.checked import called_as, listed
+from pufferfish._base.checked import listed
 from pufferfish._base.durations import is_moment, now
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.reading import shown
@@ -167,7 +167,6 @@ class MeasurementRelease(FrozenRecord, Reported, Shown, frozen=True, forbid_unkn
         return leakage
 
 
-@called_as("release_measurement(records, measurement, bound, epsilon=1.0)")
 def release_measurement(
     records: Sequence[Any],
     measurement: Any,

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import called_as, real_array
+from pufferfish._base.checked import real_array
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.words import did_you_mean
 from pufferfish.errors import ModelError, RecordError, printable
@@ -279,7 +279,6 @@ class CPT(ShownModel, ReadOnly):
     table: NDArray[np.float64]
     parents: tuple[Any, ...]
 
-    @called_as('CPT(["no", "yes"], [0.8, 0.2])')
     def __init__(self, states: Sequence[Any], table: ArrayLike, parents: Sequence[Any] = ()) -> None:
         names = listed_labels(states, "states", '["no", "yes"]')
         if not names:

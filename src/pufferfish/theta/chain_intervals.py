@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import called_as, one_of, real_array, real_number
+from pufferfish._base.checked import one_of, real_array, real_number
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.view import counted
 from pufferfish.errors import ModelError
@@ -158,7 +158,6 @@ class IntervalChain(ShownModel, ReadOnly, Continuum):
     kind: ClassVar[str] = "Markov chains in intervals"
     initial_distribution: ClassVar[Literal["any"]] = "any"
 
-    @called_as("IntervalChain([[0.8, 0.1], [0.3, 0.5]], [[0.9, 0.2], [0.5, 0.7]])")
     def __init__(self, lower: ArrayLike, upper: ArrayLike, *, states: Any = None, origin: str = STATED) -> None:
         lo, hi = _matrix("lower", lower), _matrix("upper", upper)
         if lo.shape != hi.shape:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
-from pufferfish._base.checked import called_as, is_list, real_number, whole_number
+from pufferfish._base.checked import is_list, real_number, whole_number
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.view import counted
 from pufferfish._core.propagation.forgetting import Forgets
@@ -82,7 +82,6 @@ class ForgettingClass(ShownModel, ReadOnly, Continuum):
     kind: ClassVar[str] = "Markov processes that forget"
     lacks: ClassVar[str | None] = "it needs transition probabilities, and Θ says only how soon they are forgotten"
 
-    @called_as('ForgettingClass(steps=8, overlap=0.43, states=["sit", "stand", "walk"])')
     def __init__(self, steps: Any, overlap: Any, states: Any, *, origin: str = STATED) -> None:
         if not isinstance(origin, str):
             raise ModelError(f"origin is {shortened(repr(origin))}, expected text: where Θ came from")

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import called_as, real_array, with_sums_of_one
+from pufferfish._base.checked import real_array, with_sums_of_one
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._core.chains.markov import closed_classes
 from pufferfish.errors import ModelError
@@ -65,7 +65,6 @@ class HigherOrderChain(ShownModel, ReadOnly):
     kind: ClassVar[str] = "Markov chains of higher order"
     step: ClassVar[None] = None
 
-    @called_as('HigherOrderChain(tensor, states=["rest", "walk"])')
     def __init__(
         self,
         tensor: ArrayLike,

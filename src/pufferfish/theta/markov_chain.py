@@ -19,7 +19,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import called_as, real_array, with_sums_of_one
+from pufferfish._base.checked import real_array, with_sums_of_one
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._core.chains.markov import (
     closed_classes,
@@ -75,7 +75,6 @@ class MarkovChain(ShownModel, ReadOnly):
     states: tuple[str, ...]
     k: int = field(init=False)
 
-    @called_as('MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "walk"])')
     def __init__(
         self,
         transition_matrix: ArrayLike,

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import called_as, real_array
+from pufferfish._base.checked import real_array
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._core.chains.cycles import least_cycle, periodic_law
 from pufferfish.errors import ModelError, ParameterError
@@ -75,7 +75,6 @@ class PeriodicChain(ShownModel, ReadOnly):
     steps_per_phase: int = field(init=False)
     kind: ClassVar[str] = "periodic Markov chains"
 
-    @called_as('PeriodicChain(matrices, clock="hour", step="1min", states=["rest", "walk"])')
     def __init__(
         self,
         matrices: ArrayLike,

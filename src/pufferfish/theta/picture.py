@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import called_as
 from pufferfish._base.words import number
 from pufferfish._draw.figure import new_figure
 from pufferfish._draw.svg import BLUE, INK, LINES, ORANGE, PALE, clean, name_ticks, shortened, titled
@@ -39,7 +38,6 @@ _MOST_POINTS = 100
 Array = NDArray[np.float64]
 
 
-@called_as("draw_model(theta)")
 def draw_model(theta: Any) -> "Figure":
     """Draw a class of chains: transition probabilities as a heat map, and how many records each state lasts.
 
