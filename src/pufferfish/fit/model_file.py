@@ -236,12 +236,7 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
     record = _ModelRecord(
         format=FORMAT,
         version=VERSION,
-        origin=theta.origin,
-        states=theta.states,
-        chains=theta.chains,
-        kind=theta.kind,
-        members=theta.members,
-        names=theta.names,
+        **msgspec.structs.asdict(theta),
         bins=None if model.bins is None else list(model.bins),
         step=model.step,
         fitted_on=model.fitted_on,
@@ -265,9 +260,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
         return Model(theta=ModelClass((BayesianNetwork.from_bif(path),), f"{STATED}: {name}"))
     record = read_record(path, _ModelRecord, format_=FORMAT, version=VERSION)
     try:
-        theta = ThetaRecord(
-            record.origin, record.states, record.chains, record.kind, record.members, record.names
-        ).theta()
+        theta = ThetaRecord(*(getattr(record, name) for name in ThetaRecord.__struct_fields__)).theta()
         bins = None if record.bins is None else tuple(record.bins)
         return Model(theta=theta, bins=bins, step=record.step, fitted_on=record.fitted_on)
     except (ModelError, ParameterError) as error:

@@ -14,7 +14,7 @@ References: Song, Wang, Chaudhuri (2017), Section 4.4; Levin, Peres, Wilmer, *Ma
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,6 +74,7 @@ class MarkovChain(ShownModel, ReadOnly):
     initial_distribution: NDArray[np.float64] | Literal["stationary", "any"]
     states: tuple[str, ...]
     k: int = field(init=False)
+    kind: ClassVar[str] = "Markov chains"
 
     def __init__(
         self,
