@@ -11,12 +11,12 @@ import msgspec
 
 from pufferfish._base.checked import one_of, real_number, truth
 from pufferfish._base.view import counted
-from pufferfish._core.numbers import laplace as discrete_laplace
+from pufferfish._core.numbers import laplace
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError, shortened
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.engine import LARGEST_ANSWER, LEAST_EPSILON, MOST_EPSILON, accuracy_reached, steps_within
-from pufferfish.mechanisms.witness import AnyWitness, Nearest, Witness as Witness
+from pufferfish.mechanisms.witness import AnyWitness, Nearest, Witness
 from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.bayesian_network import BayesianNetwork
@@ -274,7 +274,7 @@ class Mechanism(ABC):
         bound = self.bind(query)
         together = len(bound.labels) if joint else 1
         steps = steps_within(accuracy, bound.unit)
-        widest = discrete_laplace.widest(steps, alpha, together=together)
+        widest = laplace.widest(steps, alpha, together=together)
         leakage, witness = self._leaks_at(query, widest, math.inf)
         if not leakage < math.inf:
             raise NotApplicableError(f"no finite epsilon reaches an accuracy of {accuracy:g}", self.title)
@@ -282,7 +282,7 @@ class Mechanism(ABC):
             return self._calibrate(query, 1.0)
         found = accuracy_reached(
             lambda epsilon: self._calibrate(query, epsilon),
-            lambda made: discrete_laplace.accuracy(made.unit_scale, alpha, together=together) <= steps,
+            lambda made: laplace.accuracy(made.unit_scale, alpha, together=together) <= steps,
             leakage,
         )
         if found is not None:
