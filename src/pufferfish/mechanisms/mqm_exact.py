@@ -126,7 +126,7 @@ class ExactQuilts(ChainQuilts):
         if self._between is not None:
             for alike in self._between.groups(length):
                 if alike.pairs.shape[1]:
-                    yield NodesAlike(0, alike.first, alike.last, alike.pairs, *_parts_between(self._between, alike))
+                    yield NodesAlike(0, alike.first, alike.last, alike.pairs, *_parts(self._between, alike))
         for t, influence in enumerate(self._influence):
             for group in influence.groups(length):
                 if group.pairs.shape[1]:  # else the record is certain: no secret to protect
@@ -168,30 +168,15 @@ class ExactQuilts(ChainQuilts):
                 yield NodesAlike(t, group.first, group.last, group.pairs, *_parts(influence, group))
 
 
-def _parts_between(
-    influence: IntervalInfluence, group: IntervalGroup
-) -> tuple[Callable[[int], NDArray[np.float64]], Callable[[int], NDArray[np.float64]]]:
-    x, x_ = group.pairs
-
-    @cache
-    def left(a: int) -> NDArray[np.float64]:
-        return influence.left(group, a)[x, x_]
-
-    @cache
-    def right(b: int) -> NDArray[np.float64]:
-        return influence.right(b)[x, x_]
-
-    return left, right
-
-
 def _parts(
-    influence: ChainInfluence, group: NodeGroup
+    influence: Any, group: NodeGroup | IntervalGroup
 ) -> tuple[Callable[[int], NDArray[np.float64]], Callable[[int], NDArray[np.float64]]]:
     x, x_ = group.pairs
 
     @cache
     def left(a: int) -> NDArray[np.float64]:
-        return influence.left(group, a)
+        part = influence.left(group, a)
+        return part[x, x_] if isinstance(group, IntervalGroup) else part
 
     @cache
     def right(b: int) -> NDArray[np.float64]:
