@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish.errors import ParameterError, PufferfishError, shortened
+from pufferfish.errors import ModelError, ParameterError, PufferfishError, shortened
 
 __all__ = [
     "check_kind",
     "is_list",
     "listed",
     "one_of",
+    "probabilities",
     "real_array",
     "real_number",
     "texts",
@@ -130,6 +131,20 @@ def real_array(given: Any) -> NDArray[np.float64]:
         return np.array(found, dtype=np.float64)
     except (OverflowError, ValueError, TypeError):
         raise TypeError("holds a number that no double can hold") from None
+
+
+def probabilities(given: Any, name: str) -> NDArray[np.float64]:
+    """Return a new array of the probabilities that a user gives; whether they are laws is not looked at.
+
+    Raises
+    ------
+    ModelError
+        If they are no numbers.
+    """
+    try:
+        return real_array(given)
+    except TypeError as error:
+        raise ModelError(f"{name} {error}; expected an array of probabilities") from None
 
 
 def whole_array(given: Any) -> NDArray[np.int64]:

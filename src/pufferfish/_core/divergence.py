@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import real_array
+from pufferfish._base.checked import probabilities
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import UNIT, log_up, up
 from pufferfish.errors import ModelError
@@ -68,10 +68,7 @@ def _sum(law: NDArray[np.float64]) -> Fraction:
 
 
 def _law(masses: Any, name: str) -> NDArray[np.float64]:
-    try:
-        law = real_array(masses)
-    except TypeError as error:
-        raise ModelError(f"{name} {error}; expected an array of probabilities") from None
+    law = probabilities(masses, name)
     if law.ndim != 1 or law.size == 0:
         raise ModelError(f"{name} has shape {law.shape}, expected one dimension with at least one mass")
     if not np.all(np.isfinite(law)) or np.any(law < 0):

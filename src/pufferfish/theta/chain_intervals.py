@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import one_of, real_array, real_number
+from pufferfish._base.checked import one_of, probabilities, real_number
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.view import counted
 from pufferfish.errors import ModelError
@@ -265,10 +265,7 @@ def _probability(name: str, value: Any) -> float:
 
 
 def _matrix(name: str, given: ArrayLike) -> NDArray[np.float64]:
-    try:
-        matrix = real_array(given)
-    except TypeError as error:
-        raise ModelError(f"{name} {error}; expected an array of probabilities") from None
+    matrix = probabilities(given, name)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] < 2:
         raise ModelError(f"{name} has shape {matrix.shape}, expected (k, k) with at least 2 states")
     wrong = np.argwhere(~((matrix >= 0) & (matrix <= 1)))

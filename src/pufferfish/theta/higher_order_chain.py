@@ -15,10 +15,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pufferfish._base.checked import probabilities
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._core.chains.markov import closed_classes
 from pufferfish.errors import ModelError
-from pufferfish.theta.markov_chain import MarkovChain, as_floats, distribution
+from pufferfish.theta.markov_chain import MarkovChain, distribution
 from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import state_names, states_by_labels
@@ -71,14 +72,14 @@ class HigherOrderChain(ShownModel, ReadOnly):
         *,
         states: Sequence[Any] | None = None,
     ) -> None:
-        rows = as_floats(tensor, "tensor")
+        rows = probabilities(tensor, "tensor")
         states = states_by_labels(tensor, states, "tensor")
         k, order = rows.shape[-1] if rows.ndim else 0, rows.ndim - 1
         if order < 1 or k < 2 or any(size != k for size in rows.shape):
             raise ModelError(f"tensor has shape {rows.shape}, expected (k,) * (order + 1) with at least 2 states")
         start: Any = initial_distribution
         if not isinstance(start, str):
-            start = as_floats(start, "initial_distribution").ravel()
+            start = probabilities(start, "initial_distribution").ravel()
             if start.size != k**order:
                 raise ModelError(
                     f"initial_distribution has {start.size} entries, expected shape {(k,) * order}: the law of the "

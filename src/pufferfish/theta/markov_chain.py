@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import real_array, with_sums_of_one
+from pufferfish._base.checked import probabilities, with_sums_of_one
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._core.chains.markov import (
     closed_classes,
@@ -35,7 +35,7 @@ from pufferfish.theta.shown import ShownModel
 from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import state_names, states_by_labels
 
-__all__ = ["MarkovChain", "as_floats", "distribution"]
+__all__ = ["MarkovChain", "distribution"]
 
 TOLERANCE = 1e-9
 """How far a row may be from summing to 1; rows are then divided by their sum."""
@@ -297,7 +297,7 @@ def _gap(computed: float, k: int) -> float:
 
 
 def _stochastic_matrix(given: Any) -> NDArray[np.float64]:
-    matrix = as_floats(given, "transition_matrix")
+    matrix = probabilities(given, "transition_matrix")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ModelError(f"transition_matrix has shape {matrix.shape}, expected a square matrix (k, k)")
     if matrix.shape[0] < 2:
@@ -309,20 +309,6 @@ def _stochastic_matrix(given: Any) -> NDArray[np.float64]:
 _FIRST = "It is the law of the first record; divide counts by their sum."
 
 
-def as_floats(given: Any, name: str) -> NDArray[np.float64]:
-    """Return probabilities that a user gives as an array.
-
-    Raises
-    ------
-    ModelError
-        If they are no numbers.
-    """
-    try:
-        return real_array(given)
-    except TypeError as error:
-        raise ModelError(f"{name} {error}; expected an array of probabilities") from None
-
-
 def distribution(given: Any, k: int, name: str, hint: str = _FIRST, *, row: bool = False) -> NDArray[np.float64]:
     """Return a law on k states, divided by its sum.
 
@@ -331,7 +317,7 @@ def distribution(given: Any, k: int, name: str, hint: str = _FIRST, *, row: bool
     ModelError
         If it is none; ``hint`` ends the message about its sum, or what a ``row`` of a matrix may have meant.
     """
-    law = as_floats(given, name)
+    law = probabilities(given, name)
     if law.shape != (k,):
         raise ModelError(f"{name} has shape {law.shape}, expected ({k},): one probability per state")
     for y in range(k):

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import real_array
+from pufferfish._base.checked import probabilities
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._core.chains.cycles import least_cycle, periodic_law
 from pufferfish.errors import ModelError, ParameterError
@@ -190,10 +190,7 @@ class PeriodicChain(ShownModel, ReadOnly):
 
 
 def _stack(given: Any) -> NDArray[np.float64]:
-    try:
-        stack = real_array(given)
-    except TypeError as error:
-        raise ModelError(f"matrices {error}; expected an array of shape (phases, k, k)") from None
+    stack = probabilities(given, "matrices")
     if stack.ndim != 3 or not stack.shape[0] or stack.shape[1] != stack.shape[2]:
         raise ModelError(f"matrices has shape {stack.shape}, expected (phases, k, k): a square matrix for each phase")
     return stack
