@@ -18,7 +18,7 @@ test-slow: .venv/ready .venv/loops .venv/spark  ## every case of every test, and
 	$(PY) -m pytest -n auto --dist worksteal --slow
 
 fast: .venv/ready  ## while editing: the mathematics, in under a minute
-	$(PY) -m pytest -n auto --dist worksteal --quick tests/unit/core tests/unit/theta tests/unit/queries tests/unit/mechanisms tests/unit/laws tests/golden tests/test_imports.py
+	$(PY) -m pytest -n auto --dist worksteal --quick tests/unit/_core tests/unit/theta tests/unit/queries tests/unit/mechanisms tests/golden tests/test_imports.py
 
 coverage: .venv/ready .venv/spark  ## which lines the usual tests never run (compiled loops count where they run interpreted)
 	$(PY) -m pytest -n auto --dist worksteal --cov=pufferfish --cov-report=term:skip-covered

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._core.numbers import laplace as discrete_laplace_law
+from pufferfish._core.numbers import laplace
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.release.draw import PrivateData, exact_value, possible
 
@@ -63,7 +63,7 @@ def trial_errors(calibration: Calibration, databases: Sequence[PrivateData], rng
 
 def l1_variance(calibration: Calibration) -> float:
     """Return the variance of a release's raw L1 error, which its law gives."""
-    each = discrete_laplace_law.variance_of_modulus(calibration.unit_scale)
+    each = laplace.variance_of_modulus(calibration.unit_scale)
     return len(calibration.linear.labels) * each * float(calibration.linear.unit) ** 2
 
 

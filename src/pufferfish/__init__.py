@@ -19,10 +19,6 @@ from typing import Any, cast
 
 import lazy_loader
 
-from pufferfish._base import starting
-
-starting.end_quietly()
-
 _load, _, __all__ = cast(
     "tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]", lazy_loader.attach_stub(__name__, __file__)
 )

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from test_engines import OPTIONS, expected_and_read, in_csv, in_polars, random_rows
 
-from pufferfish.data import _count as batches, read_sequences
+from pufferfish.data import _count, read_sequences
 from pufferfish.data._chains import Layout
 from pufferfish.errors import PufferfishError
 
@@ -27,7 +27,7 @@ def read(table, **options):
 
 def in_one_and_in_many(table, monkeypatch, rows, **options):
     whole = read(table, **options)
-    monkeypatch.setattr(batches, "BATCH", rows)
+    monkeypatch.setattr(_count, "BATCH", rows)
     parts = read(table, **options)
     monkeypatch.undo()
     return whole, parts
@@ -41,7 +41,7 @@ def test_small_batches_are_read_as_the_plain_reader_does(engine, tmp_path, monke
         if not seed:  # without subjects
             rows = [row | {"t": 2 * i + (i % 3 == 0)} for i, row in enumerate(rows)]
         table = engine(rows, tmp_path)
-        monkeypatch.setattr(batches, "BATCH", 7 + 4 * seed)
+        monkeypatch.setattr(_count, "BATCH", 7 + 4 * seed)
         for options in OPTIONS[seed :: 11 if slow else 59]:
             expected, found = expected_and_read(rows, table, options, subject="who" if seed else None)
             assert found == expected, (seed, options)
@@ -97,7 +97,7 @@ def test_subjects_that_end_are_looked_back_at_no_more(monkeypatch):
         return in_order(layout, rows)
 
     monkeypatch.setattr(Layout, "in_order", noted)
-    monkeypatch.setattr(batches, "BATCH", 200)
+    monkeypatch.setattr(_count, "BATCH", 200)
     assert read_sequences(frame, "act", subject="who", time="t").subjects == 1_000
     assert len(sizes) == 20
     assert max(sizes) <= 200 + 200

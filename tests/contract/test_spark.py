@@ -20,7 +20,7 @@ from test_engines import NETWORK, random_rows, spark_frame, summary
 import pufferfish as pf
 import spark_cluster
 from commands import refused, run
-from pufferfish.data import _sampling as sampling
+from pufferfish.data import _sampling
 from pufferfish.errors import PufferfishError
 
 pytestmark = [pytest.mark.spark, pytest.mark.program, pytest.mark.filterwarnings("ignore::ResourceWarning")]
@@ -193,8 +193,8 @@ def test_few_passes_and_rows_stay_on_the_cluster(cluster, spark, tmp_path, monke
         return found
 
     monkeypatch.setattr(type(numbers), "toArrow", counting)
-    monkeypatch.setattr(sampling, "_BLOCKS", 4)  # blocks by which the table is known again, of thousands of rows
-    monkeypatch.setattr(sampling, "_EACH", 1)
+    monkeypatch.setattr(_sampling, "_BLOCKS", 4)  # blocks by which the table is known again, of thousands of rows
+    monkeypatch.setattr(_sampling, "_EACH", 1)
     for table in (numbers, text):
         before = cluster.rows_scanned(spark)
         pf.read_sequences(table, "act", subject="who", time="t", max_gap=subjects)

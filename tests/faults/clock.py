@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pufferfish as pf
-import pufferfish._base.durations as moments
 from faults.processes import forked
 from faults.rows import DRAW, Row, holds, wrong
 from faults.trials import prepared, release
+from pufferfish._base import durations
 from pufferfish.cli import main
 
 __all__ = ["clock"]
@@ -27,7 +27,7 @@ def clock(place: Path, quick: bool) -> Iterator[Row]:
             def now(cls, tz: Any = None) -> Any:
                 return datetime.datetime.now(tz) - datetime.timedelta(seconds=DRAW.uniform(0, 3e8))
 
-        moments.datetime = Clock
+        durations.datetime = Clock
         real = time.time
         time.time = lambda: real() - DRAW.uniform(0, 3e8)
         for i in range(releases):

@@ -37,7 +37,7 @@ ELSEWHERE = """
 | a program killed at each step of a release with a ledger | `tests/unit/ledger/test_ledger_processes.py` |
 | a release for each subject killed at each step | `tests/unit/release/test_release_each.py::test_a_killed_release_is_booked_once_and_drawn_once` |
 | a program killed that makes one release after another | `tests/unit/cli/test_cli_interrupted.py::test_programs_killed_at_any_moment` |
-| killed between the steps in which a file takes its name | `tests/unit/files/test_files.py::test_a_killed_program_leaves_no_empty_file` |
+| killed between the steps in which a file takes its name | `tests/unit/_base/test_files.py::test_a_killed_program_leaves_no_empty_file` |
 | Ctrl-C at any moment | `tests/unit/cli/test_cli_interrupted.py::test_ctrl_c_at_any_moment_loses_nothing_that_is_spent` |
 | four programs on one ledger | `tests/unit/ledger/test_ledger_processes.py::test_four_programs_at_once_spend_one_budget` |
 | a disk that is full | `tests/unit/cli/test_cli_interrupted.py::test_on_a_disk_that_is_full` |

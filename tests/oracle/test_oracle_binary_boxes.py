@@ -11,7 +11,7 @@ import pytest
 
 from awkward_chains import Array
 from propagation_oracle import chain_law, supremum
-from pufferfish.mechanisms import _binary_interval as binary_box_loops, binary_box_quilts
+from pufferfish.mechanisms import _binary_interval, binary_box_quilts
 from pufferfish.mechanisms.binary_box import propagated, quilted, width_of
 from pufferfish.mechanisms.supremum import supremum as certified
 
@@ -83,7 +83,7 @@ def each(runs: list[tuple[int, float, float]]) -> list[tuple[float, float]]:
 def bounded(box: Array, runs: Any, epsilon: float = 0.0, floor: float = 0.0, room: int = 10_000) -> float:
     """The loops as they stand, not compiled."""
     values, where = np.empty(1), np.zeros((1, 5))
-    binary_box_loops.propagate(box.reshape(1, 6), np.array(runs, float), epsilon, floor, room, values, where)
+    _binary_interval.propagate(box.reshape(1, 6), np.array(runs, float), epsilon, floor, room, values, where)
     if epsilon == 0.0:
         assert where[0, 2:].sum() == pytest.approx(values[0], rel=1e-9)
     return float(values[0])
@@ -273,7 +273,7 @@ def test_ratios_laws_and_hulls_hold_every_member(name: str, law: str) -> None:
     box = box_of(*BOXES[name], LAWS[law])
     chain, n = box.reshape(6), 12
     ratios, laws, hulls = np.empty((n, 4)), np.empty((n, 2)), np.empty((n, 2))
-    binary_box_loops.reach(chain[:2], chain[2:4], ratios)
+    _binary_interval.reach(chain[:2], chain[2:4], ratios)
     binary_box_quilts.laws(chain, laws)
     binary_box_quilts.hulls(chain, laws, hulls)
     parts = [[binary_box_quilts.left_part(ratios[a], *laws[t]) for a in range(n)] for t in range(n)]
@@ -329,10 +329,10 @@ def test_log_ratios_are_rounded_outwards(slow: bool) -> None:
             p0, p1, z = (float(rng.choice([rng.random(), near(), 1 - near()])) for _ in range(3))
             x = float(rng.choice([-1, 1]) * 10 ** rng.uniform(-9, 2.5))
             truth = decimal_ahead(x, p0, p1)
-            assert Decimal(binary_box_loops.ahead(x, p0, p1, 1.0)) >= truth
-            assert Decimal(binary_box_loops.ahead(x, p0, p1, -1.0)) <= truth
+            assert Decimal(_binary_interval.ahead(x, p0, p1, 1.0)) >= truth
+            assert Decimal(_binary_interval.ahead(x, p0, p1, -1.0)) <= truth
             told = decimal_told(x, p0, p1, z)
-            assert told <= 0 or Decimal(binary_box_loops.told(x, p0, p1, z)) >= told * (1 - Decimal("1e-20"))
+            assert told <= 0 or Decimal(_binary_interval.told(x, p0, p1, z)) >= told * (1 - Decimal("1e-20"))
 
 
 # Suprema

@@ -8,7 +8,7 @@ from enumeration import exact_stationary
 from propagation_oracle import chain_law, density_loss, losses_per_pair, random_densities, tilts, two_state_leakage
 from pufferfish._core.chains.markov import stationary_law
 from pufferfish._core.phi.phi import LogRatios
-from pufferfish._core.propagation import chain as propagation, sweep as sweeping
+from pufferfish._core.propagation import chain as propagation, sweep
 from pufferfish._core.propagation.chain import ChainPropagation
 from pufferfish._core.propagation.sweep import Fold, Run, folded
 from pufferfish.theta.lengths import ChainLength
@@ -67,7 +67,7 @@ def test_folding_changes_nothing_but_the_work(monkeypatch: pytest.MonkeyPatch, s
             once = ChainPropagation(matrices, start).leakage(runs)
             calls.append(0)
             patched.setattr(propagation, "folded", lambda _: folded([]))
-            patched.setattr(sweeping, "exact_steps", lambda *_: 10**9)
+            patched.setattr(sweep, "exact_steps", lambda *_: 10**9)
             unfolded = ChainPropagation(matrices, start).leakage(runs)
         assert once.total == pytest.approx(unfolded.total, rel=1e-4)
         assert calls[-2] < calls[-1] / 3 or calls[-1] == 0

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import pufferfish as pf
-from pufferfish._core.numbers import laplace as laplace_sums
+from pufferfish._core.numbers import laplace
 from pufferfish._core.numbers.laplace import LaplaceSum, mean_moduli
 from pufferfish.release.cells import grouped_of
 from pufferfish.release.draw import database_of, drawing
@@ -142,7 +142,7 @@ def test_on_a_coarser_grid_a_tail_is_never_below(monkeypatch: pytest.MonkeyPatch
         exact = LaplaceSum(scales)
         least = [exact.accuracy(alpha) for alpha in (0.5, 0.05, 1e-3, 1e-6)]
         with monkeypatch.context() as patched:
-            patched.setattr(laplace_sums, "_FINEST", 10.0)
+            patched.setattr(laplace, "_FINEST", 10.0)
             coarse = LaplaceSum(scales)
             found = [coarse.accuracy(alpha) for alpha in (0.5, 0.05, 1e-3, 1e-6)]
         assert all(t <= u <= t + 6 * len(scales) for t, u in zip(least, found, strict=True))

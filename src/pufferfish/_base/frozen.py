@@ -17,8 +17,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import CheckedCalls
-
 __all__ = ["FrozenDict", "FrozenList", "FrozenRecord", "ReadOnly", "frozen", "read_only"]
 
 _Key = TypeVar("_Key")
@@ -99,7 +97,7 @@ def frozen(value: Any) -> Any:
     return value
 
 
-class ReadOnly(metaclass=CheckedCalls):
+class ReadOnly:
     """An object whose attributes are set once, by its constructor; for frozen dataclasses.
 
     Fields that the constructor takes have to be enough to make the object again.

@@ -10,11 +10,6 @@ A name says nothing: ``model.json`` may be a ledger, and what stands at ``releas
 budget that is spent. So a file that is in the way is opened, and is replaced only if it holds the kind of thing that
 shall be written there.
 
-Files on disk: read whole and checked, or refused; written whole, or not at all.
-
-:mod:`pufferfish._base.reading` reads, :mod:`pufferfish._base.writing` decides which file may be replaced, and
-:mod:`pufferfish._base.writing` writes.
-
 Lock files: who holds one keeps other programs out. They stay: one that is removed could be held by two programs.
 
 Who removes a lock while another program waits for it leaves that program with a file that has no name, and a third one
@@ -142,13 +137,8 @@ def check_output(path: str | os.PathLike[str], kind: Kind | None, *, overwrite: 
         If there is no such folder, or something stands there that must not be replaced.
     """
     check_path(path)
-    given = os.fspath(path)
-    if str(given) == "-":
+    if os.fspath(path) == "-":
         raise RecordError("cannot write to standard output: name a file")
-    if not str(given).strip():
-        raise RecordError("cannot write: the name of the file is empty; name a file")
-    if str(given).endswith(("/", os.sep)):
-        raise RecordError(f"cannot write {shown(path)}: a name that ends in {os.sep} is a folder's; name a file")
     if kind is not None and Path(path).name.lower().endswith(".lock"):
         raise RecordError(
             f"cannot write {shown(path)}: names that end in .lock are kept for ledgers that are in use; name another"
@@ -225,11 +215,12 @@ def _format_of(content: bytes) -> str | None:
     return found if found.startswith("pufferfish-") else None
 
 
+# -- Writing a file whole --------------------------------------------------------------------------------------------
+
 try:
     import fcntl
 except ImportError:  # not a Unix: hidden files of killed programs stay
     fcntl: Any = None
-
 
 _OURS = re.compile(r"\.pufferfish-[0-9a-f]{32}\.tmp")
 _NOT_HERE = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
@@ -307,9 +298,8 @@ class Output:
                 left = left[os.write(self._handle, left) :]
             os.ftruncate(self._handle, len(content))  # what was reserved and not needed
             os.fsync(self._handle)
-            if (
-                check_output(self._given, self._kind, overwrite=self._overwrite) != self.path
-            ):  # another program was here
+            now = check_output(self._given, self._kind, overwrite=self._overwrite)
+            if now != self.path:  # another program was here
                 raise OSError(0, "it has become a link to another place meanwhile")
             os.chmod(self._hidden, _mode_for(self.path, self._kind))
             self._take_the_name()
@@ -438,10 +428,7 @@ def _mode_for(target: Path, kind: Kind | None) -> int:
     return 0o666 & ~umask
 
 
-# -- Files on disk: read whole and checked ---------------------------------------------------------------------------
-
-
-# -- Lock files: who holds one keeps other programs out. They stay: one that is removed could be held ----------------
+# -- Lock files ------------------------------------------------------------------------------------------------------
 
 _LARGEST_LOCK = 200
 """Bytes that a lock file may have: programs may write into it who they are."""

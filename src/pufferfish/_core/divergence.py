@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import called_as, real_array
+from pufferfish._base.checked import probabilities
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import UNIT, log_up, up
 from pufferfish.errors import ModelError
@@ -21,7 +21,6 @@ _MANY = 10**8
 """Differences from which on compiled loops pay for being loaded."""
 
 
-@called_as("max_divergence([0.5, 0.5], [0.4, 0.6])")
 def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
     r"""Max-divergence :math:`D_\infty(p\|q) = \max_{y: p(y)>0} \log p(y)/q(y)` of two laws on the same points.
 
@@ -69,10 +68,7 @@ def _sum(law: NDArray[np.float64]) -> Fraction:
 
 
 def _law(masses: Any, name: str) -> NDArray[np.float64]:
-    try:
-        law = real_array(masses)
-    except TypeError as error:
-        raise ModelError(f"{name} {error}; expected an array of probabilities") from None
+    law = probabilities(masses, name)
     if law.ndim != 1 or law.size == 0:
         raise ModelError(f"{name} has shape {law.shape}, expected one dimension with at least one mass")
     if not np.all(np.isfinite(law)) or np.any(law < 0):

@@ -27,7 +27,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import called_as
 from pufferfish._base.durations import parse_duration
 from pufferfish._base.progress import part_of, report_progress
 from pufferfish._base.view import Shown, View
@@ -269,7 +268,6 @@ class ModelCheck(CheckFields, Shown, frozen=True, forbid_unknown_fields=True, kw
         write_whole(path, msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n", CHECK, overwrite=overwrite)
 
 
-@called_as('check_model(model, "public.csv", "activity", subject="person", time="minute", public=True)')
 def check_model(
     model: Any, source: Any, state: str, *, public: bool = False, epsilon: float = 1.0, **reading: Any
 ) -> ModelCheck:

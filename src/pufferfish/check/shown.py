@@ -9,7 +9,7 @@ from pufferfish._base.view import Grid, View, in_short
 from pufferfish._base.words import at_most
 from pufferfish._draw.figure import new_figure
 from pufferfish._draw.svg import BLUE, INK, LINES, PALE, clean, log_ticks, shortened, titled
-from pufferfish.check import words as verdict
+from pufferfish.check import words
 from pufferfish.check.record import CheckFields, StateStays
 from pufferfish.check.words import CALLED, sentences_of, verdict_lines
 
@@ -70,7 +70,7 @@ def draw_check(found: CheckFields) -> "Figure":
     for axes, draw in zip(figure.subplots(1, len(panels)), panels, strict=True):
         draw(axes, found)
         clean(axes, share=draw is not _stays)
-    titled(figure, *verdict.verdict_lines(found.verdict), f"{found.source}; Θ: {found.origin}")
+    titled(figure, *words.verdict_lines(found.verdict), f"{found.source}; Θ: {found.origin}")
     return figure
 
 

@@ -17,7 +17,6 @@ from typing import Any
 import click
 from click.exceptions import NoArgsIsHelpError
 
-from pufferfish._base import starting
 from pufferfish._base.words import did_you_mean
 from pufferfish.cli.messages import Messages
 from pufferfish.errors import PufferfishError, one_line, printable
@@ -56,9 +55,7 @@ class Commands(click.Group):
         """Load a command."""
         if cmd_name not in self.modules:
             return None
-        command = getattr(importlib.import_module(self.modules[cmd_name]), f"{cmd_name}_command")
-        starting.started()  # an interrupt is the command's own from now on
-        return command
+        return getattr(importlib.import_module(self.modules[cmd_name]), f"{cmd_name}_command")
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find the command that is called; a misspelt one is told what it was probably meant to be."""

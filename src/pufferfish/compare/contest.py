@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
-from pufferfish._base.checked import called_as, one_of
+from pufferfish._base.checked import one_of
 from pufferfish._base.progress import Kept, part_of, report_progress
 from pufferfish._base.view import counted
 from pufferfish._base.words import at_most, did_you_mean
-from pufferfish._core.numbers import laplace as discrete_laplace
+from pufferfish._core.numbers import laplace
 from pufferfish._core.numbers.rounding import nearest
 from pufferfish.compare.comparison import Comparison
 from pufferfish.compare.rows import FEW, NOT_ASKED, ONE_QUERY, ComparisonRow, NoiseCurve, Shape, points_around
@@ -305,7 +305,7 @@ class Contest:
             title=kind.title,
             scale=scale * float(bound.unit),
             noise_multiplier=multiplier,
-            accuracy=nearest(discrete_laplace.accuracy(scale, 0.05) * bound.unit),
+            accuracy=nearest(laplace.accuracy(scale, 0.05) * bound.unit),
             composes=kind.composes,
         )
 
@@ -335,7 +335,6 @@ class Contest:
         return found
 
 
-@called_as("compare(theta, query, epsilon=1.0, length=data.length)")
 def compare(
     theta: Any,
     query: Query,
@@ -426,7 +425,7 @@ def _shape(made: Calibration) -> Shape:
 
 def _units(unit_scale: float, strategy: Strategy | None) -> int:
     """Return the error that an output exceeds with a probability of at most 5%, in units of the query."""
-    return discrete_laplace.accuracy(unit_scale, 0.05) if strategy is None else strategy.error(unit_scale, 0.05)
+    return laplace.accuracy(unit_scale, 0.05) if strategy is None else strategy.error(unit_scale, 0.05)
 
 
 def row_of(found: Calibration, seconds: float = 0.0, decided_by: str | None = None) -> ComparisonRow:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal
 
-from pufferfish._base.checked import called_as
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.theta.bayesian_network import BayesianNetwork
@@ -22,7 +21,6 @@ __all__ = ["read_rows", "read_sequences"]
 # -- The entrance from rows that are independent of each other to counts ---------------------------------------------
 
 
-@called_as('read_rows("patients.csv", network)')
 def read_rows(
     source: Any,
     network: BayesianNetwork | ModelClass | Described | Iterable[BayesianNetwork],
@@ -92,7 +90,6 @@ def read_rows(
     return count_cells(source, network, columns, subject, where, missing, by, joint)
 
 
-@called_as('read_sequences("steps.csv", "activity", subject="person")')
 def read_sequences(
     source: Any,
     state: str,

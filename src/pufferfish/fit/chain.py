@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import called_as, real_number
+from pufferfish._base.checked import real_number
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.chain_intervals import IntervalChain
@@ -35,7 +35,6 @@ _MOST_SMOOTHING = 1e15
 """Up to this a count of 1 is not lost beside what is added."""
 
 
-@called_as('fit_chain(read_sequences("public.csv", "activity"))')
 def fit_chain(
     sequences: Sequences, *, initial: Literal["stationary", "any"] = "stationary", smoothing: float = 0.0
 ) -> MarkovChain:
@@ -79,7 +78,6 @@ def fit_chain(
         raise _with_remedy(error, len(sequences.states)) from error
 
 
-@called_as('fit_periodic(read_sequences("public.csv", "activity", time="t", max_gap="1min", clock="hour"))')
 def fit_periodic(
     sequences: Sequences,
     *,
@@ -149,7 +147,6 @@ def fit_periodic(
         raise _with_remedy(error, len(sequences.states)) from error
 
 
-@called_as('fit_order(read_sequences("public.csv", "activity", order=2))')
 def fit_order(
     sequences: Sequences,
     *,
@@ -208,7 +205,6 @@ def fit_order(
         raise _with_remedy(error, len(sequences.states)) from error
 
 
-@called_as('fit_interval(read_sequences("public.csv", "activity"), confidence=0.95)')
 def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChain:
     r"""Bounds that hold all transition probabilities at once, with a given confidence.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import called_as, is_list, real_number, whole_at_least
+from pufferfish._base.checked import is_list, real_number, whole_at_least
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.view import counted
 from pufferfish._core.numbers.rounding import UNIT
@@ -39,7 +39,6 @@ Matrix = NDArray[np.float64]
 def overlap(chain: Any, steps: int) -> float: ...
 @overload
 def overlap(chain: Any, steps: Sequence[int]) -> tuple[float, ...]: ...
-@called_as("overlap(chain, 8)")
 def overlap(chain: Any, steps: Any) -> Any:
     """Least share that two laws of a chain's state have in common, given any two states some steps earlier or later.
 
@@ -149,7 +148,6 @@ class ForgettingFit(ReadOnly):
     smoothing: float
 
 
-@called_as('fit_forgetting("public.csv", "activity", "8min", subject="person", time="minute")')
 def fit_forgetting(
     source: Any, state: str, forgets: Any, *, smoothing: float = SMOOTHING, **reading: Any
 ) -> ForgettingFit:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import msgspec
 
-from pufferfish._base.checked import called_as, check_kind, listed
+from pufferfish._base.checked import check_kind, listed
 from pufferfish._base.durations import parse_duration
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.reading import check_path
@@ -213,7 +213,6 @@ def check_names(theta: Theta, path: str | os.PathLike[str]) -> None:
                 )
 
 
-@called_as('write_model(Model(theta=theta), "model.json")')
 def write_model(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model file; of what is there already only an earlier model is replaced.
 
@@ -235,12 +234,7 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
     record = _ModelRecord(
         format=FORMAT,
         version=VERSION,
-        origin=theta.origin,
-        states=theta.states,
-        chains=theta.chains,
-        kind=theta.kind,
-        members=theta.members,
-        names=theta.names,
+        **msgspec.structs.asdict(theta),
         bins=None if model.bins is None else list(model.bins),
         step=model.step,
         fitted_on=model.fitted_on,
@@ -248,7 +242,6 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
     write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n", MODEL, overwrite=True)
 
 
-@called_as('read_model("model.json")')
 def read_model(path: str | os.PathLike[str]) -> Model:
     """Read a model file, every member checked as if it were made by hand; or a network from a BIF file.
 
@@ -265,9 +258,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
         return Model(theta=ModelClass((BayesianNetwork.from_bif(path),), f"{STATED}: {name}"))
     record = read_record(path, _ModelRecord, format_=FORMAT, version=VERSION)
     try:
-        theta = ThetaRecord(
-            record.origin, record.states, record.chains, record.kind, record.members, record.names
-        ).theta()
+        theta = ThetaRecord(*(getattr(record, name) for name in ThetaRecord.__struct_fields__)).theta()
         bins = None if record.bins is None else tuple(record.bins)
         return Model(theta=theta, bins=bins, step=record.step, fitted_on=record.fitted_on)
     except (ModelError, ParameterError) as error:

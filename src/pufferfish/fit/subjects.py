@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import called_as
 from pufferfish._base.frozen import ReadOnly
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
@@ -53,7 +52,6 @@ class SubjectsFit(ReadOnly):
     mostly_pool: int
 
 
-@called_as('fit_each_subject("public.csv", "activity", subject="person", time="minute")')
 def fit_each_subject(
     source: Any,
     state: str,

@@ -22,7 +22,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pufferfish._base.checked import called_as
 from pufferfish._base.durations import now
 from pufferfish._base.view import Printed, View
 from pufferfish._base.words import at_most, number
@@ -124,7 +123,6 @@ class Ledger(Printed):
     (0.8, 0.2)
     """
 
-    @called_as("Ledger(LeakagePropagation(theta, length=data.length), budget=1.0)")
     def __init__(self, bound: InfluenceBound, budget: float, *, base: AnyBase | Sequences | Rows | None = None) -> None:
         given, bound = bound, anywhere(bound)
         self._charging = charging_of(bound)
@@ -267,7 +265,6 @@ class Ledger(Printed):
         book = self._now_in_file()
         return self._leakage(book.entries, self._charge(book, what, data, window, coarsening))
 
-    @called_as("ledger.calibrate(query, up_to=0.8)")
     def calibrate(
         self,
         query: Query,
@@ -341,7 +338,6 @@ class Ledger(Printed):
         leakage, witness = part.verify(found)
         return found if witness is None else replace(found, epsilon=leakage, witness=witness)
 
-    @called_as("ledger.spend(calibration)")
     def spend(
         self,
         what: Any,
@@ -398,7 +394,6 @@ class Ledger(Printed):
             self._book = changed
             return entry
 
-    @called_as("ledger.check(calibration)")
     def check(
         self,
         what: Any,

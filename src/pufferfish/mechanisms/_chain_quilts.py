@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import called_as
 from pufferfish._base.progress import report_progress
 from pufferfish._core.chains.markov import Places, places_of
 from pufferfish._core.numbers.rounding import up
@@ -220,7 +219,6 @@ class ChainQuiltBound(InfluenceBound):
         searched. By default all quilts.
     """
 
-    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any, *, max_quilt_length: int | None = None) -> None:
         super().__init__(theta, length)
         given: Any = max_quilt_length

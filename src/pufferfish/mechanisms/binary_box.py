@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from pufferfish._core.numbers import rounding
 from pufferfish._core.numbers.compiled import Loops
-from pufferfish.mechanisms import _binary_interval as binary_box_loops, binary_box_quilts
+from pufferfish.mechanisms import _binary_interval, binary_box_quilts
 
 __all__ = ["propagated", "quilted", "root_box", "width_of"]
 
@@ -128,4 +128,4 @@ def quilted(
     return values, where
 
 
-_LOOPS = Loops(binary_box_loops.propagate, binary_box_quilts.search)
+_LOOPS = Loops(_binary_interval.propagate, binary_box_quilts.search)

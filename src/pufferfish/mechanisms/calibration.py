@@ -13,7 +13,7 @@ from pufferfish._base.checked import real_number, truth
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.view import Grid, Printed, View, frame_of_columns
 from pufferfish._base.words import at_most
-from pufferfish._core.numbers import laplace as discrete_laplace
+from pufferfish._core.numbers import laplace
 from pufferfish._core.numbers.rounding import nearest
 from pufferfish._core.propagation.lower_bound import (
     TiltedChain,
@@ -348,7 +348,7 @@ class Calibration(Printed, ReadOnly):
         unit = float(self.linear.unit)
         if self.strategy is not None:
             return float(self.strategy.expected_errors(self.unit_scale).sum()) * unit
-        return len(self.linear.labels) * discrete_laplace.mean_modulus(self.unit_scale) * unit
+        return len(self.linear.labels) * laplace.mean_modulus(self.unit_scale) * unit
 
     def accuracy(self, alpha: float = 0.05, *, joint: bool = False) -> float:
         """Return the error that is exceeded with probability at most alpha, of the discrete noise itself.
@@ -375,7 +375,7 @@ class Calibration(Printed, ReadOnly):
         if self.strategy is not None:
             return nearest(self.strategy.error(self.unit_scale, alpha, joint=together) * unit)
         outputs = len(self.linear.labels) if together else 1
-        return nearest(discrete_laplace.accuracy(self.unit_scale, alpha, together=outputs) * unit)
+        return nearest(laplace.accuracy(self.unit_scale, alpha, together=outputs) * unit)
 
     def accuracies(self, alpha: float = 0.05, *, joint: bool = False) -> NDArray[np.float64]:
         """Return for each output the error that it, or with ``joint`` any of them its own, exceeds so rarely.

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pufferfish._base.checked import called_as, one_of
+from pufferfish._base.checked import one_of
 from pufferfish._core.gk16 import Alphabets, Influences, chain_influences, interval_influences, stationary_influences
 from pufferfish._core.numbers.rounding import up
 from pufferfish.errors import NotApplicableError, ParameterError
@@ -87,7 +87,6 @@ class GK16(InfluenceBound):
     witnesses: ClassVar[tuple[type[Witness], ...]] = (MatrixWitness,)
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
-    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any, *, ends: Literal["definition", "paper"] | None = None) -> None:
         super().__init__(theta, length)
         if not one_of(ends, (None, "definition", "paper")):

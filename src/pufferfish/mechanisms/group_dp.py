@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import called_as
 from pufferfish._core.numbers.rounding import float_up, up
 from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst
 from pufferfish.mechanisms.influence_bound import InfluenceBound
@@ -155,7 +154,6 @@ class ParticipantDP(GroupDP):
     title: ClassVar[str] = "ParticipantDP"
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, Continuum, ChainModels)
 
-    @called_as("{}(data.length, theta=theta).calibrate(query, epsilon=1.0)")
     def __init__(self, length_per_subject: int | ChainLength | Sequence[int | ChainLength], *, theta: Any) -> None:
         super().__init__(theta, length_per_subject)
 

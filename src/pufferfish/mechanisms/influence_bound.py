@@ -28,7 +28,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import called_as
 from pufferfish._base.progress import report_progress
 from pufferfish._base.words import number
 from pufferfish._core.numbers.proved_scales import ProvedScales
@@ -245,7 +244,6 @@ class InfluenceBound(Mechanism):
     def _engine_of(self, theta: Theta) -> Engine:
         """Return the engine for a Θ that is covered; it is asked for once and kept, with what it computed."""
 
-    @called_as("mechanism.leakage(0.1), the loss of one record in nats")
     def leakage(self, record_loss: Any, *, enough: float | None = None) -> float:
         """Bound the Pufferfish loss of a release from its record-level losses.
 
@@ -272,7 +270,6 @@ class InfluenceBound(Mechanism):
         """
         return self.prove(record_loss, enough=enough)[0]
 
-    @called_as("mechanism.record_epsilon(1.0)")
     def record_epsilon(self, epsilon: float) -> float:
         """Return what a differentially private algorithm may spend so that its release is ε-Pufferfish private.
 

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
-from pufferfish._base.checked import called_as
 from pufferfish._core.networks.d_separation import members
 from pufferfish.errors import ModelError, ParameterError, QueryError
 from pufferfish.mechanisms.calibration import Calibration
@@ -81,7 +80,6 @@ class MarkovQuilt(InfluenceBound):
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ModelClass)
 
-    @called_as("{}(network, length=rows.length).calibrate(query, epsilon=1.0)")
     def __init__(
         self,
         theta: Any,

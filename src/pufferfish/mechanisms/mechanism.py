@@ -9,15 +9,15 @@ from typing import Any, ClassVar, Literal, Self
 
 import msgspec
 
-from pufferfish._base.checked import called_as, one_of, real_number, truth
+from pufferfish._base.checked import one_of, real_number, truth
 from pufferfish._base.view import counted
 from pufferfish._base.words import number
-from pufferfish._core.numbers import laplace as discrete_laplace
+from pufferfish._core.numbers import laplace
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError, shortened
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.engine import LARGEST_ANSWER, LEAST_EPSILON, MOST_EPSILON, accuracy_reached, steps_within
-from pufferfish.mechanisms.witness import AnyWitness, Nearest, Witness as Witness
+from pufferfish.mechanisms.witness import AnyWitness, Nearest, Witness
 from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.bayesian_network import BayesianNetwork
@@ -67,7 +67,6 @@ class Mechanism(ABC):
     kinds: ClassVar[tuple[type, ...]] = (ChainClass,)
     """Kinds of Θ that it knows; :meth:`supports` says which of them it covers."""
 
-    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any = None) -> None:
         self._lock = threading.RLock()  # mechanisms keep what they computed, and are asked by one thread at a time
         self._theta = as_theta(theta)
@@ -191,7 +190,6 @@ class Mechanism(ABC):
             return f"it covers {known}, and Θ is a class of {theta.kind}"
         return cls.supports(theta)
 
-    @called_as("mechanism.calibrate(query, epsilon=1.0)")
     def calibrate(
         self,
         query: Query,
@@ -277,7 +275,7 @@ class Mechanism(ABC):
         bound = self.bind(query)
         together = len(bound.labels) if joint else 1
         steps = steps_within(accuracy, bound.unit)
-        widest = discrete_laplace.widest(steps, alpha, together=together)
+        widest = laplace.widest(steps, alpha, together=together)
         leakage, witness = self._leaks_at(query, widest, math.inf)
         if not leakage < math.inf:
             raise NotApplicableError(f"no finite epsilon reaches an accuracy of {accuracy:g}", self.title)
@@ -285,7 +283,7 @@ class Mechanism(ABC):
             return self._calibrate(query, 1.0)
         found = accuracy_reached(
             lambda epsilon: self._calibrate(query, epsilon),
-            lambda made: discrete_laplace.accuracy(made.unit_scale, alpha, together=together) <= steps,
+            lambda made: laplace.accuracy(made.unit_scale, alpha, together=together) <= steps,
             leakage,
         )
         if found is not None:

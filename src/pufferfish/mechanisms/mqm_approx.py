@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import called_as, real_number
+from pufferfish._base.checked import real_number
 from pufferfish._core.numbers.rounding import down, up
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms._chain_quilts import ChainQuiltBound, ChainQuilts, NodesAlike, any_secret, member_places
@@ -66,7 +66,6 @@ class MQMApprox(ChainQuiltBound):
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
-    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(
         self,
         theta: Any = None,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import called_as, one_of
+from pufferfish._base.checked import one_of
 from pufferfish._core.quilts.chain_search import Objective, best_quilt
 from pufferfish._core.quilts.influence import ChainInfluence, IntervalGroup, IntervalInfluence, NodeGroup
 from pufferfish.errors import ParameterError
@@ -59,7 +59,6 @@ class MQMExact(ChainQuiltBound):
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
 
-    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(
         self,
         theta: Any,
@@ -127,7 +126,7 @@ class ExactQuilts(ChainQuilts):
         if self._between is not None:
             for alike in self._between.groups(length):
                 if alike.pairs.shape[1]:
-                    yield NodesAlike(0, alike.first, alike.last, alike.pairs, *_parts_between(self._between, alike))
+                    yield NodesAlike(0, alike.first, alike.last, alike.pairs, *_parts(self._between, alike))
         for t, influence in enumerate(self._influence):
             for group in influence.groups(length):
                 if group.pairs.shape[1]:  # else the record is certain: no secret to protect
@@ -169,30 +168,15 @@ class ExactQuilts(ChainQuilts):
                 yield NodesAlike(t, group.first, group.last, group.pairs, *_parts(influence, group))
 
 
-def _parts_between(
-    influence: IntervalInfluence, group: IntervalGroup
-) -> tuple[Callable[[int], NDArray[np.float64]], Callable[[int], NDArray[np.float64]]]:
-    x, x_ = group.pairs
-
-    @cache
-    def left(a: int) -> NDArray[np.float64]:
-        return influence.left(group, a)[x, x_]
-
-    @cache
-    def right(b: int) -> NDArray[np.float64]:
-        return influence.right(b)[x, x_]
-
-    return left, right
-
-
 def _parts(
-    influence: ChainInfluence, group: NodeGroup
+    influence: Any, group: NodeGroup | IntervalGroup
 ) -> tuple[Callable[[int], NDArray[np.float64]], Callable[[int], NDArray[np.float64]]]:
     x, x_ = group.pairs
 
     @cache
     def left(a: int) -> NDArray[np.float64]:
-        return influence.left(group, a)
+        part = influence.left(group, a)
+        return part[x, x_] if isinstance(group, IntervalGroup) else part
 
     @cache
     def right(b: int) -> NDArray[np.float64]:

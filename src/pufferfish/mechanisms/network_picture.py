@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pufferfish._base.checked import called_as
 from pufferfish._base.view import counted
 from pufferfish._base.words import at_most
 from pufferfish._draw.chart import Graph, Role
@@ -255,7 +254,6 @@ def _legend(
     return entries
 
 
-@called_as("draw_network(network, calibration)")
 def draw_network(
     network: BayesianNetwork, calibration: Calibration | None = None, *, node: Any = None, quilt: Any = None
 ) -> "Figure":

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from pufferfish._base.checked import called_as
 from pufferfish._core.numbers.rounding import bracket
 from pufferfish._core.propagation.forgetting import told_by_profile, told_by_uniform
 from pufferfish.errors import ParameterError
@@ -170,7 +169,6 @@ class LeakagePropagation(InfluenceBound):
         ModelClass,
     )
 
-    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length)
         if secrets is not None and not self.networks:

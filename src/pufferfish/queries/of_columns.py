@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish._base.checked import called_as, truth
+from pufferfish._base.checked import truth
 from pufferfish._base.frozen import ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.queries.of_records import (
@@ -73,7 +73,6 @@ class Joint(ReadOnly, Query):
     records: tuple[Any, ...]
     relative: bool
 
-    @called_as('Joint(["a", "b"])')
     def __init__(self, records: Any, relative: bool = True) -> None:
         names = names_of(records, "Joint")
         if len(names) == 1:
@@ -138,7 +137,6 @@ class Subset(Restricted):
 
     records: tuple[Any, ...]
 
-    @called_as('Subset(query, ["a", "b"])')
     def __init__(self, query: Query, records: Any) -> None:
         object.__setattr__(self, "query", query)
         object.__setattr__(self, "records", names_of(records, "Subset"))

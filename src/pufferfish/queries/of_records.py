@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish._base.checked import called_as, is_list, listed, whole_number
+from pufferfish._base.checked import is_list, listed, whole_number
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.words import did_you_mean
 from pufferfish.errors import QueryError
@@ -170,7 +170,6 @@ class Weighted(ReadOnly, Query):
     query: Query
     factors: tuple[int, ...]
 
-    @called_as("Weighted(query, [1, 2, 1])")
     def __init__(self, query: Query, factors: Sequence[int]) -> None:
         expected = "whole numbers: one per record"
         try:

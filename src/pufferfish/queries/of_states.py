@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import called_as, is_list, listed, real_number, truth
+from pufferfish._base.checked import is_list, listed, real_number, truth
 from pufferfish._base.frozen import FrozenDict, ReadOnly
 from pufferfish._base.words import did_you_mean, names_of
 from pufferfish._core.strategies import prefixes
@@ -125,7 +125,6 @@ class Quantiles(_Cumulative):
     shares: tuple[float, ...]
     relative: ClassVar[bool] = True  # pyrefly: ignore[bad-override]
 
-    @called_as("Quantiles([0.1, 0.5, 0.9])")
     def __init__(self, shares: Any) -> None:
         several: list[Any] = list(shares) if is_list(shares) else [shares]
         found: set[float] = set()
@@ -166,7 +165,6 @@ class _OfStates(ReadOnly, Query):
     relative: ClassVar[bool]
     states: tuple[str, ...]
 
-    @called_as('{}("walking")')
     def __init__(self, states: Any) -> None:
         object.__setattr__(self, "states", states_named(states, type(self).__name__))
 
@@ -281,7 +279,6 @@ class _OfValues(ReadOnly, Query):
     relative: ClassVar[bool]
     values: Mapping[str, float] | tuple[float, ...]
 
-    @called_as('{}({"rest": 0, "walk": 1})')
     def __init__(self, values: Any) -> None:
         if isinstance(values, Mapping):
             given: Mapping[Any, Any] = values

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pufferfish._base.checked import called_as, truth
+from pufferfish._base.checked import truth
 from pufferfish._base.frozen import ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.queries.of_states import states_named, unknown_state
@@ -152,7 +152,6 @@ class Bouts(ReadOnly, Query):
 
     kinds: ClassVar[Mapping[str, QueryKind]] = {"bouts": QueryKind("bouts", 1, of_steps=True)}
 
-    @called_as('{}("walking")')
     def __init__(self, states: Any) -> None:
         object.__setattr__(self, "states", states_named(states, "Bouts"))
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,30 @@ from numpy.typing import NDArray
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish.errors import QueryError
 
-__all__ = ["JointQuery", "StepQuery", "refuse_many_combinations"]
+__all__ = ["JointQuery", "Measured", "StepQuery", "refuse_many_combinations"]
+
+
+class Measured(ReadOnly):
+    """A bound query of which it is known how far one record moves it."""
+
+    __slots__ = ()
+
+    @property
+    def unit_lipschitz(self: Any) -> int:
+        """Largest L1 change of the outputs, in units, when one record alone changes."""
+        return int(self.unit_distance.max())
+
+    @property
+    def lipschitz(self: Any) -> float:
+        """Largest L1 change of the query when one record changes."""
+        return float(self.unit * self.unit_lipschitz)
+
 
 # -- A query bound to chains that counts steps -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class StepQuery(ReadOnly):
+class StepQuery(Measured):
     """A query bound to the states of chains that counts steps, from a record to the next, in one output each, or none.
 
     One step changed alone moves the outputs by :attr:`unit_step` at most; one record is part of two steps.
@@ -52,16 +70,6 @@ class StepQuery(ReadOnly):
         found = np.unique(self.outputs)
         counted = int(np.count_nonzero(found >= 0))
         return 2 if counted > 1 else counted if found.size > 1 else 0
-
-    @property
-    def unit_lipschitz(self) -> int:
-        """L1 change of the outputs, in units, when one record alone changes, which is part of two steps."""
-        return int(self.unit_distance.max())
-
-    @property
-    def lipschitz(self) -> float:
-        """Largest L1 change of the query when one record changes."""
-        return float(self.unit * self.unit_lipschitz)
 
     @cached_property
     def unit_distance(self) -> NDArray[np.float64]:
@@ -127,7 +135,7 @@ def refuse_many_combinations(sizes: Mapping[str, int]) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class JointQuery(ReadOnly):
+class JointQuery(Measured):
     """A query bound to the nodes of a network: the rows of a table in each combination of the states of some nodes.
 
     A row is in one combination. When one node that is read changes its state, and all else is kept, its row goes from
@@ -192,11 +200,6 @@ class JointQuery(ReadOnly):
     def unit_lipschitz(self) -> int:
         """L1 change of the outputs, in units, when one record alone changes: one output loses a row, another has it."""
         return 2
-
-    @property
-    def lipschitz(self) -> float:
-        """Largest L1 change of the query when one record changes."""
-        return float(self.unit * self.unit_lipschitz)
 
     @property
     def key(self) -> tuple[object, ...]:

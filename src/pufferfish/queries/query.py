@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.frozen import FrozenDict, ReadOnly, read_only
-from pufferfish.queries.on_pairs import JointQuery, StepQuery
+from pufferfish.queries.on_pairs import JointQuery, Measured, StepQuery
 
 __all__ = [
     "BoundQuery",
@@ -63,7 +63,7 @@ class Line(ReadOnly):
 
 
 @dataclass(frozen=True, eq=False)
-class LinearQuery(ReadOnly):
+class LinearQuery(Measured):
     """A query bound to the states of a model and a number of records: ``unit · weights @ counts``.
 
     Parameters
@@ -220,19 +220,9 @@ class LinearQuery(ReadOnly):
         return tuple(sum(column[m] * c[m] for column, c in columns) for m in range(outputs))
 
     @property
-    def unit_lipschitz(self) -> int:
-        """Largest entry of ``unit_distance``."""
-        return int(self.unit_distance.max())
-
-    @property
     def distance(self) -> NDArray[np.float64]:
         """L1 change of the query when one record goes from state x to x'; shape (k, k)."""
         return self.unit_distance * float(self.unit)
-
-    @property
-    def lipschitz(self) -> float:
-        """Largest L1 change of the query when one record changes."""
-        return float(self.unit * self.unit_lipschitz)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -256,20 +246,9 @@ class FunctionQuery(ReadOnly):
     labels: tuple[str, ...]
     description: str
 
-    @property
-    def unit_lipschitz(self) -> None:
-        """How far one record moves the outputs: not known of a function."""
-        return None
-
-    @property
-    def lipschitz(self) -> None:
-        """How far one record moves the outputs: not known of a function."""
-        return None
-
-    @property
-    def divided_by(self) -> None:
-        """What outputs are shares of: not known of a function."""
-        return None
+    unit_lipschitz: ClassVar[None] = None  # how far one record moves the outputs is not known of a function
+    lipschitz: ClassVar[None] = None
+    divided_by: ClassVar[None] = None
 
 
 RecordQuery = LinearQuery | StepQuery | JointQuery

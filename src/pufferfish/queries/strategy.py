@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.checked import whole_array
 from pufferfish._base.frozen import ReadOnly, read_only
-from pufferfish._core.numbers import laplace as laplace_sums
+from pufferfish._core.numbers import laplace
 from pufferfish.errors import QueryError
 from pufferfish.queries.query import LinearQuery
 
@@ -124,16 +124,16 @@ class Strategy(ReadOnly):
 
     def expected_errors(self, unit_scale: float) -> NDArray[np.float64]:
         """Return the expected error of each output, without sign, in units; shape (outputs,)."""
-        return laplace_sums.mean_moduli(self.scales(unit_scale), self.decode != 0)
+        return laplace.mean_moduli(self.scales(unit_scale), self.decode != 0)
 
     def errors(self, unit_scale: float, alpha: float, *, joint: bool = False) -> list[int]:
         """Return the error that each output, or with ``joint`` any of them, exceeds with probability at most alpha."""
-        return laplace_sums.errors_within(self.taken(unit_scale), alpha, joint=joint, apart=self._apart)
+        return laplace.errors_within(self.taken(unit_scale), alpha, joint=joint, apart=self._apart)
 
     def error(self, unit_scale: float, alpha: float, *, joint: bool = False) -> int:
         """Return one error for all outputs that each, or any, exceeds with probability at most alpha."""
         if joint:
-            return laplace_sums.joint_error(self.taken(unit_scale), alpha, apart=self._apart)
+            return laplace.joint_error(self.taken(unit_scale), alpha, apart=self._apart)
         return max(self.errors(unit_scale, alpha))
 
     @property

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._core.numbers import laplace as discrete_laplace
+from pufferfish._core.numbers import laplace
 from pufferfish.data.groups import Groups
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
@@ -112,7 +112,7 @@ def table_of(
     unit = query.unit * (query.divided_by or 1)
     by = subjects.records if query.divided_by else np.ones_like(subjects.records)
     values = _in_units(noisy, unit, by)
-    error = _in_units(np.full((len(by), 1), discrete_laplace.accuracy(unit_scale, 0.05), dtype=np.int64), unit, by)
+    error = _in_units(np.full((len(by), 1), laplace.accuracy(unit_scale, 0.05), dtype=np.int64), unit, by)
     outputs = len(query.labels)
     records = np.ones_like(subjects.records) if query.divided_by else subjects.records
     ends = [int(end) * float(unit) for end in (query.weights.min(), query.weights.max())]

@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.frozen import FrozenRecord
-from pufferfish._core.numbers import laplace as discrete_laplace
+from pufferfish._core.numbers import laplace
 from pufferfish._core.numbers.rounding import nearest
 from pufferfish._core.strategies import MOST_STATES
 from pufferfish.data.rows import RowsBase
@@ -600,7 +600,7 @@ class NoiseRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 
     def accuracy(self, alpha: float, outputs: int = 1) -> float:
         """Return the error that any of some outputs, each with noise of this scale, exceeds with probability alpha."""
-        return self.worth(discrete_laplace.accuracy(self.scale / self.unit, alpha, together=outputs))
+        return self.worth(laplace.accuracy(self.scale / self.unit, alpha, together=outputs))
 
     def worth(self, units: int) -> float:
         """Return what so many units are worth: 3 units of 1/5, which this record says as 0.2, are 0.6."""

@@ -12,7 +12,7 @@ from warnings import catch_warnings, simplefilter
 import msgspec
 import numpy as np
 
-from pufferfish._base.checked import called_as, listed
+from pufferfish._base.checked import listed
 from pufferfish._base.durations import now
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.ledger import Ledger
@@ -44,7 +44,6 @@ _DISTANCES = {
 _PURE = "MaxDivergence"
 
 
-@called_as("release_measurement(records, measurement, bound, epsilon=1.0)")
 def release_measurement(
     records: Sequence[Any],
     measurement: Any,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Never
 
 import msgspec
 
-from pufferfish._base.checked import called_as, one_of, truth
+from pufferfish._base.checked import one_of, truth
 from pufferfish._base.durations import now
 from pufferfish._base.reading import LARGEST, check_path, shown
 from pufferfish._base.view import Shown, View, counted
@@ -523,7 +523,6 @@ def _finite(value: Any) -> bool:
 # -- Making a release ------------------------------------------------------------------------------------------------
 
 
-@called_as("release(data, query, calibration)")
 def release(
     data: Sequences | Rows | Mapping[Any, Any] | Sequence[Any],
     query: Query,

@@ -26,7 +26,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from pufferfish._base.checked import called_as, one_of, truth
+from pufferfish._base.checked import one_of, truth
 from pufferfish._base.durations import now
 from pufferfish._base.reading import failing, file_digest, shown
 from pufferfish._base.writing import Kind, check_lock, check_output, write_whole
@@ -68,7 +68,6 @@ _FINISH_IT = (
 _FINISH_THERE = "name that file, and the release is finished there"
 
 
-@called_as('release_each(data, query, calibration, "values.parquet")')
 def release_each(
     data: Sequences,
     query: Query,

@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from pufferfish._base.checked import called_as
 from pufferfish._base.durations import is_moment
 from pufferfish._base.reading import decode_record, shown
 from pufferfish._base.words import at_most, number
@@ -284,7 +283,6 @@ _SAME = 1e-6
 """What is computed again may differ by this share: another processor adds in another order."""
 
 
-@called_as('verify("release.json")')
 def verify(
     release: ReleaseFields | EachFields | str | os.PathLike[str],
     *,

@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Self
 
-from pufferfish._base.checked import called_as, is_list
+from pufferfish._base.checked import is_list
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.mechanism import as_epsilon
@@ -124,7 +124,6 @@ class Robustness(float):
         return math.inf if self == math.inf else float_up(Fraction(given) + 2 * Fraction(float(self)))
 
 
-@called_as("robustness(theta, belief, length=data.length)")
 def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = None) -> Robustness:
     r"""Distance Δ between a belief and a class Θ: what is ε-private for Θ leaks at most ε + 2Δ to that belief.
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import called_as, with_sums_of_one
+from pufferfish._base.checked import with_sums_of_one
 from pufferfish._base.frozen import FrozenDict, ReadOnly, read_only
 from pufferfish._base.view import Grid, Shown, View, counted
 from pufferfish._base.words import did_you_mean, names_of
@@ -77,7 +77,6 @@ class BayesianNetwork(Shown, ReadOnly):
     states: tuple[str, ...] = field(init=False)
     order: tuple[Any, ...] = field(init=False)
 
-    @called_as('BayesianNetwork({"rain": CPT(["no", "yes"], [0.8, 0.2])})')
     def __init__(self, cpts: Mapping[Any, CPT]) -> None:
         given: Any = cpts
         if not isinstance(given, Mapping):

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import called_as, real_array
+from pufferfish._base.checked import probabilities
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, Shown, View
 from pufferfish._base.words import did_you_mean
@@ -279,16 +279,12 @@ class CPT(Shown, ReadOnly):
     table: NDArray[np.float64]
     parents: tuple[Any, ...]
 
-    @called_as('CPT(["no", "yes"], [0.8, 0.2])')
     def __init__(self, states: Sequence[Any], table: ArrayLike, parents: Sequence[Any] = ()) -> None:
         names = listed_labels(states, "states", '["no", "yes"]')
         if not names:
             raise ModelError("states is empty: a node has at least one state")
         above = listed_names(parents, "parents", '["rain"]')
-        try:
-            values = real_array(table)
-        except TypeError as error:
-            raise ModelError(f"table {error}; expected an array of probabilities") from None
+        values = probabilities(table, "table")
         if values.ndim != len(above) + 1 or values.shape[-1] != len(names):
             axes = "".join(f"number of states of {name}, " for name in above)
             raise ModelError(

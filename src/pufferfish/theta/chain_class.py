@@ -1,4 +1,4 @@
-"""A class Θ of Markov chains: a finite list of them, and where it came from."""
+"""Classes Θ of chains: a finite list of Markov chains, or of chains that are more than one matrix, and continua."""
 
 import itertools
 from abc import abstractmethod
@@ -11,22 +11,80 @@ from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, Shown, View, counted
 from pufferfish._draw.chart import Picture
 from pufferfish.errors import ModelError, shortened
-from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.shown import law_in_words, members_grid, of_one, states_in_words
 from pufferfish.theta.some_laws import ChainLaw
 
-__all__ = ["CHAIN_MODELS", "CONTINUA", "ChainClass", "ChainModels", "Continuum", "as_chain_class"]
+__all__ = [
+    "CHAIN_MODELS",
+    "CONTINUA",
+    "ChainClass",
+    "ChainModels",
+    "Continuum",
+    "FiniteClass",
+    "as_chain_class",
+    "check_states",
+]
 
 STATED = "stated by the user"
 
 _ALONE = "lists have members of one kind, and a class such as IntervalChain is passed alone"
 
 
+class FiniteClass(Shown, ReadOnly):
+    """A class Θ whose members θ stand in a list; a guarantee holds under every one of them."""
+
+    __slots__ = ()
+
+    def _check(self: Any, field: str, listed_as: str, one: str) -> tuple[Any, ...]:
+        """Return the members that are given as a tuple, refused where there are none, or the origin is no text."""
+        members = tuple(listed(getattr(self, field), field, listed_as, ModelError))
+        if not isinstance(self.origin, str):
+            raise ModelError(f"origin is {shortened(repr(self.origin))}, expected text: where Θ came from")
+        if not members:
+            raise ModelError(f"theta is empty: give at least one {one}")
+        return members
+
+    @property
+    def in_words(self: Any) -> str:
+        """What belonging to it means, as releases say it."""
+        return "the one of Θ" if len(self.members) == 1 else f"one of the {len(self.members)} of Θ"
+
+    @property
+    def kind(self: Any) -> str:
+        """Word for its members."""
+        return self.members[0].kind
+
+    @property
+    def states(self: Any) -> tuple[str, ...]:
+        """Names of the k states."""
+        return self.members[0].states
+
+    @property
+    def k(self) -> int:
+        """Number of states."""
+        return len(self.states)
+
+
+def check_states(i: int, member: Any, first: Any) -> None:
+    """Refuse a member whose states are not those of the first.
+
+    Raises
+    ------
+    ModelError
+        If they are others, or in another order.
+    """
+    if member.states != first.states:
+        raise ModelError(
+            f"theta[{i}] has states {', '.join(member.states)} and theta[0] has {', '.join(first.states)}: "
+            "all members of a class share their states, in the same order"
+        )
+
+
 @dataclass(frozen=True, slots=True)
-class ChainClass(Shown, ReadOnly):
+class ChainClass(FiniteClass):
     """A finite class Θ of Markov chains over the same states.
 
     Parameters
@@ -53,22 +111,16 @@ class ChainClass(Shown, ReadOnly):
     stands_for_more: bool = False
     names: tuple[str, ...] = ()
 
+    of_chains: ClassVar[bool] = True
+    networks: ClassVar[tuple[Any, ...]] = ()
+    variables: ClassVar[None] = None
+
     def __post_init__(self) -> None:
-        chains = listed(self.chains, "chains", "a list of MarkovChain", ModelError)
-        object.__setattr__(self, "chains", tuple(chains))
-        if not isinstance(self.origin, str):
-            raise ModelError(f"origin is {shortened(repr(self.origin))}, expected text: where Θ came from")
-        if not self.chains:
-            raise ModelError("theta is empty: give at least one MarkovChain")
-        first = self.chains[0]
+        object.__setattr__(self, "chains", self._check("chains", "a list of MarkovChain", "MarkovChain"))
         for i, chain in enumerate(self.chains):
             if not isinstance(chain, MarkovChain):
                 raise ModelError(f"theta[{i}] is {type(chain).__name__}, expected a MarkovChain: {_ALONE}")
-            if chain.states != first.states:
-                raise ModelError(
-                    f"theta[{i}] has states {', '.join(chain.states)} and theta[0] has {', '.join(first.states)}: "
-                    "all members of a class share their states, in the same order"
-                )
+            check_states(i, chain, self.chains[0])
         names = tuple(listed(self.names, "names", "a list of the members' names", ModelError))
         if names and len(names) != len(self.chains):
             raise ModelError(
@@ -119,41 +171,6 @@ class ChainClass(Shown, ReadOnly):
         """The members θ."""
         return self.chains
 
-    @property
-    def in_words(self) -> str:
-        """What belonging to it means, as releases say it."""
-        return "the one of Θ" if len(self.members) == 1 else f"one of the {len(self.members)} of Θ"
-
-    @property
-    def kind(self) -> str:
-        """Word for its members."""
-        return "Markov chains"
-
-    @property
-    def of_chains(self) -> bool:
-        """Whether records are steps of chains: yes."""
-        return True
-
-    @property
-    def states(self) -> tuple[str, ...]:
-        """Names of the k states."""
-        return self.chains[0].states
-
-    @property
-    def networks(self) -> tuple[BayesianNetwork, ...]:
-        """The members that are Bayesian networks: none."""
-        return ()
-
-    @property
-    def variables(self) -> None:
-        """Names of the records: steps of a chain have none."""
-        return None
-
-    @property
-    def k(self) -> int:
-        """Number of states."""
-        return self.chains[0].k
-
 
 def as_chain_class(theta: Any) -> ChainClass:
     """Θ from a chain, an iterable of chains, or a class.
@@ -184,7 +201,7 @@ CHAIN_MODELS = (PeriodicChain, HigherOrderChain)
 
 
 @dataclass(frozen=True, slots=True)
-class ChainModels(Shown, ReadOnly):
+class ChainModels(FiniteClass):
     """A finite class Θ of :class:`PeriodicChain`, or of :class:`HigherOrderChain`, over the same states.
 
     Parameters
@@ -200,18 +217,13 @@ class ChainModels(Shown, ReadOnly):
 
     of_chains: ClassVar[bool] = True
     stands_for_more: ClassVar[bool] = False
-    only_counts: ClassVar[bool] = False
     chains: ClassVar[tuple[Any, ...]] = ()
     networks: ClassVar[tuple[Any, ...]] = ()
     variables: ClassVar[None] = None
 
     def __post_init__(self) -> None:
-        members = tuple(listed(self.members, "members", "a list of chains", ModelError))
+        members = self._check("members", "a list of chains", "chain")
         object.__setattr__(self, "members", members)
-        if not isinstance(self.origin, str):
-            raise ModelError(f"origin is {shortened(repr(self.origin))}, expected text: where Θ came from")
-        if not members:
-            raise ModelError("theta is empty: give at least one chain")
         first = members[0]
         for i, member in enumerate(members):
             if not isinstance(member, CHAIN_MODELS) or type(member) is not type(first):
@@ -219,11 +231,7 @@ class ChainModels(Shown, ReadOnly):
                     f"theta[{i}] is {type(member).__name__} and theta[0] {type(first).__name__}: lists have members of "
                     "one kind; a MarkovChain is a PeriodicChain with one matrix, and a HigherOrderChain of order 1"
                 )
-            if member.states != first.states:
-                raise ModelError(
-                    f"theta[{i}] has states {', '.join(member.states)} and theta[0] has {', '.join(first.states)}: "
-                    "all members of a class share their states, in the same order"
-                )
+            check_states(i, member, first)
             if member.step != first.step:
                 raise ModelError(
                     f"theta[{i}] has a step of {member.step} and theta[0] of {first.step}: all members of a class are "
@@ -254,28 +262,12 @@ class ChainModels(Shown, ReadOnly):
     @property
     def in_words(self) -> str:
         """What belonging to it means, as releases say it."""
-        which = "the one of Θ" if len(self.members) == 1 else f"one of the {len(self.members)} of Θ"
-        return f"{which}: {self.members[0].in_words}"
-
-    @property
-    def kind(self) -> str:
-        """Word for its members."""
-        return self.members[0].kind
+        return f"{FiniteClass.in_words.__get__(self)}: {self.members[0].in_words}"
 
     @property
     def step(self) -> str | None:
         """Time between records, where the members have a clock."""
         return self.members[0].step
-
-    @property
-    def states(self) -> tuple[str, ...]:
-        """Names of the k states."""
-        return self.members[0].states
-
-    @property
-    def k(self) -> int:
-        """Number of states."""
-        return len(self.states)
 
 
 def _of_members(chains: Sequence[Any]) -> Picture:
@@ -310,7 +302,6 @@ class Continuum(Shown, ReadOnly):
 
     of_chains: ClassVar[bool] = True
     stands_for_more: ClassVar[bool] = False
-    only_counts: ClassVar[bool] = False
     chains: ClassVar[tuple[MarkovChain, ...]] = ()
     members: ClassVar[tuple[Any, ...]] = ()
     networks: ClassVar[tuple[Any, ...]] = ()

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import called_as, one_of, real_array, real_number
+from pufferfish._base.checked import one_of, probabilities, real_number
 from pufferfish._base.frozen import read_only
 from pufferfish._base.view import View, counted
 from pufferfish._draw.chart import Picture, from_to
@@ -175,7 +175,6 @@ class IntervalChain(Continuum):
     witnesses: ClassVar[tuple[str, ...]] = ("alone", "quilt", "propagation", "influence-matrix")
     initial_distribution: ClassVar[Literal["any"]] = "any"
 
-    @called_as("IntervalChain([[0.8, 0.1], [0.3, 0.5]], [[0.9, 0.2], [0.5, 0.7]])")
     def __init__(self, lower: ArrayLike, upper: ArrayLike, *, states: Any = None, origin: str = STATED) -> None:
         lo, hi = _matrix("lower", lower), _matrix("upper", upper)
         if lo.shape != hi.shape:
@@ -302,10 +301,7 @@ def _probability(name: str, value: Any) -> float:
 
 
 def _matrix(name: str, given: ArrayLike) -> NDArray[np.float64]:
-    try:
-        matrix = real_array(given)
-    except TypeError as error:
-        raise ModelError(f"{name} {error}; expected an array of probabilities") from None
+    matrix = probabilities(given, name)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] < 2:
         raise ModelError(f"{name} has shape {matrix.shape}, expected (k, k) with at least 2 states")
     wrong = np.argwhere(~((matrix >= 0) & (matrix <= 1)))

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import called_as, is_list, real_number, whole_number
+from pufferfish._base.checked import is_list, real_number, whole_number
 from pufferfish._base.view import View, counted
 from pufferfish._core.propagation.forgetting import Forgets
 from pufferfish._draw.chart import Line, Lines, Picture
@@ -87,7 +87,6 @@ class ForgettingClass(Continuum):
     witnesses: ClassVar[tuple[str, ...]] = ("quilt", "forgetting")
     lacks: ClassVar[str | None] = "it needs transition probabilities, and Θ says only how soon they are forgotten"
 
-    @called_as('ForgettingClass(steps=8, overlap=0.43, states=["sit", "stand", "walk"])')
     def __init__(self, steps: Any, overlap: Any, states: Any, *, origin: str = STATED) -> None:
         if not isinstance(origin, str):
             raise ModelError(f"origin is {shortened(repr(origin))}, expected text: where Θ came from")

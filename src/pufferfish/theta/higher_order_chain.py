@@ -15,13 +15,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import called_as, real_array, with_sums_of_one
+from pufferfish._base.checked import probabilities
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.view import Shown, View, counted
 from pufferfish._core.chains.markov import closed_classes
 from pufferfish._draw.chart import Heat
 from pufferfish.errors import ModelError
-from pufferfish.theta.markov_chain import TOLERANCE, MarkovChain
+from pufferfish.theta.markov_chain import MarkovChain, distribution
 from pufferfish.theta.shown import law_in_words
 from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import state_names, states_by_labels
@@ -67,7 +67,6 @@ class HigherOrderChain(Shown, ReadOnly):
     kind: ClassVar[str] = "Markov chains of higher order"
     step: ClassVar[None] = None
 
-    @called_as('HigherOrderChain(tensor, states=["rest", "walk"])')
     def __init__(
         self,
         tensor: ArrayLike,
@@ -75,25 +74,25 @@ class HigherOrderChain(Shown, ReadOnly):
         *,
         states: Sequence[Any] | None = None,
     ) -> None:
-        rows = _laws(tensor, "tensor")
+        rows = probabilities(tensor, "tensor")
         states = states_by_labels(tensor, states, "tensor")
-        k, order = int(rows.shape[-1]), rows.ndim - 1
-        if rows.ndim < 2 or k < 2 or any(size != k for size in rows.shape):
+        k, order = rows.shape[-1] if rows.ndim else 0, rows.ndim - 1
+        if order < 1 or k < 2 or any(size != k for size in rows.shape):
             raise ModelError(f"tensor has shape {rows.shape}, expected (k,) * (order + 1) with at least 2 states")
         start: Any = initial_distribution
         if not isinstance(start, str):
-            start = _laws([np.ravel(_numbers(start, "initial_distribution"))], "initial_distribution")[0]
+            start = probabilities(start, "initial_distribution").ravel()
             if start.size != k**order:
                 raise ModelError(
                     f"initial_distribution has {start.size} entries, expected shape {(k,) * order}: the law of the "
                     f"first {order} records"
                 )
             states_by_labels(initial_distribution, state_names(states, k), "initial_distribution")
-            start = read_only(start.reshape((k,) * order))
+            start = read_only(distribution(start, k**order, "initial_distribution").reshape((k,) * order))
         elif start not in ("stationary", "any"):
             raise ModelError(f'initial_distribution is {start!r}, expected an array, "stationary" or "any"')
         for name, value in (
-            ("tensor", read_only(rows)),
+            ("tensor", read_only(_laws(rows))),
             ("initial_distribution", start),
             ("states", state_names(states, k)),
             ("k", k),
@@ -210,29 +209,10 @@ class HigherOrderChain(Shown, ReadOnly):
             )
 
 
-def _numbers(given: Any, name: str) -> NDArray[np.float64]:
-    try:
-        return real_array(given)
-    except TypeError as error:
-        raise ModelError(f"{name} {error}; expected an array of probabilities") from None
-
-
-def _laws(given: Any, name: str) -> NDArray[np.float64]:
+def _laws(given: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return laws in the last axis, each divided by its sum."""
-    laws = _numbers(given, name)
-    if laws.ndim < 1 or not laws.size:
-        raise ModelError(f"{name} has shape {laws.shape}, expected an array of probabilities")
-    flat = laws.reshape(-1, laws.shape[-1])
-    for i, law in enumerate(flat):
-        at = list(np.unravel_index(i, laws.shape[:-1])) if name == "tensor" else []
-        where = name + "".join(f"[{int(v)}]" for v in at)
-        if not np.all((law >= 0) & (law < np.inf)):
-            raise ModelError(f"{where} has an entry that is no probability between 0 and 1")
-        total = float(law.sum())
-        if abs(total - 1) > TOLERANCE:
-            raise ModelError(
-                f"{where} sums to {total:.12g}, expected 1 (tolerance {TOLERANCE:g}): it is a law of the next record"
-                if name == "tensor"
-                else f"{where} sums to {total:.12g}, expected 1 (tolerance {TOLERANCE:g})"
-            )
-    return np.array([with_sums_of_one(law) for law in flat]).reshape(laws.shape)
+    found = np.empty(given.shape)
+    for place in np.ndindex(given.shape[:-1]):
+        name = "tensor" + "".join(f"[{v}]" for v in place)
+        found[place] = distribution(given[place], given.shape[-1], name, "It is a law of the next record.")
+    return found

@@ -14,12 +14,12 @@ References: Song, Wang, Chaudhuri (2017), Section 4.4; Levin, Peres, Wilmer, *Ma
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import called_as, real_array, with_sums_of_one
+from pufferfish._base.checked import probabilities, with_sums_of_one
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.view import Shown, View, counted
 from pufferfish._base.words import number
@@ -38,7 +38,7 @@ from pufferfish.theta.shown import first_law, law_in_words, stays, transitions
 from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import state_names, states_by_labels
 
-__all__ = ["MarkovChain"]
+__all__ = ["MarkovChain", "distribution"]
 
 _MOST_MIXED = 200
 """States of a chain whose eigengap is shown: that of many takes long."""
@@ -80,8 +80,8 @@ class MarkovChain(Shown, ReadOnly):
     initial_distribution: NDArray[np.float64] | Literal["stationary", "any"]
     states: tuple[str, ...]
     k: int = field(init=False)
+    kind: ClassVar[str] = "Markov chains"
 
-    @called_as('MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "walk"])')
     def __init__(
         self,
         transition_matrix: ArrayLike,
@@ -107,7 +107,7 @@ class MarkovChain(Shown, ReadOnly):
                     f'in it: {self._reducible_reason()}; give an array or "any", or leave those states out'
                 )
         else:
-            law = _distribution(initial_distribution, self.k, "initial_distribution")
+            law = distribution(initial_distribution, self.k, "initial_distribution")
             states_by_labels(initial_distribution, self.states, "initial_distribution")
             object.__setattr__(self, "initial_distribution", law)
 
@@ -327,24 +327,27 @@ def _gap(computed: float, k: int) -> float:
 
 
 def _stochastic_matrix(given: Any) -> NDArray[np.float64]:
-    matrix = _as_floats(given, "transition_matrix")
+    matrix = probabilities(given, "transition_matrix")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ModelError(f"transition_matrix has shape {matrix.shape}, expected a square matrix (k, k)")
     if matrix.shape[0] < 2:
         raise ModelError("transition_matrix has one state: a record that is always the same has nothing to hide")
-    rows = [_distribution(row, matrix.shape[0], f"transition_matrix[{x}]", row=True) for x, row in enumerate(matrix)]
+    rows = [distribution(row, matrix.shape[0], f"transition_matrix[{x}]", row=True) for x, row in enumerate(matrix)]
     return read_only(np.array(rows))
 
 
-def _as_floats(given: Any, name: str) -> NDArray[np.float64]:
-    try:
-        return real_array(given)
-    except TypeError as error:
-        raise ModelError(f"{name} {error}; expected an array of probabilities") from None
+_FIRST = "It is the law of the first record; divide counts by their sum."
 
 
-def _distribution(given: Any, k: int, name: str, *, row: bool = False) -> NDArray[np.float64]:
-    law = _as_floats(given, name)
+def distribution(given: Any, k: int, name: str, hint: str = _FIRST, *, row: bool = False) -> NDArray[np.float64]:
+    """Return a law on k states, divided by its sum.
+
+    Raises
+    ------
+    ModelError
+        If it is none; ``hint`` ends the message about its sum, or what a ``row`` of a matrix may have meant.
+    """
+    law = probabilities(given, name)
     if law.shape != (k,):
         raise ModelError(f"{name} has shape {law.shape}, expected ({k},): one probability per state")
     for y in range(k):
@@ -353,12 +356,11 @@ def _distribution(given: Any, k: int, name: str, *, row: bool = False) -> NDArra
     total = float(law.sum())
     if abs(total - 1) > TOLERANCE:
         counts = total >= 2 and bool(np.all(law == np.round(law)))
-        hint = (
-            "These look like counts of transitions: divide each row by its sum, or use MarkovChain.from_crosstab."
-            if row and counts
-            else "Rows are distributions over the next state; did you pass the transpose?"
-            if row
-            else "It is the law of the first record; divide counts by their sum."
-        )
+        if row:
+            hint = (
+                "These look like counts of transitions: divide each row by its sum, or use MarkovChain.from_crosstab."
+                if counts
+                else "Rows are distributions over the next state; did you pass the transpose?"
+            )
         raise ModelError(f"{name} sums to {total:.12g}, expected 1 (tolerance {TOLERANCE:g}). {hint}")
     return read_only(with_sums_of_one(law))

@@ -5,12 +5,20 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from pufferfish._base.checked import is_list, listed
-from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.checked import is_list
 from pufferfish._base.view import Shown, View
-from pufferfish.errors import ModelError, ParameterError, shortened
+from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.bayesian_network import BayesianNetwork, connected
-from pufferfish.theta.chain_class import CHAIN_MODELS, STATED, ChainClass, ChainModels, Continuum, as_chain_class
+from pufferfish.theta.chain_class import (
+    CHAIN_MODELS,
+    STATED,
+    ChainClass,
+    ChainModels,
+    Continuum,
+    FiniteClass,
+    as_chain_class,
+    check_states,
+)
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.lengths import MOST_STEPS, ChainLength, as_lengths
@@ -69,7 +77,7 @@ class Described(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelClass(Shown, ReadOnly):
+class ModelClass(FiniteClass):
     """A finite class Θ of models other than chains; chains have :class:`ChainClass`.
 
     Parameters
@@ -84,12 +92,12 @@ class ModelClass(Shown, ReadOnly):
     members: tuple[Member, ...]
     origin: str = STATED
 
+    of_chains: ClassVar[bool] = False
+    stands_for_more: ClassVar[bool] = False
+    chains: ClassVar[tuple[MarkovChain, ...]] = ()
+
     def __post_init__(self) -> None:
-        members = tuple(listed(self.members, "members", "a list of models", ModelError))
-        if not isinstance(self.origin, str):
-            raise ModelError(f"origin is {shortened(repr(self.origin))}, expected text: where Θ came from")
-        if not members:
-            raise ModelError("theta is empty: give at least one model")
+        members = self._check("members", "a list of models", "model")
         for i, member in enumerate(members):
             if not isinstance(member, Member):
                 raise ModelError(f"theta[{i}] is {type(member).__name__}, expected a model such as BayesianNetwork")
@@ -114,26 +122,6 @@ class ModelClass(Shown, ReadOnly):
         return View(f"Class of {len(self.members):,} {self.kind}", facts, [members_grid(self)])
 
     @property
-    def in_words(self) -> str:
-        """What belonging to it means, as releases say it."""
-        return "the one of Θ" if len(self.members) == 1 else f"one of the {len(self.members)} of Θ"
-
-    @property
-    def kind(self) -> str:
-        """Word for its members."""
-        return self.members[0].kind
-
-    @property
-    def of_chains(self) -> bool:
-        """Whether records are steps of chains: no."""
-        return False
-
-    @property
-    def chains(self) -> tuple[MarkovChain, ...]:
-        """The members that are Markov chains: none."""
-        return ()
-
-    @property
     def networks(self) -> tuple[BayesianNetwork, ...]:
         """The members, where they are Bayesian networks."""
         return tuple(member for member in self.members if isinstance(member, BayesianNetwork))
@@ -152,21 +140,6 @@ class ModelClass(Shown, ReadOnly):
         return isinstance(self.members[0], Cliques)
 
     @property
-    def stands_for_more(self) -> bool:
-        """Whether members only stand for a class described otherwise: never."""
-        return False
-
-    @property
-    def states(self) -> tuple[str, ...]:
-        """Names of the k states."""
-        return self.members[0].states
-
-    @property
-    def k(self) -> int:
-        """Number of states."""
-        return len(self.states)
-
-    @property
     def lengths(self) -> tuple[ChainLength, ...]:
         """Sizes of the groups of records that may depend on each other under some θ."""
         networks = self.networks
@@ -180,11 +153,7 @@ def _check_alike(members: Sequence[Any]) -> None:
     """Refuse members that are about other states or records than the first."""
     first = members[0]
     for i, member in enumerate(members):
-        if member.states != first.states:
-            raise ModelError(
-                f"theta[{i}] has states {', '.join(member.states)} and theta[0] has {', '.join(first.states)}: "
-                "all members of a class share their states, in the same order"
-            )
+        check_states(i, member, first)
         if _names(member) != _names(first):
             raise ModelError(
                 f"theta[{i}] is about the records {', '.join(_names(member)[:8])} and theta[0] about "

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import called_as, real_array
+from pufferfish._base.checked import probabilities
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.view import Shown, View, counted
 from pufferfish._core.chains.cycles import least_cycle, periodic_law
@@ -77,7 +77,6 @@ class PeriodicChain(Shown, ReadOnly):
     steps_per_phase: int = field(init=False)
     kind: ClassVar[str] = "periodic Markov chains"
 
-    @called_as('PeriodicChain(matrices, clock="hour", step="1min", states=["rest", "walk"])')
     def __init__(
         self,
         matrices: ArrayLike,
@@ -227,10 +226,7 @@ class PeriodicChain(Shown, ReadOnly):
 
 
 def _stack(given: Any) -> NDArray[np.float64]:
-    try:
-        stack = real_array(given)
-    except TypeError as error:
-        raise ModelError(f"matrices {error}; expected an array of shape (phases, k, k)") from None
+    stack = probabilities(given, "matrices")
     if stack.ndim != 3 or not stack.shape[0] or stack.shape[1] != stack.shape[2]:
         raise ModelError(f"matrices has shape {stack.shape}, expected (phases, k, k): a square matrix for each phase")
     return stack

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from pufferfish._base.checked import called_as
 from pufferfish._draw.figure import figure_of
 from pufferfish.errors import NotApplicableError
 from pufferfish.theta.model_class import ModelClass, as_theta
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
 __all__ = ["draw_model"]
 
 
-@called_as("draw_model(theta)")
 def draw_model(theta: Any) -> "Figure":
     """Draw a class of chains: transition probabilities as a heat map, and how many records each state lasts.
 

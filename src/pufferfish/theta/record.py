@@ -1,10 +1,12 @@
 """A class Θ as it stands in model files, releases and ledgers; whoever makes it of that again checks every member."""
 
 import re
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
+import numpy as np
 
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish.errors import ModelError
@@ -45,7 +47,7 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     origin: str
     states: list[str]
     chains: list[ChainRecord]
-    kind: str = "Markov chains"
+    kind: str = MarkovChain.kind
     members: list[dict[str, Any]] = msgspec.field(default_factory=list[dict[str, Any]])
     names: list[str] = msgspec.field(default_factory=list[str])
 
@@ -71,32 +73,13 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         ModelError
             If a chain or network is none, or the class is of another kind.
         """
-        if self.names and self.kind != "Markov chains":
-            raise ModelError(f"theta of {self.kind} has names of its members, which only lists of Markov chains have")
-        if self.kind == BayesianNetwork.kind:
-            return self._networks()
-        if self.kind in CONTINUA:
-            return self._continuum()
-        if self.kind in {model.kind for model in CHAIN_MODELS}:
-            return self._chain_models()
-        chains: list[MarkovChain] = []
-        if self.kind != "Markov chains" or self.members:
-            raise ModelError(f"theta is a class of {self.kind}, expected Markov chains or Bayesian networks alone")
-        for i, chain in enumerate(self.chains):
-            start = chain.initial_distribution
-            if isinstance(start, str) and start not in ("stationary", "any"):
-                raise ModelError(f'initial_distribution of chain {i} is {start!r}, expected "stationary" or "any"')
-            chains.append(MarkovChain(chain.transition_matrix, start, states=self.states))
-        return ChainClass(tuple(chains), self.origin, names=tuple(self.names))
+        theta = None if self.kind in (Cliques.kind, JointDistribution.kind) else self.any_theta()
+        if theta is None:
+            raise self._of_another_kind()
+        return theta
 
     def check(self) -> None:
-        """Refuse a class that is none, also of models that are described and not read back.
-
-        Raises
-        ------
-        ModelError
-            If a member is none of its kind.
-        """
+        """Refuse a class that is none, also of models that are described and not read back, as :meth:`any_theta`."""
         self.any_theta()
 
     def any_theta(self) -> Theta | None:
@@ -107,19 +90,44 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         ModelError
             If a member is none of its kind.
         """
-        if self.kind not in (Cliques.kind, JointDistribution.kind, GivenLaws.kind):
-            return self.theta()
-        if self.chains or self.names or not self.members:
-            raise ModelError(f"theta is a class of {self.kind}: expected that it has members, no names, and no chains")
-        if len(set(self.states)) < len(self.states) or not self.states:
-            raise ModelError("theta names no states, or one of them twice")
-        found: list[Any] = []
+        if self.kind == MarkovChain.kind:
+            return self._chain_class()
+        if self.names:
+            raise ModelError(f"theta of {self.kind} has names of its members, which only lists of Markov chains have")
+        if self.kind in CONTINUA:
+            return self._continuum()
+        if self.kind not in _RECORDS:
+            raise self._of_another_kind()
+        if self.chains or not self.members:
+            raise ModelError(f"theta of {self.kind} is described by its members, and by no chains")
+        members: list[Any] = []
         for i, member in enumerate(self.members):
             try:
-                found.append(_described(self.kind, member, self.states))
+                members.append(_member(self.kind, member, self.states))
             except (msgspec.ValidationError, ModelError, ValueError) as error:
-                raise ModelError(f"theta[{i}]: {error}") from error
-        return None if self.kind == GivenLaws.kind else ModelClass(tuple(found), self.origin)
+                name = f"network {i}" if self.kind == BayesianNetwork.kind else f"theta[{i}]"
+                raise ModelError(f"{name}: {error}") from error
+        if self.kind == GivenLaws.kind:
+            if len(set(self.states)) < len(self.states) or not self.states:
+                raise ModelError("theta names no states, or one of them twice")
+            return None
+        theta = (ChainModels if isinstance(members[0], CHAIN_MODELS) else ModelClass)(tuple(members), self.origin)
+        if list(theta.states) != self.states:
+            raise ModelError(f"states are {', '.join(self.states)}, those of the members {', '.join(theta.states)}")
+        return theta
+
+    def _of_another_kind(self) -> ModelError:
+        return ModelError(f"theta is a class of {self.kind}, expected Markov chains or Bayesian networks alone")
+
+    def _chain_class(self) -> ChainClass:
+        if self.members:
+            raise self._of_another_kind()
+        for i, chain in enumerate(self.chains):
+            start = chain.initial_distribution
+            if isinstance(start, str) and start not in ("stationary", "any"):
+                raise ModelError(f'initial_distribution of chain {i} is {start!r}, expected "stationary" or "any"')
+        chains = [MarkovChain(c.transition_matrix, c.initial_distribution, states=self.states) for c in self.chains]
+        return ChainClass(tuple(chains), self.origin, names=tuple(self.names))
 
     def _continuum(self) -> Any:
         if self.chains or len(self.members) != 1:
@@ -129,134 +137,99 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         except msgspec.ValidationError as error:
             raise ModelError(f"bounds of {self.kind}: {error}") from error
 
-    def _chain_models(self) -> ChainModels:
-        if self.chains or not self.members:
-            raise ModelError(f"theta of {self.kind} is described by its members, and by no chains")
-        members: list[PeriodicChain | HigherOrderChain] = []
-        for i, member in enumerate(self.members):
-            try:
-                members.append(_chain_model(self.kind, member, self.states))
-            except (msgspec.ValidationError, ModelError) as error:
-                raise ModelError(f"theta[{i}]: {error}") from error
-        return ChainModels(tuple(members), self.origin)
 
-    def _networks(self) -> ModelClass:
-        if self.chains:
-            raise ModelError("theta has both chains and networks: a class has members of one kind")
-        networks: list[BayesianNetwork] = []
-        for i, member in enumerate(self.members):
-            try:
-                nodes = msgspec.convert(member, _NetworkRecord).nodes
-                networks.append(BayesianNetwork({n: CPT(r.states, r.table, r.parents) for n, r in nodes.items()}))
-            except (msgspec.ValidationError, ModelError) as error:
-                raise ModelError(f"network {i}: {error}") from error
-        theta = ModelClass(tuple(networks), self.origin)
-        if list(theta.states) != self.states:
-            raise ModelError(f"states are {', '.join(self.states)}, those of the networks {', '.join(theta.states)}")
-        return theta
+# -- A member of Θ that is no Markov chain, as plain values; fractions as text, which is exact ------------------------
 
 
-class _PeriodicRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Periodic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     matrices: list[list[list[float]]]
     initial_distribution: list[float] | str
     clock: str | None
     step: str | None
 
 
-class _HigherOrderRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _HigherOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tensor: list[Any]
     initial_distribution: list[Any] | str
 
 
-class _NodeRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Cliques(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    laws: list[list[Fraction]]
+
+
+class _Joint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    variables: list[str]
+    rows: list[list[str]]
+    probabilities: list[Fraction]
+
+
+class _Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     states: list[str]
     parents: list[str]
     table: list[Any]
 
 
-class _NetworkRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    nodes: dict[str, _NodeRecord]
+class _Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    nodes: dict[str, _Node]
 
 
-class _CliquesRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    laws: list[list[str]]
+class _OfTheUser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    laws: Literal["computed by a function of the user's"] = "computed by a function of the user's"
 
 
-class _JointRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    variables: list[str]
-    rows: list[list[str]]
-    probabilities: list[str]
-
-
-def _chain_model(kind: str, member: dict[str, Any], states: list[str]) -> PeriodicChain | HigherOrderChain:
-    start: Any
-    if kind == PeriodicChain.kind:
-        found = msgspec.convert(member, _PeriodicRecord)
-        start = found.initial_distribution
-        return PeriodicChain(found.matrices, start, clock=found.clock, step=found.step, states=states)
-    longer = msgspec.convert(member, _HigherOrderRecord)
-    start = longer.initial_distribution
-    return HigherOrderChain(longer.tensor, start, states=states)
-
-
-def _described(kind: str, member: dict[str, Any], states: list[str]) -> Any:
-    """Return the model of a description that :func:`_plain` gives; None for laws of the user's."""
-    if kind == Cliques.kind:
-        laws = msgspec.convert(member, _CliquesRecord).laws
-        return Cliques([[_exact(p) for p in law] for law in laws], states=states)
-    if kind == JointDistribution.kind:
-        joint = msgspec.convert(member, _JointRecord)
-        masses = [_exact(p) for p in joint.probabilities]
-        return JointDistribution(joint.rows, masses, variables=joint.variables, states=states)
-    if member != _OF_THE_USER:
-        raise ModelError(f"{kind} are described as {_OF_THE_USER!r}")
-    return None
-
-
-def _exact(text: str) -> Fraction:
-    if re.fullmatch(r"[0-9]{1,4000}(/[0-9]{0,3999}[1-9][0-9]{0,3999})?", text) is None:
-        raise ModelError(f"a probability is {text[:40]!r}, expected a fraction")
-    return Fraction(text)
-
-
-_OF_THE_USER = {"laws": "computed by a function of the user's"}
+_RECORDS: dict[str, type[msgspec.Struct]] = {
+    PeriodicChain.kind: _Periodic,
+    HigherOrderChain.kind: _HigherOrder,
+    Cliques.kind: _Cliques,
+    JointDistribution.kind: _Joint,
+    BayesianNetwork.kind: _Network,
+    GivenLaws.kind: _OfTheUser,
+}
 
 
 def _plain(member: Any) -> dict[str, Any]:
-    """Return a model other than a chain, or bounds, as plain values; fractions as text, which is exact."""
+    """Return a model other than a chain, or bounds, as plain values: its attributes of the names in its record."""
     if isinstance(member, Continuum):
         return member.plain
-    if isinstance(member, PeriodicChain):
-        start = member.initial_distribution
-        return {
-            "matrices": member.matrices.tolist(),
-            "initial_distribution": start if isinstance(start, str) else start.tolist(),
-            "clock": member.clock,
-            "step": member.step,
-        }
-    if isinstance(member, HigherOrderChain):
-        start = member.initial_distribution
-        return {
-            "tensor": member.tensor.tolist(),
-            "initial_distribution": start if isinstance(start, str) else start.tolist(),
-        }
-    if isinstance(member, Cliques):
-        return {"laws": [[str(p) for p in law] for law in member.laws]}
-    if isinstance(member, JointDistribution):
-        return {
-            "variables": [str(v) for v in member.variables],
-            "rows": [list(row) for row in member.rows],
-            "probabilities": [str(p) for p in member.probabilities],
-        }
+    if isinstance(member, GivenLaws):
+        return msgspec.to_builtins(_OfTheUser())
     if isinstance(member, BayesianNetwork):
-        return {
-            "nodes": {
-                state_label(name): {
-                    "states": list(cpt.states),
-                    "parents": [state_label(parent) for parent in cpt.parents],
-                    "table": cpt.table.tolist(),
-                }
-                for name, cpt in member.cpts.items()
-            }
+        nodes = {
+            state_label(name): _Node(list(cpt.states), list(map(state_label, cpt.parents)), cpt.table.tolist())
+            for name, cpt in member.cpts.items()
         }
-    return dict(_OF_THE_USER)
+        return msgspec.to_builtins(_Network(nodes))
+    found = {name: getattr(member, name) for name in _RECORDS[member.kind].__struct_fields__}
+    if isinstance(member, JointDistribution):
+        found["variables"] = map(str, member.variables)
+    return {name: _plain_value(value) for name, value in found.items()}
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return value.tolist() if isinstance(value, np.ndarray) else [_plain_value(part) for part in value]
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _member(kind: str, plain: dict[str, Any], states: list[str]) -> Any:
+    """Return the model of plain values that :func:`_plain` gives; None for laws of the user's."""
+    found: Any = msgspec.convert(plain, _RECORDS[kind], dec_hook=_exact)
+    match found:
+        case _Periodic(matrices, start, clock, step):
+            return PeriodicChain(matrices, start, clock=clock, step=step, states=states)
+        case _HigherOrder(tensor, start):
+            return HigherOrderChain(tensor, start, states=states)
+        case _Cliques(laws):
+            return Cliques(laws, states=states)
+        case _Joint(variables, rows, probabilities):
+            return JointDistribution(rows, probabilities, variables=variables, states=states)
+        case _Network(nodes):
+            return BayesianNetwork({n: CPT(node.states, node.table, node.parents) for n, node in nodes.items()})
+        case _:
+            return None
+
+
+def _exact(_: type, text: Any) -> Fraction:
+    if not (isinstance(text, str) and re.fullmatch(r"[0-9]{1,4000}(/[0-9]{0,3999}[1-9][0-9]{0,3999})?", text)):
+        raise ValueError(f"a probability is {str(text)[:40]!r}, expected a fraction")
+    return Fraction(text)

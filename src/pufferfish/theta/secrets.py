@@ -27,9 +27,9 @@ class Secret(ABC):
     """A fact about the data; facts are joined by ``&``."""
 
     @property
-    @abstractmethod
-    def conditions(self) -> "tuple[RecordIs | CountIs | Fact, ...]":
-        """The conditions that hold together."""
+    def conditions(self: Any) -> "tuple[RecordIs | CountIs | Fact, ...]":
+        """The conditions that hold together: the one that it is, or those that were joined."""
+        return (self,)
 
     def __and__(self, other: "Secret") -> "Secret":
         return _Joined((*self.conditions, *other.conditions))
@@ -37,9 +37,9 @@ class Secret(ABC):
     def __bool__(self) -> bool:
         raise ParameterError("a secret is neither true nor false: join secrets by &, not by 'and'")
 
+    @abstractmethod
     def holds(self, row: Mapping[Any, str]) -> bool:
         """Whether it holds in a database, given as the state of every record by its name."""
-        return all(condition.holds(row) for condition in self.conditions)
 
 
 def _labels(states: Any) -> tuple[str, ...]:
@@ -74,11 +74,6 @@ class RecordIs(ReadOnly, Secret):
     def __init__(self, record: Any, states: Any) -> None:
         object.__setattr__(self, "record", tuple(record) if isinstance(record, list) else record)
         object.__setattr__(self, "states", _labels(states))
-
-    @property
-    def conditions(self) -> "tuple[RecordIs, ...]":
-        """The one condition."""
-        return (self,)
 
     def holds(self, row: Mapping[Any, str]) -> bool:
         """Whether it holds in a database."""
@@ -118,11 +113,6 @@ class CountIs(ReadOnly, Secret):
         object.__setattr__(self, "states", _labels(states))
         object.__setattr__(self, "at_least", None if at_least is None else int(at_least))
         object.__setattr__(self, "at_most", None if at_most is None else int(at_most))
-
-    @property
-    def conditions(self) -> "tuple[CountIs, ...]":
-        """The one condition."""
-        return (self,)
 
     def allows(self, count: int) -> bool:
         """Whether a number of records lies in the range."""
@@ -168,11 +158,6 @@ class Fact(ReadOnly, Secret):
                 "Fact takes the fact in words, and a function from a dict of states to whether it holds"
             )
 
-    @property
-    def conditions(self) -> "tuple[Fact, ...]":
-        """The one condition."""
-        return (self,)
-
     def holds(self, row: Mapping[Any, str]) -> bool:
         """Whether it holds in a database."""
         return bool(self.function(dict(row)))
@@ -189,6 +174,10 @@ class _Joined(ReadOnly, Secret):
     def conditions(self) -> tuple[RecordIs | CountIs | Fact, ...]:
         """All conditions."""
         return self.parts
+
+    def holds(self, row: Mapping[Any, str]) -> bool:
+        """Whether all of them hold."""
+        return all(part.holds(row) for part in self.parts)
 
     def __str__(self) -> str:
         return " and ".join(str(part) for part in self.parts)

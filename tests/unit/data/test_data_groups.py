@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish.data import Base, _cells as cells, groupings
+from pufferfish.data import Base, _cells, groupings
 from pufferfish.data.groupings import parse_by
 from pufferfish.data.groups import Groups
 from pufferfish.errors import DataError, ParameterError
@@ -181,9 +181,9 @@ def test_what_is_no_group_is_refused(monkeypatch):
     for wrong in ("hour(t) == '8'", "date(t) == 8", "hour(t)", "date(t) == 'May'"):
         with pytest.raises(DataError, match=r"\(t\)"):
             pf.read_sequences(frame, "s", where=wrong)
-    for module, name, value in ((cells, "MAX_CELLS", 3), (cells, "MAX_PAIRS", 5)):
+    for module, name, value in ((_cells, "MAX_CELLS", 3), (_cells, "MAX_PAIRS", 5)):
         with monkeypatch.context() as patched:
-            patched.setattr(cells, "MAX_CELLS", 3)
+            patched.setattr(_cells, "MAX_CELLS", 3)
             patched.setattr(module, name, value)
             for table in (frame, frame.to_pandas()):
                 with pytest.raises(DataError, match=r"makes more than .* groups"):

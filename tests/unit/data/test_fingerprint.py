@@ -10,7 +10,7 @@ import pytest
 
 import pufferfish as pf
 from commands import READING, refused, run, write_table
-from pufferfish.data import _count as batches
+from pufferfish.data import _count
 from pufferfish.data.fingerprint import fingerprint_of, same_table
 from pufferfish.errors import ParameterError, ReleaseRefused
 
@@ -119,7 +119,7 @@ def test_every_engine_and_every_batch_gives_the_same(
         who=pl.col("who").cast(pl.String).cast(pl.Categorical), s=pl.col("s").cast(pl.Categorical)
     )
     assert fingerprint(typed) == expected
-    monkeypatch.setattr(batches, "BATCH", 900)
+    monkeypatch.setattr(_count, "BATCH", 900)
     assert [fingerprint(source) for source in (frame, shuffled, typed)] == [expected] * 3
     dates = shuffled.with_columns(t=pl.datetime(2024, 1, 1) + pl.duration(minutes="t"))
     minute = {"max_gap": "1min"}
@@ -136,7 +136,7 @@ def test_a_jittering_clock_changes_nothing_of_the_blocks(monkeypatch: pytest.Mon
     reading = {"max_gap": 70_000}
     whole = fingerprint(frame, **reading)
     assert same_table(whole, fingerprint(frame.tail(1200), **reading))
-    monkeypatch.setattr(batches, "BATCH", 50)
+    monkeypatch.setattr(_count, "BATCH", 50)
     assert fingerprint(frame, **reading) == whole
 
 

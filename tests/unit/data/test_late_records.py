@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish.data import _count as batches
+from pufferfish.data import _count
 from pufferfish.errors import ParameterError
 
 START = dt.datetime(2024, 5, 1)
@@ -32,7 +32,7 @@ def read(frame: Any, **how: Any) -> pf.Sequences:
 def test_late_records_are_counted_on_every_engine(
     how: dict[str, Any], batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batches, "BATCH", batch)
+    monkeypatch.setattr(_count, "BATCH", batch)
     frame = table(lambda i: 306 if i % 2 else 300)
     for source in (frame, frame.to_pandas()):
         data = read(source, **how)

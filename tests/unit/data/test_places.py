@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish.data import _count as batches
+from pufferfish.data import _count
 from pufferfish.data.sequences import TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.theta.lengths import ChainLength
@@ -42,7 +42,7 @@ def test_a_filter_by_time_says_where_records_are(monkeypatch: pytest.MonkeyPatch
     assert read(frame.to_pandas()).length == (hours,)
     frame.write_csv(tmp_path / "t.csv")
     assert read(tmp_path / "t.csv").length == (hours,)
-    monkeypatch.setattr(batches, "BATCH", 7)
+    monkeypatch.setattr(_count, "BATCH", 7)
     assert read(frame).length == (hours,)
     several = read(table(4, subjects=2), subject="who", where="weekday(time) in [0, 2]")
     assert several.length == (ChainLength(432, 288, (144, 144, 144)), ChainLength(144, 144))
@@ -130,7 +130,7 @@ def test_times_say_where_chains_begin(monkeypatch: pytest.MonkeyPatch, tmp_path:
         assert read(source, None, subject="who").grid == whole
         for where in ("hour(time) == 8", "hour(time) == 8 and worn"):  # also where gaps are not looked at
             assert read(source, where, subject="who").grid == eight
-    monkeypatch.setattr(batches, "BATCH", 151)
+    monkeypatch.setattr(_count, "BATCH", 151)
     assert read(frame, None, subject="who").grid == whole
     assert read(frame, subject="who").grid == eight
     early = pl.int_range(pl.len()).is_between(5, 9) & (pl.col("who") == "s0")

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish.data import _count as batches
+from pufferfish.data import _count
 from pufferfish.data.sequences import Base, TimeGrid
 from pufferfish.errors import DataError, ParameterError
 
@@ -59,7 +59,7 @@ def test_local_times_of_a_zone_are_read_like_its_instants(how: dict[str, Any], m
     expected = summary(read(zoned, **how))
     for source in engines(local(zoned)):
         assert summary(read(source, time_zone=PARIS, **how)) == expected
-    monkeypatch.setattr(batches, "BATCH", 17)
+    monkeypatch.setattr(_count, "BATCH", 17)
     assert summary(read(local(zoned), time_zone=PARIS, **how)) == expected
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 import pufferfish as pf
-from pufferfish._core.numbers import laplace as discrete_laplace
+from pufferfish._core.numbers import laplace
 from pufferfish.mechanisms.engine import four_digits_up, steps_within
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
@@ -90,9 +90,9 @@ def test_the_widest_noise_of_an_accuracy() -> None:
     for t in (0, 1, 2, 17, 1000, 10**6):
         for alpha in (0.001, 0.05, 0.5):
             for together in (1, 4):
-                b = discrete_laplace.widest(t, alpha, together=together)
-                assert discrete_laplace.accuracy(b, alpha, together=together) <= t
-                assert discrete_laplace.accuracy(b * (1 + 1e-9), alpha, together=together) > t
+                b = laplace.widest(t, alpha, together=together)
+                assert laplace.accuracy(b, alpha, together=together) <= t
+                assert laplace.accuracy(b * (1 + 1e-9), alpha, together=together) > t
 
 
 def test_units_and_digits_are_those_that_were_written() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import pufferfish as pf
-from pufferfish._core.laws import law as losses, of_chains as mixtures
+from pufferfish._core.laws import law, of_chains
 from pufferfish._core.laws.law import Law
 from pufferfish._core.laws.transport import Shift
 from pufferfish.errors import NotApplicableError
@@ -23,14 +23,14 @@ ORDERS = [[("a", "b"), ("b", "c")], [("b", "c"), ("a", "b")]]
 
 
 def pair_loss(mu: Law, nu: Law) -> float:
-    return losses.laplace_loss(mu, nu, 1.0)
+    return law.laplace_loss(mu, nu, 1.0)
 
 
 def family_loss(mu: Law, nu: Law) -> float:
-    return mixtures.mixture_loss(mixtures.LawFamily((mu, LAW)), mixtures.LawFamily((OTHER, nu)), 1.0)
+    return of_chains.mixture_loss(of_chains.LawFamily((mu, LAW)), of_chains.LawFamily((OTHER, nu)), 1.0)
 
 
-LOSSES = [pytest.param(losses, pair_loss, id="laws"), pytest.param(mixtures, family_loss, id="mixtures")]
+LOSSES = [pytest.param(law, pair_loss, id="laws"), pytest.param(of_chains, family_loss, id="mixtures")]
 
 
 @pytest.mark.parametrize("wrong", [0, 1])
@@ -49,7 +49,7 @@ def test_masses_of_unknown_error(_: Any, loss: Any, wrong: int) -> None:
 def test_noisy_laws_that_are_no_numbers(
     monkeypatch: pytest.MonkeyPatch, module: Any, loss: Any, wrong: int, of: str
 ) -> None:
-    calls, smoothed = itertools.count(), losses.smoothed
+    calls, smoothed = itertools.count(), law.smoothed
 
     def spoilt(*arguments: Any) -> tuple[Any, float]:
         logs, error = smoothed(*arguments)
@@ -75,7 +75,7 @@ def is_far(pair: LawPair) -> bool:
 def test_exact_laplace_with_a_loss_that_is_no_number(
     monkeypatch: pytest.MonkeyPatch, pairs: list[tuple[str, str]]
 ) -> None:
-    real = losses.laplace_loss
+    real = law.laplace_loss
     query, theta = pf.Count(1), given(pairs)
     calibration = pf.ExactLaplace(theta).calibrate(query, 1.0)
 

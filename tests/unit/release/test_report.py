@@ -19,7 +19,7 @@ import commands
 import pufferfish as pf
 import release_cases
 from pufferfish._base.words import number
-from pufferfish._core.numbers import laplace as discrete_laplace
+from pufferfish._core.numbers import laplace
 from pufferfish._draw.heat import WEAK
 from pufferfish.compare.noise import promise_part
 from pufferfish.compare.rows import points_around
@@ -129,7 +129,7 @@ def test_models_and_laws_that_no_model_file_holds(tmp_path: Path) -> None:
 
 def error_at(about: dict[str, Any], curve: dict[str, Any], i: int) -> float:
     """Return the error at a computed ε, as the page's script does."""
-    units = curve["error"][i] if "error" in curve else discrete_laplace.accuracy(curve["scale"][i], about["alpha"])
+    units = curve["error"][i] if "error" in curve else laplace.accuracy(curve["scale"][i], about["alpha"])
     return units * about["worth"]
 
 

@@ -24,7 +24,10 @@ WORDS = "aabaabbaababbbaabbabaab" * 12
     [
         (([[[0.8, 0.1], [0.5, 0.5]], [[0.6, 0.4], [0.2, 0.8]]],), r"tensor\[0\]\[0\] sums to 0.9"),
         (([[[0.8, 0.2]], [[0.6, 0.4]]],), r"tensor has shape \(2, 1, 2\)"),
-        (([[[1.5, -0.5], [0.5, 0.5]], [[0.6, 0.4], [0.2, 0.8]]],), "no probability between 0 and 1"),
+        (
+            ([[[1.5, -0.5], [0.5, 0.5]], [[0.6, 0.4], [0.2, 0.8]]],),
+            r"\[0\]\[0\]\[0\] is 1.5, expected a probability",
+        ),
         ((TENSOR, [0.5, 0.5]), r"initial_distribution has 2 entries, expected shape \(2, 2\)"),
         ((TENSOR, "sometimes"), "initial_distribution is 'sometimes'"),
         (([[[1, 0], [0, 1]], [[1, 0], [0, 1]]],), "the chain has several stationary laws"),

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._core.chains import markov as krylov
+from pufferfish._core.chains import markov
 from pufferfish._core.divergence import max_log_ratio
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import SMALLEST, UNIT, up
@@ -287,7 +287,7 @@ def solve_slopes(
         left[rows] -= np.add.reduceat(shares * change[ends], firsts)
         return left
 
-    return krylov.solve(missed, residual.ravel(), tolerance=_NEARLY, most=_MOST_PRODUCTS).reshape(k, k)
+    return markov.solve(missed, residual.ravel(), tolerance=_NEARLY, most=_MOST_PRODUCTS).reshape(k, k)
 
 
 def certify(

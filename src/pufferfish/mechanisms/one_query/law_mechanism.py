@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pufferfish._base.checked import called_as
 from pufferfish.errors import ModelError, NotApplicableError
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import Mechanism
@@ -68,7 +67,6 @@ class LawMechanism(Mechanism):
     composes: ClassVar[bool] = False
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ModelClass)
 
-    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length)
         self._secrets = as_secret_pairs(secrets)

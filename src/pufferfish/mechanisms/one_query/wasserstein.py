@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferfish._base.checked import called_as, is_list, listed, real_number
+from pufferfish._base.checked import is_list, listed, real_number
 from pufferfish._base.progress import Kept
 from pufferfish._core.laws import vector_transport
 from pufferfish._core.laws.law import Law, VectorLaw
@@ -36,7 +36,6 @@ __all__ = ["ApproximateWasserstein", "Wasserstein", "wasserstein_inf"]
 _ULP = Fraction(1, 2**52)
 
 
-@called_as("wasserstein_inf([0, 1], [0.5, 0.5], [0, 2], [0.5, 0.5])")
 def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[Any]) -> float:
     r"""∞-Wasserstein distance of two finite laws: how far mass has to move at least to turn one into the other.
 
@@ -152,7 +151,6 @@ class Wasserstein(LawMechanism):
     title: ClassVar[str] = "Wasserstein"
     witnesses: ClassVar[tuple[type[Witness], ...]] = (CouplingWitness,)
 
-    @called_as("{}(theta, length=data.length).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length, secrets=secrets)
         self._known: Kept[list[tuple[About, Shift]]] = Kept(4)
@@ -267,7 +265,6 @@ class ApproximateWasserstein(Wasserstein):
     name: ClassVar[str] = "approximate-wasserstein"
     title: ClassVar[str] = "ApproximateWasserstein"
 
-    @called_as("{}(theta, length=data.length, delta=1e-6).calibrate(query, epsilon=1.0)")
     def __init__(self, theta: Any, length: Any = None, *, delta: float, secrets: Any = None) -> None:
         super().__init__(theta, length, secrets=secrets)
         number = real_number(delta)

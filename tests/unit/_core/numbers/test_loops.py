@@ -16,7 +16,7 @@ import pytest
 
 import pufferfish as pf
 import pufferfish._core
-from pufferfish._core import divergence as max_divergence
+from pufferfish._core import divergence
 from pufferfish._core.numbers.compiled import Loops, reached, renamed, version
 from pufferfish._core.propagation import cluster_plan, cluster_sweep
 
@@ -143,7 +143,7 @@ def test_compiled_loops_do_bit_for_bit_what_they_do_interpreted(monkeypatch: pyt
 
     monkeypatch.setattr(Loops, "at", both)
     monkeypatch.setattr(Loops, "compiled", property(both))
-    monkeypatch.setattr(max_divergence, "_MANY", 0)
+    monkeypatch.setattr(divergence, "_MANY", 0)
     for work in WORK:
         work()
     one_variable_at_a_time(monkeypatch)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pufferfish._core.chains import markov as krylov
+from pufferfish._core.chains import markov
 
 
 def test_it_solves_what_a_direct_method_solves() -> None:
@@ -12,7 +12,7 @@ def test_it_solves_what_a_direct_method_solves() -> None:
     for n in (1, 5, 60):
         matrix = np.eye(n) - 0.95 * rng.dirichlet(np.ones(n), size=n)
         right = rng.normal(size=n)
-        found = krylov.solve(lambda x, m=matrix: m @ x, right, tolerance=1e-10, most=200)
+        found = markov.solve(lambda x, m=matrix: m @ x, right, tolerance=1e-10, most=200)
         np.testing.assert_allclose(found, np.linalg.solve(matrix, right), rtol=1e-7, atol=1e-9)
 
 
@@ -27,19 +27,19 @@ def test_it_needs_few_products_where_the_series_needs_thousands() -> None:
         return matrix @ x
 
     right = np.ones(n)
-    found = krylov.solve(apply, right, tolerance=1e-8, most=200)
+    found = markov.solve(apply, right, tolerance=1e-8, most=200)
     assert len(products) <= 5
     np.testing.assert_allclose(matrix @ found, right, atol=1e-6)
 
 
 def test_what_cannot_be_solved_ends() -> None:
     singular = np.array([[1.0, -1.0], [-1.0, 1.0]])
-    found = krylov.solve(lambda x: singular @ x, np.array([1.0, 1.0]), tolerance=1e-9, most=50)
+    found = markov.solve(lambda x: singular @ x, np.array([1.0, 1.0]), tolerance=1e-9, most=50)
     assert np.all(np.isfinite(found))
-    assert krylov.solve(lambda x: x, np.zeros(3), tolerance=1e-9, most=5).tolist() == [0.0, 0.0, 0.0]
+    assert markov.solve(lambda x: x, np.zeros(3), tolerance=1e-9, most=5).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_products_that_are_no_numbers_give_what_was_found_before() -> None:
     for broken in (math.nan, math.inf):
-        found = krylov.solve(lambda x, b=broken: x * b, np.array([1.0, 2.0]), tolerance=1e-9, most=50)
+        found = markov.solve(lambda x, b=broken: x * b, np.array([1.0, 2.0]), tolerance=1e-9, most=50)
         assert found.tolist() == [1.0, 2.0]

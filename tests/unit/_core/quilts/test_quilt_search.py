@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish._core.quilts import chain_search as quilts
+from pufferfish._core.quilts import chain_search
 from pufferfish._core.quilts.influence import ChainInfluence
 from pufferfish.queries.record_loss import loss_of_query
 
@@ -20,7 +20,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], tuple[int, int]]:
     """Return a function that says how many quilts, and how many nodes, have been looked at."""
     seen = {"evaluate": 0, "best_quilt": 0}
     for name in seen:
-        real = getattr(quilts, name)
+        real = getattr(chain_search, name)
 
         def count(
             *arguments: object, _real: Callable[..., object] = real, _name: str = name, **named: object
@@ -28,7 +28,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], tuple[int, int]]:
             seen[_name] += 1
             return _real(*arguments, **named)
 
-        monkeypatch.setattr(quilts, name, count)
+        monkeypatch.setattr(chain_search, name, count)
     return lambda: (seen["evaluate"], seen["best_quilt"])
 
 
@@ -50,7 +50,7 @@ def test_a_window_needs_what_its_worst_node_needs(epsilon: float) -> None:
     losses = loss_of_query(bound.bind(pf.Window(pf.Count(1), 20, 45)), bound.theta, bound.length)
     assert not isinstance(losses, float)
     found = bound.calibrate(pf.Window(pf.Count(1), 20, 45), epsilon).scale
-    each = [bound._engine.best_at(losses.blocks[0], node, quilts.Score(epsilon)) or 0.0 for node in range(1, 61)]
+    each = [bound._engine.best_at(losses.blocks[0], node, chain_search.Score(epsilon)) or 0.0 for node in range(1, 61)]
     assert max(each) <= found <= max(each) * (1 + 1e-12)
 
 

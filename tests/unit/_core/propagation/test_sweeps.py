@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish._core.propagation import sweep as sweeping
+from pufferfish._core.propagation import sweep
 from pufferfish._core.propagation.chain import ChainPropagation
 from pufferfish._core.propagation.past_and_future import Homogeneous
 from pufferfish._core.propagation.sweep import Run
@@ -30,7 +30,7 @@ def places_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.mark.parametrize("loss", [pytest.param(0.002, marks=pytest.mark.slow), 0.02])
 def test_a_sweep_ends_at_the_fixed_point_and_hardly_proves_more(monkeypatch: pytest.MonkeyPatch, loss: float) -> None:
     chain, run = ChainPropagation(STICKY, "stationary"), [Run(4000, loss * (1 - np.eye(3)))]
-    monkeypatch.setattr(sweeping, "_NEAR", -1.0)  # step by step, until nothing moves
+    monkeypatch.setattr(sweep, "_NEAR", -1.0)  # step by step, until nothing moves
     exact = chain.leakage(run).total
     monkeypatch.undo()
     seen = places_of(monkeypatch)

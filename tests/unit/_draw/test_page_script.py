@@ -18,7 +18,7 @@ import pytest
 import pufferfish as pf
 import pufferfish._draw
 import release_cases
-from pufferfish._core.numbers import laplace as discrete_laplace
+from pufferfish._core.numbers import laplace
 from pufferfish.queries.strategy import Strategy
 
 pytestmark = pytest.mark.program
@@ -58,10 +58,10 @@ def test_errors_are_those_of_the_library_and_never_less() -> None:
     rng = np.random.default_rng(3)
     scales = [float(b) for b in 10 ** rng.uniform(-3, 12, 4000)]
     for t in [*range(12), *(int(n) for n in 10 ** rng.uniform(1, 8, 60))]:
-        step = discrete_laplace.widest(t, 0.05)
+        step = laplace.widest(t, 0.05)
         scales += [step, step * (1 - 1e-11), step * (1 + 1e-11), step * (1 + 1e-9)]
     shown = run("asked.map(b => accuracy(b, 0.05))", scales)
-    true = [discrete_laplace.accuracy(b, 0.05) for b in scales]
+    true = [laplace.accuracy(b, 0.05) for b in scales]
     more = [js - py for js, py in zip(shown, true, strict=True)]
     assert min(more) == 0
     assert sum(extra > 0 for extra in more) <= 60, "one unit more right before a step, and nowhere else"
