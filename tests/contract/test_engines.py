@@ -512,15 +512,14 @@ def test_zones_that_polars_does_not_know_are_read_from_parquet(zone, tmp_path, c
 
 @pytest.mark.parametrize("micros", [2**53 + 3, 2**62 - 10**8, -(2**53) - 9])
 @pytest.mark.parametrize("subject", [None, "who"])
-def test_times_that_pandas_rounds_are_refused(micros, subject):
+def test_large_times_are_read_exactly_from_pandas_too(micros, subject):
     times = np.array([micros + i for i in range(6)], dtype="datetime64[us]")
     frame = pd.DataFrame({"t": times, "act": list("abaabb"), "who": "x"})
-    with pytest.raises(DataError, match=r"pandas does not compare exactly \(beyond the years 1684 to 2255\): correct"):
-        read_sequences(frame, "act", subject=subject, time="t", max_gap="1us")
-    assert read_sequences(pl.from_pandas(frame), "act", subject=subject, time="t", max_gap="1us").lengths == (6,)
-    text = pd.DataFrame({"t": [f"9999-01-01 00:00:0{i}.00000{i}" for i in range(6)], "act": list("abaabb")})
-    with pytest.raises(DataError, match=r"holds 9999-01-01 00:00:00 \(row 1\), which pandas does not compare exactly"):
-        read_sequences(text, "act", time="t", max_gap="1us")
+    for table in (frame, pl.from_pandas(frame)):
+        data = read_sequences(table, "act", subject=subject, time="t", max_gap="1us")
+        assert (data.lengths, data.spans, data.transitions.tolist()) == ((6,), (6,), [[1, 2], [1, 1]])
+    text = pd.DataFrame({"t": [f"9999-01-01 00:00:00.00000{i}" for i in range(6)], "act": list("abaabb")})
+    assert read_sequences(text, "act", time="t", max_gap="1us").transitions.tolist() == [[1, 2], [1, 1]]
 
 
 # -- independent rows ----------------------------------------------------------------------------------------

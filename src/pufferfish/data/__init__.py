@@ -1,8 +1,8 @@
 """Tables become sequences, per chain the counts of its states, the transitions, the steps it spans; or counts of rows.
 
 This is the private half of the package up to the release: everything that touches rows is here, and what
-leaves it is an aggregate, :class:`Sequences` or :class:`Rows`. The rows stay in the engine that holds them
-(polars for files; polars, pandas, DuckDB or another engine that narwhals speaks for tables in memory).
+leaves it is an aggregate, :class:`Sequences` or :class:`Rows`. Every table becomes one polars frame; only rows on a
+Spark cluster stay there.
 
 ====================  =======================================================================
 ``read``              :func:`read_sequences`, the entrance for chains; ``chain_reading`` does the work
@@ -11,7 +11,7 @@ leaves it is an aggregate, :class:`Sequences` or :class:`Rows`. The rows stay in
 ``independent_rows``  :class:`Rows` and :class:`RowsBase`, what comes out and how it was read
 ``options``           the options of chains, checked before a table is opened
 ``row_options``       those of independent rows, checked against a network
-``files``             the edge: a path or a table becomes one lazy narwhals frame
+``files``             the edge: a path or a table becomes one lazy frame, of polars or Spark
 ``kinds``             kinds of files, by their names
 ``spark``             what only Spark needs: its files, times, copies and session
 ``columns``           columns of any engine as numbers, microseconds or labels

@@ -13,7 +13,7 @@ import narwhals as nw
 
 from pufferfish.data._calendar import MICROS_OF_DAY
 from pufferfish.data._cells import Places, expressions_of, hour_columns, missing_group, timed_columns
-from pufferfish.data._chains import CELL, KEEP, PHASE, STATE, SUBJECT, TIME, Frame, Layout, keep_rows
+from pufferfish.data._chains import CELL, KEEP, PHASE, STATE, SUBJECT, TIME, Frame, Layout
 from pufferfish.data._columns import (
     ISO,
     NUMBER,
@@ -41,7 +41,7 @@ from pufferfish.data._columns import (
 from pufferfish.data._options import Options
 from pufferfish.data._times import LocalClock, local_columns, local_time
 from pufferfish.data.labels import count_rows
-from pufferfish.data.source import ROW, Source
+from pufferfish.data.source import ROW, Source, numbered
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.states import state_label
 
@@ -49,7 +49,6 @@ __all__ = ["BAD", "ChainRows", "Disorder"]
 
 BAD = -2  # number of the bin of text that is not a number
 _NUMERIC, _ABSENT = 1, 0
-_EXACT = 2**53
 _BEFORE_1970 = 200_000 * 7 * 86_400_000_000
 """Whole weeks, in microseconds, that reach before the year 1."""
 _VALUE, _NUMBER = "__pf_value", "__pf_number"
@@ -88,7 +87,6 @@ class ChainRows:
         self.schema = table.schema
         self.has_subject = layout.subject
         self.places = Places(subject=layout.subject, ordered=table.ordered, header=table.untyped)
-        self.by_floats = table.frame.implementation.is_pandas_like()  # its windows turn integers into floats
         self.instants = False
         self.zoned = False
         self.changes: list[int] = []
@@ -99,7 +97,7 @@ class ChainRows:
         frame = self._selected()
         self.filtered = options.where is not None
         if self.filtered and options.max_gap is not None:
-            frame, self.filtered = keep_rows(frame, nw.col(KEEP)), False
+            frame, self.filtered = frame.filter(nw.col(KEEP)), False
         self.frame = self._checked(frame)
 
     @property
@@ -123,7 +121,7 @@ class ChainRows:
             chosen[SUBJECT] = subject_column(options.subject, self.schema[options.subject])
         if options.time is not None:
             chosen[TIME] = nw.col(options.time)
-        if self.table.ordered:
+        if ROW in self.schema:
             chosen[ROW] = nw.col(ROW).cast(nw.Int64)
         columns = dict[str, Column]()
         if where is not None:
@@ -146,7 +144,7 @@ class ChainRows:
         name = self.options.state
         dtype, column = self.schema[name], nw.col(name)
         if self.options.bins is None:
-            return {STATE: state_column(name, dtype, whole=nw.String if self.by_floats else nw.Int64)}
+            return {STATE: state_column(name, dtype)}
         kind = kind_of(dtype)
         if kind == "number":
             number = native_column(name, dtype).value.cast(nw.Float64)
@@ -204,7 +202,7 @@ class ChainRows:
             else:
                 profile = profile_plain(int(counts["values"])) if counts["plain"] == counts["values"] else None
                 profile = profile or profile_text(frame, [TIME])[TIME]
-            frame = self._timed_text(frame, options.time, profile)
+            frame = self._in_order(self._timed_text(frame, options.time, profile))
         else:
             frame = self._timed(frame, options.time, time_type)
         if options.max_gap is not None:
@@ -217,14 +215,14 @@ class ChainRows:
             polars = frame.implementation.is_polars()
             column = native_column(TIME, dtype, zoned=name in self.table.zoned, polars=polars)
             self.instants, self.zoned = True, column.zoned
-            frame = self._exact(frame.with_columns(column.value.alias(TIME)), name)
-            return frame if self.options.clock is None else self._local(frame, name, dtype)
+            frame = frame.with_columns(column.value.alias(TIME))
+            return frame if self.options.clock is None else self._local(frame, name)
         if kind == "number":
             self._refuse_numbers(name)
         if kind != "number":
             raise DataError(f"time column {name!r} holds {dtype}, expected times, dates, ISO text or numbers")
         if dtype.is_integer():
-            return self._exact(frame.with_columns(nw.col(TIME).cast(nw.Int64)), name)
+            return frame.with_columns(nw.col(TIME).cast(nw.Int64))
         return self._finite(frame.with_columns(nw.col(TIME).cast(nw.Float64)), name)
 
     def _timed_text(self, frame: Frame, name: str, profile: TextProfile) -> Frame:
@@ -249,15 +247,21 @@ class ChainRows:
             frame = with_text_instants(frame, TIME, zoned=self.zoned, wall=wall, plain=plain)
             if wall is not None:
                 frame = frame.with_columns(self._phase(nw.col(PHASE)))
-            return self._exact(frame, name)
+            return frame
         self._refuse_numbers(name)
         integer = profile.integers == profile.values
         frame = frame.with_columns(text_number(text, integer=integer).alias(TIME))
-        return self._exact(frame, name) if integer else self._finite(frame, name)
+        return frame if integer else self._finite(frame, name)
 
-    def _local(self, frame: Frame, name: str, dtype: Any) -> Frame:
+    def _in_order(self, frame: Frame) -> Frame:
+        """Order rows of a database by times that were text, which it could not order."""
+        if self.table.ordered or ROW not in self.schema:
+            return frame
+        return numbered(frame.sort(TIME).drop(ROW).to_native()).with_columns(nw.col(ROW).cast(nw.Int64))
+
+    def _local(self, frame: Frame, name: str) -> Frame:
         """Add the phase at which the local clock is, for a column of instants."""
-        zone = self.table.zones().get(name) or getattr(dtype, "time_zone", None)
+        zone = self.table.zones.get(name)
         wall = nw.col(TIME) if zone is None else local_time(frame, TIME, zone, name)
         return frame.with_columns(self._phase(wall))
 
@@ -319,23 +323,9 @@ class ChainRows:
                 "2024-10-27T02:00+01:00; or decide it by ambiguous='earlier', ambiguous='later' or ambiguous='drop'"
             )
         if ambiguous and options.ambiguous == "drop":
-            frame = keep_rows(frame, ~twice)
+            frame = frame.filter(~twice)
         self.zoned, self.changes = True, [at for at, *_ in clock.changes]
         return frame.with_columns(clock.instant(wall, later=options.ambiguous == "later").alias(TIME))
-
-    def _exact(self, frame: Frame, name: str) -> Frame:
-        """Refuse whole numbers, microseconds too, that the engine's windows would round."""
-        large = (nw.col(TIME) > _EXACT) | (nw.col(TIME) < -_EXACT)
-        if self.by_floats and self._count(frame.filter(large)):
-            value, where = self._first(frame, large)
-            beyond, remedy = "2**53", "give timestamps, e.g. pandas.to_datetime, or subtract the first time"
-            if self.instants:
-                beyond, remedy = "the years 1684 to 2255", "correct or drop such rows, or give a polars frame"
-            raise DataError(
-                f"column {name!r} holds {self.time_text(value)}{where}, which pandas does not compare exactly (beyond "
-                f"{beyond}): {remedy}"
-            )
-        return frame
 
     def _finite(self, frame: Frame, name: str) -> Frame:
         finite = (nw.col(TIME) < float("inf")) & (nw.col(TIME) > float("-inf"))  # false or beyond for NaN

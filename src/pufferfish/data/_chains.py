@@ -42,7 +42,6 @@ __all__ = [
     "added_up",
     "counted",
     "gap_steps",
-    "keep_rows",
 ]
 
 SUBJECT, TIME, STATE, KEEP = "__pf_subject", "__pf_time", "__pf_state", "__pf_keep"
@@ -136,9 +135,9 @@ class Layout:
         """Compare kept rows of :meth:`in_order` each with the one before; ``filtered`` if they have ``KEEP``."""
         by_position = self.max_gap is None
         if filtered:
-            frame = keep_rows(frame, nw.col(KEEP))
+            frame = frame.filter(nw.col(KEEP))
         if self.split:
-            frame = keep_rows(frame, ~nw.col(STATE).is_null())
+            frame = frame.filter(~nw.col(STATE).is_null())
         axis = nw.col(_POSITION if by_position else TIME)
         frame = frame.with_columns(
             (axis - self._before(axis)).alias(_APART), self._before(nw.col(STATE)).alias(_BEFORE)
@@ -401,12 +400,6 @@ def added_up(groups: nw.DataFrame[Any], keys: Sequence[str], *, steps: bool = Fa
     """Add up the counts of groups that are equal in some keys."""
     sums = [_COUNT, *([_STEPS] if steps else [])]
     return groups.group_by(keys).agg(nw.col(sums).sum()).select(*keys, *sums)
-
-
-def keep_rows(frame: Frame, condition: nw.Expr) -> Frame:
-    """Filter rows that windows will run over: in pandas those need an index that counts the rows left."""
-    kept = frame.filter(condition)
-    return nw.maybe_reset_index(kept.collect()).lazy() if kept.implementation.is_pandas_like() else kept
 
 
 def _whole_steps(gap: nw.Expr, step: int) -> nw.Expr:

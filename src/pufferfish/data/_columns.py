@@ -1,4 +1,4 @@
-"""Columns of any engine as numbers, microseconds or labels, in expressions that every engine computes alike.
+"""Columns as numbers, microseconds or labels, in expressions that polars and Spark compute alike.
 
 Engines differ in what they do with a text that is no number, a 30 February, a time zone, a difference of two
 timestamps, a comparison with a missing value. So nothing here relies on them: text is matched by a regular
@@ -152,8 +152,8 @@ def native_column(name: str, dtype: Any, *, zoned: bool = False, polars: bool = 
     return Column(name, kind, value, missing(column, dtype), zoned or getattr(dtype, "time_zone", None) is not None)
 
 
-def state_column(name: str, dtype: Any, *, whole: Any = nw.Int64) -> nw.Expr:
-    """Read a column of states by its type, null where they are missing; whole numbers as the type ``whole``.
+def state_column(name: str, dtype: Any) -> nw.Expr:
+    """Read a column of states by its type, null where they are missing; very large whole numbers as text.
 
     Raises
     ------
@@ -164,7 +164,8 @@ def state_column(name: str, dtype: Any, *, whole: Any = nw.Int64) -> nw.Expr:
     if kind == "boolean":
         value = nw.when(column.fill_null(False)).then(nw.lit("true")).otherwise(nw.lit("false"))
     elif kind == "number":
-        value = column.cast(whole if dtype.is_integer() else nw.Float64)
+        large = dtype in (nw.UInt64, nw.Int128, nw.UInt128)
+        value = column.cast((nw.String if large else nw.Int64) if dtype.is_integer() else nw.Float64)
     elif kind == "text":
         value = column.cast(nw.String)
     else:
@@ -251,7 +252,7 @@ def with_text_column(
 
 
 def is_absent(value: Any) -> bool:
-    """Whether a value of a collected result is missing (None, NaN, NaT or the like).
+    """Whether a value of a collected result is missing: None, or NaN.
 
     Examples
     --------
@@ -260,10 +261,7 @@ def is_absent(value: Any) -> bool:
     """
     if value is None:
         return True
-    try:
-        return bool(value != value)
-    except TypeError:  # pandas.NA
-        return True
+    return bool(value != value)
 
 
 def count_where(condition: nw.Expr) -> nw.Expr:

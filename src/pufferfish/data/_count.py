@@ -1,11 +1,11 @@
-"""How prepared rows are counted: by the engine that holds them, in one go, or batch by batch where that is polars.
+"""How prepared rows are counted: by polars batch by batch, or by Spark at once.
 
 Both ways ask the same expressions of :class:`~pufferfish.data._chains.Layout`: whether times increase, how long a step
 usually takes, and how many rows there are of each group.
 
 Rows that polars reads come in batches, so that memory does not grow with the table.
 
-The rows of a file have an order, in which the times of each subject increase. So nothing has to be sorted on disk, and
+Rows have an order, in which the times of each subject increase. So nothing has to be sorted on disk, and
 no row is written anywhere. Windows over a batch see the last rows of its subjects in the batches before: these rows are
 carried along, marked ``CARRIED``, and not counted again. Every batch is counted by the expressions that count a whole
 table (:class:`~pufferfish.data._chains.Layout`), and the counts of batches are added up.

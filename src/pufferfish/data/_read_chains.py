@@ -37,7 +37,7 @@ _UNITS = (1_000_000, 1_000)
 def read_chains(source: Any, **given: Any) -> Sequences:
     """Do the work of :func:`~pufferfish.read_sequences`."""
     options = check_options(**given)
-    table = open_source(source, options.needed, options.public, parts=options.parts)
+    table = open_source(source, options.needed, options.public, parts=options.parts, order=options.time)
     with engine_errors(table.name, table.path):
         return _read(table, options)
 
@@ -46,7 +46,7 @@ def layout_of(table: Source, options: Options) -> Layout:
     """Return how the rows of a table are laid out in chains."""
     return Layout(
         subject=options.subject is not None,
-        order=ROW if table.ordered else TIME,
+        order=ROW if ROW in table.schema else TIME,
         timed=options.time is not None,
         max_gap=None if options.max_gap is None else options.max_gap.value,
         split=options.missing == "split",

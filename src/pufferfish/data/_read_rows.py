@@ -287,11 +287,7 @@ def _together(found: Held) -> dict[Any, int]:
 
 def _stacked(frame: Frame, keys: list[str], groups: list[str]) -> Frame:
     """Put columns of one type under each other, with their names, beside the columns of groups."""
-    kind = frame.implementation
-    if kind.is_polars() or kind.is_pandas_like() or kind.is_pyspark():
-        return frame.select(*keys, *groups).unpivot(keys, index=groups or None, variable_name=_CELL, value_name=_STATE)
-    # databases leave missing values out of an UNPIVOT
-    return nw.concat([frame.select(nw.lit(key).alias(_CELL), *groups, nw.col(key).alias(_STATE)) for key in keys])
+    return frame.select(*keys, *groups).unpivot(keys, index=groups or None, variable_name=_CELL, value_name=_STATE)
 
 
 def _missing(frame: Frame, cells: Mapping[str, str], absent: Mapping[str, int], places: Places) -> DataError:

@@ -15,7 +15,7 @@ import math
 from bisect import insort
 from collections.abc import Callable, Mapping
 from functools import reduce
-from operator import mod, or_
+from operator import or_
 from typing import Any
 
 import narwhals as nw
@@ -150,29 +150,23 @@ def _placed(rows: Frame, width: float) -> Frame:
     """
     finer = max(1, int(_FINE / width))
     whole, time = int(width * finer), nw.col(TIME)
-    rest = _rest_of_pandas if rows.implementation.is_pandas_like() else mod
     if not rows.collect_schema()[TIME].is_integer():
         fine = time * float(finer)
         rows = rows.filter((fine < 2.0**62) & (fine > -(2.0**62))).with_columns(fine.alias(TIME))
-        rows = rows.with_columns((time - rest(time, 1.0)).cast(nw.Int64).alias(TIME))
+        rows = rows.with_columns((time - time % 1.0).cast(nw.Int64).alias(TIME))
     elif finer > 1:
         most = 2**62 // finer
         rows = rows.filter((time < most) & (time > -most)).with_columns((time * finer).alias(TIME))
-    rows = rows.with_columns(rest(time, whole).alias(_PLACE))
-    block, place = rest(time - nw.col(_PLACE), _PRIME), rest(nw.col(_PLACE), _PRIME)
+    rows = rows.with_columns((time % whole).alias(_PLACE))
+    block, place = (time - nw.col(_PLACE)) % _PRIME, nw.col(_PLACE) % _PRIME
     rows = rows.with_columns(block.alias(_BLOCK), place.alias(_PLACE))
-    return rows.with_columns(_hashed(nw.col(_BLOCK), rest).alias(_HASH), _hashed(nw.col(_PLACE), rest).alias(_PLACE))
+    return rows.with_columns(_hashed(nw.col(_BLOCK)).alias(_HASH), _hashed(nw.col(_PLACE)).alias(_PLACE))
 
 
-def _rest_of_pandas(x: nw.Expr, n: Any) -> nw.Expr:
-    """Return the remainder by division, which is exact in pandas; its columns of Arrow know no remainder."""
-    return x - x // n * n
-
-
-def _hashed(x: Any, rest: Callable[[Any, Any], Any] = mod) -> Any:
+def _hashed(x: Any) -> Any:
     """Return h(x), of whole numbers from 0 to P - 1; no product passes 2^62."""
-    y = rest(x * _FACTOR + _SHIFT, _PRIME)
-    return rest(y * y, _PRIME)
+    y = (x * _FACTOR + _SHIFT) % _PRIME
+    return y * y % _PRIME
 
 
 def _digest(held: Mapping[Any, list[int]], named: Mapping[Any, str]) -> int:

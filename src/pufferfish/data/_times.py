@@ -217,11 +217,11 @@ def local_columns(
         if kind_of(dtype) == "text":
             frame, missing = _of_text(frame, name, wall, hour=name in hours)
         elif kind_of(dtype) == "instant":
-            if name in hours and (dtype == nw.Date or table.dates(name)):
+            if name in hours and dtype == nw.Date:
                 raise _no_hour(name)
             column = native_column(name, dtype, polars=frame.implementation.is_polars())
             frame, missing = frame.with_columns(column.value.alias(wall)), column.missing
-            zone = table.zones().get(name) or getattr(dtype, "time_zone", None)
+            zone = table.zones.get(name)
             if zone is not None:
                 frame = frame.with_columns(local_time(frame, wall, zone, name).alias(wall))
         else:

@@ -132,7 +132,7 @@ class LinkedRows:
 def opened(source: Any, state: str, sequences: Sequences, reading: Mapping[str, Any]) -> Generator[LinkedRows]:
     """Open a table again that was read as sequences; the engine's errors inside are told as its reader tells them."""
     options = check_options(state=state, **(_OPTIONS | dict(reading)))
-    table = open_source(source, options.needed, options.public)
+    table = open_source(source, options.needed, options.public, order=options.time)
     layout = layout_of(table, options)
 
     with engine_errors(table.name, table.path):

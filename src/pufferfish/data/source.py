@@ -1,24 +1,28 @@
-"""The edge: a path or a table of any kind becomes one lazy narwhals frame of the needed columns.
+"""The edge: a path or a table of any kind becomes one lazy frame of the needed columns, of polars; or of Spark.
 
-Files are scanned by polars, lazily. CSV columns are read as text whatever they look like: a type guessed from
-the first rows breaks when row 5,000 holds a word; text is given its meaning later, from all rows.
+Files are scanned by polars, lazily. Frames in memory are taken over column by column. A database orders its rows by
+time, and they are fetched in batches whenever they are read: it may be larger than memory. Only rows on a cluster stay
+where they are; narwhals asks Spark what it asks polars.
+
+CSV columns are read as text whatever they look like: a type guessed from the first rows breaks when row 5,000 holds a
+word; text is given its meaning later, from all rows.
 """
 
 import gzip
 import os
 import re
 import zlib
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from pufferfish._base.reading import leads_nowhere, near_files, shown
 from pufferfish._base.words import did_you_mean, names_of, nearest
@@ -39,16 +43,15 @@ from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
 from pufferfish.errors import DataError, PufferfishError, public
 from pufferfish.theta.states import state_label
 
-__all__ = ["ROW", "Needed", "Source", "engine_errors", "is_path", "open_source"]
+__all__ = ["ROW", "Needed", "Source", "engine_errors", "is_path", "numbered", "open_source"]
 
 ROW = "__pf_row"
 
+FETCHED = 100_000
+"""Rows that a database is asked for at a time."""
+
 Needed = Sequence[str] | Callable[[Sequence[str]], Sequence[str]]
 """Names of the columns that are needed, or a function that chooses them from those that are there."""
-
-
-def _no_dates(_: str) -> bool:
-    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +61,19 @@ class Source:
     Parameters
     ----------
     frame : narwhals LazyFrame
-        The needed columns, and ``ROW`` if rows have an order.
+        The needed columns, and ``ROW``, the number of each row, but where it is one of Spark.
     name : str
         File name without folder, or the kind of table.
     ordered : bool
-        Whether rows have an order.
+        Whether rows have an order of their own, so that their numbers tell where they are.
     untyped : bool
         Whether all columns are text because the file says nothing about types (CSV).
     zoned : frozenset of str
-        Columns that had a time zone before the edge turned them into UTC.
+        Columns that had a time zone before the edge turned them into UTC, where their type does not say so.
     path : Path, optional
         The file, if it is one.
-    zones : callable
-        Returns the time zones that columns had on the way in, where their types no longer say so.
-    dates : callable
-        Returns whether a public column had dates without a time of day on the way in, where its type no longer says so.
+    zones : mapping
+        The time zones that columns had on the way in, where their types need no longer say so.
     """
 
     frame: nw.LazyFrame[Any]
@@ -81,8 +82,7 @@ class Source:
     untyped: bool = False
     zoned: frozenset[str] = frozenset()
     path: Path | None = None
-    zones: Callable[[], dict[str, str]] = dict[str, str]
-    dates: Callable[[str], bool] = _no_dates
+    zones: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -163,7 +163,14 @@ def is_path(source: Any) -> bool:
     return isinstance(source, str | os.PathLike)
 
 
-def open_source(source: Any, columns: Needed, public: Collection[str] = (), *, parts: Collection[str] = ()) -> Source:
+def open_source(
+    source: Any,
+    columns: Needed,
+    public: Collection[str] = (),
+    *,
+    parts: Collection[str] = (),
+    order: str | None = None,
+) -> Source:
     """Open a file or table and select its needed columns.
 
     Parameters
@@ -176,9 +183,10 @@ def open_source(source: Any, columns: Needed, public: Collection[str] = (), *, p
         Those that hold nothing private, such as times and the columns of a filter. In a pandas column of Python
         objects, their values together say of what type it is; the values of other columns become labels, each by
         itself.
-
     parts : collection of str
         Those that may have been meant as parts of time, ``hour`` of ``hour(time)``: what a message about them says.
+    order : str, optional
+        The column of times by which the rows of a database are ordered.
 
     Raises
     ------
@@ -194,7 +202,7 @@ def open_source(source: Any, columns: Needed, public: Collection[str] = (), *, p
         with engine_errors(source.name):
             return _no_empty_text(_from_spark(source, columns, parts))
     with engine_errors(f"{type(source).__module__.partition('.')[0]} {type(source).__name__}"):
-        return _no_empty_text(_from_table(source, columns, public, parts))
+        return _no_empty_text(_from_table(source, columns, public, parts, order))
 
 
 def _refuse_no_file(name: str) -> None:
@@ -234,8 +242,8 @@ def _from_file(path: Path, needed: Needed, parts: Collection[str]) -> Source:
     if not parquet and len(schema) > 1:  # a blank line is no row, and no step between its neighbours
         blank = pl.all_horizontal(pl.col(schema.names()).is_null())
         scan = scan.with_row_index(ROW).filter(~blank).drop(ROW)  # unnumbered, polars filters in its parser, slowly
-    frame = scan.with_row_index(ROW)
-    return Source(nw.from_native(_polars(frame, columns)), path.name, ordered=True, untyped=not parquet, path=path)  # pyrefly: ignore[no-matching-overload]
+    frame, zones = numbered(scan).select(*columns, ROW), _zones(schema, columns)
+    return Source(frame, path.name, ordered=True, untyped=not parquet, path=path, zones=zones)
 
 
 def _refuse_no_parquet(path: Path) -> None:
@@ -260,11 +268,6 @@ def _from_spark(files: SparkFiles, needed: Needed, parts: Collection[str]) -> So
     return Source(frame, files.name, ordered=False, untyped=files.untyped, zoned=zoned)
 
 
-def _from_table(table: Any, needed: Needed, public: Collection[str], parts: Collection[str]) -> Source:
-    source = _untimed(table, needed, public, parts)
-    return replace(source, zones=partial(_zones, table), dates=partial(_dates, table))
-
-
 def _no_empty_text(source: Source) -> Source:
     """Take an empty text for a missing value, in every table: files of text could not tell them apart."""
     texts = [name for name, dtype in source.schema.items() if kind_of(dtype) == "text"]
@@ -275,113 +278,157 @@ def _no_empty_text(source: Source) -> Source:
     return replace(source, frame=frame)
 
 
-def _zones(table: Any) -> dict[str, str]:
-    """Return the names of the time zones of a table's columns, where they have one."""
-    native: Any = nw.to_native(table, pass_through=True)
-    if type(native).__module__.partition(".")[0] == "pandas":  # narwhals does not know the names of all time zones
-        return {str(n): str(t.tz) for n, t in native.dtypes.items() if getattr(t, "tz", None) is not None}
-    schema = nw.from_native(native).collect_schema()
-    zones = {name: getattr(dtype, "time_zone", None) for name, dtype in schema.items()}
-    return {name: zone for name, zone in zones.items() if zone is not None}
+# -- Tables in memory and in databases become one polars frame -------------------------------------------------------
 
 
-def _dates(table: Any, name: str) -> bool:
-    """Whether all values of a public column of a pandas frame are dates of Python, which are read as midnights."""
-    native: Any = nw.to_native(table, pass_through=True)
-    if type(native).__module__.partition(".")[0] != "pandas":
-        return False
-    pd: Any = import_module("pandas")
-    column = native[_labels(native)[name]]
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.astype(column.cat.categories.dtype)
-    # a timestamp is a date to Python, and so to pandas
-    return pd.api.types.infer_dtype(column, skipna=True) == "date" and not any(
-        isinstance(value, datetime) for value in column.dropna()
-    )
-
-
-def _labels(native: Any) -> dict[str, Any]:
-    """Return the labels of the columns of a pandas frame, which need not be text, by their names."""
-    return {str(label): label for label in native.columns}
-
-
-def _untimed(table: Any, needed: Needed, public: Collection[str], parts: Collection[str]) -> Source:
+def _from_table(
+    table: Any, needed: Needed, public: Collection[str], parts: Collection[str], order: str | None
+) -> Source:
     native: Any = nw.to_native(table, pass_through=True)
     if type(native).__module__.partition(".")[0] == "pandas" and hasattr(native, "columns"):
-        native = _pandas(native, needed, public, parts)
+        rows, zones = _of_pandas(native, needed, public, parts)
+        return Source(numbered(rows.lazy()), "pandas frame", ordered=True, zones=zones)
     try:
         held: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(native)
     except TypeError:
         raise DataError(
             f"source is a {type(native).__name__}, expected a path or a table (polars, pandas, DuckDB, …)"
         ) from None
-    frame: nw.LazyFrame[Any] = held.lazy()
-    columns = _require(needed, frame.collect_schema().names(), parts=parts)
-    kind = frame.implementation
-    if isinstance(native, pl.DataFrame | pl.LazyFrame):
-        lazy = _polars(native.lazy().select(columns).with_row_index(ROW), columns)
-        return Source(nw.from_native(lazy), "polars frame", ordered=True)  # pyrefly: ignore[no-matching-overload]
-    if isinstance(held, nw.DataFrame):
-        rows = held.select(columns)
-        if not (kind.is_pandas() or kind.is_modin() or kind.is_cudf()):  # Arrow has no window functions
-            zoned = [name for name in columns if getattr(rows.schema[name], "time_zone", None) is not None]
-            rows = rows.with_columns(nw.col(name).dt.convert_time_zone("UTC") for name in zoned)  # polars lacks +05:30
-            lazy = _polars(rows.to_polars().lazy().with_row_index(ROW), columns)
-            return Source(nw.from_native(lazy), "Arrow table", ordered=True)  # pyrefly: ignore[no-matching-overload]
-        name = "pandas frame" if kind.is_pandas() else f"{kind.name.lower()} frame"
-        return Source(rows.with_row_index(ROW).lazy(), name, ordered=True)
-    if kind.is_duckdb():
-        relation, zoned = _duckdb(native, frame, columns)
-        return Source(relation, "DuckDB relation", ordered=False, zoned=zoned)
+    schema = held.collect_schema()
+    columns = _require(needed, schema.names(), parts=parts)
+    zones = _zones(schema, columns)
+    kind = held.implementation
     if kind.is_pyspark():
         relation, zoned = of_spark(native, columns)
-        return Source(relation, "Spark table", ordered=False, zoned=zoned)
-    return Source(frame.select(columns), f"{kind.name.lower()} table", ordered=False)
+        return Source(relation, "Spark table", ordered=False, zoned=zoned, zones=zones)
+    if isinstance(native, pl.DataFrame | pl.LazyFrame):
+        return Source(numbered(native.lazy().select(columns)), "polars frame", ordered=True, zones=zones)
+    if isinstance(held, nw.DataFrame):
+        name = "Arrow table" if kind.is_pyarrow() else f"{kind.name.lower()} frame"
+        return Source(numbered(_of_arrow(held.select(columns).to_arrow()).lazy()), name, ordered=True, zones=zones)
+    name = "DuckDB relation" if kind.is_duckdb() else f"{kind.name.lower()} table"
+    return Source(numbered(_of_database(held.select(columns), order)), name, ordered=False, zones=zones)
 
 
-def _polars(frame: pl.LazyFrame, columns: Sequence[str]) -> pl.LazyFrame:
-    """Give columns that hold nothing at all a type."""
-    schema = frame.collect_schema()
-    nothing = [name for name in columns if schema[name] == pl.Null]
-    return frame.with_columns(pl.col(name).cast(pl.String) for name in nothing).select(*columns, ROW)
+def _zones(schema: Mapping[str, Any], columns: Sequence[str]) -> dict[str, str]:
+    """Return the names of the time zones of columns that have one."""
+    return {name: zone for name in columns if (zone := getattr(schema[name], "time_zone", None)) is not None}
 
 
-def _duckdb(native: Any, frame: nw.LazyFrame[Any], columns: Sequence[str]) -> tuple[nw.LazyFrame[Any], frozenset[str]]:
-    """Turn timestamps with a time zone into UTC: their parts would follow the zone of the connection."""
+def numbered(frame: pl.LazyFrame) -> nw.LazyFrame[Any]:
+    """Add the numbers of rows to a frame, and give columns that hold nothing at all a type."""
+    nothing = [name for name, dtype in frame.collect_schema().items() if dtype == pl.Null]
+    return nw.from_native(frame.with_columns(pl.col(nothing).cast(pl.String)).with_row_index(ROW))  # pyrefly: ignore[no-matching-overload]
+
+
+def _of_arrow(rows: Any) -> pl.DataFrame:
+    """Take columns of Arrow as polars has them, each by its type alone: times with a zone in UTC, no dictionaries."""
+    found = list[pl.Series]()
+    for each in rows.schema:
+        column, held = rows.column(each.name), each.type
+        if hasattr(held, "value_type") and hasattr(held, "index_type"):  # a dictionary
+            held = held.value_type
+        if getattr(held, "tz", None) is not None:  # of zones polars knows names, but no +05:30
+            held = import_module("pyarrow").timestamp(held.unit, "UTC")
+        try:
+            series = pl.Series(each.name, column if held == each.type else column.cast(held))
+        except (pl.exceptions.PolarsError, NotImplementedError, ValueError, TypeError):
+            raise _no_type(each.name, each.type) from None
+        whole = isinstance(series.dtype, pl.Decimal) and series.dtype.scale == 0
+        found.append(series.cast(pl.Int128) if whole else series)
+    return pl.DataFrame(found)
+
+
+def _no_type(name: str, held: Any) -> DataError:
+    return DataError(f"column {name!r} holds {held}, expected text, numbers, true/false or times")
+
+
+def _of_database(rows: nw.LazyFrame[Any], order: str | None) -> pl.LazyFrame:
+    """Return rows of a database, which orders them by a column of times, as a frame that fetches them in batches.
+
+    Whenever the frame is read, the database is asked anew. Times that are text are in no order that it knows.
+    """
+    schema = rows.collect_schema()
+    if order is not None and kind_of(schema[order]) != "text":
+        rows = rows.sort(order)
+    if not rows.implementation.is_duckdb():
+        return _of_arrow(rows.collect("pyarrow").to_native()).lazy()
     duckdb: Any = import_module("duckdb")
-    schema = frame.collect_schema()
-    zoned = {name for name in columns if getattr(schema[name], "time_zone", None) is not None}
-    # neither function needs the extension of DuckDB that knows time zones
-    micros, stamp = partial(duckdb.FunctionExpression, "epoch_us"), partial(duckdb.FunctionExpression, "make_timestamp")
-    held = {name: duckdb.ColumnExpression(name) for name in columns}
-    selected = [stamp(micros(column)).alias(name) if name in zoned else column for name, column in held.items()]
-    relation: nw.LazyFrame[Any] = nw.from_native(native.select(*selected))
-    return relation, frozenset(zoned)
+    columns = {name: duckdb.ColumnExpression(name) for name in schema}
+    for name in [name for name, dtype in schema.items() if kind_of(dtype) == "instant"]:  # 'infinity' is no time
+        infinite = duckdb.FunctionExpression("isinf", columns[name])
+        columns[name] = duckdb.CaseExpression(~infinite, columns[name]).alias(name)
+    relation = rows.to_native().select(*columns.values())
+
+    def batches(
+        wanted: list[str] | None, predicate: pl.Expr | None, most: int | None, _: int | None
+    ) -> Generator[pl.DataFrame]:
+        pyarrow: Any = import_module("pyarrow")
+        with relation.to_arrow_reader(FETCHED) as reader:
+            for batch in reader:
+                frame = _of_arrow(pyarrow.Table.from_batches([batch]))
+                if most is not None:
+                    frame = frame.head(most)
+                    most -= len(frame)
+                frame = frame if predicate is None else frame.filter(predicate)
+                yield frame.select(wanted) if wanted else frame  # of no columns there would be no rows to count
+                if most == 0:
+                    return
+
+    return register_io_source(batches, schema=_of_arrow(relation.limit(0).to_arrow_table()).schema)
 
 
-def _pandas(native: Any, needed: Needed, public: Collection[str], parts: Collection[str]) -> Any:
-    """Needed columns of a pandas frame with one type each and missing values that are not NaN."""
+def _of_pandas(
+    native: Any, needed: Needed, public: Collection[str], parts: Collection[str]
+) -> tuple[pl.DataFrame, dict[str, str]]:
+    """Return the needed columns of a pandas frame, and the time zones of those that have one.
+
+    How one record is read must not depend on another: Python objects become labels one by one, but in public columns.
+    """
     pd: Any = import_module("pandas")
-    labels = _labels(native)
-    tidy: dict[str, Any] = {}
+    labels = {str(label): label for label in native.columns}  # they need not be text
     index = [str(name) for name in native.index.names if name is not None]
+    found, zones = list[pl.Series](), dict[str, str]()
     for name in _require(needed, [str(name) for name in native.columns], parts=parts, index=index):
-        column: Any = native[labels[name]].reset_index(drop=True)
+        column: Any = native[labels[name]]
         if isinstance(column.dtype, pd.CategoricalDtype):
             values = column.cat.categories.array
             if values.dtype.kind in "iu":  # a missing cell would make floats of all whole numbers
                 values = pd.array(values, dtype="Int64" if values.dtype.kind == "i" else "UInt64")
             column = pd.Series(pd.api.extensions.take(values, column.cat.codes.to_numpy(), allow_fill=True))
+        if (zone := getattr(getattr(column.dtype, "pyarrow_dtype", column.dtype), "tz", None)) is not None:
+            zones[name] = str(zone)
         if column.dtype == object:
             column = _typed(column) if name in public else _labelled(column)
-        if str(column.dtype).startswith(("int", "uint")):
-            column = column.astype("Int64")
-        elif str(column.dtype) == "bool":
-            column = column.astype("boolean")
-        elif isinstance(column.dtype, pd.DatetimeTZDtype):
-            column = column.dt.tz_convert("UTC")  # narwhals does not know the names of all time zones
-        tidy[name] = column
-    return pd.DataFrame(tidy)
+        found.append(_series(name, column))
+    return pl.DataFrame(found), zones
+
+
+def _series(name: str, column: Any) -> pl.Series:
+    """Return a column of pandas, all of one type, as one of polars, in which what is missing is null."""
+    pd: Any = import_module("pandas")
+    is_of, dtype = pd.api.types, column.dtype
+    if isinstance(column, pl.Series):
+        return column.alias(name)
+    if isinstance(dtype, pd.ArrowDtype):
+        return _of_arrow(import_module("pyarrow").table({name: column.array.__arrow_array__()})).to_series()
+    missing = pl.Series(column.isna().to_numpy(dtype=bool))
+    if is_of.is_bool_dtype(dtype):
+        values = pl.Series(column.to_numpy(dtype=bool, na_value=False))
+    elif is_of.is_integer_dtype(dtype):
+        values = pl.Series(column.to_numpy(dtype="u8" if is_of.is_unsigned_integer_dtype(dtype) else "i8", na_value=0))
+    elif is_of.is_float_dtype(dtype):
+        values = pl.Series(column.to_numpy(dtype="f8", na_value=float("nan")))
+    elif is_of.is_datetime64_any_dtype(dtype):
+        zoned = getattr(dtype, "tz", None) is not None
+        wall = (column.dt.tz_convert("UTC").dt.tz_localize(None) if zoned else column).to_numpy()
+        values = pl.Series(wall.astype("M8[us]") if wall.dtype == "M8[s]" else wall)
+        values = values.dt.replace_time_zone("UTC") if zoned else values
+    elif is_of.is_string_dtype(dtype):
+        values = pl.Series(column.to_numpy(dtype=object, na_value=None).tolist(), dtype=pl.String)
+    else:
+        raise _no_type(name, dtype)
+    return pl.select(pl.when(~missing).then(values).alias(name)).to_series()
 
 
 def _labelled(column: Any) -> Any:
@@ -403,7 +450,10 @@ def _typed(column: Any) -> Any:
     if kind in {"floating", "mixed-integer-float", "decimal"}:
         return column.astype("Float64" if kind == "mixed-integer-float" else float)
     if kind in {"datetime", "datetime64", "date"}:
-        zoned = all(getattr(time, "tzinfo", None) is not None for time in column.dropna())
+        known = column.dropna()
+        if kind == "date" and not any(isinstance(value, datetime) for value in known):  # a timestamp is a date, too
+            return pl.Series([None if pd.isna(value) else value for value in column], dtype=pl.Date)
+        zoned = all(getattr(time, "tzinfo", None) is not None for time in known)
         return pd.to_datetime(column, utc=True) if zoned else pd.to_datetime(column)
     return _labelled(column)
 

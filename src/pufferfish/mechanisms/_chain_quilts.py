@@ -53,9 +53,12 @@ _SHORT, _LONG, _LITTLE = 64, 4096, 1.1
 second number, where that makes their losses so many times smaller in all. Else they are alike: quicker to search."""
 
 
-def members_of(theta: Theta) -> Sequence[MarkovChain | IntervalChain | BinaryChainInterval]:
-    """Return the members of a class of chains; a continuum is one member, where all can happen that some law allows."""
-    return (theta,) if isinstance(theta, IntervalChain | BinaryChainInterval) else theta.chains
+def members_of(theta: Theta | MarkovChain) -> Sequence[MarkovChain | IntervalChain | BinaryChainInterval]:
+    """Return the members of a class of chains; a continuum is one member, where all can happen that some law allows.
+
+    A chain is a class of itself.
+    """
+    return (theta,) if isinstance(theta, MarkovChain | IntervalChain | BinaryChainInterval) else theta.chains
 
 
 def member_places(chain: MarkovChain | IntervalChain | BinaryChainInterval, steps: int) -> Places:
@@ -239,14 +242,14 @@ class ChainQuilts(Engine):
 
     Parameters
     ----------
-    theta : class of chains
+    theta : class of chains, or MarkovChain
         The class Θ; a continuum counts as one member.
     longest : int, optional
         Search quilts with at most this many nearby records.
     """
 
-    def __init__(self, theta: Theta, longest: int | None = None) -> None:
-        self._theta = theta
+    def __init__(self, theta: Theta | MarkovChain, longest: int | None = None) -> None:
+        self._states = theta.states
         self._members = members_of(theta)
         self._longest = longest
 
@@ -296,7 +299,7 @@ class ChainQuilts(Engine):
                     problem, objective, nodes.first, nodes.last, uniform=uniform, floor=most, below=below
                 )
                 if found is not None:
-                    most, witness = found, _witness(found, nodes, chain.length, self._theta.states)
+                    most, witness = found, _witness(found, nodes, chain.length, self._states)
                     if found.value >= below:
                         return found.value, witness
         return (0.0, None) if most is None else (most.value, witness)

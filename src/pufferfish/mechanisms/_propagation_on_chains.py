@@ -25,7 +25,7 @@ from pufferfish.theta.chain_class import ChainModels
 from pufferfish.theta.chain_intervals import IntervalChain
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
-from pufferfish.theta.model_class import Theta, as_theta
+from pufferfish.theta.model_class import Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
 
 __all__ = ["MOST_STATES", "ChainLeakage", "as_runs", "too_large"]
@@ -309,10 +309,9 @@ def _member(chain: AnyChain) -> _Member:
     if isinstance(chain, PeriodicChain | HigherOrderChain):
         least = chain.reduced  # a clock with one phase is none
         return _Member(least, None, None, None) if not isinstance(least, MarkovChain) else _member(least)
-    theta = as_theta(chain)
-    alone = IndependentRecords(theta) if EntryDP.supports(theta) is None else None
+    alone = IndependentRecords(chain) if EntryDP.supports(chain) is None else None
     every_law = BinaryPropagation(chain) if isinstance(chain, MarkovChain) and _by_law(chain) else None
-    return _Member(chain, ExactQuilts(theta), alone, every_law)
+    return _Member(chain, ExactQuilts(chain), alone, every_law)
 
 
 def _by_law(chain: MarkovChain) -> bool:

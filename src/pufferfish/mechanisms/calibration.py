@@ -85,6 +85,10 @@ class Bound(Protocol):
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
         ...
 
+    def proof(self, calibration: "Calibration") -> tuple[float, AnyWitness | None]:
+        """Return the same, kept of the noise that was calibrated last."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration(Printed, ReadOnly):

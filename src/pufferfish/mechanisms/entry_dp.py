@@ -53,7 +53,7 @@ class EntryDP(InfluenceBound):
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ForgettingClass)
 
     @classmethod
-    def supports(cls, theta: Theta) -> str | None:
+    def supports(cls, theta: Theta | MarkovChain) -> str | None:
         """Say which member of Θ makes records dependent."""
         if isinstance(theta, BinaryChainInterval):
             if theta.low == theta.high == _FAIR:
@@ -66,7 +66,7 @@ class EntryDP(InfluenceBound):
             return "records may be correlated: Θ says only how soon that is over; use LeakagePropagation"
         if isinstance(theta, IntervalChain):
             return _room_for_dependence(theta)
-        for i, chain in enumerate(theta.chains):
+        for i, chain in enumerate((theta,) if isinstance(theta, MarkovChain) else theta.chains):
             apart = _rows_apart(chain)
             if apart is not None:
                 x, x_ = (chain.states[state] for state in apart)
@@ -83,7 +83,7 @@ class EntryDP(InfluenceBound):
 class IndependentRecords(Proportional):
     """What single records leak where no record tells of another: the largest loss between two possible states."""
 
-    def __init__(self, theta: Theta) -> None:
+    def __init__(self, theta: Theta | MarkovChain) -> None:
         self._members = members_of(theta)
 
     @property

@@ -230,6 +230,8 @@ class InfluenceBound(Mechanism):
     tells_pairs_apart: ClassVar[bool] = False
     """Whether its leakage depends on how much the records around a record answer to it; then the best noise does."""
 
+    _last_losses: tuple[Query, Strategy | None, RecordLoss] | None = None
+
     @cached_property
     def _engine(self) -> Engine:
         """What proves: for the kind of Θ at hand, from losses to leakage and back."""
@@ -339,7 +341,17 @@ class InfluenceBound(Mechanism):
         return self._prove(self._losses_of(query).divided(unit_scale), enough)
 
     def _losses_of(self, query: Query, strategy: Strategy | None = None) -> RecordLoss:
-        """Return the record-level losses of a query, or of what is measured for it, with noise of scale 1."""
+        """Return the record-level losses of a query, or of what is measured for it, with noise of scale 1.
+
+        Those of the last query are kept: they are asked for by the search for its noise and by each proof.
+        """
+        kept = self._last_losses
+        if kept is None or kept[0] is not query or kept[1] is not strategy:
+            kept = query, strategy, self._new_losses(query, strategy)
+            self._last_losses = kept
+        return kept[2]
+
+    def _new_losses(self, query: Query, strategy: Strategy | None) -> RecordLoss:
         linear = self.bind(query)
         if isinstance(linear, FunctionQuery):
             raise QueryError("a function of the database has no known record-level loss")

@@ -68,6 +68,7 @@ class Mechanism(ABC):
     """Kinds of Θ that it knows; :meth:`supports` says which of them it covers."""
 
     def __init__(self, theta: Any, length: Any = None) -> None:
+        self._kept: tuple[Calibration, tuple[float, AnyWitness | None]] | None = None
         self._lock = threading.RLock()  # mechanisms keep what they computed, and are asked by one thread at a time
         self._theta = as_theta(theta)
         self._model = theta if isinstance(theta, Described) else None
@@ -302,6 +303,21 @@ class Mechanism(ABC):
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
         return self._leaks_at(calibration.query, calibration.unit_scale, calibration.epsilon)
 
+    def proof(self, calibration: Calibration) -> tuple[float, AnyWitness | None]:
+        """Return what :meth:`verify` proves, which is kept of the noise that was calibrated last.
+
+        It is asked for these very objects, which are read-only, and numbers: of any other noise it is proved anew.
+        """
+        kept, asked = self._kept, calibration
+        if (
+            kept is not None
+            and kept[0].query is asked.query
+            and kept[0].strategy is asked.strategy
+            and (kept[0].unit_scale, kept[0].epsilon) == (asked.unit_scale, asked.epsilon)
+        ):
+            return kept[1]
+        return self.verify(calibration)
+
     def _proven(
         self,
         query: Query,
@@ -329,6 +345,7 @@ class Mechanism(ABC):
                 strategy=strategy,
             )
             leakage, decides = self.verify(found)
+            self._kept = found, (leakage, decides)
             if leakage <= epsilon and decides is not None:
                 return replace(found, witness=_found_at(decides, witness))
             missing = leakage / epsilon - 1

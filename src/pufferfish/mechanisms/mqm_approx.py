@@ -133,14 +133,14 @@ class _MixingQuilts(ChainQuilts):
 
     def __init__(self, theta: Theta, numbers: Sequence[tuple[float, float]], longest: int | None) -> None:
         super().__init__(theta, longest)
-        self._numbers = numbers
+        self._stands_for_more, self._numbers = theta.stands_for_more, numbers
 
     def possible(self, losses: BlockLoss) -> list[BlockLoss]:
-        return [losses] if self._theta.stands_for_more else super().possible(losses)
+        return [losses] if self._stands_for_more else super().possible(losses)
 
     def groups(self, length: int) -> Iterator[NodesAlike]:
         for t, (pi_min, eigengap) in enumerate(self._numbers):
-            if self._theta.stands_for_more or any_secret(member_places(self._members[t], length)):
+            if self._stands_for_more or any_secret(member_places(self._members[t], length)):
                 yield _nodes_alike(t, length, pi_min, eigengap)
 
 

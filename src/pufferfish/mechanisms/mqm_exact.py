@@ -19,6 +19,7 @@ from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 
 __all__ = ["ExactQuilts", "MQMExact"]
@@ -98,7 +99,7 @@ class ExactQuilts(ChainQuilts):
 
     Parameters
     ----------
-    theta : class of chains
+    theta : class of chains, or MarkovChain
         The class Θ, none of two-state chains between bounds.
     longest : int, optional
         Search quilts with at most this many nearby records.
@@ -107,14 +108,18 @@ class ExactQuilts(ChainQuilts):
     """
 
     def __init__(
-        self, theta: Theta, longest: int | None = None, support: Literal["definition", "paper"] = "definition"
+        self,
+        theta: Theta | MarkovChain,
+        longest: int | None = None,
+        support: Literal["definition", "paper"] = "definition",
     ) -> None:
         super().__init__(theta, longest)
         self._structural = support == "definition"
         self._between = IntervalInfluence(theta.lower, theta.upper) if isinstance(theta, IntervalChain) else None
         self._influence = [
             ChainInfluence(chain.transition_matrix, chain.initial_distribution, structural=self._structural)
-            for chain in theta.chains
+            for chain in self._members
+            if isinstance(chain, MarkovChain)
         ]
 
     def possible(self, losses: BlockLoss) -> list[BlockLoss]:

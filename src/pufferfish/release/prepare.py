@@ -374,9 +374,8 @@ def _spelled(calibration: Calibration) -> str:
 
 
 def prove(calibration: Calibration) -> tuple[float, AnyWitness]:
-    """Prove again that the noise is enough, whatever the calibration says of itself."""
-    bound = calibration.bound
-    leakage, witness = bound.verify(calibration)
+    """Return the proof that the noise is enough, from its mechanism, whatever the calibration says of itself."""
+    leakage, witness = calibration.bound.proof(calibration)
     if witness is None or not 0 <= leakage <= calibration.epsilon < math.inf:
         raise ReleaseRefused(
             f"{calibration.title} proves a leakage of {leakage:.6g} for this noise, not of at most "

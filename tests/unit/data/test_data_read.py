@@ -219,9 +219,8 @@ def test_dates_and_fractions_of_numbers():
     assert read_sequences(minutes(numbers, list("abab")), "x", time="t", max_gap=1).spans == (201,)
     nanoseconds = [1_700_000_000_000_000_000 + i for i in (0, 1, 2, 5)]
     frame = minutes(nanoseconds, list("abab"))
-    assert read_sequences(frame, "x", time="t", max_gap=1).spans == (6,)
-    with pytest.raises(DataError, match=r"holds 1700000000000000000 \(row 1\), which pandas does not compare exactly"):
-        read_sequences(frame.to_pandas(), "x", time="t", max_gap=1)
+    for table in (frame, frame.to_pandas()):
+        assert read_sequences(table, "x", time="t", max_gap=1).spans == (6,)
 
 
 def test_states_and_subjects_that_are_large_numbers():

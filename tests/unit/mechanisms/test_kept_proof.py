@@ -1,0 +1,64 @@
+"""A release takes the proof that its calibration made; of any other noise it is made anew."""
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+import pufferfish as pf
+
+STICKY = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=["rest", "walk"])
+TABLE = pl.DataFrame({"x": ["rest", "rest", "walk", "walk", "rest"] * 20})
+
+
+@pytest.fixture
+def proofs(monkeypatch):
+    made, verify = [], pf.LeakagePropagation.verify
+
+    def counted(self, calibration):
+        made.append(calibration.unit_scale)
+        return verify(self, calibration)
+
+    monkeypatch.setattr(pf.LeakagePropagation, "verify", counted)
+    return made
+
+
+def test_the_proof_is_made_once_for_a_release(proofs):
+    data = pf.read_sequences(TABLE, "x", states=STICKY.states)
+    calibration = pf.LeakagePropagation(STICKY, length=data.length).calibrate(pf.Count("walk"), epsilon=1.0)
+    made = len(proofs)
+    assert made > 0
+    assert proofs[-1] == calibration.unit_scale
+    kept = calibration.bound.proof(calibration)
+    released = pf.release(data, calibration.query, calibration)
+    assert len(proofs) == made
+    assert released.verify().holds
+    assert len(proofs) > made  # who reads a release proves it anew
+    assert calibration.bound.verify(calibration) == kept
+
+
+def test_other_noise_is_proved_anew(proofs):
+    data = pf.read_sequences(TABLE, "x", states=STICKY.states)
+    calibration = pf.LeakagePropagation(STICKY, length=data.length).calibrate(pf.Count("walk"), epsilon=1.0)
+    forged = {
+        "less noise": replace(calibration, unit_scale=calibration.unit_scale / 2),
+        "a smaller epsilon": replace(calibration, epsilon=calibration.epsilon / 2),
+    }
+    for what, other in forged.items():
+        made = len(proofs)
+        with pytest.raises(pf.ReleaseRefused, match=r"proves a leakage of .* for this noise, not of at most"):
+            pf.release(data, other.query, other)
+        assert len(proofs) == made + 1, what
+    equal = replace(calibration, query=pf.Count("walk"))  # the same query, written again
+    made = len(proofs)
+    pf.release(data, equal.query, equal)
+    assert len(proofs) == made + 1
+
+
+def test_losses_that_are_kept_are_those_of_the_query():
+    bound = pf.LeakagePropagation(STICKY, length=100)
+    queries = [pf.Count("walk"), pf.Histogram(relative=False), pf.Count("rest"), pf.Sum([0, 3])]
+    for query in [*queries, *reversed(queries)]:
+        alone = pf.LeakagePropagation(STICKY, length=100).calibrate(query, 1.0)
+        assert bound.calibrate(query, 1.0).unit_scale == alone.unit_scale
+        assert bound.verify(alone) == alone.bound.verify(alone)
