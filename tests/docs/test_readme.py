@@ -139,6 +139,15 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert not anchor or anchor in anchors(there), f"{name_of(page)} links to {target}"
 
 
+def test_the_files_that_the_architecture_names_exist() -> None:
+    """But for those that somebody who adds something writes."""
+    package = REPOSITORY / "src" / "pufferfish"
+    named = set(re.findall(r"`([\w/]+/|[\w/]+/\w+\.py)`", (REPOSITORY / "docs" / "architecture.md").read_text("utf-8")))
+    assert len(named) > 30
+    missing = {name for name in named if not any((folder / name).exists() for folder in (REPOSITORY, package))}
+    assert missing == {"cli/my_name.py", "mechanisms/my_bound.py", "one_query/", "show/", "theta/my_class.py"}
+
+
 def test_docstrings_name_pages_and_sections_that_exist() -> None:
     found = 0
     for path in sorted((REPOSITORY / "src").rglob("*.py")):
