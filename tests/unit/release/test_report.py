@@ -106,7 +106,7 @@ def test_models_and_laws_that_no_model_file_holds(tmp_path: Path) -> None:
     laws = {"sick": {1: 0.25, 2: 0.75}, "healthy": {0: 0.5, 1: 0.5}}
     given = pf.GivenLaws(laws, records=2, states=["no", "yes"], query=pf.Count("yes"))
     shown = {
-        higher: "given the last 2",
+        higher: "after the last 2",
         clock: "The clock",
         flu: "Independent groups of 4 people",
         joint: "All databases",
