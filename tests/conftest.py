@@ -6,6 +6,7 @@ so that every mechanism, model, start ... occurs (:mod:`grids`), or as many as `
 command line (``tests/unit/test_x.py::test_y``) is run with all its cases.
 """
 
+import gc
 import signal
 from collections import defaultdict
 from collections.abc import Callable, Generator
@@ -58,6 +59,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = {item for cases in functions.values() for item in _some(cases, tier)}
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
+
+
+def pytest_collection_finish() -> None:
+    """What is collected stays until the end: without this, every search for garbage goes through all of it."""
+    gc.collect()
+    gc.freeze()
 
 
 def _tier(config: pytest.Config) -> str:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -46,15 +47,20 @@ SHELVES = [
 ]
 """The same inside of ``_core``."""
 
-FILES = {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
+FILES = sorted(SOURCE.rglob("*.py"))
 MODULES = {
     ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__"): path for path in FILES
 }
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def imports_of(path: Path) -> Iterator[str]:
     """Return the modules of this package that a file imports, wherever it does."""
-    for node in ast.walk(FILES[path]):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "pufferfish":
             for alias in node.names:
                 name = f"{node.module}.{alias.name}"
@@ -103,7 +109,7 @@ def test_files_with_an_underscore_are_their_rooms_own() -> None:
 
 
 def test_the_package_knows_nothing_of_the_paper() -> None:
-    for tree in FILES.values():
+    for tree in map(tree_of, FILES):
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
                 assert (node.module or "").split(".")[0] not in {"paper", "tests"}
@@ -128,7 +134,7 @@ def test_only_noise_draws_randomness() -> None:
 
 
 def test_core_knows_only_numpy() -> None:
-    for path, tree in FILES.items():
+    for path, tree in ((path, tree_of(path)) for path in FILES):
         if SOURCE / "_core" not in path.parents:
             continue
         modules = {(node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}

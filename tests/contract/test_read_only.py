@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import opendp.prelude as dp
 import polars as pl
 import pytest
 
+import opendp_parts as dp
 import pufferfish as pf
 from pufferfish._base.frozen import read_only
 from pufferfish.errors import NotApplicableError

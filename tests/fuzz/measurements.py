@@ -3,8 +3,7 @@
 from functools import cache
 from typing import Any
 
-import opendp.prelude as dp
-
+import opendp_parts as dp
 import pufferfish as pf
 from fuzz.mutation import of_json
 from fuzz.releases import CHAIN, promised_more

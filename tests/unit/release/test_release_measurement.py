@@ -6,9 +6,9 @@ import math
 import warnings
 
 import numpy as np
-import opendp.prelude as dp
 import pytest
 
+import opendp_parts as dp
 import pufferfish as pf
 from enumeration import exact_stationary
 from pufferfish.errors import BudgetExceeded, ParameterError, RecordError, ReleaseRefused

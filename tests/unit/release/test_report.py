@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import opendp.prelude as dp
 import polars as pl
 import pytest
 
 import commands
+import opendp_parts as dp
 import pufferfish as pf
 import release_cases
 from pufferfish._base.words import number
