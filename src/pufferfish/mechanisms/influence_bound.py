@@ -230,7 +230,7 @@ class InfluenceBound(Mechanism):
     tells_pairs_apart: ClassVar[bool] = False
     """Whether its leakage depends on how much the records around a record answer to it; then the best noise does."""
 
-    _last_losses: tuple[Query, Strategy | None, RecordLoss] | None = None
+    _last_losses: tuple[tuple[object, ...], Strategy | None, RecordLoss] | None = None
 
     @cached_property
     def _engine(self) -> Engine:
@@ -345,11 +345,12 @@ class InfluenceBound(Mechanism):
 
         Those of the last query are kept: they are asked for by the search for its noise and by each proof.
         """
-        kept = self._last_losses
-        if kept is None or kept[0] is not query or kept[1] is not strategy:
-            kept = query, strategy, self._new_losses(query, strategy)
-            self._last_losses = kept
-        return kept[2]
+        key, kept = self._key(query), self._last_losses
+        if key is not None and kept is not None and kept[0] == key and kept[1] is strategy:
+            return kept[2]
+        losses = self._new_losses(query, strategy)
+        self._last_losses = None if key is None else (key, strategy, losses)
+        return losses
 
     def _new_losses(self, query: Query, strategy: Strategy | None) -> RecordLoss:
         linear = self.bind(query)

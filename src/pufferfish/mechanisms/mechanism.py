@@ -18,10 +18,11 @@ from pufferfish.errors import NotApplicableError, ParameterError, QueryError, sh
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.engine import LARGEST_ANSWER, LEAST_EPSILON, MOST_EPSILON, accuracy_reached, steps_within
 from pufferfish.mechanisms.witness import AnyWitness, Nearest, Witness
-from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery
+from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass, ChainModels, Continuum
+from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.lengths import ChainLength, names_of_lengths
 from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of, rows_of
 from pufferfish.theta.secrets import SecretPair
@@ -68,7 +69,7 @@ class Mechanism(ABC):
     """Kinds of Θ that it knows; :meth:`supports` says which of them it covers."""
 
     def __init__(self, theta: Any, length: Any = None) -> None:
-        self._kept: tuple[Calibration, tuple[float, AnyWitness | None]] | None = None
+        self._kept: tuple[tuple[object, ...], Strategy | None, tuple[float, AnyWitness | None]] | None = None
         self._lock = threading.RLock()  # mechanisms keep what they computed, and are asked by one thread at a time
         self._theta = as_theta(theta)
         self._model = theta if isinstance(theta, Described) else None
@@ -306,17 +307,24 @@ class Mechanism(ABC):
     def proof(self, calibration: Calibration) -> tuple[float, AnyWitness | None]:
         """Return what :meth:`verify` proves, which is kept of the noise that was calibrated last.
 
-        It is asked for these very objects, which are read-only, and numbers: of any other noise it is proved anew.
+        The query is bound anew, for one that a user wrote may have changed since: of any other noise than the kept one
+        it is proved anew.
         """
-        kept, asked = self._kept, calibration
-        if (
-            kept is not None
-            and kept[0].query is asked.query
-            and kept[0].strategy is asked.strategy
-            and (kept[0].unit_scale, kept[0].epsilon) == (asked.unit_scale, asked.epsilon)
-        ):
-            return kept[1]
+        asked, kept = self._known_by(calibration), self._kept
+        if asked is not None and kept is not None and kept[0] == asked and kept[1] is calibration.strategy:
+            return kept[2]
         return self.verify(calibration)
+
+    def _known_by(self, calibration: Calibration) -> tuple[object, ...] | None:
+        """Return what a proof depends on; None where that is a function of the user's."""
+        key = self._key(calibration.query)
+        return None if key is None else (key, calibration.unit_scale, calibration.epsilon)
+
+    def _key(self, query: Query) -> tuple[object, ...] | None:
+        """Return what a query is known by among those on this Θ; None where something is a function of the user's."""
+        bound = self.bind(query)
+        given = any(isinstance(member, GivenLaws) for member in self.theta.members)
+        return None if given or isinstance(bound, FunctionQuery) else bound.key
 
     def _proven(
         self,
@@ -345,7 +353,8 @@ class Mechanism(ABC):
                 strategy=strategy,
             )
             leakage, decides = self.verify(found)
-            self._kept = found, (leakage, decides)
+            known = self._known_by(found)
+            self._kept = None if known is None else (known, strategy, (leakage, decides))
             if leakage <= epsilon and decides is not None:
                 return replace(found, witness=_found_at(decides, witness))
             missing = leakage / epsilon - 1

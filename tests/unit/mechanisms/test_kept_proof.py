@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
+from pufferfish.queries import Query
 
 STICKY = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=["rest", "walk"])
 TABLE = pl.DataFrame({"x": ["rest", "rest", "walk", "walk", "rest"] * 20})
@@ -52,7 +53,23 @@ def test_other_noise_is_proved_anew(proofs):
     equal = replace(calibration, query=pf.Count("walk"))  # the same query, written again
     made = len(proofs)
     pf.release(data, equal.query, equal)
+    assert len(proofs) == made
+
+
+def test_a_query_of_a_user_that_changed_since_is_proved_anew(proofs):
+    class Either(Query):
+        kind, asked = "either", pf.Count("walk")
+
+        def bind(self, states, records, variables=None):
+            return self.asked.bind(states, records, variables)
+
+    query, bound = Either(), pf.LeakagePropagation(STICKY, length=100)
+    calibration = bound.calibrate(query, epsilon=1.0)
+    assert bound.proof(calibration)[0] <= 1
+    query.asked, made = pf.Histogram(relative=False), len(proofs)
+    assert bound.proof(calibration)[0] > 1.5
     assert len(proofs) == made + 1
+    assert bound.calibrate(query, epsilon=1.0).unit_scale > 1.5 * calibration.unit_scale
 
 
 def test_losses_that_are_kept_are_those_of_the_query():

@@ -16,10 +16,9 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import Mechanism
 from pufferfish.mechanisms.one_query._laws import About, LawPair, pairs_of_laws, work_of_laws
 from pufferfish.mechanisms.witness import AnyWitness, CouplingWitness, LawWitness
-from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery
+from pufferfish.queries import BoundQuery, JointQuery, Query, StepQuery
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
-from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.secrets import CountIs, SecretPair, as_secret_pairs
 
@@ -130,12 +129,6 @@ class LawMechanism(Mechanism):
                 self.title,
             )
         return found
-
-    def _key(self, query: Query) -> tuple[object, ...] | None:
-        """Return what kept laws are known by; None where they depend on a function of the user's."""
-        bound = self.bind(query)
-        given = any(isinstance(member, GivenLaws) for member in self.theta.members)
-        return bound.key if isinstance(bound, LinearQuery | StepQuery) and not given else None
 
     def seconds(self, query: Query) -> float:
         """Return about how long it takes to calibrate, where that can be long; it is not more than a guess."""
