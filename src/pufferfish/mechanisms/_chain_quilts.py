@@ -26,7 +26,7 @@ from pufferfish._core.chains.markov import Places, places_of
 from pufferfish._core.numbers.rounding import up
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Quilt, Score, worst_node
 from pufferfish.errors import ParameterError
-from pufferfish.mechanisms.engine import Engine, Found
+from pufferfish.mechanisms.engine import Bound, Engine
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.witness import QuiltWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
@@ -266,11 +266,11 @@ class ChainQuilts(Engine):
         """The steps that change with n records in a row are n + 1."""
         return True
 
-    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses, and say where it is attained."""
         return self._worst(losses, LeakThrough())
 
-    def divisors(self, losses: RecordLoss, epsilon: float) -> list[Found]:
+    def divisors(self, losses: RecordLoss, epsilon: float) -> list[Bound]:
         """Return the least number that divides the losses so that they leak at most epsilon."""
         return [self._worst(losses, Score(epsilon))]
 
@@ -286,7 +286,7 @@ class ChainQuilts(Engine):
         for nodes in groups:
             yield nodes, _Problem(nodes, weights[nodes.theta], steps, self._longest or steps)
 
-    def _worst(self, losses: RecordLoss, objective: Objective, below: float = math.inf) -> Found:
+    def _worst(self, losses: RecordLoss, objective: Objective, below: float = math.inf) -> Bound:
         """Return what all records need, and which decides; the first that needs ``below`` or more ends the search."""
         most: Quilt | None = None
         witness: QuiltWitness | None = None

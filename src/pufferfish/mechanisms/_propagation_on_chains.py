@@ -15,7 +15,7 @@ from pufferfish._core.propagation.sweep import Run, folded
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish._core.strategies import mean_shifts
 from pufferfish.mechanisms.binary_interval import BinaryPropagation
-from pufferfish.mechanisms.engine import Engine, Found, worst
+from pufferfish.mechanisms.engine import Bound, Engine, worst
 from pufferfish.mechanisms.entry_dp import EntryDP, IndependentRecords
 from pufferfish.mechanisms.group_dp import ChainGroups
 from pufferfish.mechanisms.mqm_exact import ExactQuilts
@@ -45,7 +45,7 @@ _MOST_IN_CYCLE = 1e7
 _UNLIKELY = 1e-9
 """With transitions less likely than this initial laws are not searched one by one."""
 
-_NOTHING_PROVED: Found = (math.inf, None)
+_NOTHING_PROVED: Bound = (math.inf, None)
 
 AnyChain = MarkovChain | IntervalChain | PeriodicChain | HigherOrderChain
 """What a member of Θ is."""
@@ -104,9 +104,9 @@ class ChainLeakage(Engine):
         """Not where records are followed in tuples: those hold steps themselves."""
         return not any(isinstance(member.chain, HigherOrderChain) for member in self._members)
 
-    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses, and say where it is attained."""
-        most: Found = 0.0, None
+        most: Bound = 0.0, None
         for each in self._each(losses):
             most = worst((most, self._one(*each, idle=most[0])))
         return most
@@ -127,13 +127,13 @@ class ChainLeakage(Engine):
 
         return guess
 
-    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterator[Found]:
+    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterator[Bound]:
         """Yield the least noise found, then that of quilts alone, whose proof does not depend on a search for flows."""
         yield self.least_divisor(losses, epsilon)
         engines: list[Engine] = [member.alone or member.quilts or _SUMS for member in self._members]
         yield worst(found for engine in engines for found in engine.divisors(losses, epsilon))
 
-    def _one(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float = 0.0) -> Found:
+    def _one(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float = 0.0) -> Bound:
         """Leakage of one chain under one θ: the least of the bounds at hand, or one that is not above ``idle``.
 
         What leaks no more than another member cannot decide: then other bounds need not be asked.
@@ -147,7 +147,7 @@ class ChainLeakage(Engine):
             return _of(theta, by_law, where) if by_law <= anyhow else (anyhow, witness)
         return self._as_any_chain(theta, propagation, chain, idle)
 
-    def _as_any_chain(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float) -> Found:
+    def _as_any_chain(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float) -> Bound:
         if propagation is None:
             return self._by_others(theta, chain, LeakThrough()) or _NOTHING_PROVED
         found = propagation.leakage(as_runs(chain, self._theta.k))
@@ -160,7 +160,7 @@ class ChainLeakage(Engine):
 
     def _by_others(
         self, theta: int, chain: BlockLoss, objective: Objective, value: float = math.inf, node: int | None = None
-    ) -> Found | None:
+    ) -> Bound | None:
         """Return what quilts prove, or the sum of all losses where there are none, if it is less than ``value``.
 
         The record that decided elsewhere is asked first.
@@ -173,21 +173,21 @@ class ChainLeakage(Engine):
             found = quilts.less_than(value, chain, node or _middle_of_the_heaviest(chain), objective)
         return None if found is None else _of(theta, *found)
 
-    def least_divisor(self, losses: RecordLoss, epsilon: float) -> Found:
+    def least_divisor(self, losses: RecordLoss, epsilon: float) -> Bound:
         """Return the least number found that divides the losses so that they leak at most epsilon."""
-        most: Found = 0.0, None
+        most: Bound = 0.0, None
         for theta, propagation, chain in self._each(losses):
             if most[0] > 0 and self._one(theta, propagation, chain.divided(most[0]), idle=epsilon)[0] <= epsilon:
                 continue
             most = worst((most, _of(theta, *self._one_divisor(theta, propagation, chain, epsilon))))
         return most
 
-    def _one_divisor(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, epsilon: float) -> Found:
+    def _one_divisor(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, epsilon: float) -> Bound:
         """Least divisor of one chain under one θ, and a witness; none where there is no secret."""
         member, score = self._members[theta], Score(epsilon)
         if member.alone is not None:
             return worst(member.alone.divisors(_alone(chain), epsilon))
-        best: Found = math.inf, None
+        best: Bound = math.inf, None
         if member.every_law is not None:
             best = member.every_law.least_divisor(_alone(chain), epsilon)
         node = None
@@ -274,7 +274,7 @@ def _alone(chain: BlockLoss) -> RecordLoss:
     return RecordLoss((chain,))
 
 
-def _of(theta: int, leakage: float, witness: AnyWitness | None) -> Found:
+def _of(theta: int, leakage: float, witness: AnyWitness | None) -> Bound:
     return leakage, None if witness is None else msgspec.structs.replace(witness, theta=theta)
 
 

@@ -10,7 +10,7 @@ from pufferfish._core.numbers.rounding import bracket
 from pufferfish._core.propagation.cluster_sweep import Attained
 from pufferfish._core.propagation.clusters import ClusterPropagation
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
-from pufferfish.mechanisms.engine import Engine, Found, least, no_noise, worst
+from pufferfish.mechanisms.engine import Bound, Engine, least, no_noise, worst
 from pufferfish.mechanisms.network_quilts import LOOKS, ROUNDING, NetworkQuilts, NodeSecrets
 from pufferfish.mechanisms.witness import ClusterWitness
 from pufferfish.queries.record_loss import RecordLoss
@@ -42,11 +42,11 @@ class NetworkLeakage(Engine):
         self._quilts = NetworkQuilts(networks, secrets, {}, LOOKS)
         self._clusters = [ClusterPropagation(network.tables, network.sizes) for network in networks]
 
-    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses, and say where it is attained."""
         return worst(self._leakage(theta, losses) for theta in self._members())
 
-    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterator[Found]:
+    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterator[Bound]:
         """Yield the least noise found, then that of quilts alone, whose proof does not depend on a search for flows."""
         yield self._least_divisor(losses, epsilon)
         yield from self._quilts.divisors(losses, epsilon)
@@ -56,7 +56,7 @@ class NetworkLeakage(Engine):
             report_progress("propagating leakage", theta / len(self._clusters))
             yield theta
 
-    def _leakage(self, theta: int, losses: RecordLoss) -> Found:
+    def _leakage(self, theta: int, losses: RecordLoss) -> Bound:
         if not self._clusters[theta].affordable:
             return self._quilts.worst_of(theta, losses, LeakThrough())
         attained = self._clusters[theta].leakage(losses.nodes, self._secrets(theta))
@@ -69,8 +69,8 @@ class NetworkLeakage(Engine):
             return found
         return least(found, self._quilts.worst_of(theta, losses, LeakThrough()))
 
-    def _least_divisor(self, losses: RecordLoss, epsilon: float) -> Found:
-        most: Found = 0.0, None
+    def _least_divisor(self, losses: RecordLoss, epsilon: float) -> Bound:
+        most: Bound = 0.0, None
         for theta in self._members():
             clusters = self._clusters[theta]
             if most[0] > 0 and clusters.affordable:
@@ -80,7 +80,7 @@ class NetworkLeakage(Engine):
             most = worst((most, self._divisor(theta, losses, epsilon)))
         return most
 
-    def _divisor(self, theta: int, losses: RecordLoss, epsilon: float) -> Found:
+    def _divisor(self, theta: int, losses: RecordLoss, epsilon: float) -> Bound:
         clusters, score = self._clusters[theta], Score(epsilon)
         divisor, witness = np.inf, None
         if clusters.affordable:

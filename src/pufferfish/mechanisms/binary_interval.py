@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from pufferfish._base.progress import Kept
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish.mechanisms.binary_box import propagated, quilted, root_box, width_of
-from pufferfish.mechanisms.engine import Engine, Fallback, Found
-from pufferfish.mechanisms.supremum import Bound, Supremum, supremum
+from pufferfish.mechanisms.engine import Bound, Engine, Fallback
+from pufferfish.mechanisms.supremum import BoxBound, Supremum, supremum
 from pufferfish.mechanisms.witness import AnyWitness, Nearest, PropagationWitness, QuiltWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
 from pufferfish.theta.chain_intervals import BinaryChainInterval
@@ -61,7 +61,7 @@ class _Certified(Engine):
         self._theta = theta
         self._box = _box(theta)
         self._gap = GAP if isinstance(theta, BinaryChainInterval) and theta.low < theta.high else _GAP_OF_ONE
-        self._least: Kept[Found] = Kept(_KEPT)
+        self._least: Kept[Bound] = Kept(_KEPT)
 
     @property
     def follows_steps(self) -> bool:
@@ -69,27 +69,27 @@ class _Certified(Engine):
         return True
 
     @abstractmethod
-    def bound(self, chain: BlockLoss, epsilon: float) -> Bound:
+    def bound(self, chain: BlockLoss, epsilon: float) -> BoxBound:
         """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
 
     @abstractmethod
     def witness(self, found: Supremum, chain: BlockLoss) -> AnyWitness:
         """Say where a supremum is attained."""
 
-    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of the losses of chains, and say where it is attained."""
         return self._worst(losses, 0.0, enough)
 
-    def divisors(self, losses: RecordLoss, epsilon: float) -> list[Found]:
+    def divisors(self, losses: RecordLoss, epsilon: float) -> list[Bound]:
         """Return the least number that divides the losses so that they leak at most epsilon."""
         return [self.least_divisor(losses, epsilon)]
 
-    def least_divisor(self, losses: RecordLoss, epsilon: float) -> Found:
+    def least_divisor(self, losses: RecordLoss, epsilon: float) -> Bound:
         """Return a number that divides the losses so that they leak at most epsilon, the least but for the gap."""
         divisor, witness = self._least.of((losses.key, epsilon), lambda: self._worst(losses, epsilon, None))
         return divisor * (1 + (_SPARE if isinstance(self._theta, BinaryChainInterval) else _SPARE_OF_ONE)), witness
 
-    def _worst(self, losses: RecordLoss, epsilon: float, enough: float | None) -> Found:
+    def _worst(self, losses: RecordLoss, epsilon: float, enough: float | None) -> Bound:
         worst, witness = 0.0, None
         for chain in decisive(losses):
             found = supremum(
@@ -146,7 +146,7 @@ def _stays(stay: float, leave: float) -> tuple[float, float]:
 class BinaryPropagation(_Certified):
     """Leakage propagation, with the law of the record before: for one member and initial law it is exact."""
 
-    def bound(self, chain: BlockLoss, epsilon: float) -> Bound:
+    def bound(self, chain: BlockLoss, epsilon: float) -> BoxBound:
         """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
         runs = np.array(list(_runs(chain)))
         return lambda boxes, floor: propagated(boxes, runs, epsilon, floor)
@@ -198,11 +198,11 @@ class BinaryQuilts(_Certified, Fallback):
         chains = (chain for chain in decisive(losses) if chain.length.steps == witness.length)
         return not any(float(self._bound(chain, epsilon, node)(point, 0.0)[0][0]) >= value for chain in chains)
 
-    def bound(self, chain: BlockLoss, epsilon: float) -> Bound:
+    def bound(self, chain: BlockLoss, epsilon: float) -> BoxBound:
         """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
         return self._bound(chain, epsilon, None)
 
-    def _bound(self, chain: BlockLoss, epsilon: float, node: int | None) -> Bound:
+    def _bound(self, chain: BlockLoss, epsilon: float, node: int | None) -> BoxBound:
         length, each = chain.length, np.atleast_1d(chain.per_record)
         records = length.records if chain.of_observed else int(chain.steps[chain.largest > 0].sum())
         if length.steps > _ONE_BY_ONE or bool(np.all(each == each[0])):

@@ -44,7 +44,7 @@ _MOST_TILTED_STEPS = 16**4
 """The fourth power of the states up to which one is looked for of queries about steps."""
 
 
-class Bound(Protocol):
+class Prover(Protocol):
     """What a calibration keeps of the mechanism that made it."""
 
     name: ClassVar[str]
@@ -118,7 +118,7 @@ class Calibration(Printed, ReadOnly):
     query: Query
     linear: BoundQuery = field(repr=False)
     witness: AnyWitness
-    bound: Bound = field(repr=False)
+    bound: Prover = field(repr=False)
     strategy: Strategy | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:

@@ -41,9 +41,9 @@ __all__ = [
     "LEAST_EPSILON",
     "MOST_EPSILON",
     "NO_NOISE",
+    "Bound",
     "Engine",
     "Fallback",
-    "Found",
     "LeastOf",
     "Proportional",
     "WithSteps",
@@ -123,7 +123,7 @@ NO_NOISE = 1e9
 _KEPT = 8
 """Leakages that an engine remembers: a noise is often verified right after it was found."""
 
-Found = tuple[float, AnyWitness | None]
+Bound = tuple[float, AnyWitness | None]
 """A leakage or a divisor, and where it is attained; no witness where there is no secret to protect."""
 
 
@@ -135,7 +135,7 @@ class Engine(ABC):
         """Whether it follows chains from record to record, as docs/proofs/transitions.md asks for a loss of steps."""
         return False
 
-    def leakage(self, losses: RecordLoss, enough: float | None = None) -> Found:
+    def leakage(self, losses: RecordLoss, enough: float | None = None) -> Bound:
         """Bound the leakage of losses, and say where it is attained; what was proved lately is known.
 
         Where ``enough`` is given and is a bound, it is worth a longer search to prove so much.
@@ -143,7 +143,7 @@ class Engine(ABC):
         return self._proved.of((losses.key, enough), lambda: self.prove(losses, enough))
 
     @abstractmethod
-    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Compute :meth:`leakage`: a number of nats, rounded up, and what decides.
 
         It is ``inf`` where no bound holds, and ``(0.0, None)`` where there is no secret. On chains ``decisive(losses)``
@@ -155,21 +155,21 @@ class Engine(ABC):
         return lambda losses: self.leakage(losses)[0]
 
     @abstractmethod
-    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Found]:
+    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Yield numbers that divide the losses so that they leak at most epsilon, the least first.
 
         Another one is taken only where the one before cannot be verified.
         """
 
     @cached_property
-    def _proved(self) -> Kept[Found]:
+    def _proved(self) -> Kept[Bound]:
         return Kept(_KEPT)
 
 
 class Proportional(Engine):
     """An engine whose leakage is in proportion to the losses."""
 
-    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Found]:
+    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Return the least number that divides the losses so that they leak at most epsilon."""
         total, witness = self.leakage(losses)
         return [(total / epsilon, witness)]
@@ -194,14 +194,14 @@ class LeastOf(Engine):
         """Whether both do."""
         return self._first.follows_steps and self._second.follows_steps
 
-    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses, and say where it is attained."""
         found = self._first.leakage(losses, enough)
         if not self._second.proves_less(losses, *found, 0.0):
             return found
         return least(found, self._second.leakage(losses, enough))
 
-    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Found]:
+    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Return numbers that divide the losses so that they leak at most epsilon, the least first."""
         found = list(self._first.divisors(losses, epsilon))
         if not self._second.proves_less(losses, *found[0], epsilon):
@@ -217,9 +217,9 @@ def no_noise(losses: RecordLoss) -> float:
     return losses.smallest / NO_NOISE
 
 
-def worst(found: Iterable[Found]) -> Found:
+def worst(found: Iterable[Bound]) -> Bound:
     """Return the largest of several values, the first where they are equal; those without any secret do not count."""
-    most: Found | None = None
+    most: Bound | None = None
     for computed, witness in found:
         value = or_infinite(computed)
         no_secret = witness is None and value == 0
@@ -228,12 +228,12 @@ def worst(found: Iterable[Found]) -> Found:
     return most or (0.0, None)
 
 
-def least(*found: Found) -> Found:
+def least(*found: Bound) -> Bound:
     """Return the least of several bounds on the same thing."""
     return min(found, key=_value)
 
 
-def _value(found: Found) -> float:
+def _value(found: Bound) -> float:
     return found[0]
 
 
@@ -261,7 +261,7 @@ class WithSteps(Engine):
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses, and say where it is attained."""
         if not losses.step:
             return self._engine.leakage(losses, enough)
@@ -276,7 +276,7 @@ class WithSteps(Engine):
         total = up(leakage + step)
         return total, None if witness is None else _told(witness, step, total)
 
-    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Found]:
+    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Yield numbers that divide the losses so that they leak at most epsilon, the least first."""
         if not losses.step:
             yield from self._engine.divisors(losses, epsilon)

@@ -11,7 +11,7 @@ import numpy as np
 
 from pufferfish._core.chains.markov import Places
 from pufferfish.mechanisms._chain_quilts import any_secret, member_places, members_of, possible_losses
-from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst
+from pufferfish.mechanisms.engine import Bound, Engine, Proportional, worst
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.witness import AloneWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
@@ -91,7 +91,7 @@ class IndependentRecords(Proportional):
         """A record is part of two steps."""
         return True
 
-    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Return the largest loss of a record, and in which chain."""
         return worst(
             _of_chain(theta, chain, member_places(member, chain.length.steps))
@@ -100,7 +100,7 @@ class IndependentRecords(Proportional):
         )
 
 
-def _of_chain(theta: int, chain: BlockLoss, places: Places) -> Found:
+def _of_chain(theta: int, chain: BlockLoss, places: Places) -> Bound:
     if not any_secret(places):
         return 0.0, None
     return float(possible_losses(chain, places).largest.max()), AloneWitness(theta=theta, length=chain.length.steps)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._core.numbers.rounding import float_up, up
-from pufferfish.mechanisms.engine import Engine, Found, Proportional, worst
+from pufferfish.mechanisms.engine import Bound, Engine, Proportional, worst
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
@@ -76,7 +76,7 @@ class ChainGroups(Proportional):
         """A chain of n records has n − 1 steps."""
         return True
 
-    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses by the largest sum of a chain."""
         return worst(total_of(chain) for chain in decisive(losses))
 
@@ -87,11 +87,11 @@ class _NetworkGroups(Proportional):
     def __init__(self, networks: Sequence[BayesianNetwork]) -> None:
         self._networks = networks
 
-    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         return worst(_of_groups(t, network, losses) for t, network in enumerate(self._networks))
 
 
-def _of_groups(theta: int, network: BayesianNetwork, losses: RecordLoss) -> Found:
+def _of_groups(theta: int, network: BayesianNetwork, losses: RecordLoss) -> Bound:
     """Return the losses of the connected part of a network that has most, summed up."""
     largest, place = losses.blocks[0].largest, {node: j for j, node in enumerate(network.nodes)}
     once = np.ones(1, dtype=np.int64)
@@ -104,7 +104,7 @@ def _of_groups(theta: int, network: BayesianNetwork, losses: RecordLoss) -> Foun
     )
 
 
-def total_of(losses: BlockLoss) -> Found:
+def total_of(losses: BlockLoss) -> Bound:
     """Return what all observed records of a chain cost together, rounded up, and the trivial quilt."""
     heaviest = np.argsort(-losses.largest, kind="stable")
     each, left = losses.largest[heaviest], losses.length.records

@@ -35,7 +35,7 @@ from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.strategies import MOST_ASKED, MOST_STATES, Proposal, mean_shifts, proposals
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.engine import NO_NOISE, Engine, Found, WithSteps, accuracy_reached, no_noise, steps_within
+from pufferfish.mechanisms.engine import NO_NOISE, Bound, Engine, WithSteps, accuracy_reached, no_noise, steps_within
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
 from pufferfish.queries import FunctionQuery, LinearQuery, Query
 from pufferfish.queries.record_loss import RecordLoss, as_record_loss, loss_of_query
@@ -314,7 +314,7 @@ class InfluenceBound(Mechanism):
                         return found
         return 0.0
 
-    def prove(self, record_loss: Any, *, enough: float | None = None) -> Found:
+    def prove(self, record_loss: Any, *, enough: float | None = None) -> Bound:
         """Return :meth:`leakage` and where it is attained (None: there is no secret to protect)."""
         return self._prove(as_record_loss(record_loss, self.theta, self.length), enough)
 
@@ -328,16 +328,16 @@ class InfluenceBound(Mechanism):
 
         return guess
 
-    def _prove(self, losses: RecordLoss, enough: float | None = None) -> Found:
+    def _prove(self, losses: RecordLoss, enough: float | None = None) -> Bound:
         with self._lock:
             return self._asked.leakage(losses, enough)
 
-    def verify(self, calibration: Calibration) -> Found:
+    def verify(self, calibration: Calibration) -> Bound:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
         losses = self._losses_of(calibration.query, calibration.strategy)
         return self._prove(losses.divided(calibration.unit_scale), calibration.epsilon)
 
-    def _leaks_at(self, query: Query, unit_scale: float, enough: float) -> Found:
+    def _leaks_at(self, query: Query, unit_scale: float, enough: float) -> Bound:
         return self._prove(self._losses_of(query).divided(unit_scale), enough)
 
     def _losses_of(self, query: Query, strategy: Strategy | None = None) -> RecordLoss:

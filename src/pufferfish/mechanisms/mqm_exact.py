@@ -14,7 +14,7 @@ from pufferfish._core.quilts.influence import ChainInfluence, IntervalGroup, Int
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms._chain_quilts import ChainQuiltBound, ChainQuilts, NodesAlike
 from pufferfish.mechanisms.binary_interval import BinaryQuilts
-from pufferfish.mechanisms.engine import Engine, Found
+from pufferfish.mechanisms.engine import Bound, Engine
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss
 from pufferfish.theta.chain_class import ChainClass
@@ -137,7 +137,7 @@ class ExactQuilts(ChainQuilts):
                 if group.pairs.shape[1]:  # else the record is certain: no secret to protect
                     yield NodesAlike(t, group.first, group.last, group.pairs, *_parts(influence, group))
 
-    def less_than(self, value: float, chain: BlockLoss, node: int, objective: Objective) -> Found | None:
+    def less_than(self, value: float, chain: BlockLoss, node: int, objective: Objective) -> Bound | None:
         """Return what quilts prove of a chain where that is less than ``value``, else None.
 
         The 1-based record is asked first: where it needs as much, as the one that decides elsewhere mostly does, the

@@ -17,7 +17,7 @@ from pufferfish._core.numbers.rounding import bracket
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish._core.quilts.network_search import NetworkQuilt, NodeWeights, QuiltSearch
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
-from pufferfish.mechanisms.engine import Engine, Found
+from pufferfish.mechanisms.engine import Bound, Engine
 from pufferfish.mechanisms.witness import QuiltWitness
 from pufferfish.queries.record_loss import RecordLoss
 from pufferfish.theta.bayesian_network import BayesianNetwork
@@ -230,23 +230,23 @@ class NetworkQuilts(Engine):
         enough = float(np.nextafter(value, -np.inf))
         return self._best(search, node, pairs, enough=enough, than=value).value < value
 
-    def trivial_of(self, theta: int, losses: RecordLoss, objective: Objective) -> Found:
+    def trivial_of(self, theta: int, losses: RecordLoss, objective: Objective) -> Bound:
         """Return what the trivial quilts prove under one θ, and for which node that is most; quickly, and exactly."""
         search, secret = self._search(theta, losses, objective), self.secret_pairs[theta]
         found = [search.judged(node, 0, secret[node]) for node in self._secret_nodes(theta)]
         worst = max(found, key=lambda quilt: quilt.value, default=None)
         return (0.0, None) if worst is None else (worst.value, self._witness(worst, theta))
 
-    def worst_of(self, theta: int, losses: RecordLoss, objective: Objective) -> Found:
+    def worst_of(self, theta: int, losses: RecordLoss, objective: Objective) -> Bound:
         """Return what the best quilts found prove under one θ, and for which node that is most."""
         worst = self._worst_node(theta, losses, objective, None)
         return (0.0, None) if worst is None else (worst.value, self._witness(worst, theta))
 
-    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses, and say where it is attained."""
         return self._worst(losses, LeakThrough())
 
-    def divisors(self, losses: RecordLoss, epsilon: float) -> list[Found]:
+    def divisors(self, losses: RecordLoss, epsilon: float) -> list[Bound]:
         """Return the least number found that divides the losses so that they leak at most epsilon."""
         divisor, witness = self._worst(losses, Score(epsilon))
         if not 0 < divisor < np.inf:
@@ -272,7 +272,7 @@ class NetworkQuilts(Engine):
                     found[node] = best
         return tuple(found[node] for node in sorted(found))
 
-    def _worst(self, losses: RecordLoss, objective: Objective) -> Found:
+    def _worst(self, losses: RecordLoss, objective: Objective) -> Bound:
         worst: NetworkQuilt | None = None
         decides = 0
         for theta in range(len(self._networks)):

@@ -13,7 +13,7 @@ from pufferfish.mechanisms._propagation_on_chains import ChainLeakage, too_large
 from pufferfish.mechanisms._propagation_on_networks import NetworkLeakage
 from pufferfish.mechanisms.binary_interval import BinaryPropagation, BinaryQuilts
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.engine import Engine, Found, LeastOf, worst
+from pufferfish.mechanisms.engine import Bound, Engine, LeastOf, worst
 from pufferfish.mechanisms.group_dp import total_of
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import ROUNDING
@@ -62,20 +62,20 @@ class ForgettingLeakage(Engine):
         """N records that are replaced with their steps are part of n steps to either side."""
         return True
 
-    def prove(self, losses: RecordLoss, enough: float | None) -> Found:
+    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses, and say where it is attained."""
         return worst(self._of_chain(chain) for chain in decisive(losses))
 
-    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Found]:
+    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Return the least number that divides the losses so that they leak at most epsilon."""
-        most: Found = 0.0, None
+        most: Bound = 0.0, None
         for chain in decisive(losses):
             if most[0] > 0 and self._of_chain(chain.divided(most[0]))[0] <= epsilon:
                 continue
             most = worst((most, self._least_divisor(chain, epsilon)))
         return [most]
 
-    def _least_divisor(self, chain: BlockLoss, epsilon: float) -> Found:
+    def _least_divisor(self, chain: BlockLoss, epsilon: float) -> Bound:
         largest = float(chain.largest.max())
         if not largest > 0:
             return 0.0, None
@@ -90,7 +90,7 @@ class ForgettingLeakage(Engine):
         witness = None if found.enough == math.inf else self._of_chain(chain.divided(found.enough))[1]
         return found.enough, witness
 
-    def _of_chain(self, chain: BlockLoss) -> Found:
+    def _of_chain(self, chain: BlockLoss) -> Bound:
         each = chain.largest
         if len(each) == 1:
             told = told_by_uniform(float(each[0]), chain.length.steps, self._pairs)
@@ -204,7 +204,7 @@ class LeakagePropagation(InfluenceBound):
             return ForgettingLeakage(theta)
         return ChainLeakage(theta)
 
-    def verify(self, calibration: Calibration) -> Found:
+    def verify(self, calibration: Calibration) -> Bound:
         """Prove anew what a release with this noise leaks at most, in nats, and say where.
 
         What proves a noise is what was found on the way to it. A search that starts at this noise may, on a chain that

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from pufferfish._base.progress import report_progress
 
-__all__ = ["Bound", "Supremum", "supremum"]
+__all__ = ["BoxBound", "Supremum", "supremum"]
 
 Vector = NDArray[np.float64]
 Boxes = NDArray[np.float64]
-Bound = Callable[[Boxes, float], tuple[Vector, Boxes]]
+BoxBound = Callable[[Boxes, float], tuple[Vector, Boxes]]
 
 _AT_ONCE = 8
 """Boxes that are halved together, at least."""
@@ -54,7 +54,7 @@ class Supremum:
 
 def supremum(
     box: NDArray[np.float64],
-    bound: Bound,
+    bound: BoxBound,
     *,
     width: Callable[[Boxes], Boxes],
     gap: float,
@@ -119,7 +119,7 @@ def _halves(boxes: Boxes, width: Callable[[Boxes], Boxes]) -> Boxes:
     return np.concatenate([below, above])
 
 
-def _attained(bound: Bound, box: NDArray[np.float64], least: float) -> Supremum:
+def _attained(bound: BoxBound, box: NDArray[np.float64], least: float) -> Supremum:
     """Return the largest value at a corner or the centre of a box; less than what is attained need not be exact."""
     points = np.array([*product(*box), box.mean(axis=1)])
     values, where = bound(np.repeat(points[:, :, None], 2, axis=2), max(least, 0.0))
