@@ -15,7 +15,7 @@ from pufferfish._core.propagation.sweep import Run, folded
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish._core.strategies import mean_shifts
 from pufferfish.mechanisms.binary_interval import BinaryPropagation
-from pufferfish.mechanisms.engine import Bound, Engine, worst
+from pufferfish.mechanisms.engine import Bound, Engine, largest_bound
 from pufferfish.mechanisms.entry_dp import EntryDP, IndependentRecords
 from pufferfish.mechanisms.group_dp import ChainGroups
 from pufferfish.mechanisms.mqm_exact import ExactQuilts
@@ -108,7 +108,7 @@ class ChainLeakage(Engine):
         """Bound the leakage of losses, and say where it is attained."""
         most: Bound = 0.0, None
         for each in self._each(losses):
-            most = worst((most, self._one(*each, idle=most[0])))
+            most = largest_bound((most, self._one(*each, idle=most[0])))
         return most
 
     def guesser(self) -> Callable[[RecordLoss], float]:
@@ -131,7 +131,7 @@ class ChainLeakage(Engine):
         """Yield the least noise found, then that of quilts alone, whose proof does not depend on a search for flows."""
         yield self.least_divisor(losses, epsilon)
         engines: list[Engine] = [member.alone or member.quilts or _SUMS for member in self._members]
-        yield worst(found for engine in engines for found in engine.divisors(losses, epsilon))
+        yield largest_bound(found for engine in engines for found in engine.divisors(losses, epsilon))
 
     def _one(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float = 0.0) -> Bound:
         """Leakage of one chain under one θ: the least of the bounds at hand, or one that is not above ``idle``.
@@ -179,14 +179,14 @@ class ChainLeakage(Engine):
         for theta, propagation, chain in self._each(losses):
             if most[0] > 0 and self._one(theta, propagation, chain.divided(most[0]), idle=epsilon)[0] <= epsilon:
                 continue
-            most = worst((most, _of(theta, *self._one_divisor(theta, propagation, chain, epsilon))))
+            most = largest_bound((most, _of(theta, *self._one_divisor(theta, propagation, chain, epsilon))))
         return most
 
     def _one_divisor(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, epsilon: float) -> Bound:
         """Least divisor of one chain under one θ, and a witness; none where there is no secret."""
         member, score = self._members[theta], Score(epsilon)
         if member.alone is not None:
-            return worst(member.alone.divisors(_alone(chain), epsilon))
+            return largest_bound(member.alone.divisors(_alone(chain), epsilon))
         best: Bound = math.inf, None
         if member.every_law is not None:
             best = member.every_law.least_divisor(_alone(chain), epsilon)

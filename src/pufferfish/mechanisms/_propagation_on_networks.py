@@ -10,7 +10,7 @@ from pufferfish._core.numbers.rounding import bracket
 from pufferfish._core.propagation.cluster_sweep import Attained
 from pufferfish._core.propagation.clusters import ClusterPropagation
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
-from pufferfish.mechanisms.engine import Bound, Engine, least, no_noise, worst
+from pufferfish.mechanisms.engine import Bound, Engine, largest_bound, no_noise, smallest_bound
 from pufferfish.mechanisms.network_quilts import LOOKS, ROUNDING, NetworkQuilts, NodeSecrets
 from pufferfish.mechanisms.witness import ClusterWitness
 from pufferfish.queries.record_loss import RecordLoss
@@ -44,7 +44,7 @@ class NetworkLeakage(Engine):
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses, and say where it is attained."""
-        return worst(self._leakage(theta, losses) for theta in self._members())
+        return largest_bound(self._leakage(theta, losses) for theta in self._members())
 
     def divisors(self, losses: RecordLoss, epsilon: float) -> Iterator[Bound]:
         """Yield the least noise found, then that of quilts alone, whose proof does not depend on a search for flows."""
@@ -64,10 +64,10 @@ class NetworkLeakage(Engine):
         if attained.node is None:
             return found
         if _alone(attained):
-            return least(self._quilts.trivial_of(theta, losses, LeakThrough()), found)
+            return smallest_bound(self._quilts.trivial_of(theta, losses, LeakThrough()), found)
         if self._quilts_prove_no_less(theta, attained, losses, LeakThrough()):
             return found
-        return least(found, self._quilts.worst_of(theta, losses, LeakThrough()))
+        return smallest_bound(found, self._quilts.worst_of(theta, losses, LeakThrough()))
 
     def _least_divisor(self, losses: RecordLoss, epsilon: float) -> Bound:
         most: Bound = 0.0, None
@@ -77,7 +77,7 @@ class NetworkLeakage(Engine):
                 fewer = losses.divided(most[0]).nodes
                 if clusters.leakage(fewer, self._secrets(theta)).total <= epsilon:
                     continue
-            most = worst((most, self._divisor(theta, losses, epsilon)))
+            most = largest_bound((most, self._divisor(theta, losses, epsilon)))
         return most
 
     def _divisor(self, theta: int, losses: RecordLoss, epsilon: float) -> Bound:
@@ -97,7 +97,7 @@ class NetworkLeakage(Engine):
             attained = clusters.leakage(losses.divided(divisor).nodes, self._secrets(theta))
             witness = self._witness(theta, attained)
             if _alone(attained):
-                return least(self._quilts.trivial_of(theta, losses, score), (divisor, witness))
+                return smallest_bound(self._quilts.trivial_of(theta, losses, score), (divisor, witness))
             if self._quilts_prove_no_less(theta, attained, losses, score, divisor):
                 return divisor, witness
         value, found = self._quilts.worst_of(theta, losses, score)

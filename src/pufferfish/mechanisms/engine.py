@@ -49,10 +49,10 @@ __all__ = [
     "WithSteps",
     "accuracy_reached",
     "four_digits_up",
-    "least",
+    "largest_bound",
     "no_noise",
+    "smallest_bound",
     "steps_within",
-    "worst",
 ]
 
 # -- From an accuracy to ε: whole units of error ---------------------------------------------------------------------
@@ -147,7 +147,7 @@ class Engine(ABC):
         """Compute :meth:`leakage`: a number of nats, rounded up, and what decides.
 
         It is ``inf`` where no bound holds, and ``(0.0, None)`` where there is no secret. On chains ``decisive(losses)``
-        yields those that can decide, and :func:`worst` takes the largest of what they leak. ``enough`` may be ignored.
+        yields those that can decide, and :func:`largest_bound` takes the largest of what they leak. ``enough`` may be ignored.
         """
 
     def guesser(self) -> Callable[[RecordLoss], float]:
@@ -199,7 +199,7 @@ class LeastOf(Engine):
         found = self._first.leakage(losses, enough)
         if not self._second.proves_less(losses, *found, 0.0):
             return found
-        return least(found, self._second.leakage(losses, enough))
+        return smallest_bound(found, self._second.leakage(losses, enough))
 
     def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Return numbers that divide the losses so that they leak at most epsilon, the least first."""
@@ -217,7 +217,7 @@ def no_noise(losses: RecordLoss) -> float:
     return losses.smallest / NO_NOISE
 
 
-def worst(found: Iterable[Bound]) -> Bound:
+def largest_bound(found: Iterable[Bound]) -> Bound:
     """Return the largest of several values, the first where they are equal; those without any secret do not count."""
     most: Bound | None = None
     for computed, witness in found:
@@ -228,7 +228,7 @@ def worst(found: Iterable[Bound]) -> Bound:
     return most or (0.0, None)
 
 
-def least(*found: Bound) -> Bound:
+def smallest_bound(*found: Bound) -> Bound:
     """Return the least of several bounds on the same thing."""
     return min(found, key=_value)
 

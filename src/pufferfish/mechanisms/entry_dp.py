@@ -11,7 +11,7 @@ import numpy as np
 
 from pufferfish._core.chains.markov import Places
 from pufferfish.mechanisms._chain_quilts import any_secret, member_places, members_of, possible_losses
-from pufferfish.mechanisms.engine import Bound, Engine, Proportional, worst
+from pufferfish.mechanisms.engine import Bound, Engine, Proportional, largest_bound
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.witness import AloneWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
@@ -93,7 +93,7 @@ class IndependentRecords(Proportional):
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Return the largest loss of a record, and in which chain."""
-        return worst(
+        return largest_bound(
             _of_chain(theta, chain, member_places(member, chain.length.steps))
             for theta, member in enumerate(self._members)
             for chain in decisive(losses)

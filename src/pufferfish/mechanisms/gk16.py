@@ -18,7 +18,7 @@ from pufferfish._core.gk16 import Alphabets, Influences, chain_influences, inter
 from pufferfish._core.numbers.rounding import up
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.mechanisms._chain_quilts import member_places, possible_losses
-from pufferfish.mechanisms.engine import Bound, Engine, Proportional, worst
+from pufferfish.mechanisms.engine import Bound, Engine, Proportional, largest_bound
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.witness import MatrixWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
@@ -175,7 +175,7 @@ class _RowSums(Proportional):
         self._sums: dict[tuple[int, int, int], tuple[float, int] | None] = {}
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
-        return worst(self._of_chain(t, chain) for chain in decisive(losses) for t in range(len(self._readings)))
+        return largest_bound(self._of_chain(t, chain) for chain in decisive(losses) for t in range(len(self._readings)))
 
     def _of_chain(self, t: int, losses: BlockLoss) -> Bound:
         steps = losses.length.steps

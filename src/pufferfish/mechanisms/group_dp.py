@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._core.numbers.rounding import float_up, up
-from pufferfish.mechanisms.engine import Bound, Engine, Proportional, worst
+from pufferfish.mechanisms.engine import Bound, Engine, Proportional, largest_bound
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
@@ -78,7 +78,7 @@ class ChainGroups(Proportional):
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses by the largest sum of a chain."""
-        return worst(total_of(chain) for chain in decisive(losses))
+        return largest_bound(total_of(chain) for chain in decisive(losses))
 
 
 class _NetworkGroups(Proportional):
@@ -88,7 +88,7 @@ class _NetworkGroups(Proportional):
         self._networks = networks
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
-        return worst(_of_groups(t, network, losses) for t, network in enumerate(self._networks))
+        return largest_bound(_of_groups(t, network, losses) for t, network in enumerate(self._networks))
 
 
 def _of_groups(theta: int, network: BayesianNetwork, losses: RecordLoss) -> Bound:

@@ -13,7 +13,7 @@ from pufferfish.mechanisms._propagation_on_chains import ChainLeakage, too_large
 from pufferfish.mechanisms._propagation_on_networks import NetworkLeakage
 from pufferfish.mechanisms.binary_interval import BinaryPropagation, BinaryQuilts
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.engine import Bound, Engine, LeastOf, worst
+from pufferfish.mechanisms.engine import Bound, Engine, LeastOf, largest_bound
 from pufferfish.mechanisms.group_dp import total_of
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import ROUNDING
@@ -64,7 +64,7 @@ class ForgettingLeakage(Engine):
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses, and say where it is attained."""
-        return worst(self._of_chain(chain) for chain in decisive(losses))
+        return largest_bound(self._of_chain(chain) for chain in decisive(losses))
 
     def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Return the least number that divides the losses so that they leak at most epsilon."""
@@ -72,7 +72,7 @@ class ForgettingLeakage(Engine):
         for chain in decisive(losses):
             if most[0] > 0 and self._of_chain(chain.divided(most[0]))[0] <= epsilon:
                 continue
-            most = worst((most, self._least_divisor(chain, epsilon)))
+            most = largest_bound((most, self._least_divisor(chain, epsilon)))
         return [most]
 
     def _least_divisor(self, chain: BlockLoss, epsilon: float) -> Bound:

@@ -9,7 +9,7 @@ import pytest
 import pufferfish as pf
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.mechanisms._chain_quilts import Weights
-from pufferfish.mechanisms.engine import worst
+from pufferfish.mechanisms.engine import largest_bound
 from pufferfish.mechanisms.mqm_approx import mixing_bound
 from pufferfish.queries.record_loss import BlockLoss, as_record_loss
 from pufferfish.theta import ChainLength
@@ -191,6 +191,6 @@ def test_stretches_of_other_lengths_are_other_losses() -> None:
 
 
 def test_a_value_that_is_no_number_is_the_worst() -> None:
-    first = worst(iter([(math.nan, None), (0.5, None)]))
-    last = worst(iter([(0.5, None), (math.nan, None)]))
+    first = largest_bound(iter([(math.nan, None), (0.5, None)]))
+    last = largest_bound(iter([(0.5, None), (math.nan, None)]))
     assert first[0] == last[0] == math.inf
