@@ -29,7 +29,7 @@ from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.engine import Bound, Engine
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.witness import QuiltWitness
-from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
@@ -290,7 +290,7 @@ class ChainQuilts(Engine):
         """Return what all records need, and which decides; the first that needs ``below`` or more ends the search."""
         most: Quilt | None = None
         witness: QuiltWitness | None = None
-        for chain in decisive(losses):
+        for chain in chains_that_can_decide(losses):
             steps = chain.length.steps
             for nodes, problem in self._problems(chain, self._visits(steps)):
                 report_progress("searching quilts", nodes.last / steps)

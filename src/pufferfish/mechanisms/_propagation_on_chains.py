@@ -20,7 +20,7 @@ from pufferfish.mechanisms.entry_dp import EntryDP, IndependentRecords
 from pufferfish.mechanisms.group_dp import ChainGroups
 from pufferfish.mechanisms.mqm_exact import ExactQuilts
 from pufferfish.mechanisms.witness import AnyWitness, PhaseWitness, PropagationWitness, QuiltWitness
-from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.chain_class import ChainModels
 from pufferfish.theta.chain_intervals import IntervalChain
 from pufferfish.theta.higher_order_chain import HigherOrderChain
@@ -122,7 +122,7 @@ class ChainLeakage(Engine):
             return super().guesser()
 
         def guess(losses: RecordLoss) -> float:
-            runs = [as_runs(chain, self._theta.k) for chain in decisive(losses)]
+            runs = [as_runs(chain, self._theta.k) for chain in chains_that_can_decide(losses)]
             return max(propagation.guess(run) for propagation in followed for run in runs)
 
         return guess
@@ -206,7 +206,7 @@ class ChainLeakage(Engine):
 
     def _each(self, losses: RecordLoss) -> Iterator[tuple[int, ChainPropagation | None, BlockLoss]]:
         """Yield every member of Θ with every chain that can decide; the chains of a member share one new search."""
-        chains = list(decisive(losses))
+        chains = list(chains_that_can_decide(losses))
         for theta, member in enumerate(self._members):
             propagation = member.propagation()
             for c, chain in enumerate(chains):

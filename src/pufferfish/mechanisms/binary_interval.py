@@ -21,7 +21,7 @@ from pufferfish.mechanisms.binary_box import propagated, quilted, root_box, widt
 from pufferfish.mechanisms.engine import Bound, Engine, Fallback
 from pufferfish.mechanisms.supremum import BoxBound, Supremum, supremum
 from pufferfish.mechanisms.witness import AnyWitness, Nearest, PropagationWitness, QuiltWitness
-from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.chain_intervals import BinaryChainInterval
 from pufferfish.theta.markov_chain import MarkovChain
 
@@ -91,7 +91,7 @@ class _Certified(Engine):
 
     def _worst(self, losses: RecordLoss, epsilon: float, enough: float | None) -> Bound:
         worst, witness = 0.0, None
-        for chain in decisive(losses):
+        for chain in chains_that_can_decide(losses):
             found = supremum(
                 self._box,
                 self.bound(chain, epsilon),
@@ -195,7 +195,7 @@ class BinaryQuilts(_Certified, Fallback):
         if zero < 0 and self._theta.initial_distribution == "any":
             return True
         node = witness.node + 1
-        chains = (chain for chain in decisive(losses) if chain.length.steps == witness.length)
+        chains = (chain for chain in chains_that_can_decide(losses) if chain.length.steps == witness.length)
         return not any(float(self._bound(chain, epsilon, node)(point, 0.0)[0][0]) >= value for chain in chains)
 
     def bound(self, chain: BlockLoss, epsilon: float) -> BoxBound:

@@ -34,7 +34,7 @@ from pufferfish._base.words import number
 from pufferfish._core.numbers.rounding import bracket, or_infinite, up
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms.witness import AnyWitness, ForgettingWitness, PropagationWitness
-from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 
 __all__ = [
     "LARGEST_ANSWER",
@@ -146,7 +146,7 @@ class Engine(ABC):
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Compute :meth:`leakage`: a number of nats, rounded up, and what decides.
 
-        It is ``inf`` where no bound holds, and ``(0.0, None)`` where there is no secret. On chains ``decisive(losses)``
+        It is ``inf`` where no bound holds, and ``(0.0, None)`` where there is no secret. On chains ``chains_that_can_decide(losses)``
         yields those that can decide, and :func:`largest_bound` takes the largest of what they leak. ``enough`` may be ignored.
         """
 
@@ -308,7 +308,7 @@ class WithSteps(Engine):
     def _of_records(self, losses: RecordLoss) -> RecordLoss:
         """Return losses of records that stand for those of steps too, of the chains that can decide."""
         charged = _charged if self._engine.follows_steps else _twice
-        return RecordLoss(tuple(charged(_spread(chain)) for chain in decisive(losses, steps=True)))
+        return RecordLoss(tuple(charged(_spread(chain)) for chain in chains_that_can_decide(losses, steps=True)))
 
 
 def _spread(chain: BlockLoss) -> BlockLoss:

@@ -14,7 +14,7 @@ from pufferfish.mechanisms._chain_quilts import any_secret, member_places, membe
 from pufferfish.mechanisms.engine import Bound, Engine, Proportional, largest_bound
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.witness import AloneWitness, Witness
-from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.forgetting_class import ForgettingClass
@@ -96,7 +96,7 @@ class IndependentRecords(Proportional):
         return largest_bound(
             _of_chain(theta, chain, member_places(member, chain.length.steps))
             for theta, member in enumerate(self._members)
-            for chain in decisive(losses)
+            for chain in chains_that_can_decide(losses)
         )
 
 

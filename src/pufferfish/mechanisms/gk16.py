@@ -21,7 +21,7 @@ from pufferfish.mechanisms._chain_quilts import member_places, possible_losses
 from pufferfish.mechanisms.engine import Bound, Engine, Proportional, largest_bound
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.witness import MatrixWitness, Witness
-from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.markov_chain import MarkovChain
@@ -175,7 +175,9 @@ class _RowSums(Proportional):
         self._sums: dict[tuple[int, int, int], tuple[float, int] | None] = {}
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
-        return largest_bound(self._of_chain(t, chain) for chain in decisive(losses) for t in range(len(self._readings)))
+        return largest_bound(
+            self._of_chain(t, chain) for chain in chains_that_can_decide(losses) for t in range(len(self._readings))
+        )
 
     def _of_chain(self, t: int, losses: BlockLoss) -> Bound:
         steps = losses.length.steps

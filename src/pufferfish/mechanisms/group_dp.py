@@ -16,7 +16,7 @@ from pufferfish._core.numbers.rounding import float_up, up
 from pufferfish.mechanisms.engine import Bound, Engine, Proportional, largest_bound
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
-from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass, ChainModels, Continuum
 from pufferfish.theta.lengths import ChainLength
@@ -78,7 +78,7 @@ class ChainGroups(Proportional):
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses by the largest sum of a chain."""
-        return largest_bound(total_of(chain) for chain in decisive(losses))
+        return largest_bound(total_of(chain) for chain in chains_that_can_decide(losses))
 
 
 class _NetworkGroups(Proportional):

@@ -27,7 +27,7 @@ from pufferfish.mechanisms.witness import (
     QuiltWitness,
     Witness,
 )
-from pufferfish.queries.record_loss import BlockLoss, RecordLoss, decisive
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.chain_class import ChainClass, ChainModels
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.forgetting_class import ForgettingClass
@@ -64,12 +64,12 @@ class ForgettingLeakage(Engine):
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses, and say where it is attained."""
-        return largest_bound(self._of_chain(chain) for chain in decisive(losses))
+        return largest_bound(self._of_chain(chain) for chain in chains_that_can_decide(losses))
 
     def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Return the least number that divides the losses so that they leak at most epsilon."""
         most: Bound = 0.0, None
-        for chain in decisive(losses):
+        for chain in chains_that_can_decide(losses):
             if most[0] > 0 and self._of_chain(chain.divided(most[0]))[0] <= epsilon:
                 continue
             most = largest_bound((most, self._least_divisor(chain, epsilon)))

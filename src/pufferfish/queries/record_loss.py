@@ -24,7 +24,15 @@ from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.states import state_label
 
-__all__ = ["BlockLoss", "Profile", "RecordLoss", "StepLoss", "as_record_loss", "decisive", "loss_of_query"]
+__all__ = [
+    "BlockLoss",
+    "Profile",
+    "RecordLoss",
+    "StepLoss",
+    "as_record_loss",
+    "chains_that_can_decide",
+    "loss_of_query",
+]
 
 Vector = NDArray[np.float64]
 
@@ -225,7 +233,7 @@ class RecordLoss:
         return list({id(block): block for block in self.blocks}.values())
 
 
-def decisive(losses: RecordLoss, *, steps: bool = False) -> Iterator[BlockLoss]:
+def chains_that_can_decide(losses: RecordLoss, *, steps: bool = False) -> Iterator[BlockLoss]:
     """Yield the chains that can decide: of equal ones one, of those with one loss for all records the longest.
 
     A chain of no more steps and no more observed records is another one with some of its losses left out, and less

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.queries.record_loss import StepLoss, as_record_loss, decisive, loss_of_query
+from pufferfish.queries.record_loss import StepLoss, as_record_loss, chains_that_can_decide, loss_of_query
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import as_theta
 
@@ -94,7 +94,7 @@ def test_a_loss_of_steps_is_checked() -> None:
 def test_an_engine_is_never_given_steps_that_it_would_pass_over() -> None:
     losses = as_record_loss(pf.StepLoss(0.1), as_theta(CHAIN), (ChainLength(5, 5),))
     with pytest.raises(AssertionError, match="losses of steps"):
-        list(decisive(losses))
+        list(chains_that_can_decide(losses))
     assert losses.divided(4).step == pytest.approx(0.025)
     assert losses.divided(4).step >= 0.025
 
