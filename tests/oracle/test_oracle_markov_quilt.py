@@ -83,7 +83,7 @@ def test_what_the_search_finds_is_what_is_calibrated(seed: int, epsilon: float) 
     bound = pf.MarkovQuilt(model_of(random_network(seed, n, parents=3, most=2)), max_quilts=50)
     query = pf.Weighted(pf.Count("b"), [1 + j % 3 for j in range(n)])
     losses = loss_of_query(bound.bind(query), bound.theta, bound.length)
-    score = next(iter(bound._engine.divisors(losses, epsilon)))[0]
+    score = next(iter(bound._engine.candidate_scales(losses, epsilon)))[0]
     assert bound.calibrate(query, epsilon).unit_scale <= score * 1.001
 
 

@@ -270,7 +270,7 @@ class ChainQuilts(Engine):
         """Bound the leakage of losses, and say where it is attained."""
         return self._worst(losses, LeakThrough())
 
-    def divisors(self, losses: RecordLoss, epsilon: float) -> list[Bound]:
+    def candidate_scales(self, losses: RecordLoss, epsilon: float) -> list[Bound]:
         """Return the least number that divides the losses so that they leak at most epsilon."""
         return [self._worst(losses, Score(epsilon))]
 

@@ -127,11 +127,11 @@ class ChainLeakage(Engine):
 
         return guess
 
-    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterator[Bound]:
+    def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterator[Bound]:
         """Yield the least noise found, then that of quilts alone, whose proof does not depend on a search for flows."""
         yield self.least_divisor(losses, epsilon)
         engines: list[Engine] = [member.alone or member.quilts or _SUMS for member in self._members]
-        yield largest_bound(found for engine in engines for found in engine.divisors(losses, epsilon))
+        yield largest_bound(found for engine in engines for found in engine.candidate_scales(losses, epsilon))
 
     def _one(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float = 0.0) -> Bound:
         """Leakage of one chain under one θ: the least of the bounds at hand, or one that is not above ``idle``.
@@ -186,7 +186,7 @@ class ChainLeakage(Engine):
         """Least divisor of one chain under one θ, and a witness; none where there is no secret."""
         member, score = self._members[theta], Score(epsilon)
         if member.alone is not None:
-            return largest_bound(member.alone.divisors(_alone(chain), epsilon))
+            return largest_bound(member.alone.candidate_scales(_alone(chain), epsilon))
         best: Bound = math.inf, None
         if member.every_law is not None:
             best = member.every_law.least_divisor(_alone(chain), epsilon)

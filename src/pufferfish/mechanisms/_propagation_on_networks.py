@@ -46,10 +46,10 @@ class NetworkLeakage(Engine):
         """Bound the leakage of losses, and say where it is attained."""
         return largest_bound(self._leakage(theta, losses) for theta in self._members())
 
-    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterator[Bound]:
+    def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterator[Bound]:
         """Yield the least noise found, then that of quilts alone, whose proof does not depend on a search for flows."""
         yield self._least_divisor(losses, epsilon)
-        yield from self._quilts.divisors(losses, epsilon)
+        yield from self._quilts.candidate_scales(losses, epsilon)
 
     def _members(self) -> Iterator[int]:
         for theta in range(len(self._clusters)):

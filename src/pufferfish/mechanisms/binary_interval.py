@@ -80,7 +80,7 @@ class _Certified(Engine):
         """Bound the leakage of the losses of chains, and say where it is attained."""
         return self._worst(losses, 0.0, enough)
 
-    def divisors(self, losses: RecordLoss, epsilon: float) -> list[Bound]:
+    def candidate_scales(self, losses: RecordLoss, epsilon: float) -> list[Bound]:
         """Return the least number that divides the losses so that they leak at most epsilon."""
         return [self.least_divisor(losses, epsilon)]
 

@@ -155,7 +155,7 @@ class Engine(ABC):
         return lambda losses: self.leakage(losses)[0]
 
     @abstractmethod
-    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
+    def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Yield numbers that divide the losses so that they leak at most epsilon, the least first.
 
         Another one is taken only where the one before cannot be verified.
@@ -169,7 +169,7 @@ class Engine(ABC):
 class Proportional(Engine):
     """An engine whose leakage is in proportion to the losses."""
 
-    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
+    def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Return the least number that divides the losses so that they leak at most epsilon."""
         total, witness = self.leakage(losses)
         return [(total / epsilon, witness)]
@@ -201,12 +201,12 @@ class LeastOf(Engine):
             return found
         return smallest_bound(found, self._second.leakage(losses, enough))
 
-    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
+    def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Return numbers that divide the losses so that they leak at most epsilon, the least first."""
-        found = list(self._first.divisors(losses, epsilon))
+        found = list(self._first.candidate_scales(losses, epsilon))
         if not self._second.proves_less(losses, *found[0], epsilon):
             return found
-        return sorted((*found, *self._second.divisors(losses, epsilon)), key=_value)
+        return sorted((*found, *self._second.candidate_scales(losses, epsilon)), key=_value)
 
 
 def no_noise(losses: RecordLoss) -> float:
@@ -276,14 +276,14 @@ class WithSteps(Engine):
         total = up(leakage + step)
         return total, None if witness is None else _told(witness, step, total)
 
-    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
+    def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Yield numbers that divide the losses so that they leak at most epsilon, the least first."""
         if not losses.step:
-            yield from self._engine.divisors(losses, epsilon)
+            yield from self._engine.candidate_scales(losses, epsilon)
             return
         alone = self._of_records(losses)
         if not self._engine.follows_steps:
-            yield from self._engine.divisors(alone, epsilon)
+            yield from self._engine.candidate_scales(alone, epsilon)
             return
         if isinstance(self._engine, Proportional):
             total, witness = self.prove(losses, None)
@@ -291,7 +291,7 @@ class WithSteps(Engine):
             return
         start = losses.step / epsilon
         if alone.largest:
-            first, witness = next(iter(self._engine.divisors(alone, epsilon)))
+            first, witness = next(iter(self._engine.candidate_scales(alone, epsilon)))
             if witness is None:
                 yield first, witness
                 return

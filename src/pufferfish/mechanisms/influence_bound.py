@@ -305,7 +305,7 @@ class InfluenceBound(Mechanism):
         epsilon = as_epsilon(epsilon)
         one = as_record_loss(1.0, self.theta, self.length)
         with self._lock:
-            for divisor, witness in self._engine.divisors(one, epsilon):
+            for divisor, witness in self._engine.candidate_scales(one, epsilon):
                 if witness is None:
                     raise ModelError("under every θ each record that is secret has one possible state only: check Θ")
                 for nudge in range(_MOST_NUDGES):
@@ -380,7 +380,7 @@ class InfluenceBound(Mechanism):
         if not losses.largest:
             raise QueryError("no record that the query reads can change its answer, which is public: ask another")
         with self._lock:
-            noises = iter(self._asked.divisors(losses, epsilon))
+            noises = iter(self._asked.candidate_scales(losses, epsilon))
             scale, witness = next(noises)
             if not scale < math.inf:  # others would be larger still
                 raise NotApplicableError(f"no finite noise is enough at epsilon={number(epsilon, 6)}", self.title)

@@ -246,7 +246,7 @@ class NetworkQuilts(Engine):
         """Bound the leakage of losses, and say where it is attained."""
         return self._worst(losses, LeakThrough())
 
-    def divisors(self, losses: RecordLoss, epsilon: float) -> list[Bound]:
+    def candidate_scales(self, losses: RecordLoss, epsilon: float) -> list[Bound]:
         """Return the least number found that divides the losses so that they leak at most epsilon."""
         divisor, witness = self._worst(losses, Score(epsilon))
         if not 0 < divisor < np.inf:

@@ -66,7 +66,7 @@ class ForgettingLeakage(Engine):
         """Bound the leakage of losses, and say where it is attained."""
         return largest_bound(self._of_chain(chain) for chain in chains_that_can_decide(losses))
 
-    def divisors(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
+    def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Return the least number that divides the losses so that they leak at most epsilon."""
         most: Bound = 0.0, None
         for chain in chains_that_can_decide(losses):
@@ -215,5 +215,5 @@ class LeakagePropagation(InfluenceBound):
             return found
         with self._lock:
             losses: Any = self._losses_of(calibration.query, calibration.strategy)
-            divisor, witness = next(iter(self._asked.divisors(losses, epsilon)))
+            divisor, witness = next(iter(self._asked.candidate_scales(losses, epsilon)))
         return (epsilon, witness) if 0 < divisor <= calibration.unit_scale else found
