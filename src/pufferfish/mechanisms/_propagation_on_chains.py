@@ -111,7 +111,7 @@ class ChainLeakage(Engine):
             most = largest_bound((most, self._one(*each, idle=most[0])))
         return most
 
-    def guesser(self) -> Callable[[RecordLoss], float]:
+    def fast_estimate(self) -> Callable[[RecordLoss], float]:
         """Return what says about what propagation proves; all bounds, where some members have no propagation.
 
         All its answers share one search for each member: what they have in common is computed once.
@@ -119,7 +119,7 @@ class ChainLeakage(Engine):
         found = [member.propagation() for member in self._members]
         followed = [propagation for propagation in found if propagation is not None]
         if len(followed) < len(found):
-            return super().guesser()
+            return super().fast_estimate()
 
         def guess(losses: RecordLoss) -> float:
             runs = [as_runs(chain, self._theta.k) for chain in chains_that_can_decide(losses)]

@@ -150,7 +150,7 @@ class Engine(ABC):
         yields those that can decide, and :func:`largest_bound` takes the largest of what they leak. ``enough`` may be ignored.
         """
 
-    def guesser(self) -> Callable[[RecordLoss], float]:
+    def fast_estimate(self) -> Callable[[RecordLoss], float]:
         """Return what says about how much losses leak, quickly: for one search, whose outcome is proved afterwards."""
         return lambda losses: self.leakage(losses)[0]
 

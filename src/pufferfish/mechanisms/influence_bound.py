@@ -89,7 +89,7 @@ def best_noise_at_accuracy(
     steps = steps_within(accuracy, equal.linear.unit)
     widest = _widest(shape, steps, alpha, joint=joint)
     losses = _losses(bound, query, shape)
-    leakage = bound.guesser()(losses.divided(widest)) if widest > 0 else math.inf
+    leakage = bound.fast_estimate()(losses.divided(widest)) if widest > 0 else math.inf
     if not 0 < leakage < equal.epsilon:
         return equal
     try:
@@ -135,7 +135,7 @@ def _best_shape(
         strategy = of(rows)
         return None if strategy is None else strategy.decode != 0
 
-    guess = bound.guesser()
+    guess = bound.fast_estimate()
     longest = (max(bound.length, key=lambda chain: (chain.steps, chain.records)),)
 
     def leakage(rows: NDArray[np.int64], scales: NDArray[np.float64]) -> float:
@@ -318,9 +318,9 @@ class InfluenceBound(Mechanism):
         """Return :meth:`leakage` and where it is attained (None: there is no secret to protect)."""
         return self._prove(as_record_loss(record_loss, self.theta, self.length), enough)
 
-    def guesser(self) -> Callable[[RecordLoss], float]:
+    def fast_estimate(self) -> Callable[[RecordLoss], float]:
         """Return what says about how much losses leak, quickly: for one search, whose outcome is proved afterwards."""
-        ask = self._engine.guesser()
+        ask = self._engine.fast_estimate()
 
         def guess(losses: RecordLoss) -> float:
             with self._lock:

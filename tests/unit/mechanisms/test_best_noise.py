@@ -148,7 +148,7 @@ def test_the_search_follows_a_chain_once_and_stops_where_bounds_hardly_move(
     for p in (P, [[0.99, 0.01], [0.02, 0.98]]):
         bound = pf.LeakagePropagation(pf.MarkovChain(p, "any"), length=5000)
         linear = bound.bind(pf.Histogram(relative=False))
-        guess, proven = bound.guesser(), ChainPropagation(np.array(p), "any")
+        guess, proven = bound.fast_estimate(), ChainPropagation(np.array(p), "any")
         for scale in (5.0, 40.0, 100.0) if slow else (40.0,):
             losses = loss_of_query(linear, bound.theta, bound.length).divided(scale)
             made.clear()
