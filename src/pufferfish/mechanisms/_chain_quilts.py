@@ -262,7 +262,7 @@ class ChainQuilts(Engine):
         return [possible_losses(losses, member_places(member, losses.length.steps)) for member in self._members]
 
     @property
-    def follows_steps(self) -> bool:
+    def supports_step_losses(self) -> bool:
         """The steps that change with n records in a row are n + 1."""
         return True
 

@@ -100,7 +100,7 @@ class ChainLeakage(Engine):
         self._members = [_member(chain) for chain in _chains(theta)]
 
     @property
-    def follows_steps(self) -> bool:
+    def supports_step_losses(self) -> bool:
         """Not where records are followed in tuples: those hold steps themselves."""
         return not any(isinstance(member.chain, HigherOrderChain) for member in self._members)
 

@@ -64,7 +64,7 @@ class _Certified(Engine):
         self._least: Kept[Bound] = Kept(_KEPT)
 
     @property
-    def follows_steps(self) -> bool:
+    def supports_step_losses(self) -> bool:
         """It holds for each chain of the class as propagation, or quilts, do for that chain."""
         return True
 

@@ -131,7 +131,7 @@ class Engine(ABC):
     """An upper bound, over every member of Θ, on what record losses leak; and its inverse."""
 
     @property
-    def follows_steps(self) -> bool:
+    def supports_step_losses(self) -> bool:
         """Whether it follows chains from record to record, as docs/proofs/transitions.md asks for a loss of steps."""
         return False
 
@@ -190,9 +190,9 @@ class LeastOf(Engine):
         self._first, self._second = first, second
 
     @property
-    def follows_steps(self) -> bool:
+    def supports_step_losses(self) -> bool:
         """Whether both do."""
-        return self._first.follows_steps and self._second.follows_steps
+        return self._first.supports_step_losses and self._second.supports_step_losses
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses, and say where it is attained."""
@@ -265,7 +265,7 @@ class WithSteps(Engine):
         """Bound the leakage of losses, and say where it is attained."""
         if not losses.step:
             return self._engine.leakage(losses, enough)
-        step = losses.step if self._engine.follows_steps else 0.0
+        step = losses.step if self._engine.supports_step_losses else 0.0
         left = None if enough is None or not enough > step else enough - step
         alone = self._of_records(losses)
         if not alone.largest < math.inf:  # what is added left the range of a double: nothing is proved
@@ -282,7 +282,7 @@ class WithSteps(Engine):
             yield from self._engine.candidate_scales(losses, epsilon)
             return
         alone = self._of_records(losses)
-        if not self._engine.follows_steps:
+        if not self._engine.supports_step_losses:
             yield from self._engine.candidate_scales(alone, epsilon)
             return
         if isinstance(self._engine, Proportional):
@@ -307,7 +307,7 @@ class WithSteps(Engine):
 
     def _of_records(self, losses: RecordLoss) -> RecordLoss:
         """Return losses of records that stand for those of steps too, of the chains that can decide."""
-        charged = _charged if self._engine.follows_steps else _twice
+        charged = _charged if self._engine.supports_step_losses else _twice
         return RecordLoss(tuple(charged(_spread(chain)) for chain in chains_that_can_decide(losses, steps=True)))
 
 

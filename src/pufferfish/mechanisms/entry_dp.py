@@ -87,7 +87,7 @@ class IndependentRecords(Proportional):
         self._members = members_of(theta)
 
     @property
-    def follows_steps(self) -> bool:
+    def supports_step_losses(self) -> bool:
         """A record is part of two steps."""
         return True
 

@@ -72,7 +72,7 @@ class ChainGroups(Proportional):
     """All observed records of a chain add up."""
 
     @property
-    def follows_steps(self) -> bool:
+    def supports_step_losses(self) -> bool:
         """A chain of n records has n − 1 steps."""
         return True
 

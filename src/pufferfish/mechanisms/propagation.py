@@ -58,7 +58,7 @@ class ForgettingLeakage(Engine):
         self._pairs = theta.forgets
 
     @property
-    def follows_steps(self) -> bool:
+    def supports_step_losses(self) -> bool:
         """N records that are replaced with their steps are part of n steps to either side."""
         return True
 
