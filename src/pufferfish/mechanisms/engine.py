@@ -274,7 +274,7 @@ class WithSteps(Engine):
         if witness is None and leakage == 0:  # there is no secret
             return leakage, witness
         total = up(leakage + step)
-        return total, None if witness is None else _told(witness, step, total)
+        return total, None if witness is None else _with_steps(witness, step, total)
 
     def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Yield numbers that divide the losses so that they leak at most epsilon, the least first."""
@@ -347,7 +347,7 @@ def _plus(values: NDArray[np.float64], step: float) -> NDArray[np.float64]:
     return np.where(other, np.nextafter(values + step, np.inf), 0.0)
 
 
-def _told(witness: AnyWitness, step: float, total: float) -> AnyWitness:
+def _with_steps(witness: AnyWitness, step: float, total: float) -> AnyWitness:
     """Say what steps tell as a part of the side of the record on which they are."""
     if not isinstance(witness, PropagationWitness | ForgettingWitness):
         return witness

@@ -166,11 +166,11 @@ def _of_witness(network: BayesianNetwork, witness: AnyWitness, place: int | None
         return _Subject(place, quilt, words, "worst node")
     words = _of_node(name, witness.secret_pair) + moves
     if isinstance(witness, ClusterWitness):
-        words += f", leaks {_told(witness)}"
+        words += f", leaks {_parts_in_words(witness)}"
     return _Subject(place, None, words, "worst node")
 
 
-def _told(witness: ClusterWitness) -> str:
+def _parts_in_words(witness: ClusterWitness) -> str:
     """Say how much the node itself tells, and each cluster around it, the most first."""
     around = sorted(witness.neighbours, key=lambda told: -told[1])
     told = [(nats, f"through {_few(nodes)}") for nodes, nats in around[:_MOST_TOLD]]

@@ -221,20 +221,20 @@ def check_arguments(data: Any, query: Any, calibration: Any, unknown: Mapping[st
             "read_sequences or read_rows"
         )
     if not isinstance(query, Query):
-        raise ParameterError(f"query is {_told(query)}, expected one such as Histogram() or Count(state)")
+        raise ParameterError(f"query is {_described(query)}, expected one such as Histogram() or Count(state)")
     if not isinstance(calibration, Calibration):
-        given = "is missing" if calibration is None else f"is {_told(calibration)}"
+        given = "is missing" if calibration is None else f"is {_described(calibration)}"
         raise ParameterError(f"the calibration {given}: {_CALIBRATE}")
     database = isinstance(data, Mapping | Sequence | np.ndarray) and not isinstance(data, str | bytes)
     if not (isinstance(data, Sequences | Rows) or database):
         raise ParameterError(
-            f"data is {_told(data)}, expected a table read by read_sequences (read_rows for networks), or one database "
+            f"data is {_described(data)}, expected a table read by read_sequences (read_rows for networks), or one database "
             "as a dict or list of states"
         )
     return calibration
 
 
-def _told(value: Any) -> str:
+def _described(value: Any) -> str:
     plain = value is None or isinstance(value, str | int | float)
     return repr(value) if plain and len(repr(value)) < 60 else f"of the type {type(value).__name__}"
 

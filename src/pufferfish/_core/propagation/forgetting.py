@@ -25,7 +25,7 @@ from pufferfish._core.numbers.compiled import Loop
 from pufferfish._core.numbers.rounding import UNIT, float_up, or_infinite, up
 from pufferfish._core.propagation.forgetting_loops import carry
 
-__all__ = ["Forgets", "Told", "fixed_point", "told_by_profile", "told_by_uniform"]
+__all__ = ["Forgets", "LeakageParts", "fixed_point", "told_by_profile", "told_by_uniform"]
 
 _SHORT = 2**12
 """Steps up to which every record is followed where all losses are alike."""
@@ -63,7 +63,7 @@ class Forgets(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LeakageParts:
     """What is told about the record that decides, 0-based: by itself, by the earlier and by the later records."""
 
     node: int
@@ -92,10 +92,10 @@ def _fixed(loss: float, steps: int, keeps: float) -> float:
     return grown * rounded / room * rounded if room > 0 else math.inf
 
 
-def told_by_uniform(loss: float, steps: int, pairs: Sequence[Forgets]) -> Told:
+def told_by_uniform(loss: float, steps: int, pairs: Sequence[Forgets]) -> LeakageParts:
     """Return what all records of a chain tell whose losses are all alike."""
     if not loss * steps < _LARGEST:
-        return Told((steps - 1) // 2, loss, math.inf, math.inf)
+        return LeakageParts((steps - 1) // 2, loss, math.inf, math.inf)
     if steps <= _SHORT or (steps <= _DIRECT and not _settles(loss, steps, pairs)):
         return told_by_profile(np.array([steps]), np.array([loss]), pairs)
     each = up(math.log1p(fixed_point(loss, pairs)), _ULPS)
@@ -103,7 +103,7 @@ def told_by_uniform(loss: float, steps: int, pairs: Sequence[Forgets]) -> Told:
     # no more than all records together
     past, future = (float_up(Fraction(loss) * n) for n in (node, steps - 1 - node))
     side = max(each - loss, 0.0)
-    return Told(node, loss, min(side, past), min(side, future))
+    return LeakageParts(node, loss, min(side, past), min(side, future))
 
 
 def _settles(loss: float, steps: int, pairs: Sequence[Forgets]) -> bool:
@@ -113,14 +113,14 @@ def _settles(loss: float, steps: int, pairs: Sequence[Forgets]) -> bool:
     return steps // (2 * n) * rate < math.log(_SETTLED)
 
 
-def told_by_profile(steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets]) -> Told:
+def told_by_profile(steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets]) -> LeakageParts:
     """Return what all records of a chain tell; ``losses`` are those of stretches of so many ``steps``."""
     whole = int(np.sum(steps))
     with np.errstate(over="ignore"):
         total = float(np.sum(losses * steps))
     if not total < _LARGEST:
         most = int(np.argmax(losses))
-        return Told(int(np.sum(steps[:most])), float(losses[most]), math.inf, math.inf)
+        return LeakageParts(int(np.sum(steps[:most])), float(losses[most]), math.inf, math.inf)
     known, beside = [pair for pair in pairs if pair.steps < whole], whole
     if whole > _DIRECT:
         known, beside = _affordable(steps, known)
@@ -135,7 +135,7 @@ def told_by_profile(steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Fo
     total = future + past - own
     most = int(np.argmax(np.where(np.isnan(total), np.inf, total)))
     sides = (or_infinite(max(up(float(side[most]), _ULPS) - float(own[most]), 0.0)) for side in (past, future))
-    return Told(int(places[most]), float(own[most]), *sides)
+    return LeakageParts(int(places[most]), float(own[most]), *sides)
 
 
 def _side(units: NDArray[np.int64], quantum: float, held: Vector, pairs: Sequence[Forgets], reach: int) -> Vector:
