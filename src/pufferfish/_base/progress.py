@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Generic, TypeVar
 
-__all__ = ["Kept", "Listener", "listening", "part_of", "report_progress"]
+__all__ = ["BoundedCache", "Listener", "listening", "part_of", "report_progress"]
 
 # -- The last few results of something that takes long ---------------------------------------------------------------
 
 T = TypeVar("T")
 
 
-class Kept(Generic[T]):
+class BoundedCache(Generic[T]):
     """Results by what they depend on; where there are too many, those that were made first go.
 
     Parameters

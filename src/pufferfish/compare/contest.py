@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from pufferfish._base.checked import one_of
-from pufferfish._base.progress import Kept, part_of, report_progress
+from pufferfish._base.progress import BoundedCache, part_of, report_progress
 from pufferfish._base.view import counted
 from pufferfish._base.words import at_most, did_you_mean
 from pufferfish._core.numbers import laplace
@@ -102,7 +102,7 @@ class Contest:
         self._kinds: tuple[type[Mechanism], ...] = kinds if own is None or listed else (*kinds, type(own))
         self._scales: dict[tuple[str, float], float | None] = {}
         self._known: dict[tuple[str, str, float], tuple[Calibration, float]] = {}
-        self._curves: Kept[list[NoiseCurve]] = Kept(4)
+        self._curves: BoundedCache[list[NoiseCurve]] = BoundedCache(4)
 
     @property
     def theta(self) -> Theta:

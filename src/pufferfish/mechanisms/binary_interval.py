@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.progress import Kept
+from pufferfish._base.progress import BoundedCache
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish.mechanisms.binary_box import propagated, quilted, root_box, width_of
 from pufferfish.mechanisms.engine import Bound, Engine, Fallback
@@ -61,7 +61,7 @@ class _Certified(Engine):
         self._theta = theta
         self._box = _box(theta)
         self._gap = GAP if isinstance(theta, BinaryChainInterval) and theta.low < theta.high else _GAP_OF_ONE
-        self._least: Kept[Bound] = Kept(_KEPT)
+        self._least: BoundedCache[Bound] = BoundedCache(_KEPT)
 
     @property
     def supports_step_losses(self) -> bool:

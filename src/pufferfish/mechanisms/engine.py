@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.checked import real_number
-from pufferfish._base.progress import Kept
+from pufferfish._base.progress import BoundedCache
 from pufferfish._base.words import number
 from pufferfish._core.numbers.rounding import bracket, or_infinite, up
 from pufferfish.errors import ParameterError
@@ -162,8 +162,8 @@ class Engine(ABC):
         """
 
     @cached_property
-    def _proved(self) -> Kept[Bound]:
-        return Kept(_KEPT)
+    def _proved(self) -> BoundedCache[Bound]:
+        return BoundedCache(_KEPT)
 
 
 class Proportional(Engine):

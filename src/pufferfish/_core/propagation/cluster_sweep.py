@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.progress import Kept
+from pufferfish._base.progress import BoundedCache
 from pufferfish._core.networks.cluster_laws import ClusterLaws, Table
 from pufferfish._core.networks.configurations import Configurations
 from pufferfish._core.networks.junction_tree import Bucket, ClusterTree, Scope, cluster_tree
@@ -110,7 +110,7 @@ class ClusterSweep:
                 break
         self.seconds = self._layout.seconds
         self._steps, self._work = self._layout.steps(), 0.0
-        self._known: Kept[Attained] = Kept(_KEPT)
+        self._known: BoundedCache[Attained] = BoundedCache(_KEPT)
         self._totals = _totals(self._secret, self._own, self._leaks)
 
     def _lay_out(self) -> None:

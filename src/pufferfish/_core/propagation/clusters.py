@@ -42,7 +42,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.progress import Kept
+from pufferfish._base.progress import BoundedCache
 from pufferfish._core.networks.cluster_laws import MOST_ENTRIES, Table
 from pufferfish._core.networks.junction_tree import Bucket, Scope, buckets_of
 from pufferfish._core.numbers.rounding import UNIT, bracket
@@ -97,7 +97,7 @@ class ClusterPropagation:
         self._tables = tables
         self._sizes = sizes
         self._parents = [nodes[:-1] for nodes, _ in tables]
-        self._sweeps: Kept[ClusterSweep] = Kept(_KEPT)
+        self._sweeps: BoundedCache[ClusterSweep] = BoundedCache(_KEPT)
 
     @cached_property
     def affordable(self) -> bool:

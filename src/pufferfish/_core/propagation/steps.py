@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.progress import Kept
+from pufferfish._base.progress import BoundedCache
 from pufferfish._core.chains.cycles import followers, moved_on, period_mixes, periodic_law
 from pufferfish._core.chains.markov import bool_matmul, closure, log_of, mixes, stationary_law, stationary_log_error
 from pufferfish._core.phi.any_initial_law import AnyPrior, AnyPriors
@@ -92,7 +92,7 @@ class FixedPoint:
         self._first_guess = guess
         self._close: Callable[[Matrix], Matrix] = close if closed else np.copy
         self._last: tuple[Matrix, Matrix] | None = None
-        self._known: Kept[Settled | None] = Kept(_MOST_KNOWN)
+        self._known: BoundedCache[Settled | None] = BoundedCache(_MOST_KNOWN)
 
     def __call__(self, loss: Matrix, room: float) -> Settled | None:
         """Return a certified bound for a record-level loss, or None where none was found.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pufferfish._base.checked import is_list, listed, real_number
-from pufferfish._base.progress import Kept
+from pufferfish._base.progress import BoundedCache
 from pufferfish._core.laws import vector_transport
 from pufferfish._core.laws.law import Law, VectorLaw
 from pufferfish._core.laws.of_chains import LawFamily, mixture_shift
@@ -153,7 +153,7 @@ class Wasserstein(LawMechanism):
 
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length, secrets=secrets)
-        self._known: Kept[list[tuple[About, Shift]]] = Kept(4)
+        self._known: BoundedCache[list[tuple[About, Shift]]] = BoundedCache(4)
 
     def distance(self, query: Query) -> float:
         """Return W: the largest ∞-Wasserstein distance, in L1, of the query's law given the secrets of a pair.
