@@ -15,7 +15,7 @@ from pufferfish._core.numbers.rounding import float_up
 from pufferfish.data import Base
 from pufferfish.errors import PufferfishError
 from pufferfish.ledger import Ledger
-from pufferfish.ledger.file import sealed
+from pufferfish.ledger.file import with_digest
 
 COUNT = pf.Count("active")
 COIN = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=["rest", "active"])
@@ -56,7 +56,7 @@ def in_file(path: Path, *args: Any, **options: Any) -> Ledger:
 
 def put(path: Path, book: dict[str, Any]) -> None:
     """Write a ledger's file as a program would that does not know what a ledger holds: with a digest that fits."""
-    path.write_bytes(sealed(json.dumps(book).encode()))
+    path.write_bytes(with_digest(json.dumps(book).encode()))
 
 
 def read(

@@ -10,7 +10,7 @@ from fuzz import mutation
 from fuzz.mutation import of_json
 from fuzz.releases import CHAIN, NETWORK, table
 from fuzz.target import Accepted, Target, file, scratch
-from pufferfish.ledger.file import sealed
+from pufferfish.ledger.file import with_digest
 
 __all__ = ["TARGET"]
 
@@ -41,7 +41,7 @@ def mutate(data: bytes, rng: random.Random, others: Sequence[bytes]) -> bytes:
     """Change a ledger, mostly as somebody would who knows how to make the digest fit."""
     found = of_json(data, rng, others)
     try:
-        return sealed(found) if rng.random() < 0.85 else found
+        return with_digest(found) if rng.random() < 0.85 else found
     except ValueError:
         return found
 
@@ -50,7 +50,7 @@ def extremes(data: bytes) -> Iterator[bytes]:
     """Change what the digest is of, and make it fit."""
     for changed in mutation.extremes(data):
         try:
-            yield sealed(changed)
+            yield with_digest(changed)
         except ValueError:
             yield changed
 
@@ -58,7 +58,7 @@ def extremes(data: bytes) -> Iterator[bytes]:
 def one_input(data: bytes) -> None:
     path = file("book.json", data)
     ledger = pf.Ledger.open(path)
-    if sealed(data) != data:
+    if with_digest(data) != data:
         raise Accepted("digest: a ledger was taken whose digest does not fit")
     spent, leaks = ledger.spent, ledger._leakage(ledger.entries)
     if spent < leaks * (1 - 1e-5):

@@ -37,7 +37,18 @@ from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import ThetaRecord
 
-__all__ = ["LEDGER", "AnyBase", "Book", "BookFile", "Entry", "book_of", "check_book", "lock_of", "positive", "sealed"]
+__all__ = [
+    "LEDGER",
+    "AnyBase",
+    "Book",
+    "BookFile",
+    "Entry",
+    "book_of",
+    "check_book",
+    "lock_of",
+    "positive",
+    "with_digest",
+]
 
 FORMAT = "pufferfish-ledger"
 VERSION = 4
@@ -164,7 +175,7 @@ _DIGEST = re.compile(rb'"digest": ?"([0-9a-f]{64})"')
 _NO_DIGEST = b"0" * 64
 
 
-def sealed(content: bytes) -> bytes:
+def with_digest(content: bytes) -> bytes:
     """Return the content of a ledger's file with the digest that fits it: SHA-256 of it all, with 0 for the digest."""
     found = _DIGEST.search(content)
     if found is None:
@@ -174,7 +185,7 @@ def sealed(content: bytes) -> bytes:
 
 
 def _check_digest(content: bytes) -> None:
-    if sealed(content) != content:
+    if with_digest(content) != content:
         raise ValueError(
             "it was changed since it was written, by hand or by a fault of the disk (its digest does not fit). Undo "
             "the change; if that cannot be done, take the whole budget as spent"
@@ -286,7 +297,7 @@ class BookFile:
             raise RecordError(f"the entry could not be read again, and was not written: {error}") from error
         if again != book:
             raise RecordError("the entry could not be read again as it is, and was not written")
-        write_whole(self.path, sealed(content), LEDGER, overwrite=not new)
+        write_whole(self.path, with_digest(content), LEDGER, overwrite=not new)
 
 
 # -- What is checked when a ledger's book is opened ------------------------------------------------------------------

@@ -42,7 +42,6 @@ def test_losses_of_steps_add_like_those_of_records(tmp_path: Path) -> None:
 
 
 def test_an_entry_that_hides_its_steps_is_noticed(tmp_path: Path) -> None:
-    from pufferfish.ledger.file import sealed
 
     ledger = pf.Ledger(BOUND, budget=10.0)
     ledger.spend(STEPS)
@@ -50,7 +49,7 @@ def test_an_entry_that_hides_its_steps_is_noticed(tmp_path: Path) -> None:
     for step in (0, -2, 1):
         book = json.loads((tmp_path / "ledger.json").read_text())
         book["entries"][0]["step"] = step
-        (tmp_path / "changed.json").write_bytes(sealed(json.dumps(book).encode()))
+        (tmp_path / "changed.json").write_bytes(with_digest(json.dumps(book).encode()))
         with pytest.raises(RecordError):
             pf.Ledger.open(tmp_path / "changed.json")
 
