@@ -14,7 +14,7 @@ from pufferfish.errors import ParameterError
 from pufferfish.fit.model_file import Model
 from pufferfish.ledger import Ledger
 from pufferfish.ledger.charges import check_tied
-from pufferfish.ledger.same_records import CHAIN_TIES
+from pufferfish.ledger.same_records import MUST_MATCH
 from pufferfish.queries import Joint, Query
 from pufferfish.release.prepare import check_step, warnings_of_reading
 
@@ -142,7 +142,7 @@ def read_under(
         return _rows(table, model, reading, query)
     sequences = _sequences(table, model, reading)
     if ledger is not None and isinstance(ledger.base, Base):  # before what may advise another reading
-        check_tied(sequences.base, ledger.base, CHAIN_TIES)
+        check_tied(sequences.base, ledger.base, MUST_MATCH)
     check_step(sequences, model)
     print_warnings(warnings_of_reading(sequences, model))
     return sequences

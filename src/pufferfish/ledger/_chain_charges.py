@@ -29,7 +29,7 @@ from pufferfish.ledger.charges import (
     whole,
 )
 from pufferfish.ledger.file import AnyBase
-from pufferfish.ledger.same_records import CHAIN_TIES, check_lengths, check_start, groups_of
+from pufferfish.ledger.same_records import MUST_MATCH, check_lengths, check_start, groups_of
 from pufferfish.ledger.subjects import Subjects
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound
@@ -267,7 +267,7 @@ class ChainCharging(Charging):
                 "base=sequences.base of the whole table"
             )
         if base is not None:
-            check_tied(data.base, base, CHAIN_TIES)
+            check_tied(data.base, base, MUST_MATCH)
         check_lengths(data.length, length, windows, "the data")
 
 

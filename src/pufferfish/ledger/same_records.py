@@ -12,10 +12,10 @@ from pufferfish.ledger._windows import Windows, begins_later
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta, gives_first_law
 
-__all__ = ["CHAIN_TIES", "check_lengths", "check_start", "groups_of"]
+__all__ = ["MUST_MATCH", "check_lengths", "check_start", "groups_of"]
 
 
-CHAIN_TIES = {
+MUST_MATCH = {
     "source": "a ledger knows its table by this name: read the same table from there, as losses of the same records "
     "add up in one ledger; only other records need a ledger of their own",
     "state": "another column needs a ledger of its own",
