@@ -31,7 +31,7 @@ from pufferfish.errors import ParameterError
 __all__ = [
     "LaplaceSum",
     "accuracy",
-    "as_share",
+    "check_alpha",
     "errors_within",
     "joint_error",
     "laplace_sum",
@@ -82,7 +82,7 @@ _FEW_DIGITS = 1e-290
 """Quotients below this may have lost digits."""
 
 
-def as_share(alpha: float) -> float:
+def check_alpha(alpha: float) -> float:
     """Return a probability strictly between 0 and 1.
 
     Raises
@@ -111,7 +111,7 @@ def accuracy(b: float, alpha: float, *, together: int = 1) -> int:
     >>> accuracy(10.0, 0.05)
     30
     """
-    share = as_share(alpha)
+    share = check_alpha(alpha)
     if not 0 < b < math.inf:
         raise ParameterError(f"the scale is {b!r}, expected a positive finite number")
     each = -math.expm1(math.log1p(-share) / together)
@@ -275,7 +275,7 @@ def errors_within(sums: Sums, alpha: float, *, joint: bool = False, apart: bool 
     apart : bool, default False
         Whether no noise is in two outputs, so that they are independent.
     """
-    each = as_share(alpha)
+    each = check_alpha(alpha)
     if joint:
         each = -math.expm1(math.log1p(-each) / len(sums)) if apart else each / len(sums)
     return [laplace_sum(scales).accuracy(each) for scales in sums]
@@ -283,13 +283,13 @@ def errors_within(sums: Sums, alpha: float, *, joint: bool = False, apart: bool 
 
 def share_of_each(alpha: float, groups: int) -> float:
     """Return the probability of one group where that of any of some independent groups, all alike, is alpha."""
-    share = as_share(alpha)
+    share = check_alpha(alpha)
     return share if groups == 1 else -math.expm1(math.log1p(-share) / groups)
 
 
 def joint_error(sums: Sums, alpha: float, *, apart: bool = False) -> int:
     """Return the error that any output exceeds with probability at most alpha; see :func:`errors_within`."""
-    share = as_share(alpha)
+    share = check_alpha(alpha)
     laws = [(laplace_sum(scales), times) for scales, times in Counter(sums).items()]
 
     def any_beyond(t: int) -> float:
