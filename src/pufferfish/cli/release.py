@@ -54,7 +54,7 @@ from pufferfish.ledger.shown import part_of
 from pufferfish.mechanisms import MECHANISMS, Mechanism
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import MOST_EPSILON, as_epsilon
-from pufferfish.mechanisms.words import nothing_seen
+from pufferfish.mechanisms.words import noise_hides_everything
 from pufferfish.queries import Query, Transitions
 from pufferfish.release import RELEASE, EachRelease, Release, prepare, prepare_each
 from pufferfish.release.cells import errors_of_groups, records_of_subjects
@@ -462,7 +462,7 @@ def _check_useful(options: ReleaseOptions, inputs: Inputs, data: Sequences | Row
         whose = "each of the groups" if len(records) > 1 else "the group"
     else:
         records, whose = [data.records], counted(data.records, "row" if isinstance(data, Rows) else "record")
-    if not nothing_seen(calibration, records):
+    if not noise_hides_everything(calibration, records):
         return
     larger = "ε" if options.up_to is None else "--up-to"
     remedy = f"take more records, ask for less, or give a larger {larger}"

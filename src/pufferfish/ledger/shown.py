@@ -21,7 +21,7 @@ from pufferfish.ledger.subjects import unpacked
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
-from pufferfish.mechanisms.words import nothing_seen
+from pufferfish.mechanisms.words import noise_hides_everything
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -165,8 +165,8 @@ def hides_all(calibration: Calibration, data: Sequences | Rows | None) -> bool:
     """
     if data is None:
         rows = calibration.bound.rows if calibration.theta.networks else calibration.records
-        return nothing_seen(calibration, [rows])
-    return nothing_seen(calibration, [data.records] if data.groups is None else data.groups.records)
+        return noise_hides_everything(calibration, [rows])
+    return noise_hides_everything(calibration, [data.records] if data.groups is None else data.groups.records)
 
 
 def what_fits(ledger: AnyLedger, what: Any, data: Sequences | Rows | None, window: Any, *, each: bool) -> str:

@@ -43,8 +43,8 @@ __all__ = [
     "few_in_all",
     "few_in_groups",
     "few_of_subjects",
+    "noise_hides_everything",
     "not_promised_of",
-    "nothing_seen",
     "promise_of",
     "secrets_of",
     "witness_part",
@@ -55,7 +55,7 @@ __all__ = [
 _NAMED = 3
 
 
-def nothing_seen(calibration: Calibration, records: Sequence[int]) -> bool:
+def noise_hides_everything(calibration: Calibration, records: Sequence[int]) -> bool:
     """Whether the noise hides all that each of these numbers of records, of a table or of its groups, would say."""
     return len(_too_few(calibration, calibration.linear, records, 1.0)) == len(records)
 
