@@ -24,7 +24,7 @@ from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import JointQuery, LinearQuery, Query, StepQuery, Weighted, Window
 from pufferfish.queries.query import BoundQuery
-from pufferfish.release.draw import PrivateData, in_model_order, of_measurements, together, unseen
+from pufferfish.release.draw import PrivateData, hide_traceback, in_model_order, of_measurements, together
 from pufferfish.release.facts import (
     AccuracyRecord,
     ClippedByGroup,
@@ -66,8 +66,8 @@ class EachSubject:
         self, calibration: Calibration, query: LinearQuery, noise: Callable[..., Callable[[], NDArray[np.int64]]]
     ) -> Callable[[], NDArray[np.int64]]:
         """Return what draws the noisy outputs; all that can be refused is refused here."""
-        made = unseen(lambda: noise(self.exact, calibration.unit_scale, lipschitz=query.unit_lipschitz))
-        return unseen(made())
+        made = hide_traceback(lambda: noise(self.exact, calibration.unit_scale, lipschitz=query.unit_lipschitz))
+        return hide_traceback(made())
 
 
 def records_of_subjects(data: Sequences) -> NDArray[np.int64]:
@@ -76,7 +76,7 @@ def records_of_subjects(data: Sequences) -> NDArray[np.int64]:
     return np.bincount(which, weights=data.counts.sum(axis=1)).astype(np.int64)
 
 
-@unseen
+@hide_traceback
 def each_subject(data: Sequences, query: LinearQuery, theta: Theta) -> EachSubject:
     """Return the exact outputs of each subject, chains of one subject together.
 
@@ -211,8 +211,8 @@ class Grouped:
         strategy, step, totals = calibration.strategy, linear.unit_lipschitz, self.groups.records
         if strategy is not None and isinstance(linear, LinearQuery):
             return of_measurements(self.exact.tolist(), totals, linear, strategy, calibration.unit_scale, noise)
-        made = unseen(lambda: noise(self.exact.ravel().tolist(), calibration.unit_scale, lipschitz=step))
-        return unseen(made())
+        made = hide_traceback(lambda: noise(self.exact.ravel().tolist(), calibration.unit_scale, lipschitz=step))
+        return hide_traceback(made())
 
     def values(self, numbers: Iterable[int]) -> list[float]:
         """Return whole numbers as values: in the query's unit, and divided."""
@@ -268,7 +268,7 @@ class Grouped:
         return msgspec.structs.replace(made, groups=found, accuracy_95=AccuracyRecord(0.05, each, joint, of_outputs))
 
 
-@unseen
+@hide_traceback
 def grouped_of(data: PrivateData, query: Query, bound: BoundQuery, calibration: Calibration) -> Grouped | None:
     """Return a query on the groups of a table, None where it was read without groups.
 

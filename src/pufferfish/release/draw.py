@@ -36,13 +36,13 @@ __all__ = [
     "database_of",
     "drawing",
     "exact_value",
+    "hide_traceback",
     "in_model_order",
     "of_measurements",
     "possible",
     "possible_of",
     "steps_of",
     "together",
-    "unseen",
 ]
 
 # -- Errors that do not carry exact values ---------------------------------------------------------------------------
@@ -51,7 +51,7 @@ _Given = ParamSpec("_Given")
 _Found = TypeVar("_Found")
 
 
-def unseen(function: Callable[_Given, _Found]) -> Callable[_Given, _Found]:
+def hide_traceback(function: Callable[_Given, _Found]) -> Callable[_Given, _Found]:
     """Return a function whose errors forget where in it they were raised, and from what.
 
     What is given to it stays visible, so it must not be given exact values.
@@ -158,7 +158,7 @@ def exact_value(data: PrivateData, bound: BoundQuery, theta: Theta) -> list[int]
     return [sum(int(w) * int(c) for w, c in zip(row, counts, strict=True)) for row in bound.weights]
 
 
-@unseen
+@hide_traceback
 def drawing(
     data: PrivateData, bound: BoundQuery, calibration: Calibration, noise: Callable[..., Callable[[], list[int]]]
 ) -> Callable[[], list[int]]:
@@ -170,12 +170,12 @@ def drawing(
     strategy, theta = calibration.strategy, calibration.theta
     if strategy is None or not isinstance(bound, LinearQuery):
         exact, step = exact_value(data, bound, theta), bound.unit_lipschitz
-        return unseen(noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step))
+        return hide_traceback(noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step))
     counts = exact_value(data, strategy.counted(bound), theta)
     return of_measurements([counts], [_total(data, calibration, bound)], bound, strategy, calibration.unit_scale, noise)
 
 
-@unseen
+@hide_traceback
 def of_measurements(
     counts: Sequence[Sequence[int]],
     totals: Sequence[int],
@@ -197,7 +197,7 @@ def of_measurements(
         groups = zip(zip(*(draw() for draw in draws), strict=True), totals, strict=True)
         return [answer for measured, total in groups for answer in strategy.answers(measured, total)]
 
-    return unseen(drawn)
+    return hide_traceback(drawn)
 
 
 def _total(data: PrivateData, calibration: Calibration, linear: LinearQuery) -> int:

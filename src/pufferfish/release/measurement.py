@@ -19,7 +19,7 @@ from pufferfish.ledger import Ledger
 from pufferfish.ledger.ledger import anywhere
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.release.draw import unseen
+from pufferfish.release.draw import hide_traceback
 from pufferfish.release.facts import LedgerRecord
 from pufferfish.release.release import MeasurementRelease
 from pufferfish.release.words import (
@@ -156,7 +156,7 @@ def release_measurement(
     return msgspec.structs.replace(
         draft,
         created=now(at),
-        value=_plain(unseen(lambda: measurement(given))()),
+        value=_plain(hide_traceback(lambda: measurement(given))()),
         ledger=booked,
         not_promised=not_promised_of_measurement(bound, booked),
     )
