@@ -63,7 +63,7 @@ def hide_traceback(function: Callable[_Given, _Found]) -> Callable[_Given, _Foun
     ...     raise ValueError("no more random numbers")
     >>> import traceback
     >>> try:
-    ...     unseen(count)()
+    ...     hide_traceback(count)()
     ... except ValueError as error:
     ...     told = "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
     >>> "7919" in told

@@ -60,7 +60,7 @@ from pufferfish.release.record import (
     frame_of,
 )
 from pufferfish.release.show.pictures import draw_release
-from pufferfish.release.show.text import of_each, of_measurement, of_release, summary
+from pufferfish.release.show.text import each_view, measurement_view, release_view, summary
 from pufferfish.release.steps import dwell_times_of, fitted_chain, histogram_of, switches_of
 from pufferfish.release.synthetic import synthetic_series
 from pufferfish.release.verification import Verification
@@ -312,7 +312,7 @@ class Release(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_fields
         return f"Release({self.query.kind}, {counted(len(self.values), 'value')}, {noise})"
 
     def _view(self) -> View:
-        return of_release(self)
+        return release_view(self)
 
     def __str__(self) -> str:
         return summary(self, most=20)
@@ -378,7 +378,7 @@ class EachRelease(EachFields, Shown, frozen=True, forbid_unknown_fields=True, kw
         return f"EachRelease({of}, {self.mechanism.title}, ε = {at_most(self.epsilon)})"
 
     def _view(self) -> View:
-        return of_each(self)
+        return each_view(self)
 
     def __str__(self) -> str:
         return summary(self, most=20)
@@ -451,7 +451,7 @@ class MeasurementRelease(MeasurementFields, Reported, Shown, frozen=True, forbid
         return f"MeasurementRelease({self.measurement!r}, ε = {at_most(self.epsilon)}, leakage {self.leakage:.6g})"
 
     def _view(self) -> View:
-        return of_measurement(self)
+        return measurement_view(self)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return the record as JSON, and write it to a file if a path is given; an earlier release is never replaced.

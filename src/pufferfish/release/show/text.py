@@ -18,20 +18,20 @@ from pufferfish.release.show.weak_values import weak_lines
 __all__ = [
     "assumed_in_short",
     "described",
+    "each_view",
     "heads_of_groups",
     "impossible_lines",
     "lines_of",
     "lines_of_each",
+    "measurement_view",
     "noise_line",
-    "of_each",
-    "of_measurement",
-    "of_release",
     "on_values",
     "postprocessing_lines",
     "promise_line",
     "quantile_lines",
     "read_line",
     "record_named",
+    "release_view",
     "rows_of_groups",
     "size_line",
     "summary",
@@ -297,7 +297,7 @@ def on_values(number: int, what: str = "value") -> str:
 # -- What releases show in a notebook --------------------------------------------------------------------------------
 
 
-def of_release(found: ReleaseFields) -> View:
+def release_view(found: ReleaseFields) -> View:
     """Return what a release shows: its values with their errors, quantiles, and the promise."""
     size = "" if found.groups is None else f", {counted(len(found.groups.cells), 'group')}"
     grids = [_values(found)]
@@ -337,7 +337,7 @@ def _together(found: ReleaseFields) -> str | None:
     return f"within {both} of the exact ones with 95% probability{noisy}"
 
 
-def of_each(found: EachFields) -> View:
+def each_view(found: EachFields) -> View:
     """Return what a release for each subject shows: the values are in its table."""
     share = ", divided by the subject's number of records" if found.query.divided_by_records else ""
     facts = {
@@ -352,7 +352,7 @@ def of_each(found: EachFields) -> View:
     return View(f"Release for each of {of}: {found.query.kind}, ε = {at_most(found.epsilon)}", facts, (), _notes(found))
 
 
-def of_measurement(found: MeasurementFields) -> View:
+def measurement_view(found: MeasurementFields) -> View:
     """Return what the release of a measurement shows."""
     facts = {
         "value": repr(found.value),
