@@ -3,9 +3,9 @@
 Queries, secrets and settings as plain values, so that a record can hold them and a reader can make them again.
 
 >>> from pufferfish.queries import Count, Window
->>> plain(Window(Count("walk"), 3, 9))
+>>> encode(Window(Count("walk"), 3, 9))
 {'is': 'Window', 'query': {'is': 'Count', 'states': ['walk']}, 'start': 3, 'stop': 9}
->>> made(plain(Window(Count("walk"), 3, 9))) == Window(Count("walk"), 3, 9)
+>>> decode(encode(Window(Count("walk"), 3, 9))) == Window(Count("walk"), 3, 9)
 True
 
 What it takes to compute the proof of a release again: the query, the lengths, the settings, the exact noise.
@@ -71,10 +71,10 @@ __all__ = [
     "QuantileRecord",
     "QueryRecord",
     "ascending",
-    "made",
+    "decode",
+    "encode",
     "of_each_group",
     "of_the_whole",
-    "plain",
     "project_to_simplex",
     "quantiles_of",
     "record_of",
@@ -90,7 +90,7 @@ class NotPlain(ValueError):
     """Something is, or holds, a function of the user's: no file can hold that."""
 
 
-def plain(value: Any) -> Any:
+def encode(value: Any) -> Any:
     """Return a query, a secret, a setting, or a list or dict of these as values that JSON has.
 
     Raises
@@ -101,11 +101,11 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | str | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
+        return [encode(part) for part in value]
     if isinstance(value, Mapping):
-        return {_MAP: {str(key): plain(part) for key, part in value.items()}}
+        return {_MAP: {str(key): encode(part) for key, part in value.items()}}
     if isinstance(value, Secret) and len(value.conditions) > 1:
-        return {_IS: _ALL, "secrets": [plain(part) for part in value.conditions]}
+        return {_IS: _ALL, "secrets": [encode(part) for part in value.conditions]}
     name = type(value).__name__
     if _KINDS.get(name) is not type(value) or not is_dataclass(value):
         raise NotPlain(f"{shortened(repr(value))} is a function of the user's, or holds one")
@@ -117,11 +117,11 @@ def _field(value: Any, name: str) -> Any:
     given = getattr(value, name)
     if name == "records" and isinstance(given, tuple):
         return [record if isinstance(record, str | int) else state_label(record) for record in given]
-    return plain(given)
+    return encode(given)
 
 
-def made(value: Any) -> Any:
-    """Return what :func:`plain` described, made by its constructor, which checks it.
+def decode(value: Any) -> Any:
+    """Return what :func:`encode` described, made by its constructor, which checks it.
 
     Raises
     ------
@@ -129,21 +129,21 @@ def made(value: Any) -> Any:
         If it describes none.
     """
     if isinstance(value, list):
-        return [made(part) for part in value]
+        return [decode(part) for part in value]
     if not isinstance(value, dict):
         return value
     given: dict[str, Any] = {**value}
     if given.keys() == {_MAP} and isinstance(given[_MAP], dict):
-        return {key: made(part) for key, part in given[_MAP].items()}
+        return {key: decode(part) for key, part in given[_MAP].items()}
     name = given.pop(_IS, None)
     if name == _ALL and isinstance(given.get("secrets"), list) and given["secrets"]:
-        return reduce(lambda one, other: one & other, [made(part) for part in given["secrets"]])
+        return reduce(lambda one, other: one & other, [decode(part) for part in given["secrets"]])
     if not isinstance(name, str) or name not in _KINDS:
         raise ParameterError(f"{shortened(repr(name))} is no query or secret that a record can name")
     names = {field.name for field in fields(_KINDS[name])}
     if given.keys() != names:
         raise ParameterError(f"{name} has {', '.join(sorted(names))}, not {shortened(', '.join(sorted(given)))}")
-    return _KINDS[name](**{key: made(part) for key, part in given.items()})
+    return _KINDS[name](**{key: decode(part) for key, part in given.items()})
 
 
 # -- What it takes to compute the proof of a release again -----------------------------------------------------------
@@ -236,7 +236,7 @@ def _settings(calibration: Calibration) -> dict[str, Any] | None:
 
 def _or_none(value: Any) -> Any:
     try:
-        return plain(value)
+        return encode(value)
     except NotPlain:
         return None
 

@@ -18,7 +18,7 @@ from pufferfish.errors import NotApplicableError, RecordError, printable, shorte
 from pufferfish.mechanisms import MECHANISMS, ParticipantDP
 from pufferfish.queries import Joint
 from pufferfish.release.check import stand_in
-from pufferfish.release.facts import CalibrationRecord, made, plain
+from pufferfish.release.facts import CalibrationRecord, decode, encode
 from pufferfish.release.record import EachFields, ReleaseFields, calibration_again
 from pufferfish.release.verify import BROKEN
 
@@ -86,7 +86,7 @@ def notebook_of(
     source = table_path or (base.source if "." in base.source else "table.csv")
     try:
         query = calibration_again(found if found.groups is None else stand_in(found, found.groups), recorded).query
-        settings = {name: plain(made(value)) for name, value in recorded.settings.items() if value is not None}
+        settings = {name: encode(decode(value)) for name, value in recorded.settings.items() if value is not None}
     except BROKEN as error:
         raise RecordError(f"the noise cannot be set up as the record says: {shortened(str(error))}") from None
     given = "".join(f", {name}={_code(value)}" for name, value in settings.items())
@@ -129,7 +129,7 @@ def notebook_of(
         ),
         _text("## The noise", "Calibration needs public things only: Θ, the query, the lengths, and ε."),
         _lines(
-            f"query = {_code(plain(query))}",
+            f"query = {_code(encode(query))}",
             f"mechanism = pf.{kinds[found.mechanism.name].__name__}.of(theta, data.length{given})",
             f"calibration = mechanism.calibrate(query, epsilon={found.epsilon!r}{best})",
             f"assert abs(calibration.unit_scale / {recorded.unit_scale!r} - 1) < 1e-3, 'this is other noise'",
