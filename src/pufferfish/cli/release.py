@@ -78,7 +78,7 @@ from pufferfish.release.show.text import (
 )
 from pufferfish.release.show.weak_values import weak_lines
 from pufferfish.release.spreadsheets import csv_of, warning_of_formulas
-from pufferfish.release.store import Places
+from pufferfish.release.store import OutputFiles
 from pufferfish.theta.record import ThetaRecord
 
 __all__ = ["ReleaseOptions", "check_group_accuracy", "print_group_errors", "release_command"]
@@ -308,7 +308,7 @@ class Inputs:
     """Those of a network that are read; all that the table has, if None."""
     query: Query
     ledger: Ledger | None
-    files: Places | None
+    files: OutputFiles | None
     """Where values for each subject go."""
 
     @property
@@ -365,10 +365,10 @@ def _check_accuracy(query: Query, accuracy: float | None, what: str, each: str) 
         )
 
 
-def _files_for_subjects(options: ReleaseOptions) -> Places:
+def _files_for_subjects(options: ReleaseOptions) -> OutputFiles:
     """Return where the table and its record go; refuse what is to be read."""
     assert options.output is not None
-    files = Places(options.output, overwrite=options.overwrite, for_spreadsheets=options.for_spreadsheets)
+    files = OutputFiles(options.output, overwrite=options.overwrite, for_spreadsheets=options.for_spreadsheets)
     for path in (files.table, files.record, files.pending_table, files.pending_record, files.lock):
         if any(same_file(path, source) for source in options.inputs):
             raise ParameterError(f"--output {path.name} is the file to be read: it would be lost; name another")
@@ -605,7 +605,7 @@ def _write(release: Release, outputs: Mapping[str, Output], options: ReleaseOpti
                 sys.exit(1)
 
 
-def _release_each_subject(options: ReleaseOptions, inputs: Inputs, noise: Noise, files: Places) -> None:
+def _release_each_subject(options: ReleaseOptions, inputs: Inputs, noise: Noise, files: OutputFiles) -> None:
     """Release, write, and say what was promised; warnings, and the ε that was found, come before anything is spent."""
     data, replaced = noise.data, files.record.exists()  # by Places an earlier release
 

@@ -55,7 +55,7 @@ from pufferfish.release.record import EACH, OWN_RECORDS, EachQuery, TableRecord,
 from pufferfish.release.release import EachRelease, read_each
 from pufferfish.release.spreadsheets import warning_of_formulas
 
-__all__ = ["Places", "prepare_each", "release_each"]
+__all__ = ["OutputFiles", "prepare_each", "release_each"]
 
 TABLE_ENDINGS = (".parquet", ".csv")
 
@@ -143,7 +143,7 @@ def release_each(
         data,
         query,
         calibration,
-        Places(output, overwrite=overwrite, for_spreadsheets=for_spreadsheets),
+        OutputFiles(output, overwrite=overwrite, for_spreadsheets=for_spreadsheets),
         postprocess=postprocess,
         warnings=warnings,
         ledger=ledger,
@@ -153,7 +153,7 @@ def release_each(
     return ready.finish()
 
 
-class Places:
+class OutputFiles:
     """Where the table of values and its record go.
 
     Parameters
@@ -257,7 +257,7 @@ def prepare_each(
     data: Sequences | Rows,
     query: Query,
     calibration: Calibration,
-    places: Places,
+    places: OutputFiles,
     *,
     postprocess: Literal["valid"] | None = None,
     warnings: Sequence[str] = (),
@@ -398,7 +398,7 @@ def _draft(
     )
 
 
-def _table(places: Places, record: EachRelease, content: bytes) -> TableRecord:
+def _table(places: OutputFiles, record: EachRelease, content: bytes) -> TableRecord:
     rows = record.data.subjects * len(record.query.labels)
     columns = columns_of(record.postprocessing is not None)
     return TableRecord(places.table.name, columns, rows, hashlib.sha256(content).hexdigest())
@@ -414,7 +414,7 @@ def _finished(
     return found
 
 
-def _begun(places: Places, draft: EachRelease, ledger: Ledger | None) -> EachRelease | None:
+def _begun(places: OutputFiles, draft: EachRelease, ledger: Ledger | None) -> EachRelease | None:
     """Return the record of the same release that was interrupted, if there is one; refuse that of another.
 
     What is finished but for its name is not booked any more: it has to be of the ledger that is given.
@@ -448,7 +448,7 @@ class _Interrupted(RecordError):
 
     kind = "another release was interrupted here: run its command again, or delete its .pending file to give it up"
 
-    def __init__(self, places: Places, which: str, remedy: str) -> None:
+    def __init__(self, places: OutputFiles, which: str, remedy: str) -> None:
         super().__init__(f"{places.given_record}.pending is an interrupted release {which}: {remedy}")
 
 
@@ -460,7 +460,7 @@ def _entry_of(ledger: Ledger | None, begun: EachRelease | None) -> Entry | None:
 
 
 def _booked(
-    places: Places,
+    places: OutputFiles,
     ledger: Ledger,
     begun: EachRelease,
     calibration: Calibration,
@@ -482,7 +482,7 @@ def _write(path: Path, record: EachRelease) -> None:
     write_whole(path, record.encoded(), None, overwrite=True)
 
 
-def _published(places: Places, found: EachRelease) -> EachRelease:
+def _published(places: OutputFiles, found: EachRelease) -> EachRelease:
     """Give the finished files their names; what was drawn is never drawn again."""
     assert found.table is not None
     places.check()  # what was made here by others while noise was drawn

@@ -336,7 +336,7 @@ def test_what_was_interrupted_stays_with_its_ledger(
     charged = {name: len(ledger.entries) for name, ledger in ledgers.items()}
     assert charged == {"a": int(first == "a"), "b": 0}
     given = ledgers.get(then or "")
-    ready = EACH.prepare_each(data, query, noise, EACH.Places(output, overwrite=False), ledger=given)
+    ready = EACH.prepare_each(data, query, noise, EACH.OutputFiles(output, overwrite=False), ledger=given)
     if step == "_published":
         was = "charged to no ledger" if first is None else "charged to a ledger, which this one does not name"
         for act in (ready.plan, ready.finish):
