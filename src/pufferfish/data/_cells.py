@@ -26,7 +26,7 @@ from pufferfish.theta.states import state_label
 __all__ = [
     "MAX_PAIRS",
     "Found",
-    "Places",
+    "RowLocator",
     "expressions_of",
     "groups_of",
     "hour_columns",
@@ -40,7 +40,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class RowLocator:
     """What is known of where a row is.
 
     Parameters
@@ -196,7 +196,7 @@ def without_group(cells: Iterable[tuple[Any, ...]]) -> int | None:
     return next((i for cell in cells for i, value in enumerate(cell) if is_absent(value)), None)
 
 
-def missing_group(grouping: Grouping, rows: nw.LazyFrame[Any], places: Places) -> DataError:
+def missing_group(grouping: Grouping, rows: nw.LazyFrame[Any], places: RowLocator) -> DataError:
     """Error for rows that are in no group, which are given."""
     n = int(collected(rows.select(nw.len().alias("n"))).item())
     return DataError(

@@ -12,7 +12,7 @@ from typing import Any
 import narwhals as nw
 
 from pufferfish.data._calendar import MICROS_OF_DAY
-from pufferfish.data._cells import Places, expressions_of, hour_columns, missing_group, timed_columns
+from pufferfish.data._cells import RowLocator, expressions_of, hour_columns, missing_group, timed_columns
 from pufferfish.data._chains import CELL, KEEP, PHASE, STATE, SUBJECT, TIME, Frame, Layout
 from pufferfish.data._columns import (
     ISO,
@@ -86,7 +86,7 @@ class ChainRows:
         self.layout = layout
         self.schema = table.schema
         self.has_subject = layout.subject
-        self.places = Places(subject=layout.subject, ordered=table.ordered, header=table.untyped)
+        self.places = RowLocator(subject=layout.subject, ordered=table.ordered, header=table.untyped)
         self.instants = False
         self.zoned = False
         self.changes: list[int] = []

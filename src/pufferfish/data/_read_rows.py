@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pufferfish._base.view import counted
 from pufferfish.data._cells import (
     MAX_PAIRS,
-    Places,
+    RowLocator,
     expressions_of,
     groups_of,
     hour_columns,
@@ -123,7 +123,7 @@ def count_cells(
 def _read(table: Source, options: RowOptions) -> Rows:
     cells = options.cells(list(table.schema))
     frame = _kept(table, options, cells)
-    places = Places(subject=options.subject is not None, ordered=table.ordered, header=table.untyped)
+    places = RowLocator(subject=options.subject is not None, ordered=table.ordered, header=table.untyped)
     if options.subject is not None:
         _check_subjects(frame, options.subject, places)
     states = {label: options.network.node_states[options.nodes[label]] for label in cells}
@@ -210,7 +210,7 @@ def _kept(table: Source, options: RowOptions, cells: Mapping[str, str]) -> Frame
     return frame if where is None else frame.filter(nw.col(KEEP))
 
 
-def _check_subjects(frame: Frame, name: str, places: Places) -> None:
+def _check_subjects(frame: Frame, name: str, places: RowLocator) -> None:
     none = nw.col(SUBJECT).is_null()
     rows = frame.group_by(SUBJECT).agg(nw.len().alias(_COUNT))
     several = rows.filter((nw.col(_COUNT) > 1) | none)
@@ -290,7 +290,7 @@ def _stacked(frame: Frame, keys: list[str], groups: list[str]) -> Frame:
     return frame.select(*keys, *groups).unpivot(keys, index=groups or None, variable_name=_CELL, value_name=_STATE)
 
 
-def _missing(frame: Frame, cells: Mapping[str, str], absent: Mapping[str, int], places: Places) -> DataError:
+def _missing(frame: Frame, cells: Mapping[str, str], absent: Mapping[str, int], places: RowLocator) -> DataError:
     """Error that says how many cells of which columns are missing."""
     first, *others = [label for label, n in absent.items() if n]
     place = places.first(frame.filter(nw.col(f"{_CELL}{list(cells).index(first)}").is_null()))
