@@ -11,7 +11,7 @@ import pufferfish as pf
 from pufferfish._core.numbers import laplace
 from pufferfish._core.numbers.laplace import LaplaceSum, mean_moduli
 from pufferfish.release.cells import grouped_of
-from pufferfish.release.draw import database_of, drawing
+from pufferfish.release.draw import database_of, sampler
 from pufferfish.release.facts import quantiles_of
 from pufferfish.release.noise import discrete_laplace_noise
 
@@ -50,7 +50,7 @@ def drawn(request: pytest.FixtureRequest) -> tuple[pf.Calibration, np.ndarray]:
     assert noise.strategy is not None
     data = database_of(DATA, noise)
     bound = noise.bound.bind(request.param)  # type: ignore[attr-defined]
-    draw = drawing(data, bound, noise, discrete_laplace_noise)
+    draw = sampler(data, bound, noise, discrete_laplace_noise)
     exact = noise.strategy.weights @ [9, 6, 15]
     return noise, np.array([draw() for _ in range(DRAWS)]) - exact
 
@@ -115,7 +115,7 @@ def test_quantile_intervals_hold_together() -> None:
     noise = pf.LeakagePropagation(CHAIN, 100).calibrate(asked, 5.0, noise="best")
     data = ["a"] * 30 + ["b"] * 20 + ["c"] * 50
     truth = ["a", "a", "c", "c"]  # 30 records are a, 50 are a or b
-    draw = drawing(database_of(data, noise), noise.bound.bind(asked), noise, discrete_laplace_noise)  # type: ignore[attr-defined]
+    draw = sampler(database_of(data, noise), noise.bound.bind(asked), noise, discrete_laplace_noise)  # type: ignore[attr-defined]
     errors = noise.accuracies(0.05, joint=True)
     found = [quantiles_of(shares, np.array(draw()) / 100, errors, CHAIN.states, 1.0) for _ in range(DRAWS)]
     missed = [any(not q.low <= state <= q.high for q, state in zip(each, truth, strict=True)) for each in found]

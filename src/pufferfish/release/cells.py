@@ -62,7 +62,7 @@ class EachSubject:
     records: NDArray[np.int64]
     exact: NDArray[np.int64] = field(repr=False)
 
-    def drawing(
+    def sampler(
         self, calibration: Calibration, query: LinearQuery, noise: Callable[..., Callable[[], NDArray[np.int64]]]
     ) -> Callable[[], NDArray[np.int64]]:
         """Return what draws the noisy outputs; all that can be refused is refused here."""
@@ -204,7 +204,7 @@ class Grouped:
     by: tuple[int, ...] | None
     reads: int
 
-    def drawing(
+    def sampler(
         self, calibration: Calibration, linear: LinearQuery | JointQuery, noise: Callable[..., Callable[[], list[int]]]
     ) -> Callable[[], list[int]]:
         """Return what draws the noisy outputs of all groups; all that can be refused is refused here."""

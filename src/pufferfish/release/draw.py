@@ -34,13 +34,13 @@ __all__ = [
     "Database",
     "PrivateData",
     "database_of",
-    "drawing",
     "exact_value",
     "hide_traceback",
     "in_model_order",
     "of_measurements",
     "possible",
     "possible_of",
+    "sampler",
     "steps_of",
     "together",
 ]
@@ -159,7 +159,7 @@ def exact_value(data: PrivateData, bound: BoundQuery, theta: Theta) -> list[int]
 
 
 @hide_traceback
-def drawing(
+def sampler(
     data: PrivateData, bound: BoundQuery, calibration: Calibration, noise: Callable[..., Callable[[], list[int]]]
 ) -> Callable[[], list[int]]:
     """Return what draws the noisy outputs, in units, by ``noise``; all that can be refused is refused here.

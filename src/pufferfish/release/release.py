@@ -30,7 +30,7 @@ from pufferfish.queries import JointQuery, LinearQuery, Query
 from pufferfish.release.cells import grouped_of
 from pufferfish.release.check import check_record
 from pufferfish.release.derive import Prepared, draft_of, noise_of, not_promised, place_in, sentences
-from pufferfish.release.draw import Database, database_of, drawing, possible
+from pufferfish.release.draw import Database, database_of, possible, sampler
 from pufferfish.release.facts import LedgerRecord
 from pufferfish.release.noise import discrete_laplace_noise
 from pufferfish.release.prepare import (
@@ -632,12 +632,12 @@ def prepare(
     check_units(calibration)
     if grouped is None or not isinstance(bound, LinearQuery | JointQuery):
         valid, outputs = None if postprocess is None else possible(calibration, records), len(bound.labels)
-        draw = drawing(records, bound, calibration, discrete_laplace_noise)
+        draw = sampler(records, bound, calibration, discrete_laplace_noise)
         told += [] if isinstance(records, Database) else few_in_all(calibration, bound, records.records)
         draft = draft_of(records, bound, calibration, noise_of(calibration, unit), valid, proof, told)
     else:
         valid = None if postprocess is None else grouped.possible(records, query, bound)
-        draw = grouped.drawing(calibration, bound, discrete_laplace_noise)
+        draw = grouped.sampler(calibration, bound, discrete_laplace_noise)
         told += few_in_groups(calibration, bound, grouped.groups.cells, grouped.groups.records)
         draft = draft_of(records, bound, calibration, noise_of(calibration, grouped.unit), valid, proof, told)
         draft, outputs = grouped.recorded(draft, bound), len(grouped.exact) * grouped.outputs

@@ -301,7 +301,7 @@ def prepare_each(
     check_units(calibration)
     subjects = each_subject(data, bound, theta)
     valid = None if postprocess is None else "projected" if query.is_histogram else "clipped"
-    draw = subjects.drawing(calibration, bound, noise_in_bulk)
+    draw = subjects.sampler(calibration, bound, noise_in_bulk)
     told += few_of_subjects(calibration, bound, subjects.records.tolist())
     if places.as_text and not places.for_spreadsheets:
         told += filter(None, [warning_of_formulas((*bound.labels, *subjects.names))])

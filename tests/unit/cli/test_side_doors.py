@@ -201,18 +201,18 @@ def test_no_two_processes_draw_the_same_noise() -> None:
 def test_threads_that_draw_live_on_and_a_child_has_its_own() -> None:
     """A thread that ended while its process forked left a lock of OpenSSL shut: the child waited for noise for ever."""
 
-    def drawing() -> set[int | None]:
+    def sampler() -> set[int | None]:
         bulk()
         return {thread.native_id for thread in threading.enumerate() if thread.name.startswith("pufferfish-noise")}
 
     bulk = noise_in_bulk(np.zeros(15_000, np.int64), 1.0, lipschitz=1)
-    before = drawing()
+    before = sampler()
     assert before
-    assert drawing() >= before  # none of them ended
+    assert sampler() >= before  # none of them ended
     read, write = os.pipe()
     child = os.fork()
     if not child:
-        os.write(write, pickle.dumps(drawing()))
+        os.write(write, pickle.dumps(sampler()))
         os._exit(0)
     os.close(write)
     with open(read, "rb") as pipe:
