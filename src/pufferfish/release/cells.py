@@ -24,7 +24,7 @@ from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import JointQuery, LinearQuery, Query, StepQuery, Weighted, Window
 from pufferfish.queries.query import BoundQuery
-from pufferfish.release.draw import PrivateData, hide_traceback, in_model_order, of_measurements, together
+from pufferfish.release.draw import PrivateData, hide_traceback, in_model_order, joint_counts, of_measurements
 from pufferfish.release.facts import (
     AccuracyRecord,
     ClippedByGroup,
@@ -285,7 +285,7 @@ def grouped_of(data: PrivateData, query: Query, bound: BoundQuery, calibration: 
     bound, by = _of_each(groups, query, bound, calibration, data.records)
     theta, outputs, strategy = calibration.theta, len(bound.labels), calibration.strategy
     if isinstance(bound, JointQuery):
-        exact = together(data, bound, theta)
+        exact = joint_counts(data, bound, theta)
     elif isinstance(data, Rows):
         exact = _of_rows(data, bound, theta)
     else:

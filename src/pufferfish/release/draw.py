@@ -37,12 +37,12 @@ __all__ = [
     "exact_value",
     "hide_traceback",
     "in_model_order",
+    "joint_counts",
     "of_measurements",
     "possible",
     "possible_of",
     "sampler",
     "steps_of",
-    "together",
 ]
 
 # -- Errors that do not carry exact values ---------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def exact_value(data: PrivateData, bound: BoundQuery, theta: Theta) -> list[int]
         places = [order[state] for state in data.states.values()]
         return list(bound.value(places))
     if isinstance(bound, JointQuery):
-        return together(data, bound, theta)[0].tolist()
+        return joint_counts(data, bound, theta)[0].tolist()
     if not isinstance(bound, LinearQuery):
         raise ParameterError("a function of the database needs its records by name: give a dict, not a table")
     if isinstance(data, Rows):
@@ -240,7 +240,7 @@ def _of_rows(rows: Rows, query: LinearQuery, theta: Theta) -> list[int]:
     return totals
 
 
-def together(data: PrivateData, query: JointQuery, theta: Theta) -> NDArray[np.int64]:
+def joint_counts(data: PrivateData, query: JointQuery, theta: Theta) -> NDArray[np.int64]:
     """Return the rows in each combination of states, of each group; of shape (groups, outputs).
 
     Raises
