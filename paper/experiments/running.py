@@ -20,7 +20,7 @@ import pufferfish.errors
 from paper.experiments.contenders import title_of
 from paper.experiments.experiment import Experiment, Part, Row, Settings
 from paper.experiments.table import Table, csv_of
-from pufferfish._base.reading import failing, shown
+from pufferfish._base.reading import display_path, failing
 from pufferfish._base.writing import Kind, check_writable, write_whole
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.errors import DataError, RecordError, printable
@@ -84,7 +84,7 @@ def workplace(work: Sequence[tuple[Experiment, Settings]], folder: Path) -> Gene
             lock.acquire()
         except Timeout:
             raise RecordError(
-                f"another run is writing into {shown(folder)}: wait for it, or name another folder"
+                f"another run is writing into {display_path(folder)}: wait for it, or name another folder"
             ) from None
     try:
         yield

@@ -24,13 +24,13 @@ __all__ = [
     "LARGEST",
     "check_path",
     "decode_record",
+    "display_path",
     "failing",
     "file_digest",
     "leads_nowhere",
     "near_files",
     "read_file",
     "read_record",
-    "shown",
 ]
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ _MOST_NEAR = 1_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def shown(path: Any) -> str:
+def display_path(path: Any) -> str:
     """Return a path for a message; a very long one is cut in its middle."""
     return shortened(str(path))
 
@@ -57,9 +57,9 @@ def failing(what: str, path: Any) -> Generator[None]:
     except PufferfishError:
         raise
     except FileNotFoundError as error:
-        raise RecordError(f"{what} {shown(path)}: there is no such {_lacking(path)}") from error
+        raise RecordError(f"{what} {display_path(path)}: there is no such {_lacking(path)}") from error
     except (OSError, ValueError, TypeError, RuntimeError) as error:  # RuntimeError: a loop of links
-        raise RecordError(f"{what} {shown(path)}: {getattr(error, 'strerror', None) or error}") from error
+        raise RecordError(f"{what} {display_path(path)}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def near_files(path: str | os.PathLike[str]) -> str:
@@ -83,7 +83,7 @@ def near_files(path: str | os.PathLike[str]) -> str:
 
 def _lacking(path: Any) -> str:
     folder = Path(path).parent
-    return f"file.{near_files(path)}".rstrip(".") if folder.is_dir() else f"folder as {shown(folder)}"
+    return f"file.{near_files(path)}".rstrip(".") if folder.is_dir() else f"folder as {display_path(folder)}"
 
 
 def leads_nowhere(path: str | os.PathLike[str]) -> str | None:
@@ -96,7 +96,9 @@ def leads_nowhere(path: str | os.PathLike[str]) -> str | None:
     link = Path(path)
     if not link.is_symlink() or link.exists():
         return None
-    return f"it is a link to {shown(os.readlink(link))}, which is not there; remove the link, or name another file"
+    return (
+        f"it is a link to {display_path(os.readlink(link))}, which is not there; remove the link, or name another file"
+    )
 
 
 def check_path(path: Any) -> None:
@@ -114,9 +116,9 @@ def check_path(path: Any) -> None:
     if not name.strip():
         raise RecordError("the name of a file is empty: name one")
     if name.lstrip().startswith("{"):
-        raise RecordError(f"{shown(path)} is what such a file holds, expected the file's name")
+        raise RecordError(f"{display_path(path)} is what such a file holds, expected the file's name")
     if name.endswith(("/", os.sep)) and not os.path.isdir(name):
-        raise RecordError(f"{shown(path)} ends in {os.sep}, as only the name of a folder does: name a file")
+        raise RecordError(f"{display_path(path)} ends in {os.sep}, as only the name of a folder does: name a file")
 
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
@@ -130,7 +132,7 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
     check_path(path)
     with failing("cannot read", path):
         if nowhere := leads_nowhere(path):
-            raise RecordError(f"cannot read {shown(path)}: {nowhere}")
+            raise RecordError(f"cannot read {display_path(path)}: {nowhere}")
         _check_regular(os.stat(path))
         # NONBLOCK: what became a pipe since would wait for its other end
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -172,7 +174,7 @@ def read_record(
     RecordError
         If the file cannot be read, is not JSON, is of another format or version, or lacks a field.
     """
-    return decode_record(read_file(path), shown(path), kind, format_=format_, version=version, complete=complete)
+    return decode_record(read_file(path), display_path(path), kind, format_=format_, version=version, complete=complete)
 
 
 def decode_record(
@@ -244,7 +246,7 @@ def _check_each_key_once(content: bytes) -> None:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise ValueError(f"key {shown(key)!r} is given twice")
+                raise ValueError(f"key {display_path(key)!r} is given twice")
             seen.add(key)
 
     json.loads(content.removeprefix(_BYTE_ORDER_MARK).decode(), object_pairs_hook=check, parse_int=str)

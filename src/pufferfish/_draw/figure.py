@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pufferfish._base.reading import check_path, shown
+from pufferfish._base.reading import check_path, display_path
 from pufferfish._base.words import number
 from pufferfish._base.writing import Kind, write_whole
 from pufferfish._draw.chart import Bars, Chart, Heat, Line, Lines, Picture
@@ -96,7 +96,7 @@ def picture_of(figure: Any, path: str | os.PathLike[str]) -> bytes:
     check_path(path)
     kind = Path(path).suffix.lower()
     if kind not in PICTURE_KINDS:
-        raise RecordError(f"cannot draw {shown(path)}: expected a name that ends in {', '.join(PICTURE_KINDS)}")
+        raise RecordError(f"cannot draw {display_path(path)}: expected a name that ends in {', '.join(PICTURE_KINDS)}")
     return _drawn(figure, kind, dpi=150)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from pufferfish._base.reading import shown
+from pufferfish._base.reading import display_path
 from pufferfish._base.writing import Kind, Output
 from pufferfish.errors import ParameterError, printable
 
@@ -64,7 +64,7 @@ def example_command(folder: str, week: bool, power: bool) -> None:
         raise ParameterError("--week and --power are two examples: call pufferfish example once for each")
     where = Path(folder)
     if not where.is_dir():
-        raise ParameterError(f"there is no folder {shown(folder)}: make it first, or leave it out for this one")
+        raise ParameterError(f"there is no folder {display_path(folder)}: make it first, or leave it out for this one")
     if power:
         tables = {name: _meter(*asked) for name, asked in _METERS.items()}
     else:

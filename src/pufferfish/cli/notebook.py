@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from pufferfish._base.reading import read_file, shown
+from pufferfish._base.reading import display_path, read_file
 from pufferfish._base.words import at_least, at_most, number
 from pufferfish._base.writing import write_whole
 from pufferfish.cli.options import argument, command, option
@@ -50,19 +50,21 @@ def notebook_command(options: NotebookOptions) -> None:
     content = read_file(release_path)
     if MEASUREMENT.holds(content):
         raise NotApplicableError(
-            f"{shown(release_path)} is the release of a measurement, whose algorithm no record holds: a notebook makes "
+            f"{display_path(release_path)} is the release of a measurement, whose algorithm no record holds: a notebook makes "
             "releases of queries again"
         )
-    found = release_in(content, shown(release_path))
+    found = release_in(content, display_path(release_path))
     try:
         check_record(found)
     except RecordError as error:
-        raise RecordError(f"{shown(release_path)} contradicts itself: {error}") from error
+        raise RecordError(f"{display_path(release_path)} contradicts itself: {error}") from error
     ledger = None if ledger_path is None else Ledger.open(ledger_path)
     if ledger is not None and ledger_path is not None:
         for finding in of_ledger(found, ledger):
             if not finding.holds:
-                raise RecordError(f"{shown(release_path)} is not in the ledger {shown(ledger_path)}: {finding.says}")
+                raise RecordError(
+                    f"{display_path(release_path)} is not in the ledger {display_path(ledger_path)}: {finding.says}"
+                )
     here = Path(output).resolve().parent
     named = [None if path is None else _seen_from(here, path) for path in (options.table, ledger_path)]
     write_whole(

@@ -2,7 +2,7 @@
 
 import click
 
-from pufferfish._base.reading import read_file, shown
+from pufferfish._base.reading import display_path, read_file
 from pufferfish._base.view import text_of, view_of
 from pufferfish.check.record import CHECK
 from pufferfish.errors import RecordError
@@ -38,17 +38,17 @@ def show_command(path: str) -> None:
     elif MEASUREMENT.holds(content):
         click.echo(text_of(view_of(MeasurementRelease.from_json(path))))
     elif LEDGER.holds(content):
-        raise RecordError(f"{shown(path)} is a ledger: use pufferfish ledger show {shown(path)}")
+        raise RecordError(f"{display_path(path)} is a ledger: use pufferfish ledger show {display_path(path)}")
     elif CHECK.holds(content):
         raise RecordError(
-            f"{shown(path)} has the numbers of a check for other programs: pufferfish check, run again, shows them"
+            f"{display_path(path)} has the numbers of a check for other programs: pufferfish check, run again, shows them"
         )
     else:
         _show_release(path, content)
 
 
 def _show_release(release_path: str, content: bytes) -> None:
-    found = release_in(content, shown(release_path))
+    found = release_in(content, display_path(release_path))
     if isinstance(found, EachFields) and (found.table is None or release_path.endswith(".pending")):
         raise RecordError(
             f"{release_path} is of a release that was interrupted, and is not to be published: run the same command "

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 
-from pufferfish._base.reading import shown
+from pufferfish._base.reading import display_path
 from pufferfish._base.writing import Kind, check_writable, same_file
 from pufferfish._draw.figure import PICTURE, require_matplotlib
 from pufferfish._draw.page import PREVIEW
@@ -31,7 +31,9 @@ def check_targets(targets: Sequence[Target], *, inputs: Sequence[str | Path], ov
     given = [(option, path, kind) for option, path, kind in targets if path is not None]
     for option, path, kind in given:
         if any(same_file(path, source) for source in inputs):
-            raise ParameterError(f"{option} {shown(path)} is the file to be read: it would be lost; name another")
+            raise ParameterError(
+                f"{option} {display_path(path)} is the file to be read: it would be lost; name another"
+            )
         kind.check_name(option, path)
         if kind is PICTURE:
             require_matplotlib()
@@ -50,4 +52,4 @@ def _named(option: str, path: str) -> Generator[None]:
         yield
     except RecordError as error:
         text = str(error)
-        raise RecordError(f"{option} {text}" if text.startswith(f"{shown(path)} exists") else text) from error
+        raise RecordError(f"{option} {text}" if text.startswith(f"{display_path(path)} exists") else text) from error

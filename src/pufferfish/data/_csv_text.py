@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pufferfish._base.reading import shown
+from pufferfish._base.reading import display_path
 from pufferfish.errors import DataError
 
 __all__ = [
@@ -86,7 +86,7 @@ def refuse_long_lines(path: Path, *, packed: bool) -> None:
     at = _in_packed(path) if packed else _in_plain(path)
     if at is not None:
         raise DataError(
-            f"a line of {shown(path.name)} has more than {LONGEST_LINE:,} bytes (it begins at byte {at:,}"
+            f"a line of {display_path(path.name)} has more than {LONGEST_LINE:,} bytes (it begins at byte {at:,}"
             f"{' of what is packed' if packed else ''}): is it a CSV file? Shorten its cells"
         )
 
@@ -157,9 +157,9 @@ def wrong_text(path: Path) -> str | None:
 def _not_utf8(path: Path, number: int, byte: int) -> str:
     name, ending = path.name, "csv" if separator_of(path.name) == "," else "tsv"
     new = f"{name.split('.')[0]}-utf8.{ending}"
-    convert = f"iconv -f WINDOWS-1252 -t UTF-8 {shown(name)} > {shown(new)}"
+    convert = f"iconv -f WINDOWS-1252 -t UTF-8 {display_path(name)} > {display_path(new)}"
     if name.lower().endswith(".gz"):
-        convert = f"gzip -dc {shown(name)} | iconv -f WINDOWS-1252 -t UTF-8 > {shown(new)}"
+        convert = f"gzip -dc {display_path(name)} | iconv -f WINDOWS-1252 -t UTF-8 > {display_path(new)}"
     return (
         f"line {number:,} of the file is no UTF-8 text (it has the byte {byte:#04x}; the file may be in Latin-1 or "
         f"Windows-1252): save it as CSV in UTF-8, such as by: {convert}"
@@ -239,7 +239,7 @@ def refuse_text(path: Path) -> None:
     with _opened(path) as file:
         head = file.read(_HEAD)
         ends = b"\n" in head or len(head) < _HEAD or b"\n" in file.read(LONGEST_LINE - _HEAD)
-    name = shown(path.name)
+    name = display_path(path.name)
     if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         raise DataError(f"{name} is no CSV file but a workbook of Excel or the like: save it there as CSV in UTF-8")
     if not head.strip(b"\r\n") and len(head) < _HEAD:
@@ -336,9 +336,13 @@ def _refuse_other_packing(path: Path) -> None:
         packed = file.read(2) == b"\x1f\x8b"
     name = path.name
     if packed and not name.lower().endswith(".gz"):
-        raise DataError(f"{shown(name)} is compressed by gzip: rename it to {shown(name + '.gz')}, or unpack it")
+        raise DataError(
+            f"{display_path(name)} is compressed by gzip: rename it to {display_path(name + '.gz')}, or unpack it"
+        )
     if not packed and name.lower().endswith(".gz"):
-        raise DataError(f"{shown(name)} is not compressed by gzip, as its name says: rename it to {shown(name[:-3])}")
+        raise DataError(
+            f"{display_path(name)} is not compressed by gzip, as its name says: rename it to {display_path(name[:-3])}"
+        )
 
 
 def _opened(path: Path) -> Any:

@@ -24,7 +24,7 @@ import narwhals as nw
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from pufferfish._base.reading import leads_nowhere, near_files, shown
+from pufferfish._base.reading import display_path, leads_nowhere, near_files
 from pufferfish._base.words import did_you_mean, names_of, nearest
 from pufferfish.data._calendar import PARTS
 from pufferfish.data._columns import Column, collected, kind_of, native_column, profile_text, with_text_column
@@ -196,7 +196,7 @@ def open_source(
     if is_path(source):
         _refuse_no_file(os.fsdecode(source))
         path = Path(os.fsdecode(source))
-        with engine_errors(shown(path.name), path):
+        with engine_errors(display_path(path.name), path):
             return _no_empty_text(_from_file(path, columns, parts))
     if isinstance(source, SparkFiles):
         with engine_errors(source.name):
@@ -208,26 +208,28 @@ def open_source(
 def _refuse_no_file(name: str) -> None:
     """Refuse what a path would be made of though it names no file of this machine."""
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", name):  # a drive of Windows has one letter; a path has lost one slash
-        raise public(DataError(f"{shown(name)} is an address, and only local files are read: download it first"))
+        raise public(DataError(f"{display_path(name)} is an address, and only local files are read: download it first"))
     if name.endswith(("/", os.sep)) and not os.path.isdir(name):
-        raise public(DataError(f"{shown(name)} ends in {name[-1]}, as only the name of a folder does: name a file"))
+        raise public(
+            DataError(f"{display_path(name)} ends in {name[-1]}, as only the name of a folder does: name a file")
+        )
 
 
 def _from_file(path: Path, needed: Needed, parts: Collection[str]) -> Source:
     if path.is_dir():
-        raise public(DataError(f"{shown(path)} is a folder, expected a file ({KINDS})"))
+        raise public(DataError(f"{display_path(path)} is a folder, expected a file ({KINDS})"))
     if nowhere := leads_nowhere(path):
-        raise public(DataError(f"{shown(path)} cannot be read: {nowhere}"))
+        raise public(DataError(f"{display_path(path)} cannot be read: {nowhere}"))
     if not path.exists():
-        raise public(DataError(f"file {shown(path)} not found.{near_files(path)}".rstrip(".")))
+        raise public(DataError(f"file {display_path(path)} not found.{near_files(path)}".rstrip(".")))
     if not path.is_file():
-        raise public(DataError(f"{shown(path)} is a device or a pipe, and only regular files are read"))
+        raise public(DataError(f"{display_path(path)} is a device or a pipe, and only regular files are read"))
     if not path.name.isprintable():  # it is written into releases and ledgers, as text
         raise public(DataError(f"the file name {path.name!r} has characters that do not print: rename the file"))
     separator = separator_of(path.name)
     parquet = is_parquet(path.name)
     if separator is None and not parquet:
-        raise public(DataError(f"{shown(path.name)} {other_kind(path.name)}"))
+        raise public(DataError(f"{display_path(path.name)} {other_kind(path.name)}"))
     if path.stat().st_size == 0:
         raise public(DataError(f"{path.name} is empty (0 bytes)"))
     if parquet:
@@ -253,11 +255,13 @@ def _refuse_no_parquet(path: Path) -> None:
         file.seek(max(path.stat().st_size - 4, 0))
         end = file.read()
     if start == b"PARE" or end == b"PARE":
-        raise DataError(f"{shown(path.name)} is an encrypted Parquet file: write it without encryption")
+        raise DataError(f"{display_path(path.name)} is an encrypted Parquet file: write it without encryption")
     if start != b"PAR1":
-        raise DataError(f"{shown(path.name)} is not a Parquet file: name a file by what it holds ({KINDS})")
+        raise DataError(f"{display_path(path.name)} is not a Parquet file: name a file by what it holds ({KINDS})")
     if end != b"PAR1":
-        raise DataError(f"{shown(path.name)} is cut off: a Parquet file ends as it begins; copy or write it again")
+        raise DataError(
+            f"{display_path(path.name)} is cut off: a Parquet file ends as it begins; copy or write it again"
+        )
 
 
 def _from_spark(files: SparkFiles, needed: Needed, parts: Collection[str]) -> Source:

@@ -25,7 +25,7 @@ from typing import Any
 
 import narwhals as nw
 
-from pufferfish._base.reading import shown
+from pufferfish._base.reading import display_path
 from pufferfish.data._csv_text import NO_TEXT, is_parquet, other_kind, separator_of
 from pufferfish.errors import DataError, ParameterError, PufferfishError, public
 
@@ -117,7 +117,7 @@ def spark_files(session: Any, paths: Sequence[str]) -> SparkFiles:
     """
     names = [file for path in paths for file in _names(session, path)]
     if not names:
-        raise DataError(f"{shown(', '.join(paths))} holds no files")
+        raise DataError(f"{display_path(', '.join(paths))} holds no files")
     separators = {_separator(name) for name in names}
     if len(separators) > 1:
         kinds = sorted({"Parquet" if one is None else f"CSV with {one!r}" for one in separators})
@@ -135,7 +135,7 @@ def spark_files(session: Any, paths: Sequence[str]) -> SparkFiles:
 
 def _names(session: Any, path: str) -> list[str]:
     """Return the files that a path stands for; no file is opened for it."""
-    with _reading(shown(path)):
+    with _reading(display_path(path)):
         return [str(file) for file in session.read.text(path, recursiveFileLookup=True).inputFiles()]
 
 
@@ -143,7 +143,7 @@ def _separator(name: str) -> str | None:
     """Return what separates cells in a file of this name, None for Parquet; refuse other kinds."""
     separator = separator_of(name)
     if separator is None and not is_parquet(name):
-        raise DataError(f"{shown(os.path.basename(name))} {other_kind(name)}")
+        raise DataError(f"{display_path(os.path.basename(name))} {other_kind(name)}")
     return separator
 
 
@@ -214,7 +214,7 @@ def spark_session(master: str) -> Generator[Any]:
         raise public(ParameterError("--spark needs PySpark: pip install 'pufferfish-privacy[spark]'"))
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java", path=os.path.join(home, "bin") if home else None) is None:
-        where = f"none is in JAVA_HOME ({shown(home)})" if home else "none is found"
+        where = f"none is in JAVA_HOME ({display_path(home)})" if home else "none is found"
         raise public(
             ParameterError(
                 f"--spark needs Java 17 or newer, and {where}: install it, on Debian by apt-get install "
@@ -244,7 +244,9 @@ def _started(builder: Any, master: str) -> Any:
             return builder.getOrCreate()
     except Exception as error:
         said = " ".join(str(error).split()).rpartition("Exception: ")[2]
-        raise public(ParameterError(f"--spark: Spark does not start on {shown(master)!r}: {said[:300]}")) from error
+        raise public(
+            ParameterError(f"--spark: Spark does not start on {display_path(master)!r}: {said[:300]}")
+        ) from error
 
 
 _SETTINGS = {

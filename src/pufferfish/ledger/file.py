@@ -15,7 +15,7 @@ import numpy as np
 
 from pufferfish._base.durations import is_moment
 from pufferfish._base.frozen import FrozenRecord
-from pufferfish._base.reading import check_path, failing, leads_nowhere, shown
+from pufferfish._base.reading import check_path, display_path, failing, leads_nowhere
 from pufferfish._base.words import number
 from pufferfish._base.writing import (
     check_lock,
@@ -227,7 +227,7 @@ class BookFile:
         self._given = path
         with failing("cannot read", path):
             if nowhere := leads_nowhere(path):
-                raise RecordError(f"cannot read {shown(path)}: {nowhere}")
+                raise RecordError(f"cannot read {display_path(path)}: {nowhere}")
             self.path = Path(path).resolve()  # whatever folder the program moves to
 
     @contextmanager
@@ -245,14 +245,16 @@ class BookFile:
         path = Path(lock_of(self.path))
         lock = FileLock(path, timeout=_WAIT)
         try:
-            check_lock(path, f"the ledger {shown(self._given)}")
+            check_lock(path, f"the ledger {display_path(self._given)}")
             lock.acquire()
         except Timeout:
             raise RecordError(
-                f"another program has kept the ledger {shown(self._given)} for {_WAIT:g} s: try again"
+                f"another program has kept the ledger {display_path(self._given)} for {_WAIT:g} s: try again"
             ) from None
         except OSError as error:
-            raise RecordError(f"cannot lock the ledger {shown(self._given)}: {error.strerror or error}") from error
+            raise RecordError(
+                f"cannot lock the ledger {display_path(self._given)}: {error.strerror or error}"
+            ) from error
         try:  # what fails in here is no fault of the lock
             yield
         finally:
@@ -273,10 +275,10 @@ class BookFile:
                 names = self._names()
         if names > 1:
             raise RecordError(
-                f"the ledger {shown(self._given)} has {names} names (hard links), which would become two "
+                f"the ledger {display_path(self._given)} has {names} names (hard links), which would become two "
                 "books: delete all of them but one"
             )
-        return book_of(read_file(self.path), shown(self._given))
+        return book_of(read_file(self.path), display_path(self._given))
 
     def _names(self) -> int:
         return self.path.stat().st_nlink if self.path.is_file() else 1

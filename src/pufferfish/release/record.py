@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.checked import one_of, truth
 from pufferfish._base.frozen import FrozenRecord
-from pufferfish._base.reading import failing, file_digest, shown
+from pufferfish._base.reading import display_path, failing, file_digest
 from pufferfish._base.view import FRAMES, frame_of_columns
 from pufferfish._base.words import to_the_noise
 from pufferfish._base.writing import record_kind
@@ -415,7 +415,7 @@ class EachFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=
         import polars as pl
 
         if self.table is None or file_digest(path) != self.table.sha256:
-            raise RecordError(f"{shown(path)} is not the table of this release: its digest does not fit")
+            raise RecordError(f"{display_path(path)} is not the table of this release: its digest does not fit")
         with failing("cannot read", path):
             if Path(path).suffix.lower() == ".parquet":
                 return pl.read_parquet(Path(path))

@@ -14,7 +14,7 @@ import msgspec
 
 from pufferfish._base.checked import one_of, truth
 from pufferfish._base.durations import now
-from pufferfish._base.reading import LARGEST, check_path, shown
+from pufferfish._base.reading import LARGEST, check_path, display_path
 from pufferfish._base.view import Shown, View, counted
 from pufferfish._base.words import at_most
 from pufferfish._base.writing import decode_record, read_record, write_whole
@@ -370,7 +370,7 @@ class EachRelease(EachFields, Shown, frozen=True, forbid_unknown_fields=True, kw
         """
         found = read_each(path)
         if found.table is None:
-            raise RecordError(f"{shown(path)} is of a release that was not finished: it has no table yet")
+            raise RecordError(f"{display_path(path)} is of a release that was not finished: it has no table yet")
         return found
 
     def __repr__(self) -> str:
@@ -486,7 +486,7 @@ class MeasurementRelease(MeasurementFields, Reported, Shown, frozen=True, forbid
         try:
             found.verify()
         except RecordError as error:
-            raise RecordError(f"{shown(path)} contradicts itself: {error}") from error
+            raise RecordError(f"{display_path(path)} contradicts itself: {error}") from error
         return found
 
     def verify(self) -> float:
@@ -508,7 +508,7 @@ def read_each(path: str | os.PathLike[str]) -> EachRelease:
     try:
         found.check()
     except RecordError as error:
-        raise RecordError(f"{shown(path)} contradicts itself: {error}") from error
+        raise RecordError(f"{display_path(path)} contradicts itself: {error}") from error
     return found
 
 

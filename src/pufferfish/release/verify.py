@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from pufferfish._base.durations import is_moment
-from pufferfish._base.reading import decode_record, shown
+from pufferfish._base.reading import decode_record, display_path
 from pufferfish._base.words import at_most, number
 from pufferfish._base.writing import read_file
 from pufferfish.data import read_rows, read_sequences
@@ -330,7 +330,7 @@ def verify(
     if isinstance(given, ReleaseFields | EachFields):
         found, folder = given, None
     else:
-        found, folder = release_in(read_file(given), shown(given)), Path(given).parent
+        found, folder = release_in(read_file(given), display_path(given)), Path(given).parent
     if isinstance(found, EachFields):
         share = ", divided by the subject's number of records" if found.query.divided_by_records else ""
         scale = f"scale {found.noise.scale:.6g}{share}"

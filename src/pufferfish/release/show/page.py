@@ -17,7 +17,7 @@ import msgspec
 
 from pufferfish._base.durations import in_words
 from pufferfish._base.progress import part_of, report_progress
-from pufferfish._base.reading import decode_record, shown
+from pufferfish._base.reading import decode_record, display_path
 from pufferfish._base.view import Html, counted, join, tag
 from pufferfish._base.words import at_least, at_most, number
 from pufferfish._base.writing import read_file, write_whole
@@ -138,7 +138,7 @@ def read_source(path: str | os.PathLike[str]) -> Source:
     RecordError
         If the file cannot be read, or is no release.
     """
-    content, name = read_file(path), shown(path)
+    content, name = read_file(path), display_path(path)
     if f'"{MEASUREMENT_FORMAT}"'.encode() in content[:200]:
         form, version = MEASUREMENT_FORMAT, MEASUREMENT_VERSION
         found: AnyRelease = decode_record(
@@ -297,7 +297,7 @@ def _release_part(
 
 def _checked(source: Source, ledger: Ledger | None) -> Verification | None:
     """Verify a record, and refuse one that does not hold."""
-    found, name = source.release, "this release" if source.path is None else shown(source.path)
+    found, name = source.release, "this release" if source.path is None else display_path(source.path)
     if isinstance(found, MeasurementFields):
         try:
             verify_measurement(found)
