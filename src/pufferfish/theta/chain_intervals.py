@@ -22,7 +22,7 @@ from pufferfish._draw.chart import Picture, from_to
 from pufferfish.errors import ModelError
 from pufferfish.theta.chain_class import STATED, Continuum
 from pufferfish.theta.markov_chain import MarkovChain
-from pufferfish.theta.shown import law_in_words, stays, transitions
+from pufferfish.theta.shown import law_in_words, mean_dwell_times, transitions
 from pufferfish.theta.some_laws import ChainLaw, some_starts
 from pufferfish.theta.states import state_names, states_by_labels
 
@@ -276,7 +276,7 @@ def _between(states: tuple[str, ...], lower: NDArray[np.float64], upper: NDArray
         f"Bounds on the transition probabilities of {len(states)} states, and on how long states last",
         [
             transitions(states, lower, upper, "Bounds on the transition probabilities"),
-            stays(states, lower.diagonal(), upper.diagonal()),
+            mean_dwell_times(states, lower.diagonal(), upper.diagonal()),
         ],
         [f"Bounds are no estimate: every chain between the bounds is in Θ, its matrix {matrix}"],
     )

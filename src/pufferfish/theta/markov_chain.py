@@ -34,7 +34,7 @@ from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._draw.chart import Bars, Heat
 from pufferfish.errors import ModelError
 from pufferfish.theta._imports import Parts, crosstab_parts, deeptime_parts, hmmlearn_parts, quantecon_parts
-from pufferfish.theta.shown import first_law, law_in_words, stays, transitions
+from pufferfish.theta.shown import first_law, law_in_words, mean_dwell_times, transitions
 from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import state_names, states_by_labels
 
@@ -197,7 +197,7 @@ class MarkovChain(Shown, ReadOnly):
         """Return the transition probabilities of chains, and how long their states last: from the least to the most."""
         states, every = chains[0].states, np.array([chain.transition_matrix for chain in chains])
         low, high, stay = every.min(axis=0), every.max(axis=0), every.diagonal(axis1=1, axis2=2)
-        return [transitions(states, low, high), stays(states, low.diagonal(), high.diagonal(), stay)]
+        return [transitions(states, low, high), mean_dwell_times(states, low.diagonal(), high.diagonal(), stay)]
 
     @property
     def _mixing(self) -> str:

@@ -18,10 +18,10 @@ __all__ = [
     "in_time",
     "law_in_words",
     "main_grids",
+    "mean_dwell_times",
     "members_grid",
     "of_one",
     "states_in_words",
-    "stays",
     "transitions",
 ]
 
@@ -69,7 +69,7 @@ def transitions(states: Sequence[str], low: Array, high: Array, what: str = "Tra
     return Heat(f"{what}: from the present state (row) to the next (column)", states, states, low, high)
 
 
-def stays(states: Sequence[str], low: Array, high: Array, points: Array | None = None) -> Bars:
+def mean_dwell_times(states: Sequence[str], low: Array, high: Array, points: Array | None = None) -> Bars:
     """Return how long states last in the mean, from the least and the most probabilities of staying.
 
     Parameters

@@ -17,7 +17,7 @@ from pufferfish.cli import main
 from pufferfish.mechanisms._propagation_on_chains import ChainLeakage
 from pufferfish.theta.chain_class import STATED, Continuum
 from pufferfish.theta.markov_chain import MarkovChain
-from pufferfish.theta.shown import states_in_words, stays
+from pufferfish.theta.shown import mean_dwell_times, states_in_words
 from pufferfish.theta.some_laws import ChainLaw
 
 STATES = ("rest", "walk", "run")
@@ -50,7 +50,7 @@ class StayingClass(Continuum):
 
     def _picture(self) -> Picture:
         ends = np.full(self.k, self.low), np.full(self.k, self.high)
-        return Picture(f"How long {self.k} states last", [stays(self.states, *ends)])
+        return Picture(f"How long {self.k} states last", [mean_dwell_times(self.states, *ends)])
 
     @property
     def some_members(self) -> tuple[MarkovChain, ...]:
