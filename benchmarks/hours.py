@@ -28,7 +28,7 @@ def main() -> None:
         "one hour by itself": 60,
         f"that hour on {days} days, by a filter of the table": hours.length,
         "that hour on 365 days": year,
-        "as many records of 365 days, wherever they are": year.anywhere,
+        "as many records of 365 days, wherever they are": year.without_positions,
     }
     for what, length in asked.items():
         began = time.perf_counter()

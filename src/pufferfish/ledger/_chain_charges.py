@@ -232,7 +232,7 @@ class ChainCharging(Charging):
         places, length = subjects.places_of(data.names), self._bound.length
         for name, chain in zip(data.names, data.length, strict=True):
             own = [length[place] for place in places[name]]
-            if not any(c.anywhere.covers(chain) for c in own):
+            if not any(c.without_positions.covers(chain) for c in own):
                 longest = max(own)
                 raise ReleaseRefused(
                     f"subject {name!r} has a chain of {chain.steps:,} steps and {chain.records:,} records, and in the "

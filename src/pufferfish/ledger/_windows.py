@@ -108,7 +108,7 @@ def windows_read(
     """
     if linear.factors is None:
         return windows
-    read, chain = np.flatnonzero(linear.factors), of[0].anywhere
+    read, chain = np.flatnonzero(linear.factors), of[0].without_positions
     own: Steps = ((int(read[0]), int(read[-1]) + 1),)
     if windows is None:
         return tuple(own if there == chain else ((0, there.steps),) for there in length)

@@ -56,16 +56,16 @@ from pufferfish.theta.record import ThetaRecord
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Ledger", "anywhere", "charging_of"]
+__all__ = ["Ledger", "charging_of", "without_positions"]
 
 # -- Which charging a ledger has -------------------------------------------------------------------------------------
 
 
-def anywhere(bound: Any) -> Any:
+def without_positions(bound: Any) -> Any:
     """Return a bound that knows nothing of where records are: each entry of a ledger says which steps it reads."""
     if not (isinstance(bound, InfluenceBound) and bound.theta.of_chains and any(c.places for c in bound.length)):
         return bound
-    return bound.of(bound.given_by, [chain.anywhere for chain in bound.length], **bound.settings)
+    return bound.of(bound.given_by, [chain.without_positions for chain in bound.length], **bound.settings)
 
 
 def charging_of(bound: Any) -> Charging:
@@ -124,7 +124,7 @@ class Ledger(Printed):
     """
 
     def __init__(self, bound: InfluenceBound, budget: float, *, base: AnyBase | Sequences | Rows | None = None) -> None:
-        given, bound = bound, anywhere(bound)
+        given, bound = bound, without_positions(bound)
         self._charging = charging_of(bound)
         data, base = (base, base.base) if isinstance(base, Sequences | Rows) else (None, base)
         self._charging.check_base(base)

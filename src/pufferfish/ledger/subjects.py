@@ -118,11 +118,11 @@ def names_in(bound: InfluenceBound, planned: Sequence[str] | None, base: Any, da
         if here is not None:
             _check_planned(data, here, bound, planned)
         return planned
-    if here is None or tuple(chain.anywhere for chain in data.length) == bound.length:
+    if here is None or tuple(chain.without_positions for chain in data.length) == bound.length:
         return here
     alike = len(set(bound.length)) == 1
     if len(here) != len(bound.length) or not all(
-        alike and bound.length[0].covers(chain.anywhere) for chain in data.length
+        alike and bound.length[0].covers(chain.without_positions) for chain in data.length
     ):
         raise ParameterError(
             f"base has {len(here)} chains, and the bound is on {len(bound.length)} of other lengths: make it with "
@@ -138,7 +138,7 @@ def _check_planned(data: Any, here: Sequence[str], bound: InfluenceBound, planne
     for name, chain in zip(planned, bound.length, strict=True):
         longest.setdefault(name, []).append(chain)
     for name, chain in zip(here, data.length, strict=True):
-        if not any(own.anywhere.covers(chain.anywhere) for own in longest.get(name, ())):
+        if not any(own.without_positions.covers(chain.without_positions) for own in longest.get(name, ())):
             raise ParameterError(
                 f"base has the subject {shortened(repr(name))} with a chain of {chain.steps:,} steps, and the bound is "
                 "not on such a one: give the length of every subject by its name, as long as it is planned"

@@ -318,7 +318,7 @@ def _spread(chain: BlockLoss) -> BlockLoss:
     """
     if not chain.length.places or not chain.step or chain.largest.any():
         return chain
-    return replace(BlockLoss.same_for_all(chain.length.anywhere, np.zeros(())), step=chain.step)
+    return replace(BlockLoss.same_for_all(chain.length.without_positions, np.zeros(())), step=chain.step)
 
 
 def _charged(chain: BlockLoss) -> BlockLoss:

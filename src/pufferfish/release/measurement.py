@@ -16,7 +16,7 @@ from pufferfish._base.checked import listed
 from pufferfish._base.durations import now
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.ledger import Ledger
-from pufferfish.ledger.ledger import anywhere
+from pufferfish.ledger.ledger import without_positions
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.release.draw import hide_traceback
@@ -111,7 +111,7 @@ def release_measurement(
         raise ReleaseRefused("a measurement needs theta, whose states are known, not pi_min and eigengap alone")
     if note is not None and not isinstance(note, str):
         raise ParameterError(f"note is {note!r}, expected text")
-    bound = anywhere(bound)  # a plain list of records does not show where they are
+    bound = without_positions(bound)  # a plain list of records does not show where they are
     given = _given(records, bound, values)
     loss = _loss_of(measurement)
     leakage = bound.leakage(loss, enough=epsilon)

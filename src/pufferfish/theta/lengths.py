@@ -92,7 +92,7 @@ class ChainLength(ReadOnly):
         return f"ChainLength(steps={self.steps}, records={self.records}{where})"
 
     @property
-    def anywhere(self) -> "ChainLength":
+    def without_positions(self) -> "ChainLength":
         """The same length with nothing known of where its records are."""
         return ChainLength(self.steps, self.records) if self.places else self
 
