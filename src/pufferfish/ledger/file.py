@@ -283,7 +283,7 @@ class BookFile:
     def _names(self) -> int:
         return self.path.stat().st_nlink if self.path.is_file() else 1
 
-    def write(self, book: Book, *, new: bool = False) -> None:
+    def write(self, ledger_file: Book, *, new: bool = False) -> None:
         """Write the book in one step; when this returns, it is on the disk.
 
         Raises
@@ -291,13 +291,13 @@ class BookFile:
         RecordError
             If it cannot be written, or could not be read again; or a new one would replace a file.
         """
-        book = msgspec.structs.replace(book, digest=_NO_DIGEST.decode())
+        ledger_file = msgspec.structs.replace(ledger_file, digest=_NO_DIGEST.decode())
         try:
-            content = msgspec.json.format(msgspec.json.encode(book), indent=1) + b"\n"
+            content = msgspec.json.format(msgspec.json.encode(ledger_file), indent=1) + b"\n"
             again = msgspec.json.decode(content, type=Book)
         except (msgspec.MsgspecError, UnicodeError, TypeError) as error:
             raise RecordError(f"the entry could not be read again, and was not written: {error}") from error
-        if again != book:
+        if again != ledger_file:
             raise RecordError("the entry could not be read again as it is, and was not written")
         write_whole(self.path, with_digest(content), LEDGER, overwrite=not new)
 
@@ -314,7 +314,7 @@ _MOST_CHECKED = 16
 """Entries of a book whose leakage is computed again when it is opened: that of long books takes time."""
 
 
-def check_book(book: Book, places: int, leakage: Callable[[Sequence[Entry]], float], *, known: int = 0) -> None:
+def check_book(ledger_file: Book, places: int, leakage: Callable[[Sequence[Entry]], float], *, known: int = 0) -> None:
     """Refuse a book whose entries no ledger wrote, or which do not say what they leak.
 
     Parameters
@@ -333,15 +333,17 @@ def check_book(book: Book, places: int, leakage: Callable[[Sequence[Entry]], flo
     ParameterError
         If no ledger wrote it.
     """
-    entries, most = book.entries, float_up(Fraction(repr(book.budget)))
-    if not is_moment(book.created):
-        raise ParameterError(f"created is {book.created!r}, expected a time with its zone")
-    if book.subjects is not None:
-        book.subjects.check(places)
+    entries, most = ledger_file.entries, float_up(Fraction(repr(ledger_file.budget)))
+    if not is_moment(ledger_file.created):
+        raise ParameterError(f"created is {ledger_file.created!r}, expected a time with its zone")
+    if ledger_file.subjects is not None:
+        ledger_file.subjects.check(places)
     elif any(entry.subjects is not None for entry in entries):
         raise ParameterError("an entry names subjects, and the book has none")
-    if book.grid is not None and len(book.grid.ends) != places:
-        raise ParameterError(f"it says when {len(book.grid.ends)} chains begin and end, and its base has {places}")
+    if ledger_file.grid is not None and len(ledger_file.grid.ends) != places:
+        raise ParameterError(
+            f"it says when {len(ledger_file.grid.ends)} chains begin and end, and its base has {places}"
+        )
     before = 0.0
     for place, entry in enumerate(entries, start=1):
         if entry.number != place:
@@ -349,7 +351,7 @@ def check_book(book: Book, places: int, leakage: Callable[[Sequence[Entry]], flo
         if not is_moment(entry.created):
             raise ParameterError(f"entry {place} was created at {entry.created!r}, expected a time with its zone")
         if not 0 <= entry.spent <= most:
-            raise ParameterError(f"entry {place} says that {entry.spent} are spent, of {number(book.budget, 6)}")
+            raise ParameterError(f"entry {place} says that {entry.spent} are spent, of {number(ledger_file.budget, 6)}")
         if entry.spent < before * (1 - _FALLS):
             raise ParameterError(
                 f"entry {place} says {entry.spent:.6g} are spent, and the entry before it {before:.6g}: what is "

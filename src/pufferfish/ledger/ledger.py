@@ -157,16 +157,16 @@ class Ledger(Printed):
             If the file is missing, damaged, of another version, or contradicts itself.
         """
         file = BookFile(path)
-        book = file.read()
+        ledger_file = file.read()
         try:
-            bound = book.bound(book.theta.theta())
-            ledger = cls(bound, book.budget, base=book.tied_to)
-            if any(getattr(ledger._book, name) != getattr(book, name) for name in ("length", "rows")):
+            bound = ledger_file.bound(ledger_file.theta.theta())
+            ledger = cls(bound, ledger_file.budget, base=ledger_file.tied_to)
+            if any(getattr(ledger._book, name) != getattr(ledger_file, name) for name in ("length", "rows")):
                 raise ParameterError("it says the size of a table for another kind of models")
-            check_book(book, ledger._charging.places, ledger._leakage)
+            check_book(ledger_file, ledger._charging.places, ledger._leakage)
         except (PufferfishError, ValueError, TypeError, OverflowError) as error:
             raise RecordError(f"{path} holds no valid ledger: {error}") from error
-        ledger._file, ledger._book = file, book
+        ledger._file, ledger._book = file, ledger_file
         return ledger
 
     def __repr__(self) -> str:
@@ -205,16 +205,16 @@ class Ledger(Printed):
         with self._lock:
             if self._file is not None:
                 raise RecordError(f"this ledger is kept in {self._file.path}: a copy would spend the same budget twice")
-            book = self._book
+            ledger_file = self._book
             check_names(self._bound.theta, path)
-            again = book.bound(self._bound.theta)
+            again = ledger_file.bound(self._bound.theta)
             if type(again) is not type(self._bound):
                 raise RecordError(
                     f"a ledger's file names its mechanism, and {type(self._bound).__name__} is none of this package's"
                 )
             file = BookFile(path)
             with file.alone():
-                file.write(book, new=True)
+                file.write(ledger_file, new=True)
             self._file = file
 
     @property
@@ -245,8 +245,8 @@ class Ledger(Printed):
     @property
     def spent(self) -> float:
         """What all releases so far leak together at most, in nats."""
-        book = self._now_in_file()
-        return book.entries[-1].spent if book.entries else 0.0
+        ledger_file = self._now_in_file()
+        return ledger_file.entries[-1].spent if ledger_file.entries else 0.0
 
     @property
     def remaining(self) -> float:
@@ -262,8 +262,8 @@ class Ledger(Printed):
         coarsening: Mapping[Any, Any] | None = None,
     ) -> float:
         """Return what would be spent after one more release; spends nothing. Parameters as for :meth:`spend`."""
-        book = self._now_in_file()
-        return self._leakage(book.entries, self._charge(book, what, data, window, coarsening))
+        ledger_file = self._now_in_file()
+        return self._leakage(ledger_file.entries, self._charge(ledger_file, what, data, window, coarsening))
 
     def calibrate(
         self,
@@ -306,10 +306,10 @@ class Ledger(Printed):
         level = self.budget if up_to is None else positive(up_to, "up_to")
         if level > self.budget:
             raise BudgetExceeded(f"up_to is {number(level, 6)}, above the budget of {number(self.budget, 6)}")
-        book = self._now_in_file()
-        inside = self._charging.in_base(data, book.subjects, book.grid)
-        reads, stated = self._charging.reads(inside, book.subjects), self.spent
-        spent = stated if reads is None else self._leakage(book.entries, among=reads)
+        ledger_file = self._now_in_file()
+        inside = self._charging.in_base(data, ledger_file.subjects, ledger_file.grid)
+        reads, stated = self._charging.reads(inside, ledger_file.subjects), self.spent
+        spent = stated if reads is None else self._leakage(ledger_file.entries, among=reads)
         if stated > level or spent >= level:
             raise BudgetExceeded(
                 f"{at_most(stated)} of the budget of {number(self.budget, 6)} are spent already: up_to has to be above "
@@ -325,8 +325,8 @@ class Ledger(Printed):
         alone = part.calibrate(query, left, noise=noise)
 
         def added(scale: float) -> float:
-            charge = self._charge(book, replace(alone, unit_scale=scale), data, window, None)
-            return self._leakage(book.entries, charge, among=reads) - spent
+            charge = self._charge(ledger_file, replace(alone, unit_scale=scale), data, window, None)
+            return self._leakage(ledger_file.entries, charge, among=reads) - spent
 
         found = replace(
             alone, unit_scale=bracket(added, left, alone.unit_scale, tolerance=1e-5, from_above=False).enough
@@ -427,41 +427,43 @@ class Ledger(Printed):
         """Return the entry of one more release, and the book with it; refused where it does not fit."""
         if note is not None and not isinstance(note, str):
             raise ParameterError(f"note is {note!r}, expected text")
-        book = self._book  # once: another thread may put its own in this place
-        base, subjects, grid = book.tied_to, book.subjects, book.grid
-        charge = self._charge(book, what, data, window, coarsening)
-        spent = book.entries[-1].spent if book.entries else 0.0
-        after = max(self._leakage(book.entries, charge), spent)
-        if not after <= float_up(Fraction(repr(book.budget))):
+        ledger_file = self._book  # once: another thread may put its own in this place
+        base, subjects, grid = ledger_file.tied_to, ledger_file.subjects, ledger_file.grid
+        charge = self._charge(ledger_file, what, data, window, coarsening)
+        spent = ledger_file.entries[-1].spent if ledger_file.entries else 0.0
+        after = max(self._leakage(ledger_file.entries, charge), spent)
+        if not after <= float_up(Fraction(repr(ledger_file.budget))):
             raise _AboveBudget(
                 f"this release would raise what is spent from {at_most(spent)} to {at_most(after)}, above the "
-                f"budget of {number(book.budget, 6)}"
+                f"budget of {number(ledger_file.budget, 6)}"
             )
         entry = Entry(
-            number=len(book.entries) + 1,
+            number=len(ledger_file.entries) + 1,
             created=now(),
             what=note or in_words(what),
             epsilon=what.epsilon if isinstance(what, Calibration) else None,
             **self._charging.written(charge),
             where=filter_of(data, base),
             release=release,
-            spent=min(after, book.budget),
+            spent=min(after, ledger_file.budget),
         )
         if data is not None and base is None:
             names = getattr(data, "names", None) if data.length == self._bound.length else None
             base, subjects = data.base, None if names is None else Subjects.of(names)
             grid = grid_of(data, names, self._bound)
-        return entry, book.with_entry(entry, base, subjects=subjects, grid=grid)
+        return entry, ledger_file.with_entry(entry, base, subjects=subjects, grid=grid)
 
-    def _charge(self, book: Book, what: Any, data: Any, window: Any, coarsening: Any) -> Charge:
+    def _charge(self, ledger_file: Book, what: Any, data: Any, window: Any, coarsening: Any) -> Charge:
         """Return the charge of a release, and on whom; refused where it is not of the base."""
-        base, subjects = book.tied_to, book.subjects
-        inside = self._charging.in_base(data, subjects, book.grid)
+        base, subjects = ledger_file.tied_to, ledger_file.subjects
+        inside = self._charging.in_base(data, subjects, ledger_file.grid)
         charge = self._charging.charge(
             what, base=base, subjects=subjects, data=inside, window=window, coarsening=coarsening
         )
         charge = replace(charge, reads=self._charging.reads(inside, subjects, charge.windows))
-        read = self._charging.by_time(data, subjects, book.grid)  # also where all steps pay: later records are refused
+        read = self._charging.by_time(
+            data, subjects, ledger_file.grid
+        )  # also where all steps pay: later records are refused
         read = None if charge.step else read
         if read is not None and charge.windows is not None:
             check_within(read, charge.windows, "the data")
@@ -502,18 +504,21 @@ class Ledger(Printed):
                 self._take(self._file.read())
                 yield
 
-    def _take(self, book: Book) -> None:
+    def _take(self, ledger_file: Book) -> None:
         known = self._book
         fixed = ("budget", "mechanism", "settings", "theta", "length", "rows")
-        same = all(getattr(book, name) == getattr(known, name) for name in fixed)
-        grown = book.entries[: len(known.entries)] == known.entries and known.tied_to in (None, book.tied_to)
+        same = all(getattr(ledger_file, name) == getattr(known, name) for name in fixed)
+        grown = ledger_file.entries[: len(known.entries)] == known.entries and known.tied_to in (
+            None,
+            ledger_file.tied_to,
+        )
         if known.tied_to is not None:
-            same = same and book.subjects == known.subjects and book.grid == known.grid
+            same = same and ledger_file.subjects == known.subjects and ledger_file.grid == known.grid
         if not (same and grown):
             raise RecordError("the ledger's file was changed by hand or replaced by another: open it anew")
         try:
-            if len(book.entries) > len(known.entries):
-                check_book(book, self._charging.places, self._leakage, known=len(known.entries))
+            if len(ledger_file.entries) > len(known.entries):
+                check_book(ledger_file, self._charging.places, self._leakage, known=len(known.entries))
         except (PufferfishError, ValueError, TypeError, OverflowError) as error:
             raise RecordError(f"the ledger's file was changed by hand: {error}") from error
-        self._book = book
+        self._book = ledger_file

@@ -154,8 +154,8 @@ def notebook_of(
     }
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
-    book = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
-    return (json.dumps(book, indent=1, ensure_ascii=False) + "\n").encode()
+    ledger_file = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return (json.dumps(ledger_file, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def _reading(base: Base | RowsBase, query: Any = None) -> list[str]:

@@ -106,15 +106,15 @@ def of_ledger(found: ReleaseFields | EachFields, ledger: Any) -> Iterator[Findin
             says = f"entry {booked.entry}, {spent}: compare it with the ledger"
             yield unchecked("ledger", says, ["ledger", "not_promised"])
         return
-    book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    ledger_file = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     if booked is None:
         yield not_in(
             "ledger", "the release was made without a ledger, and says so: no ledger can vouch for it", ["ledger"]
         )
         return
-    wrong = f"the record names entry {booked.entry}, and the ledger has {len(book.entries)}"
-    if 1 <= booked.entry <= len(book.entries):
-        differs = list(_differs(found, booked, book, book.entries[booked.entry - 1]))
+    wrong = f"the record names entry {booked.entry}, and the ledger has {len(ledger_file.entries)}"
+    if 1 <= booked.entry <= len(ledger_file.entries):
+        differs = list(_differs(found, booked, ledger_file, ledger_file.entries[booked.entry - 1]))
         if not differs:
             says = (
                 f"entry {booked.entry} says the same, and what is spent was computed again; a second record that names "
@@ -123,7 +123,7 @@ def of_ledger(found: ReleaseFields | EachFields, ledger: Any) -> Iterator[Findin
             yield holds("ledger", says, ["ledger"])
             return
         wrong = f"entry {booked.entry} of the ledger says {'; '.join(differs)}"
-    known = [entry.number for entry in book.entries if not any(_differs(found, booked, book, entry))]
+    known = [entry.number for entry in ledger_file.entries if not any(_differs(found, booked, ledger_file, entry))]
     where = (
         f"it is entry {known[0]} of this ledger"
         if known
@@ -132,14 +132,16 @@ def of_ledger(found: ReleaseFields | EachFields, ledger: Any) -> Iterator[Findin
     yield fails("ledger", f"{wrong}; {where}", ["ledger"])
 
 
-def _differs(found: ReleaseFields | EachFields, booked: LedgerRecord, book: Ledger, entry: Entry) -> Iterator[str]:
+def _differs(
+    found: ReleaseFields | EachFields, booked: LedgerRecord, ledger_file: Ledger, entry: Entry
+) -> Iterator[str]:
     """Yield what an entry of a ledger, and the ledger, say otherwise than a release that was charged."""
     rules = [
         (entry.epsilon == found.epsilon, f"epsilon {entry.epsilon}"),
         (entry.spent == booked.spent, f"{entry.spent} spent"),
-        (book.budget == booked.budget, f"a budget of {book.budget}"),
-        (book.bound.name == booked.mechanism, f"the mechanism {book.bound.name}"),
-        (book.bound.theta.origin == booked.theta_origin, f"Θ: {book.bound.theta.origin}"),
+        (ledger_file.budget == booked.budget, f"a budget of {ledger_file.budget}"),
+        (ledger_file.bound.name == booked.mechanism, f"the mechanism {ledger_file.bound.name}"),
+        (ledger_file.bound.theta.origin == booked.theta_origin, f"Θ: {ledger_file.bound.theta.origin}"),
         (entry.created <= found.created or isinstance(found, EachFields), f"a release after {entry.created}"),
     ]
     again = found.calibration

@@ -155,9 +155,9 @@ def test_a_ledger_whose_file_lost_entries_is_refused_while_it_is_open(tmp_path: 
 def test_another_base_put_into_an_open_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "book.json"
     ledger = in_file(path, base=read([[60, 40]]).base)
-    book = json.loads(path.read_text())
-    book["base"]["source"] = "other.csv"
-    put(path, book)
+    ledger_file = json.loads(path.read_text())
+    ledger_file["base"]["source"] = "other.csv"
+    put(path, ledger_file)
     with pytest.raises(RecordError, match="changed by hand or replaced"):
         ledger.spend(0.01)
 
@@ -232,9 +232,9 @@ def test_a_file_edited_by_hand_is_refused_when_it_is_opened(tmp_path: Path, edit
     ledger = in_file(path)
     ledger.spend(0.02)
     ledger.spend(0.03, window=(0, 50))
-    book = json.loads(path.read_text())
-    EDITS[edit](book)
-    put(path, book)
+    ledger_file = json.loads(path.read_text())
+    EDITS[edit](ledger_file)
+    put(path, ledger_file)
     with pytest.raises(RecordError) as caught:
         Ledger.open(path)
     assert "\n" not in str(caught.value)
@@ -246,9 +246,9 @@ def test_an_entry_edited_into_an_open_ledger_is_one_clear_error(tmp_path: Path, 
     ledger = in_file(path)
     other = Ledger.open(path)
     other.spend(0.02)
-    book = json.loads(path.read_text())
-    book["entries"][-1]["scale"] = scale
-    put(path, book)
+    ledger_file = json.loads(path.read_text())
+    ledger_file["entries"][-1]["scale"] = scale
+    put(path, ledger_file)
     for act in (lambda: ledger.spent, lambda: ledger.spend(0.01)):
         with pytest.raises(PufferfishError):
             act()
@@ -448,9 +448,9 @@ def test_every_bit_counts(tmp_path: Path) -> None:
 
 def test_a_ledger_without_a_digest_is_refused(tmp_path: Path) -> None:
     in_file(tmp_path / "book.json")
-    book = json.loads((tmp_path / "book.json").read_text())
-    del book["digest"]
-    (tmp_path / "book.json").write_text(json.dumps(book))
+    ledger_file = json.loads((tmp_path / "book.json").read_text())
+    del ledger_file["digest"]
+    (tmp_path / "book.json").write_text(json.dumps(ledger_file))
     with pytest.raises(RecordError, match="it has no digest"):
         Ledger.open(tmp_path / "book.json")
 
@@ -459,7 +459,7 @@ def test_keys_of_a_ledger_are_strict_however_deep(tmp_path: Path) -> None:
     """Whoever writes a digest that fits still cannot lose how the table was read by a misspelt key."""
     path = tmp_path / "book.json"
     in_file(path, base=read([[60, 40]], where="awake").base).spend(0.1)
-    book = json.loads(path.read_text())
+    ledger_file = json.loads(path.read_text())
 
     def inside(record: Any, where: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         for key, value in record.items() if isinstance(record, dict) else enumerate(record):
@@ -468,9 +468,9 @@ def test_keys_of_a_ledger_are_strict_however_deep(tmp_path: Path) -> None:
             if isinstance(value, dict | list):
                 yield from inside(value, (*where, key))
 
-    for *where, last in inside(book):
+    for *where, last in inside(ledger_file):
         for name in (None, f"{last}z"):
-            again = copy.deepcopy(book)
+            again = copy.deepcopy(ledger_file)
             place = again
             for key in where:
                 place = place[key]
@@ -517,9 +517,9 @@ def test_entries_in_the_middle_and_what_no_ledger_writes_are_refused(tmp_path: P
         ledger.spend([[0, 0.01], [0.02, 0]])  # a loss of the user's own may differ by direction
     content = path.read_bytes()
     for words, edit in MORE_EDITS.items():
-        book = json.loads(content)
-        edit(book)
-        put(path, book)
+        ledger_file = json.loads(content)
+        edit(ledger_file)
+        put(path, ledger_file)
         with pytest.raises(RecordError, match=words) as caught:
             Ledger.open(path)
         assert "\n" not in str(caught.value)

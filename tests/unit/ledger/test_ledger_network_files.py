@@ -77,8 +77,8 @@ def test_nodes_that_are_not_named_by_text_are_not_saved(tmp_path: Path) -> None:
         assert ledger.spend(0.1).number == 2
 
 
-def last(book: dict[str, Any]) -> dict[str, Any]:
-    return book["entries"][-1]
+def last(ledger_file: dict[str, Any]) -> dict[str, Any]:
+    return ledger_file["entries"][-1]
 
 
 EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
@@ -125,9 +125,9 @@ def test_a_file_edited_by_hand_is_refused(tmp_path: Path, edit: str) -> None:
     ledger.spend({"b": 0.02})
     ledger.spend({"a": 0.04, "b": 0.3})
     opened = Ledger.open(path)
-    book = json.loads(path.read_text())
-    EDITS[edit](book)
-    put(path, book)
+    ledger_file = json.loads(path.read_text())
+    EDITS[edit](ledger_file)
+    put(path, ledger_file)
     for act in (lambda: Ledger.open(path), lambda: opened.spend(0.01), lambda: opened.spent):
         with pytest.raises(RecordError) as caught:
             act()
@@ -140,17 +140,17 @@ def test_a_book_of_the_other_kind_is_no_entry(tmp_path: Path, other: Any) -> Non
     mine = chain_in_file if other is in_file else in_file
     for make, name in ((mine, "mine.json"), (other, "other.json")):
         make(tmp_path / name).spend(0.02)
-    book = json.loads((tmp_path / "mine.json").read_text())
-    book["entries"] = json.loads((tmp_path / "other.json").read_text())["entries"]
-    put(tmp_path / "mine.json", book)
+    ledger_file = json.loads((tmp_path / "mine.json").read_text())
+    ledger_file["entries"] = json.loads((tmp_path / "other.json").read_text())["entries"]
+    put(tmp_path / "mine.json", ledger_file)
     with pytest.raises(RecordError, match="entry 1 is none of"):
         Ledger.open(tmp_path / "mine.json")
 
 
 def test_a_chain_book_with_rows_is_refused(tmp_path: Path) -> None:
     chain_in_file(tmp_path / "book.json", CHAIN)
-    book = json.loads((tmp_path / "book.json").read_text())
+    ledger_file = json.loads((tmp_path / "book.json").read_text())
     for more in ({"rows": 100}, {"rows": 100, "length": []}, {"rows_base": {"source": "r.csv", "columns": {}}}):
-        put(tmp_path / "book.json", book | more)
+        put(tmp_path / "book.json", ledger_file | more)
         with pytest.raises(RecordError, match="valid"):
             Ledger.open(tmp_path / "book.json")

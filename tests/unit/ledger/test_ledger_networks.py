@@ -160,9 +160,9 @@ def test_what_tells_nothing_of_a_secret_is_free_and_stays_in_the_book(tmp_path: 
     assert Ledger.open(path).entries == ledger.entries
     assert ledger.spend({"a": 0.25}).spent == 0.25
     assert Ledger.open(path).spend({"b": 700.0}).spent == 0.25
-    book = json.loads(path.read_text())
-    book["entries"][1]["spent"] = 0.0
-    put(path, book)
+    ledger_file = json.loads(path.read_text())
+    ledger_file["entries"][1]["spent"] = 0.0
+    put(path, ledger_file)
     with pytest.raises(pf.PufferfishError, match="entry 2 says 0 are spent"):
         Ledger.open(path)
 

@@ -194,9 +194,9 @@ def test_what_is_written_is_read_again_and_checked(tmp_path: Path) -> None:
     midnight = int(START.replace(tzinfo=dt.UTC).timestamp()) * 1_000_000
     assert good["grid"] == {"step": 600_000_000, "ends": [[midnight, midnight + 575 * 600_000_000]], "slack": 0}
     for what, edit in EDITS.items():
-        book = json.loads(path.read_text())
-        edit(book)
-        put(tmp_path / "edited.json", book)
+        ledger_file = json.loads(path.read_text())
+        edit(ledger_file)
+        put(tmp_path / "edited.json", ledger_file)
         with pytest.raises(RecordError) as caught:
             pf.Ledger.open(tmp_path / "edited.json")
         assert "\n" not in str(caught.value), what

@@ -88,7 +88,7 @@ def ended(process: subprocess.Popen[str], code: int) -> str:
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Path:
+def ledger_file(tmp_path: Path) -> Path:
     path = tmp_path / "book.json"
     base = Base(source="table.csv", state="activity")
     ledger = Ledger(pf.EntryDP(COIN, 100), 1.0, base=base)
@@ -99,33 +99,33 @@ def book(tmp_path: Path) -> Path:
 
 @pytest.mark.grid(keep=2)
 @pytest.mark.parametrize("moment", KILLED, ids=str)
-def test_killed_before_the_book_is_changed(book: Path, moment: str) -> None:
-    opened, before = Ledger.open(book), book.read_bytes()
-    ended(start(book.parent, KILLED[moment] + "\n" + RELEASE), -signal.SIGKILL)
-    assert book.read_bytes() == before
-    assert not (book.parent / "release.json").exists()
-    assert opened.spent == Ledger.open(book).spent == 0.1
-    for ledger in (opened, Ledger.open(book)):
+def test_killed_before_the_book_is_changed(ledger_file: Path, moment: str) -> None:
+    opened, before = Ledger.open(ledger_file), ledger_file.read_bytes()
+    ended(start(ledger_file.parent, KILLED[moment] + "\n" + RELEASE), -signal.SIGKILL)
+    assert ledger_file.read_bytes() == before
+    assert not (ledger_file.parent / "release.json").exists()
+    assert opened.spent == Ledger.open(ledger_file).spent == 0.1
+    for ledger in (opened, Ledger.open(ledger_file)):
         ledger.spend(0.1)  # the lock of the dead program is no obstacle
     assert [entry.number for entry in opened.entries] == [1, 2, 3]
 
 
 @pytest.mark.grid(keep=2)
 @pytest.mark.parametrize("moment", KILLED_LATER, ids=str)
-def test_killed_after_the_book_is_changed(book: Path, moment: str) -> None:
-    opened = Ledger.open(book)
-    ended(start(book.parent, KILLED_LATER[moment] + "\n" + RELEASE), -signal.SIGKILL)
-    assert not (book.parent / "release.json").exists()
-    entries = Ledger.open(book).entries
+def test_killed_after_the_book_is_changed(ledger_file: Path, moment: str) -> None:
+    opened = Ledger.open(ledger_file)
+    ended(start(ledger_file.parent, KILLED_LATER[moment] + "\n" + RELEASE), -signal.SIGKILL)
+    assert not (ledger_file.parent / "release.json").exists()
+    entries = Ledger.open(ledger_file).entries
     assert [entry.epsilon for entry in entries] == [None, 0.4]
     assert opened.spent == pytest.approx(0.5, abs=1e-12)
     assert opened.spend(0.5).number == 3
 
 
-def test_a_program_that_lives_releases_what_is_in_the_book(book: Path) -> None:
-    ended(start(book.parent, RELEASE), 0)
-    found = pf.Release.from_json(book.parent / "release.json")
-    assert (found.ledger.entry, found.ledger.spent) == (2, Ledger.open(book).spent)
+def test_a_program_that_lives_releases_what_is_in_the_book(ledger_file: Path) -> None:
+    ended(start(ledger_file.parent, RELEASE), 0)
+    found = pf.Release.from_json(ledger_file.parent / "release.json")
+    assert (found.ledger.entry, found.ledger.spent) == (2, Ledger.open(ledger_file).spent)
 
 
 def test_four_programs_at_once_spend_one_budget(tmp_path: Path, slow: bool) -> None:
@@ -159,10 +159,10 @@ for i in range(6):
     assert len({entry.what for entry in ledger.entries}) == 10
 
 
-def test_a_ledger_opened_before_sees_what_others_spent(book: Path) -> None:
-    stale = Ledger.open(book)
+def test_a_ledger_opened_before_sees_what_others_spent(ledger_file: Path) -> None:
+    stale = Ledger.open(ledger_file)
     assert stale.spent == 0.1
-    ended(start(book.parent, "Ledger.open(folder / 'book.json').spend(0.8)"), 0)
+    ended(start(ledger_file.parent, "Ledger.open(folder / 'book.json').spend(0.8)"), 0)
     with pytest.raises(BudgetExceeded, match=r"from 0\.9 to"):
         stale.spend(0.2)
     assert stale.spent == 0.9
@@ -170,9 +170,9 @@ def test_a_ledger_opened_before_sees_what_others_spent(book: Path) -> None:
     assert stale.spend(0.05).number == 3
 
 
-def test_a_program_that_never_looked_again_cannot_overspend(book: Path) -> None:
-    stale = Ledger.open(book)
-    ended(start(book.parent, "Ledger.open(folder / 'book.json').spend(0.8)"), 0)
+def test_a_program_that_never_looked_again_cannot_overspend(ledger_file: Path) -> None:
+    stale = Ledger.open(ledger_file)
+    ended(start(ledger_file.parent, "Ledger.open(folder / 'book.json').spend(0.8)"), 0)
     calibration = stale.bound.calibrate(COUNT, 0.4)
     data = pf.Sequences(
         states=("rest", "active"),
@@ -184,12 +184,12 @@ def test_a_program_that_never_looked_again_cannot_overspend(book: Path) -> None:
     )
     with pytest.raises(BudgetExceeded):
         pf.release(data, COUNT, calibration, ledger=stale)
-    assert len(Ledger.open(book).entries) == 2
+    assert len(Ledger.open(ledger_file).entries) == 2
 
 
 @pytest.mark.slow
 def test_two_commands_that_fit_only_once(tmp_path: Path) -> None:
-    table, model, book = (tmp_path / name for name in ("table.csv", "model.json", "book.json"))
+    table, model, ledger_file = (tmp_path / name for name in ("table.csv", "model.json", "book.json"))
     rng = np.random.default_rng(1)
     table.write_text("activity\n" + "\n".join(["rest", "active"][int(v)] for v in rng.integers(0, 2, 200)) + "\n")
     record: dict[str, Any] = {
@@ -210,10 +210,10 @@ def test_two_commands_that_fit_only_once(tmp_path: Path) -> None:
         )
 
     reading = ["--state", "activity", "--model", model]
-    ended(command("ledger", "create", book, "--budget", 1, "--table", table, *reading), 0)
+    ended(command("ledger", "create", ledger_file, "--budget", 1, "--table", table, *reading), 0)
     outputs = [tmp_path / f"release{i}.json" for i in range(2)]
     programs = [
-        command("release", table, *reading, "--ledger", book, "--epsilon", 0.7, "--output", output)
+        command("release", table, *reading, "--ledger", ledger_file, "--epsilon", 0.7, "--output", output)
         for output in outputs
     ]
     errors = [program.communicate(timeout=120)[1] for program in programs]
@@ -224,5 +224,5 @@ def test_two_commands_that_fit_only_once(tmp_path: Path) -> None:
         if code == 2:
             assert error.startswith("error: this release would raise")
             assert error.count("\n") == 1
-    (entry,) = Ledger.open(book).entries
+    (entry,) = Ledger.open(ledger_file).entries
     assert pf.Release.from_json(outputs[codes.index(0)]).ledger.spent == entry.spent

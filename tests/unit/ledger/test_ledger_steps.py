@@ -47,9 +47,9 @@ def test_an_entry_that_hides_its_steps_is_noticed(tmp_path: Path) -> None:
     ledger.spend(STEPS)
     ledger.save(tmp_path / "ledger.json")
     for step in (0, -2, 1):
-        book = json.loads((tmp_path / "ledger.json").read_text())
-        book["entries"][0]["step"] = step
-        (tmp_path / "changed.json").write_bytes(with_digest(json.dumps(book).encode()))
+        ledger_file = json.loads((tmp_path / "ledger.json").read_text())
+        ledger_file["entries"][0]["step"] = step
+        (tmp_path / "changed.json").write_bytes(with_digest(json.dumps(ledger_file).encode()))
         with pytest.raises(RecordError):
             pf.Ledger.open(tmp_path / "changed.json")
 

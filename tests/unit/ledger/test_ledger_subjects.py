@@ -149,9 +149,9 @@ def test_edited_subjects_and_old_books_are_refused(tmp_path: Path) -> None:
         (lambda b: b["subjects"].update(salt="ab"), "digests"),
         (lambda b: b.update(version=2), "is version 2 of pufferfish-ledger, this program reads version 4"),
     ):
-        book = json.loads(json.dumps(good))
-        wrong(book)
-        put(path, book)
+        ledger_file = json.loads(json.dumps(good))
+        wrong(ledger_file)
+        put(path, ledger_file)
         with pytest.raises(RecordError, match=why) as caught:
             Ledger.open(path)
         assert "\n" not in str(caught.value)
