@@ -41,7 +41,7 @@ from pufferfish._base.reading import (
     leads_nowhere,
     read_file,
     read_record,
-    shown,
+    display_path,
 )
 from pufferfish.errors import ParameterError, RecordError
 
@@ -109,7 +109,7 @@ class Kind:
         ending = Path(path).suffix.lower()
         if ending not in self.endings and not (self.any_name and ending not in _ENDINGS):
             raise ParameterError(
-                f"{option} is {shown(path)!r}, expected a name that ends in {', '.join(self.endings)}: "
+                f"{option} is {display_path(path)!r}, expected a name that ends in {', '.join(self.endings)}: "
                 f"a {self.name} is written there"
             )
 
@@ -141,28 +141,28 @@ def check_output(path: str | os.PathLike[str], kind: Kind | None, *, overwrite: 
         raise RecordError("cannot write to standard output: name a file")
     if kind is not None and Path(path).name.lower().endswith(".lock"):
         raise RecordError(
-            f"cannot write {shown(path)}: names that end in .lock are kept for ledgers that are in use; name another"
+            f"cannot write {display_path(path)}: names that end in .lock are kept for ledgers that are in use; name another"
         )
     with failing("cannot write", path):
         target = Path(path).resolve()
         if not target.parent.is_dir():
             if nowhere := leads_nowhere(path):
-                raise RecordError(f"cannot write {shown(path)}: {nowhere}")
+                raise RecordError(f"cannot write {display_path(path)}: {nowhere}")
             raise RecordError(
-                f"cannot write {shown(path)}: there is no folder {shown(Path(path).parent)}; make it first"
+                f"cannot write {display_path(path)}: there is no folder {display_path(Path(path).parent)}; make it first"
             )
         try:
             mode = target.stat().st_mode  # a name that is too long for the disk is noticed here
         except FileNotFoundError:
             return target
         if stat.S_ISDIR(mode):
-            raise RecordError(f"cannot write {shown(path)}: it is a folder; name a file")
+            raise RecordError(f"cannot write {display_path(path)}: it is a folder; name a file")
         if not stat.S_ISREG(mode):
-            raise RecordError(f"cannot write {shown(path)}: it is a device or a pipe; name a file")
+            raise RecordError(f"cannot write {display_path(path)}: it is a device or a pipe; name a file")
         if kind is not None:
             _check_kind(path, target, kind, overwrite=overwrite)
         if not os.access(target, os.W_OK):
-            raise RecordError(f"cannot write {shown(path)}: the file is write-protected")
+            raise RecordError(f"cannot write {display_path(path)}: the file is write-protected")
     return target
 
 
@@ -171,16 +171,16 @@ def _check_kind(path: Any, target: Path, kind: Kind, *, overwrite: bool) -> None
         content = read_file(target)
         holds = kind.holds(content)
     except RecordError as error:
-        raise RecordError(f"{shown(path)} exists and cannot be looked at ({error}): name another file") from error
+        raise RecordError(f"{display_path(path)} exists and cannot be looked at ({error}): name another file") from error
     if not holds:
         other = _format_of(content)
         what = f"holds a {other} file" if other is not None else f"is no {kind.name}" if content else "is empty"
         raise RecordError(
-            f"{shown(path)} exists and {what}: only an earlier {kind.name} is ever replaced; name "
+            f"{display_path(path)} exists and {what}: only an earlier {kind.name} is ever replaced; name "
             "another file, or move this one away first"
         )
     if not overwrite:
-        raise RecordError(f"{shown(path)} exists: {kind.keep}")
+        raise RecordError(f"{display_path(path)} exists: {kind.keep}")
 
 
 def same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
@@ -291,7 +291,7 @@ class Output:
             If it cannot be written; what was there before stays.
         """
         if self._kind is not None and len(content) > LARGEST:  # what is not known by its content is not read whole
-            raise RecordError(f"cannot write {shown(self._given)}: it would have more than {LARGEST >> 20} MiB")
+            raise RecordError(f"cannot write {display_path(self._given)}: it would have more than {LARGEST >> 20} MiB")
         with failing("cannot write", self._given):
             left = memoryview(content)
             while left:
@@ -445,4 +445,4 @@ def check_lock(lock: Path, what: str) -> None:
     if os.path.lexists(lock):
         status = lock.lstat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_LOCK:
-            raise RecordError(f"cannot lock {what}: {shown(lock)} is no lock, but another file; move it")
+            raise RecordError(f"cannot lock {what}: {display_path(lock)} is no lock, but another file; move it")

@@ -329,12 +329,12 @@ def _of_clock(chain: PeriodicChain, sequences: Sequences, counted: str, pooling:
         f"{chain.phases} matrices of {chain.k} states, one for each {word}, one record every {chain.step}, {counted}",
         f"fewest transitions: {int(each[fewest]):,}, at {phase_name(chain.clock, fewest)}",
     ]
-    hide_traceback = [phase for phase, seen in enumerate(each) if seen == 0]
-    if hide_traceback and not pooling:
-        names = ", ".join(phase_name(chain.clock, phase) for phase in hide_traceback[:4])
+    unseen = [phase for phase, seen in enumerate(each) if seen == 0]
+    if unseen and not pooling:
+        names = ", ".join(phase_name(chain.clock, phase) for phase in unseen[:4])
         lines.append(
-            f"nothing was observed in {len(hide_traceback)} of {chain.phases} phases ({names}"
-            f"{', …' if len(hide_traceback) > 4 else ''}): --smoothing alone says that records are independent there, a strong "
+            f"nothing was observed in {len(unseen)} of {chain.phases} phases ({names}"
+            f"{', …' if len(unseen) > 4 else ''}): --smoothing alone says that records are independent there, a strong "
             "claim; --pooling 10 takes them to be as in the other phases"
         )
     return lines + _never_seen([chain.matrices], 0.5, f" at their {word}")

@@ -42,7 +42,7 @@ from pufferfish.release.facts import (
     QuantileRecord,
     QueryRecord,
     factor_of,
-    made,
+    decode,
     quantiles_of,
     strategy_of,
 )
@@ -250,9 +250,9 @@ def calibration_again(found: ReleaseFields, record: CalibrationRecord) -> Calibr
     if theta is None:
         raise ParameterError("Θ is described by a function of the user's")
     length: Any = record.chains() if theta.of_chains else record.records if theta.networks else None
-    settings = {key: made(value) for key, value in (record.settings or {}).items()}
+    settings = {key: decode(value) for key, value in (record.settings or {}).items()}
     bound = kind.of(theta, length, **settings)
-    query = made(record.query)
+    query = decode(record.query)
     return Calibration(
         epsilon=found.epsilon,
         unit_scale=record.unit_scale,
