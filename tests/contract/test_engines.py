@@ -272,7 +272,7 @@ def test_every_engine_reads_as_the_plain_reader_does(engine, tmp_path, slow):
     for seed in range(4 if slow else 3):
         rows = random_rows(seed, missing=seed % 4 != 3)
         table = engine(rows, tmp_path)
-        for options in OPTIONS[seed::4] if slow else OPTIONS[seed + 3 * first :: 83]:
+        for options in OPTIONS[seed::4] if slow else OPTIONS[seed + 3 * first :: 166]:
             if options["time"] is None and engine in WITHOUT_ORDER:
                 continue
             expected, found = expected_and_read(rows, table, options)
@@ -283,13 +283,13 @@ def test_every_engine_reads_as_the_plain_reader_does(engine, tmp_path, slow):
 
 def test_many_random_tables(slow):
     read = 0
-    for seed in range(100, 200 if slow else 130):
+    for seed in range(100, 200 if slow else 120):
         rows = random_rows(seed)
         options = OPTIONS[seed * 7 % len(OPTIONS)]
         expected, found = expected_and_read(rows, in_polars(rows, None), options)
         assert found == expected, (seed, options)
         read += expected is not None
-    assert read > (40 if slow else 12)
+    assert read > (40 if slow else 6)
 
 
 @every_engine

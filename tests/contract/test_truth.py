@@ -60,7 +60,7 @@ def losses(k: int, length: int) -> dict[str, Any]:
 @pytest.mark.parametrize(("kind", "name"), EXAMPLES)
 def test_no_law_of_a_class_leaks_more_than_any_engine_says(kind: str, name: str, slow: bool) -> None:
     theta = example(kind, name)
-    length = (6 if slow else 5) if theta.k == 2 else (4 if slow else 3)
+    length = (6 if slow else 4) if theta.k == 2 else (4 if slow else 3)
     engines, every = list(bounds(theta, length)), list(laws(theta, length))
     assert engines
     for shape, loss in losses(theta.k, length).items():
@@ -68,7 +68,7 @@ def test_no_law_of_a_class_leaks_more_than_any_engine_says(kind: str, name: str,
         truth = max(supremum(law, d) for law in most_telling(every, d, len(every) if slow else 3))
         least = min(bound.leakage(loss) for bound in engines)
         assert truth <= least + SLACK, (shape, [(bound.title, bound.leakage(loss)) for bound in engines])
-        assert truth >= 0.6 * least, (shape, truth, least)
+        assert truth >= (0.62 if slow else 0.76) * least, (shape, truth, least)
         if shape == "number":  # records tell of each other: noise for single records would be found out
             assert truth >= 1.2 * float(d.max())
 
@@ -81,7 +81,7 @@ def test_no_law_of_a_class_leaks_more_of_its_steps(kind: str, name: str, slow: b
     engines, every = list(bounds(theta, length)), list(laws(theta, length))
     for step, of_records in ((0.5, 0.0), (0.4, 0.3)):
         d = losses_per_pair(of_records, length, theta.k)
-        some = most_telling(every, losses_per_pair(of_records + step, length, theta.k), len(every) if slow else 12)
+        some = most_telling(every, losses_per_pair(of_records + step, length, theta.k), len(every) if slow else 4)
         truth = max(supremum_of_steps(law, d, step) for law in some)
         said = pf.StepLoss(step, of_records * (1 - np.eye(theta.k)))
         least = min(bound.leakage(said) for bound in engines)

@@ -452,7 +452,7 @@ def profiles(length: int) -> dict[str, Array]:
 @pytest.mark.parametrize("start", ["stationary", (1.0, 0.0), (0.02, 0.98)], ids=str)
 @pytest.mark.parametrize("p", [[[0.9, 0.1], [0.4, 0.6]], [[0.995, 0.005], [0.02, 0.98]]], ids=str)
 def test_profiles_of_runs_and_windows(p: object, start: object, profile: str, slow: bool) -> None:
-    length = 700 if slow else 250
+    length = 700 if slow else 120
     losses = profiles(length)[profile]
     pi = np.array([float(v) for v in exact_stationary(p)])
     exact = two_state_leakage(pi if start == "stationary" else start, p, losses)

@@ -60,11 +60,11 @@ def test_the_cap_is_what_group_privacy_charges() -> None:
     assert pf.MQMExact(sticky, few).leakage([0.1] * 1000) > 2  # a loss for every step charges every step
 
 
-def test_records_of_a_cycle_that_count_as_next_to_each_other_get_too_little_noise() -> None:
+def test_records_of_a_cycle_that_count_as_next_to_each_other_get_too_little_noise(slow: bool) -> None:
     """The table under ``max_gap`` in docs/tables.md: three records every third step of a near cycle change together."""
     matrix = np.where(np.roll(np.eye(3), 1, axis=1) > 0, 0.999, 0.0005)
     chain, scales = pf.MarkovChain(matrix), {}
-    for records in (3, 300, 3_000, 30_000):
+    for records in (3, 300, 3_000, 30_000) if slow else (3, 300):
         lengths = pf.ChainLength(records, records), pf.ChainLength(3 * records - 2, records)
         scales[records] = [pf.LeakagePropagation(chain, [n]).calibrate(pf.Count(0), 1.0).scale for n in lengths]
     expected = {3: (2.0, 3.0), 300: (180, 300), 3_000: (819, 928), 30_000: (928, 928)}

@@ -122,7 +122,7 @@ def test_every_python_object_of_a_pandas_column_is_labelled_by_itself(slow):
     for value in OBJECTS[:-1]:
         one[len(one)] = read_sequences(pd.DataFrame({"x": pd.Series([value] * 2, dtype=object)}), "x").states
     rng = random.Random(5)
-    for _ in range(30 if slow else 8):
+    for _ in range(30 if slow else 4):
         picked = [rng.randrange(len(OBJECTS)) for _ in range(6)] + [0, 0]
         held = pd.DataFrame({"x": pd.Series([OBJECTS[i] for i in picked], dtype=object)})
         expected = {name for i in picked if i < len(one) for name in one[i]}

@@ -95,17 +95,17 @@ def test_a_file_with_its_columns_swapped_is_refused_on_the_command_line(tmp_path
 
 
 @pytest.mark.parametrize(("stay", "rare"), [(0.0, 0.5), (0.9, 0.5), (0.5, 0.03), (0.98, 0.3), (0.9, 0.01)])
-def test_other_tables_of_the_same_names_and_minutes_are_no_copies(stay: float, rare: float) -> None:
-    known = [fingerprint(table(seed, 3, 500, stay, rare)) for seed in range(12)]
+def test_other_tables_of_the_same_names_and_minutes_are_no_copies(stay: float, rare: float, slow: bool) -> None:
+    known = [fingerprint(table(seed, 3, 500, stay, rare)) for seed in range(12 if slow else 5)]
     assert len(set(known)) == len(known)
     assert not any(same_table(one, other) for i, one in enumerate(known) for other in known[:i])
 
 
 @pytest.mark.parametrize("subjects", [1, 5, 300])
 def test_every_engine_and_every_batch_gives_the_same(
-    subjects: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    subjects: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: bool
 ) -> None:
-    frame = table(5, subjects, 40 if subjects > 100 else 4000)
+    frame = table(5, subjects, (40 if slow else 20) if subjects > 100 else 4000 if slow else 2000)
     expected = fingerprint(frame)
     shuffled = frame.sample(fraction=1, shuffle=True, seed=3).sort("t")
     frame.write_csv(tmp_path / "t.csv")
@@ -136,7 +136,7 @@ def test_a_jittering_clock_changes_nothing_of_the_blocks(monkeypatch: pytest.Mon
     reading = {"max_gap": 70_000}
     whole = fingerprint(frame, **reading)
     assert same_table(whole, fingerprint(frame.tail(1200), **reading))
-    monkeypatch.setattr(batches, "BATCH", 50)
+    monkeypatch.setattr(batches, "BATCH", 200)
     assert fingerprint(frame, **reading) == whole
 
 

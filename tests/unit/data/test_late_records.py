@@ -28,7 +28,7 @@ def read(frame: Any, **how: Any) -> pf.Sequences:
 
 
 @pytest.mark.parametrize("how", [{}, {"gaps": "independent"}, {"step": "5min"}, {"missing": "split"}], ids=str)
-@pytest.mark.parametrize("batch", [250_000, 17])
+@pytest.mark.parametrize("batch", [250_000, 57])
 def test_late_records_are_counted_on_every_engine(
     how: dict[str, Any], batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,7 +42,7 @@ def test_a_filter_by_time_says_where_records_are(monkeypatch: pytest.MonkeyPatch
     assert read(frame.to_pandas()).length == (hours,)
     frame.write_csv(tmp_path / "t.csv")
     assert read(tmp_path / "t.csv").length == (hours,)
-    monkeypatch.setattr(batches, "BATCH", 7)
+    monkeypatch.setattr(batches, "BATCH", 29)
     assert read(frame).length == (hours,)
     several = read(table(4, subjects=2), subject="who", where="weekday(time) in [0, 2]")
     assert several.length == (ChainLength(432, 288, (144, 144, 144)), ChainLength(144, 144))
