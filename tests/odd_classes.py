@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pufferfish as pf
+from paper.audit.shapes import kinds_of_chains
 from pufferfish.errors import ModelError
-from pufferfish.mechanisms import BOUNDS
-from pufferfish.theta import ChainModels, ModelClass, as_chain_class
+from pufferfish.theta import ChainModels, as_chain_class
 
 __all__ = ["KINDS", "SHAPES", "Restated", "odd_class", "odd_rows", "odd_start", "restated"]
 
@@ -156,7 +156,7 @@ _OF_KIND: dict[str, Callable[[Generator, list[str]], Any]] = {
     "IntervalChain": _between,
     "ForgettingClass": _forgets,
 }
-KINDS = sorted({kind.__name__ for bound in BOUNDS for kind in bound.kinds if kind is not ModelClass})
+KINDS = sorted(kinds_of_chains())
 """Every kind of class of chains that some bound covers: one that nothing here makes is an error in every oracle."""
 
 

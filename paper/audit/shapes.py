@@ -18,12 +18,13 @@ from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import BOUNDS, EntryDP, InfluenceBound, LeakagePropagation
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import CDF, Count, Histogram, LinearQuery, Quantiles, Query, StepQuery, Switches, Transitions
+from pufferfish.theta.chain_class import CONTINUA, Continuum
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass
 from pufferfish.theta.periodic_chain import PeriodicChain
 
-__all__ = ["BROKEN", "Shape", "shapes"]
+__all__ = ["BROKEN", "Shape", "kinds_of_chains", "shapes"]
 
 Whole = NDArray[np.int64]
 
@@ -31,8 +32,13 @@ _STATES = ["no", "yes"]
 _SLOW = MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=_STATES)
 _EVEN = MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=_STATES)
 _THREE = MarkovChain([[0.8, 0.15, 0.05], [0.2, 0.7, 0.1], [0.05, 0.15, 0.8]], states=["a", "b", "c"])
-_KINDS: dict[str, Any] = {kind.__name__: kind for bound in BOUNDS for kind in bound.kinds if kind is not ModelClass}
-"""Every kind of class of chains that some bound covers."""
+
+
+def kinds_of_chains() -> dict[str, Any]:
+    """Return every kind of class of chains of this package that some bound covers, by its name."""
+    own = [kind for kind in CONTINUA.values() if kind.__module__.startswith("pufferfish.")]
+    covered = {kind for bound in BOUNDS for kind in bound.kinds} - {ModelClass}
+    return {kind.__name__: kind for each in covered for kind in (own if each is Continuum else [each])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +109,7 @@ def _groups(epsilon: float) -> Iterator[Shape]:
 
 def _models(epsilon: float) -> Iterator[Shape]:
     """Ask every kind of class of chains, by the examples that it names of itself."""
-    for kind in _KINDS.values():
+    for kind in kinds_of_chains().values():
         for name, theta in kind.examples().items():
             length = 6 if theta.k == 2 else 4
             every = _enumerated(theta, length)

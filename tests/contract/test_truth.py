@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
+from paper.audit.shapes import kinds_of_chains
 from propagation_oracle import Array, losses_per_pair, most_telling, supremum, supremum_of_steps
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms import BOUNDS, InfluenceBound
-from pufferfish.theta import ModelClass
 
-KINDS: dict[str, Any] = {kind.__name__: kind for bound in BOUNDS for kind in bound.kinds if kind is not ModelClass}
+KINDS = kinds_of_chains()
 EXAMPLES = [(kind, name) for kind in sorted(KINDS) for name in KINDS[kind].examples()]
 SLACK = 1e-7
 

@@ -145,7 +145,7 @@ def test_the_files_that_the_architecture_names_exist() -> None:
     named = set(re.findall(r"`([\w/]+/|[\w/]+/\w+\.py)`", (REPOSITORY / "docs" / "architecture.md").read_text("utf-8")))
     assert len(named) > 30
     missing = {name for name in named if not any((folder / name).exists() for folder in (REPOSITORY, package))}
-    assert missing == {"cli/my_name.py", "mechanisms/my_bound.py", "one_query/", "show/", "theta/my_class.py"}
+    assert missing == {"cli/my_command.py", "mechanisms/my_bound.py", "one_query/", "show/", "theta/my_class.py"}
 
 
 def test_docstrings_name_pages_and_sections_that_exist() -> None:

@@ -37,11 +37,11 @@ from pufferfish._base.reading import (
     LARGEST,
     check_path,
     decode_record,
+    display_path,
     failing,
     leads_nowhere,
     read_file,
     read_record,
-    display_path,
 )
 from pufferfish.errors import ParameterError, RecordError
 
@@ -171,7 +171,9 @@ def _check_kind(path: Any, target: Path, kind: Kind, *, overwrite: bool) -> None
         content = read_file(target)
         holds = kind.holds(content)
     except RecordError as error:
-        raise RecordError(f"{display_path(path)} exists and cannot be looked at ({error}): name another file") from error
+        raise RecordError(
+            f"{display_path(path)} exists and cannot be looked at ({error}): name another file"
+        ) from error
     if not holds:
         other = _format_of(content)
         what = f"holds a {other} file" if other is not None else f"is no {kind.name}" if content else "is empty"

@@ -50,8 +50,8 @@ def notebook_command(options: NotebookOptions) -> None:
     content = read_file(release_path)
     if MEASUREMENT.holds(content):
         raise NotApplicableError(
-            f"{display_path(release_path)} is the release of a measurement, whose algorithm no record holds: a notebook makes "
-            "releases of queries again"
+            f"{display_path(release_path)} is the release of a measurement, whose algorithm no record holds: a "
+            "notebook makes releases of queries again"
         )
     found = release_in(content, display_path(release_path))
     try:

@@ -41,7 +41,8 @@ def show_command(path: str) -> None:
         raise RecordError(f"{display_path(path)} is a ledger: use pufferfish ledger show {display_path(path)}")
     elif CHECK.holds(content):
         raise RecordError(
-            f"{display_path(path)} has the numbers of a check for other programs: pufferfish check, run again, shows them"
+            f"{display_path(path)} has the numbers of a check for other programs: pufferfish check, run again, "
+            "shows them"
         )
     else:
         _show_release(path, content)

@@ -146,8 +146,9 @@ class Engine(ABC):
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Compute :meth:`leakage`: a number of nats, rounded up, and what decides.
 
-        It is ``inf`` where no bound holds, and ``(0.0, None)`` where there is no secret. On chains ``chains_that_can_decide(losses)``
-        yields those that can decide, and :func:`largest_bound` takes the largest of what they leak. ``enough`` may be ignored.
+        It is ``inf`` where no bound holds, and ``(0.0, None)`` where there is no secret. On chains
+        ``chains_that_can_decide(losses)`` yields those that can, and :func:`largest_bound` takes the largest of what
+        they leak. ``enough`` may be ignored.
         """
 
     def fast_estimate(self) -> Callable[[RecordLoss], float]:

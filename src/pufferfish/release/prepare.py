@@ -228,8 +228,8 @@ def check_arguments(data: Any, query: Any, calibration: Any, unknown: Mapping[st
     database = isinstance(data, Mapping | Sequence | np.ndarray) and not isinstance(data, str | bytes)
     if not (isinstance(data, Sequences | Rows) or database):
         raise ParameterError(
-            f"data is {_described(data)}, expected a table read by read_sequences (read_rows for networks), or one database "
-            "as a dict or list of states"
+            f"data is {_described(data)}, expected a table read by read_sequences (read_rows for networks), or one "
+            "database as a dict or list of states"
         )
     return calibration
 

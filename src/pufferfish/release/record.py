@@ -41,8 +41,8 @@ from pufferfish.release.facts import (
     PostProcessing,
     QuantileRecord,
     QueryRecord,
-    factor_of,
     decode,
+    factor_of,
     quantiles_of,
     strategy_of,
 )

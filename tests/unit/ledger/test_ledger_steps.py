@@ -10,6 +10,7 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.errors import RecordError, ReleaseRefused
+from pufferfish.ledger.file import with_digest
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["a", "b"])
 BOUND = pf.LeakagePropagation(CHAIN, length=[400, 300])
@@ -42,7 +43,6 @@ def test_losses_of_steps_add_like_those_of_records(tmp_path: Path) -> None:
 
 
 def test_an_entry_that_hides_its_steps_is_noticed(tmp_path: Path) -> None:
-
     ledger = pf.Ledger(BOUND, budget=10.0)
     ledger.spend(STEPS)
     ledger.save(tmp_path / "ledger.json")

@@ -107,7 +107,7 @@ def test_models_and_laws_that_no_model_file_holds(tmp_path: Path) -> None:
     given = pf.GivenLaws(laws, records=2, states=["no", "yes"], query=pf.Count("yes"))
     shown = {
         higher: "after the last 2",
-        clock: "The clock",
+        clock: "Probability of staying in a state for one step",
         flu: "Independent groups of 4 people",
         joint: "All databases",
         given: "a function of the user's",
