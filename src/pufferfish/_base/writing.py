@@ -141,7 +141,8 @@ def check_output(path: str | os.PathLike[str], kind: Kind | None, *, overwrite: 
         raise RecordError("cannot write to standard output: name a file")
     if kind is not None and Path(path).name.lower().endswith(".lock"):
         raise RecordError(
-            f"cannot write {display_path(path)}: names that end in .lock are kept for ledgers that are in use; name another"
+            f"cannot write {display_path(path)}: names that end in .lock are kept for ledgers that are in "
+            "use; name another"
         )
     with failing("cannot write", path):
         target = Path(path).resolve()
@@ -149,7 +150,8 @@ def check_output(path: str | os.PathLike[str], kind: Kind | None, *, overwrite: 
             if nowhere := leads_nowhere(path):
                 raise RecordError(f"cannot write {display_path(path)}: {nowhere}")
             raise RecordError(
-                f"cannot write {display_path(path)}: there is no folder {display_path(Path(path).parent)}; make it first"
+                f"cannot write {display_path(path)}: there is no folder {display_path(Path(path).parent)}; "
+                "make it first"
             )
         try:
             mode = target.stat().st_mode  # a name that is too long for the disk is noticed here

@@ -176,8 +176,8 @@ class OutputFiles:
     def __init__(self, output: str | os.PathLike[str], *, overwrite: bool, for_spreadsheets: bool = False) -> None:
         if not isinstance(output, str | os.PathLike) or Path(output).suffix.lower() not in TABLE_ENDINGS:
             raise ParameterError(
-                f"output is {display_path(output)!r}, expected a name that ends in .parquet or .csv: the table of values; "
-                "its record goes into a .json file of the same name"
+                f"output is {display_path(output)!r}, expected a name that ends in .parquet or .csv: the table of "
+                "values; its record goes into a .json file of the same name"
             )
         self.as_text = Path(output).suffix.lower() == ".csv"
         self.for_spreadsheets = truth(for_spreadsheets, "for_spreadsheets")

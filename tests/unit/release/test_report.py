@@ -108,8 +108,8 @@ def test_models_and_laws_that_no_model_file_holds(tmp_path: Path) -> None:
     shown = {
         higher: "after the last 2",
         clock: "Probability of staying in a state for one step",
-        flu: "Independent groups of 4 people",
-        joint: "All databases",
+        flu: "how many of its 4 people",
+        joint: "Databases, the likeliest first",
         given: "a function of the user's",
     }
     for theta, words in shown.items():
