@@ -122,8 +122,8 @@ def test_known_places_of_records_cost_what_brute_force_says() -> None:
 
 
 @pytest.mark.parametrize(("p", "gap"), [([[0.001, 0.999], [0.999, 0.001]], 23), ([[0.01, 0.99], [0.98, 0.02]], 1)])
-def test_long_cycles_of_a_chain_that_alternates_leak_what_is_exact(p: list[list[float]], gap: int, slow: bool) -> None:
-    times = (12_000 if slow else 3_000) // (gap + 1)
+def test_long_cycles_of_a_chain_that_alternates_leak_what_is_exact(p: list[list[float]], gap: int) -> None:
+    times = 12_000 // (gap + 1)
     stretches = [(1, 0.05), (gap, 0.0)] * times
     losses = np.tile(np.array([0.05, *[0.0] * gap]), times)
     exact = two_state_leakage([float(v) for v in exact_stationary(p)], p, losses)

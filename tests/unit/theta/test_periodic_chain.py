@@ -216,7 +216,7 @@ def test_a_cycle_that_never_forgets_is_not_followed_for_ever(monkeypatch: pytest
     )
     turns, stays = [[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]
     chain = pf.PeriodicChain([turns, stays], [0.3, 0.7])
-    length = 200 if slow else 80
+    length = 200 if slow else 130
     assert pf.LeakagePropagation(chain, length).leakage(0.01) == pytest.approx(0.01 * length, rel=1e-9)
     assert rounds
     assert max(rounds) < 10_000
