@@ -150,7 +150,7 @@ def decode(value: Any) -> Any:
 
 _Whole = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 
-_MOST_CHAINS = 50_000_000
+_MOST_CHAINS = 10_000_000
 """Chains that are made again: a record with more was changed, or no machine could hold them."""
 
 
@@ -244,7 +244,7 @@ def _or_none(value: Any) -> Any:
 def _deciding(chains: Iterable[ChainLength]) -> list[tuple[int, int, int]]:
     """Return the chains that no other exceeds in both steps and records: losses of the others leak no more."""
     found: list[tuple[int, int, int]] = []
-    for chain in sorted(set(chains), reverse=True):
+    for chain in sorted(set({id(chain): chain for chain in chains}.values()), reverse=True):  # equal ones are mostly one
         if not found or chain.records > found[-1][1]:
             found.append((chain.steps, chain.records, 1))
     return found
