@@ -16,7 +16,7 @@ import numpy as np
 
 import pufferfish as pf
 from pufferfish.errors import NotApplicableError
-from pufferfish.mechanisms.binary_box import propagated, quilted
+from pufferfish.mechanisms.binary_interval import propagated, quilted
 
 LENGTH = 100
 LAWS = (0.5, 0.25, 0.84375, 0.03125, 1e-9, 1 - 1e-9)

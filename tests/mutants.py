@@ -59,14 +59,14 @@ MUTANTS = [
     ),
     Mutant(
         "phi: a walk passes on what arrived without the loss of the record",
-        "_core/phi/walk_loops.py",
+        "_core/phi/loops.py",
         "arrived = loss[y, z] if told == 0.0 else np.nextafter(loss[y, z] + told, np.inf)",
         "arrived = loss[y, z] if told == 0.0 else told",
         "unit/_core/propagation/test_walks.py",
     ),
     Mutant(
         "phi: a walk takes what is no number as a bound",
-        "_core/phi/walk_loops.py",
+        "_core/phi/loops.py",
         "most = max(most, np.inf if math.isnan(a[y, z]) else a[y, z])",
         "most = max(most, a[y, z])",
         "unit/_core/propagation/test_walks.py",
@@ -94,14 +94,14 @@ MUTANTS = [
     ),
     Mutant(
         "forgetting: the losses of the records in between are left out",
-        "_core/propagation/forgetting_loops.py",
+        "_core/propagation/loops.py",
         "units = before[after] - before[i]",
         "units = before[i + 1] - before[i]",
         "unit/_core/propagation/test_forgetting.py oracle/test_oracle_forgetting.py",
     ),
     Mutant(
         "forgetting: the midst of a long stretch is held at its fixed point, whatever lies beside it",
-        "_core/propagation/forgetting_loops.py",
+        "_core/propagation/loops.py",
         "most = max(most, excess[j])",
         "most = held[i]",
         "unit/_core/propagation/test_forgetting.py",
@@ -333,7 +333,7 @@ MUTANTS = [
     ),
     Mutant(
         "forgetting: next to nothing is kept",
-        "_core/propagation/forgetting_loops.py",
+        "_core/propagation/loops.py",
         "share, then = 1.0 if p == pairs else float(keeps[p]), float(excess[after])",
         "share, then = 1.0 if p == pairs else float(keeps[p]) * 0.01, float(excess[after])",
         "contract/test_truth.py",

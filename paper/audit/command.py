@@ -6,8 +6,8 @@ import click
 
 from paper.audit import report
 from pufferfish._base.writing import Kind, write_whole
+from pufferfish.cli._tables import check_targets
 from pufferfish.cli.print import progress
-from pufferfish.cli.targets import check_targets
 
 __all__ = ["audit_command"]
 

@@ -12,8 +12,7 @@ import pytest
 from awkward_chains import Array
 from propagation_oracle import chain_law, supremum
 from pufferfish.mechanisms import _binary_interval, binary_box_quilts
-from pufferfish.mechanisms.binary_box import propagated, quilted, width_of
-from pufferfish.mechanisms.supremum import supremum as certified
+from pufferfish.mechanisms.binary_interval import propagated, quilted, supremum as certified, width_of
 
 SLACK = 1e-11
 

@@ -9,8 +9,7 @@ import pytest
 import pufferfish as pf
 from propagation_oracle import chain_law, losses_per_pair, supremum
 from pufferfish.errors import BudgetExceeded
-from pufferfish.mechanisms.binary_box import propagated, quilted, root_box, width_of
-from pufferfish.mechanisms.supremum import supremum as certified
+from pufferfish.mechanisms.binary_interval import propagated, quilted, root_box, supremum as certified, width_of
 
 NEAR = 1e-9
 LAWS = [0.5, 0.15, 0.8, NEAR, 1 - NEAR]

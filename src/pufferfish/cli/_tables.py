@@ -3,25 +3,83 @@
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from pufferfish._base.reading import display_path
 from pufferfish._base.words import names_of
+from pufferfish._base.writing import Kind, check_writable, same_file
+from pufferfish._draw.figure import PICTURE, require_matplotlib
+from pufferfish._draw.page import PREVIEW
 from pufferfish.cli.messages import rows_are_read
 from pufferfish.cli.options import node_names, option, split_groupings
 from pufferfish.cli.print import print_warnings, progress
 from pufferfish.data import Base, Rows, Sequences, read_rows, read_sequences
-from pufferfish.errors import ParameterError
+from pufferfish.errors import ParameterError, RecordError
 from pufferfish.fit.model_file import Model
 from pufferfish.ledger import Ledger
 from pufferfish.ledger.charges import check_tied
 from pufferfish.ledger.same_records import MUST_MATCH
 from pufferfish.queries import Joint, Query
 from pufferfish.release.prepare import check_step, warnings_of_reading
+from pufferfish.release.record import is_table
 
 if TYPE_CHECKING:
     from pufferfish.data.spark import SparkFiles
 
-__all__ = ["BY_HELP", "ChainReading", "GroupedReading", "Reading", "check_options", "opened", "read_under"]
+__all__ = [
+    "BY_HELP",
+    "TABLE",
+    "ChainReading",
+    "GroupedReading",
+    "Reading",
+    "check_options",
+    "check_targets",
+    "opened",
+    "read_under",
+]
+
+# -- What may be written: checked before anything is drawn or spent --------------------------------------------------
+
+TABLE = Kind("table of the values of a release", is_table, "name another file", (".csv",))
+"""A table is made of the release's record, so it is replaced as pictures are; it is known by its first line."""
+
+Target = tuple[str, str | None, Kind]
+"""An option, the file it names, and what will be written there."""
+
+
+def check_targets(targets: Sequence[Target], *, inputs: Sequence[str | Path], overwrite: bool) -> None:
+    """Refuse what could not or must not be written, before any noise is drawn.
+
+    Never what is to be read, nor one file for two options, nor a name that promises another kind of file. What is there
+    already is replaced only if it is of the kind that will be written; a picture or table may be made anew, a record
+    only with ``overwrite``.
+    """
+    given = [(named, path, kind) for named, path, kind in targets if path is not None]
+    for named, path, kind in given:
+        if any(same_file(path, source) for source in inputs):
+            raise ParameterError(f"{named} {display_path(path)} is the file to be read: it would be lost; name another")
+        kind.check_name(named, path)
+        if kind is PICTURE:
+            require_matplotlib()
+    for (named, path, _), (other, second, _) in combinations(given, 2):
+        if same_file(path, second):
+            raise ParameterError(f"{other} and {named} name the same file")
+    for named, path, kind in given:
+        with _named(named, path):
+            check_writable(path, kind, overwrite=overwrite or kind in (PICTURE, TABLE, PREVIEW))
+
+
+@contextmanager
+def _named(option: str, path: str) -> Generator[None]:
+    """Say which option named a file that is in the way."""
+    try:
+        yield
+    except RecordError as error:
+        text = str(error)
+        raise RecordError(f"{option} {text}" if text.startswith(f"{display_path(path)} exists") else text) from error
+
 
 # -- Options ---------------------------------------------------------------------------------------------------------
 

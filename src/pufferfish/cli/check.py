@@ -8,11 +8,10 @@ from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.check import CHECK, check_model
 from pufferfish.check.shown import draw_check
 from pufferfish.check.words import text_of
-from pufferfish.cli._tables import ChainReading, opened, read_under
+from pufferfish.cli._tables import ChainReading, check_targets, opened, read_under
 from pufferfish.cli.messages import as_options
 from pufferfish.cli.options import PUBLIC, argument, command, option
 from pufferfish.cli.print import progress
-from pufferfish.cli.targets import check_targets
 from pufferfish.errors import NotApplicableError, ParameterError, printable
 from pufferfish.fit.model_file import read_model
 from pufferfish.mechanisms.mechanism import as_epsilon

@@ -10,7 +10,7 @@ import click
 from pufferfish._base.view import counted
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish._draw.page import PREVIEW
-from pufferfish.cli._tables import BY_HELP, GroupedReading, Reading, opened, read_under
+from pufferfish.cli._tables import BY_HELP, GroupedReading, Reading, check_targets, opened, read_under
 from pufferfish.cli.options import (
     ACCURACY_HELP,
     ALPHA_HELP,
@@ -31,7 +31,6 @@ from pufferfish.cli.options import (
 )
 from pufferfish.cli.print import print_warnings, progress
 from pufferfish.cli.release import check_group_accuracy, print_group_errors
-from pufferfish.cli.targets import check_targets
 from pufferfish.compare.contest import COMPOSING, ComparisonRow, Contest, mechanisms_named, one_query_rows
 from pufferfish.compare.picture import draw_noise
 from pufferfish.data import Rows, Sequences

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from pufferfish._base.view import counted, grid_lines
 from pufferfish._draw.figure import PICTURE, save_figure
-from pufferfish.cli._tables import ChainReading, opened
+from pufferfish.cli._tables import ChainReading, check_targets, opened
 from pufferfish.cli.options import argument, command, option, state_list
 from pufferfish.cli.print import print_warnings, progress
-from pufferfish.cli.targets import check_targets
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.labels import words_for_missing

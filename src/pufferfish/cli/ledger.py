@@ -8,7 +8,7 @@ from pufferfish._base.view import counted
 from pufferfish._base.words import at_least, at_most, number
 from pufferfish._base.writing import same_file
 from pufferfish._draw.figure import PICTURE, save_figure
-from pufferfish.cli._tables import Reading, opened, read_under
+from pufferfish.cli._tables import Reading, check_targets, opened, read_under
 from pufferfish.cli.options import (
     DEFAULT_MECHANISM,
     MODEL_HELP,
@@ -21,7 +21,6 @@ from pufferfish.cli.options import (
     secret_settings,
 )
 from pufferfish.cli.print import print_table, print_warnings
-from pufferfish.cli.targets import check_targets
 from pufferfish.data import Rows, RowsBase, Sequences
 from pufferfish.data.sequences import Base
 from pufferfish.errors import ParameterError, printable

@@ -9,8 +9,8 @@ import click
 from pufferfish._base.reading import display_path, read_file
 from pufferfish._base.words import at_least, at_most, number
 from pufferfish._base.writing import write_whole
+from pufferfish.cli._tables import check_targets
 from pufferfish.cli.options import argument, command, option
-from pufferfish.cli.targets import check_targets
 from pufferfish.errors import NotApplicableError, RecordError, printable
 from pufferfish.ledger import Ledger
 from pufferfish.release import MEASUREMENT

@@ -22,7 +22,7 @@ from pufferfish._base.view import counted
 from pufferfish._base.words import at_most, change_of_odds, number
 from pufferfish._base.writing import Output, same_file
 from pufferfish._draw.figure import PICTURE, picture_of
-from pufferfish.cli._tables import GroupedReading, check_options, opened, read_under
+from pufferfish.cli._tables import TABLE, GroupedReading, Target, check_options, check_targets, opened, read_under
 from pufferfish.cli.messages import messages, print_error
 from pufferfish.cli.options import (
     ACCURACY_HELP,
@@ -44,7 +44,6 @@ from pufferfish.cli.options import (
     secret_settings,
 )
 from pufferfish.cli.print import print_table, print_warnings, progress, until_done
-from pufferfish.cli.targets import TABLE, Target, check_targets
 from pufferfish.compare.contest import Contest
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import NotApplicableError, ParameterError, PufferfishError, RecordError, printable, shortened
@@ -57,7 +56,7 @@ from pufferfish.mechanisms.mechanism import MOST_EPSILON, as_epsilon
 from pufferfish.mechanisms.words import noise_hides_everything
 from pufferfish.queries import Query, Transitions
 from pufferfish.release import RELEASE, EachRelease, Release, prepare, prepare_each
-from pufferfish.release.cells import errors_of_groups, records_of_subjects
+from pufferfish.release.cells import csv_of, errors_of_groups, records_of_subjects, warning_of_formulas
 from pufferfish.release.derive import Prepared
 from pufferfish.release.facts import GroupsRecord
 from pufferfish.release.prepare import warnings_of_model, warnings_of_reading
@@ -76,8 +75,7 @@ from pufferfish.release.show.text import (
     summary,
     without_ledger,
 )
-from pufferfish.release.show.weak_values import weak_lines
-from pufferfish.release.spreadsheets import csv_of, warning_of_formulas
+from pufferfish.release.show.values import weak_lines
 from pufferfish.release.store import OutputFiles
 from pufferfish.theta.record import ThetaRecord
 

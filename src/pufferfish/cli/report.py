@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import click
 
 from pufferfish._draw.page import REPORT
+from pufferfish.cli._tables import check_targets
 from pufferfish.cli.options import argument, command, option
 from pufferfish.cli.print import progress
-from pufferfish.cli.targets import check_targets
 from pufferfish.errors import printable
 from pufferfish.release.show.page import NOT_COUNTED, read_source, write_report
 

@@ -13,10 +13,10 @@ from typing import Any
 from pufferfish._base.view import Html, counted, join, tag
 from pufferfish._base.words import at_most, number, to_the_noise
 from pufferfish._draw.page import fold, page, section, table
-from pufferfish.compare._chart import noise_chart
+from pufferfish.compare.picture import noise_chart
 from pufferfish.compare.rows import ComparisonRow, NoiseCurve, by_reason, points_around
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.theta_picture import theta_part
+from pufferfish.mechanisms.network_picture import theta_part
 from pufferfish.mechanisms.words import TOGETHER, few_as_planned, not_promised_of, promise_of, secrets_of, witness_part
 
 __all__ = ["Noise", "noise_part", "preview", "promise_part"]

@@ -12,10 +12,9 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from pufferfish.data._calendar import PARTS
 from pufferfish.data._chains import CELL, SUBJECT
 from pufferfish.data._columns import Column, collected, is_absent, kind_of, state_column
-from pufferfish.data.groupings import Grouping, part_of
+from pufferfish.data.groupings import PARTS, Grouping, part_of
 from pufferfish.data.groups import MAX_CELLS, Groups, in_order
 from pufferfish.data.labels import count_rows
 from pufferfish.data.source import ROW

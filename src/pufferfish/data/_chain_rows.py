@@ -11,7 +11,6 @@ from typing import Any
 
 import narwhals as nw
 
-from pufferfish.data._calendar import MICROS_OF_DAY
 from pufferfish.data._cells import RowLocator, expressions_of, hour_columns, missing_group, timed_columns
 from pufferfish.data._chains import CELL, KEEP, PHASE, STATE, SUBJECT, TIME, Frame, Layout
 from pufferfish.data._columns import (
@@ -40,6 +39,7 @@ from pufferfish.data._columns import (
 )
 from pufferfish.data._options import Options
 from pufferfish.data._times import LocalClock, local_columns, local_time
+from pufferfish.data.groupings import MICROS_OF_DAY
 from pufferfish.data.labels import count_rows
 from pufferfish.data.source import ROW, Source, numbered
 from pufferfish.errors import DataError, ParameterError

@@ -26,7 +26,6 @@ from polars.io.plugins import register_io_source
 
 from pufferfish._base.reading import display_path, leads_nowhere, near_files
 from pufferfish._base.words import did_you_mean, names_of, nearest
-from pufferfish.data._calendar import PARTS
 from pufferfish.data._columns import Column, collected, kind_of, native_column, profile_text, with_text_column
 from pufferfish.data._csv_text import (
     KINDS,
@@ -39,6 +38,7 @@ from pufferfish.data._csv_text import (
     wrong_line,
     wrong_text,
 )
+from pufferfish.data.groupings import PARTS
 from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
 from pufferfish.errors import DataError, PufferfishError, public
 from pufferfish.theta.states import state_label

@@ -20,8 +20,8 @@ from typing import Any, NoReturn
 import narwhals as nw
 
 from pufferfish._base.words import did_you_mean
-from pufferfish.data._calendar import MICROS_OF_DAY, PARTS, RANGES
 from pufferfish.data._columns import Column, parse_instant
+from pufferfish.data.groupings import MICROS_OF_DAY, PARTS, RANGES
 from pufferfish.errors import DataError, ParameterError
 
 __all__ = ["Where", "parse_where"]

@@ -1,34 +1,283 @@
 """Influence bounds over :class:`~pufferfish.theta.chain_intervals.BinaryChainInterval`: certified suprema.
 
 The class is covered by boxes of (p0, p1, P(X_1=0)); a bound that holds for every chain of a box comes from
-:mod:`pufferfish.mechanisms.binary_box`, and :mod:`pufferfish.mechanisms.supremum` halves boxes until the
+:mod:`pufferfish.mechanisms.binary_interval`, and :mod:`pufferfish.mechanisms.binary_interval` halves boxes until the
 largest of the bounds is within :data:`GAP` of what one chain attains. The largest bound is what counts: the gap costs
 noise, never privacy.
+
+Certified suprema over boxes: branch and bound, never samples.
+
+A supremum over a continuum is bracketed: from above by bounds that hold for every point of a box, over boxes that cover
+the continuum; from below by values at points. Boxes whose bound is above what is attained are halved until nothing is
+left to gain. What is reported is the upper end, so the bracket's width costs noise and never privacy.
 """
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.progress import BoundedCache
+from pufferfish._base.progress import BoundedCache, report_progress
+from pufferfish._core.numbers import rounding
+from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import float_up
-from pufferfish.mechanisms.binary_box import propagated, quilted, root_box, width_of
+from pufferfish.mechanisms import _binary_interval, binary_box_quilts
 from pufferfish.mechanisms.engine import Bound, Engine, Fallback
-from pufferfish.mechanisms.supremum import BoxBound, Supremum, supremum
 from pufferfish.mechanisms.witness import AnyWitness, Nearest, PropagationWitness, QuiltWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.chain_intervals import BinaryChainInterval
 from pufferfish.theta.markov_chain import MarkovChain
 
-__all__ = ["GAP", "BinaryPropagation", "BinaryQuilts"]
+__all__ = [
+    "GAP",
+    "BinaryPropagation",
+    "BinaryQuilts",
+    "BoxBound",
+    "Supremum",
+    "propagated",
+    "quilted",
+    "root_box",
+    "supremum",
+    "width_of",
+]
+
+# -- Certified suprema over boxes: branch and bound, never samples ---------------------------------------------------
 
 Vector = NDArray[np.float64]
 Boxes = NDArray[np.float64]
+BoxBound = Callable[[Boxes, float], tuple[Vector, Boxes]]
+
+_AT_ONCE = 8
+"""Boxes that are halved together, at least."""
+
+_BELOW = 1e-5
+"""How far, as a share, what is attained must stay below a value for proving that value to be tried."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Supremum:
+    """A bracket of a supremum.
+
+    Parameters
+    ----------
+    least, most : float
+        What a point attains, and what none exceeds.
+    point : (d,) ndarray
+        The point that attains ``least``.
+    where : ndarray
+        What the bound told of that point.
+    """
+
+    least: float
+    most: float
+    point: Vector
+    where: Vector
+
+    @property
+    def gap(self) -> float:
+        """Width of the bracket, as a share of what is attained."""
+        return self.most / self.least - 1 if self.least > 0 else (0.0 if self.most <= self.least else np.inf)
+
+
+def supremum(
+    box: NDArray[np.float64],
+    bound: BoxBound,
+    *,
+    width: Callable[[Boxes], Boxes],
+    gap: float,
+    floor: float = 0.0,
+    enough: float | None = None,
+    most_boxes: int = 60_000,
+) -> Supremum:
+    """Bracket the supremum of a function over a box, to a relative width.
+
+    Parameters
+    ----------
+    box : (d, 2) ndarray
+        Ends of the box, coordinate by coordinate.
+    bound : callable
+        Boxes (n, d, 2) and a floor ↦ for every box an upper bound on the function there, or the floor where that is not
+        less, and what else is to be told of it, shape (n, m). On a box that is a point, the function itself.
+    width : callable
+        Boxes (n, d, 2) ↦ the widths (n, d) by which the coordinate to halve is chosen.
+    gap : float
+        Relative width at which to stop.
+    floor : float
+        A value that does not matter, and less does not.
+    enough : float, optional
+        A value to be proven as an upper bound, if it is one, though it be nearer than the gap.
+    most_boxes : int
+        With so many boxes the bracket stays as wide as it is.
+    """
+    boxes, found = np.array([box], dtype=np.float64), Supremum(-np.inf, np.inf, box[:, 0], np.empty(0))
+    most, _ = bound(boxes, floor)
+    while True:
+        found = max(found, _attained(bound, boxes[int(np.argmax(most))], found.least), key=lambda s: s.least)
+        near, ignored = max(found.least * (1 + gap), floor), max(found.least * (1 + gap / 2), floor)
+        if enough is not None and found.least < enough * (1 - _BELOW):
+            near, ignored = max(min(near, enough), floor), max(min(ignored, enough), floor)
+        open_ = np.flatnonzero(~(most <= near))
+        if not open_.size or len(boxes) >= most_boxes:
+            break
+        report_progress("bounding a continuum", min(0.99, 1 - open_.size / len(boxes)))
+        worst = open_[np.argsort(-most[open_], kind="stable")][: max(_AT_ONCE, open_.size // 2)]
+        halves = _halves(boxes[worst], width)
+        if not halves.size:
+            break
+        bounds, _ = bound(halves, ignored)
+        # a half is covered by what covers the whole
+        bounds = np.minimum(bounds, np.maximum(np.tile(most[worst], 2), ignored))
+        boxes = np.concatenate([np.delete(boxes, worst, axis=0), halves])
+        most = np.concatenate([np.delete(most, worst), bounds])
+    upper = float(np.max(most)) if not np.any(np.isnan(most)) else np.inf
+    return Supremum(found.least, max(upper, found.least), found.point, found.where)
+
+
+def _halves(boxes: Boxes, width: Callable[[Boxes], Boxes]) -> Boxes:
+    """Return both halves of every box, across its widest coordinate, the first halves first; none at the last digit."""
+    n, across = np.arange(len(boxes)), np.argmax(width(boxes), axis=1)
+    low, high = boxes[n, across, 0], boxes[n, across, 1]
+    middle = low + (high - low) / 2
+    if np.any((middle <= low) | (middle >= high)):
+        return np.empty(0)
+    below, above = boxes.copy(), boxes.copy()
+    below[n, across, 1] = middle
+    above[n, across, 0] = middle
+    return np.concatenate([below, above])
+
+
+def _attained(bound: BoxBound, box: NDArray[np.float64], least: float) -> Supremum:
+    """Return the largest value at a corner or the centre of a box; less than what is attained need not be exact."""
+    points = np.array([*product(*box), box.mean(axis=1)])
+    values, where = bound(np.repeat(points[:, :, None], 2, axis=2), max(least, 0.0))
+    best = int(np.argmax(values))
+    return Supremum(float(values[best]), np.inf, points[best], where[best])
+
+
+# -- Bounds over boxes of two-state chains: the loops of :mod:`pufferfish.mechanisms._binary_interval`, c ------------
+
+_ROOM = 20_000
+"""Stretches that a sweep of a chain may tell apart: some megabytes."""
+
+_ALONE = 256
+"""Nodes from the first on that are searched one by one where losses are the same; the others are alike."""
+
+_FARTHEST = 1000
+"""Steps that a quilt reaches at most, to either side."""
+
+_KINDS = {"any": 0, "stationary": 1, "mixing": 2}
+
+
+def root_box(
+    p0: tuple[float, float], p1: tuple[float, float], start: Literal["any", "stationary"]
+) -> NDArray[np.float64]:
+    """Return the box of all chains with p0 and p1 between two numbers: ends of p0, of p1, of P(X_1 = 0).
+
+    Stationary chains have −1 for the last.
+    """
+    return np.array([p0, p1, [0.0, 1.0] if start == "any" else [-1.0, -1.0]])
+
+
+def width_of(boxes: Boxes) -> Boxes:
+    """Return how much the coordinates of boxes differ, for choosing the one to halve: log odds, and probability."""
+    of_p = (boxes[:, :2, 1] - boxes[:, :2, 0]) / (4 * boxes[:, :2, 0] * (1 - boxes[:, :2, 1]))
+    return np.concatenate([of_p, boxes[:, 2:, 1] - boxes[:, 2:, 0]], axis=1)
+
+
+def propagated(boxes: Boxes, runs: NDArray[np.float64], epsilon: float, floor: float) -> tuple[Vector, Boxes]:
+    """Bound leakage propagation over boxes.
+
+    Parameters
+    ----------
+    boxes : (n, 3, 2) ndarray
+        Ends of p0, of p1 and of P(X_1 = 0).
+    runs : (r, 3) ndarray
+        Steps of a run of records, and their losses d(0,1) and d(1,0).
+    epsilon : float
+        0 for the leakage; else the least divisor of the losses with which they leak at most this much.
+    floor : float
+        A divisor that is needed anyway.
+
+    Returns
+    -------
+    (n,) ndarray, (n, 5) ndarray
+        The bounds; and node (1-based), pair, own loss, past and future.
+    """
+    values, where = np.empty(len(boxes)), np.zeros((len(boxes), 5))
+    room = int(min(_ROOM, runs[:, 0].sum()))
+    _LOOPS.compiled.propagate(boxes.reshape(-1, 6), runs, epsilon, floor, room, values, where)
+    return values, where
+
+
+def quilted(
+    kind: Literal["any", "stationary", "mixing"],
+    boxes: Boxes,
+    length: int,
+    records: int,
+    losses: Vector,
+    epsilon: float,
+    floor: float,
+    longest: int | None = None,
+    node: int | None = None,
+) -> tuple[Vector, Boxes]:
+    """Bound Markov quilts over boxes.
+
+    Parameters
+    ----------
+    kind : {"any", "stationary", "mixing"}
+        By the law left of a node, for stationary chains, or by Lemma 4.8.
+    boxes : (n, 3, 2) ndarray
+        Ends of p0, of p1 and of P(X_1 = 0).
+    length, records : int
+        Steps of the chain, and how many of them are observed.
+    losses : (1,) or (length,) ndarray
+        Loss of every observed record, or of every step.
+    epsilon, floor : float
+        As for :func:`propagated`.
+    longest : int, optional
+        Quilts have at most so many nearby records; the trivial one any.
+    node : int, optional
+        The one record, 1-based, that is searched; by default all.
+
+    Returns
+    -------
+    (n,) ndarray, (n, 4) ndarray
+        The bounds; and node (1-based), distances a and b (0 where a side is open) and influence.
+    """
+    values, where = np.empty(len(boxes)), np.zeros((len(boxes), 4))
+    same = losses.size == 1
+    alone = min(length, _ALONE) if same else length
+    nodes = [(i, i) for i in range(1, alone + 1)] + ([(alone + 1, length)] if length > alone else [])
+    if node is not None:
+        nodes = [(node, node)]
+    sums = np.empty(0) if same else np.concatenate([[0.0], np.cumsum(losses)])
+    each = float(losses[0]) if same else 2 * rounding.UNIT * length * float(sums[-1])
+    _LOOPS.compiled.search(
+        _KINDS[kind],
+        boxes.reshape(-1, 6),
+        np.array(nodes, dtype=np.int64),
+        length,
+        records,
+        each,
+        sums,
+        max(1, min(length - 1, _FARTHEST)),
+        length if longest is None else longest,
+        epsilon,
+        floor,
+        values,
+        where,
+    )
+    return values, where
+
+
+_LOOPS = Loops(_binary_interval.propagate, binary_box_quilts.search)
+
 
 GAP = 9e-4
 """Relative gap between what is reported and what a member of the class attains, at which the search stops."""

@@ -25,7 +25,7 @@ from pufferfish.theta.quilt import Quilt
 from pufferfish.theta.secrets import RecordIs, Secret, SecretPair
 from pufferfish.theta.states import state_label
 
-__all__ = ["LOOKS", "ROUNDING", "ActiveQuilt", "NetworkQuilts", "NodeSecrets"]
+__all__ = ["LOOKS", "QUILT_ROUNDING", "ActiveQuilt", "NetworkQuilts", "NodeSecrets"]
 
 # -- Secrets about single nodes of a network -------------------------------------------------------------------------
 
@@ -137,7 +137,7 @@ _LOOKS_IN_ALL, _FEWEST = 1_000, 4
 _LOOKS_AT_MOST = 5_000
 """Quilts that one search over all nodes of a network looks at, but for a few of each node that is left by then."""
 
-ROUNDING = 1e-9
+QUILT_ROUNDING = 1e-9
 """By how much the leakage of the least noise may exceed ε: a nudge makes up for it."""
 
 _HINTS = 6
@@ -255,7 +255,7 @@ class NetworkQuilts(Engine):
         def leakage(divisor: float) -> float:
             return self.leakage(losses.divided(divisor), epsilon)[0]
 
-        if leakage(divisor) > epsilon * (1 + ROUNDING):
+        if leakage(divisor) > epsilon * (1 + QUILT_ROUNDING):
             # a search that is cut short may miss for one objective what it found for the other
             divisor = bracket(leakage, epsilon, divisor, tolerance=1e-4, from_above=False).enough
         return [(divisor, witness)]

@@ -244,7 +244,8 @@ def _or_none(value: Any) -> Any:
 def _deciding(chains: Iterable[ChainLength]) -> list[tuple[int, int, int]]:
     """Return the chains that no other exceeds in both steps and records: losses of the others leak no more."""
     found: list[tuple[int, int, int]] = []
-    for chain in sorted(set({id(chain): chain for chain in chains}.values()), reverse=True):  # equal ones are mostly one
+    some = {id(chain): chain for chain in chains}.values()  # equal ones are mostly one: sooner than by what they hold
+    for chain in sorted(set(some), reverse=True):
         if not found or chain.records > found[-1][1]:
             found.append((chain.steps, chain.records, 1))
     return found

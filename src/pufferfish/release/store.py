@@ -37,7 +37,7 @@ from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.words import few_of_subjects
 from pufferfish.queries import LinearQuery, Query
-from pufferfish.release.cells import each_subject, table_of
+from pufferfish.release.cells import each_subject, table_of, warning_of_formulas
 from pufferfish.release.derive import Prepared, draft_of, not_promised, place_in, sentences
 from pufferfish.release.facts import NOISE_LAW, LedgerRecord, NoiseRecord
 from pufferfish.release.noise import noise_in_bulk
@@ -53,7 +53,6 @@ from pufferfish.release.prepare import (
 )
 from pufferfish.release.record import EACH, OWN_RECORDS, EachQuery, TableRecord, accuracy_of, columns_of
 from pufferfish.release.release import EachRelease, read_each
-from pufferfish.release.spreadsheets import warning_of_formulas
 
 __all__ = ["OutputFiles", "prepare_each", "release_each"]
 

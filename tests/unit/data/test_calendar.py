@@ -9,7 +9,7 @@ import narwhals as nw
 import polars as pl
 import pytest
 
-from pufferfish.data._calendar import MICROS_OF_DAY, PARTS
+from pufferfish.data.groupings import MICROS_OF_DAY, PARTS
 
 LONGEST = 5000
 """Characters of SQL: // alone takes its operand eight times in DuckDB, and steps that build on it did not end."""

@@ -28,8 +28,8 @@ from pufferfish._core.divergence import max_log_ratio
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import SMALLEST, UNIT, up
 from pufferfish._core.phi.certificate import SEARCHED, prove
+from pufferfish._core.phi.loops import walk
 from pufferfish._core.phi.simplex import climb
-from pufferfish._core.phi.walk_loops import walk
 from pufferfish.errors import ModelError
 
 __all__ = ["DENSE", "Kernel", "LogRatios", "close", "solve_slopes", "without_flows"]

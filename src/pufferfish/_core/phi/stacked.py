@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.phi.certificate import SEARCHED
+from pufferfish._core.phi.loops import pass_on, search_each
 from pufferfish._core.phi.phi import DENSE, Kernel, stars_of
-from pufferfish._core.phi.stacked_loops import pass_on, search_each
 
 __all__ = ["StackedRatios"]
 

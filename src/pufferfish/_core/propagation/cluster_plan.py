@@ -1,7 +1,7 @@
 """Steps that make the messages of a cluster tree: which bounds each sums, and how it takes Φ of them.
 
 See :mod:`pufferfish._core.propagation.clusters` for the theory. A step is planned once for a network and for the nodes
-that have a loss; the sweep of :mod:`pufferfish._core.propagation.cluster_loops` then takes the steps for any losses.
+that have a loss; the sweep of :mod:`pufferfish._core.propagation.loops` then takes the steps for any losses.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pufferfish._core.networks.configurations import Configurations, Pattern, Places, bounds_of
 from pufferfish._core.networks.junction_tree import Scope
 from pufferfish._core.phi.phi import Kernel, without_flows
-from pufferfish._core.propagation.cluster_loops import CEILING, DIRECT, INNER, Steps
+from pufferfish._core.propagation.loops import CEILING, DIRECT, INNER, Steps
 
 __all__ = ["Large", "Layout", "Term"]
 

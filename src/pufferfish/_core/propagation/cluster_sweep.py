@@ -18,16 +18,16 @@ from pufferfish._core.networks.configurations import Configurations
 from pufferfish._core.networks.junction_tree import Bucket, ClusterTree, Scope, cluster_tree
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import UNIT, up
-from pufferfish._core.propagation import cluster_loops
 from pufferfish._core.propagation.cluster_plan import Layout, Term
+from pufferfish._core.propagation.loops import INNER, eliminate, gathered, sweep, worst_of
 
 __all__ = ["LOOPS", "Attained", "ClusterSweep"]
 
 LOOPS = Loops(
-    cluster_loops.gathered,
-    cluster_loops.sweep,
-    cluster_loops.eliminate,
-    cluster_loops.worst_of,
+    gathered,
+    sweep,
+    eliminate,
+    worst_of,
     after=50_000,  # pairs times squared columns
 )
 
@@ -207,7 +207,7 @@ class ClusterSweep:
 
     def _take_out(self, loops: Any, large: Any, memory: Vector) -> None:
         """Finish a step whose Φ is taken one variable at a time."""
-        a = loops.gathered(self._steps, large.step, cluster_loops.INNER, large.columns, memory)
+        a = loops.gathered(self._steps, large.step, INNER, large.columns, memory)
         for kernel in large.kernels:
             rows = len(kernel[0]) - 1
             message = np.empty((rows, rows))
@@ -255,7 +255,7 @@ def _flat(matrix: NDArray[Any], can: Indices) -> NDArray[Any]:
 def _totals(
     secret: Sequence[tuple[int, Indices]], own: dict[int, Term], leaks: Sequence[Sequence[Term | None]]
 ) -> tuple[Indices, ...]:
-    """Return what ``cluster_loops.worst_of`` needs to add a record's loss and what else leaks."""
+    """Return what ``worst_of`` needs to add a record's loss and what else leaks."""
     each = [leak for several in leaks for leak in several]
     numbers = [
         [own[v].source if v in own else -1 for v, _ in secret],

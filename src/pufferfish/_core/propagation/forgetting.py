@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from pufferfish._core.numbers.compiled import Loop
 from pufferfish._core.numbers.rounding import UNIT, float_up, or_infinite, up
-from pufferfish._core.propagation.forgetting_loops import carry
+from pufferfish._core.propagation.loops import carry
 
 __all__ = ["Forgets", "LeakageParts", "fixed_point", "told_by_profile", "told_by_uniform"]
 

@@ -29,8 +29,8 @@ from pufferfish.ledger import Ledger
 from pufferfish.ledger.file import Entry
 from pufferfish.mechanisms import Mechanism
 from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.network_picture import theta_part
 from pufferfish.mechanisms.network_quilts import NodeSecrets
-from pufferfish.mechanisms.theta_picture import theta_part
 from pufferfish.mechanisms.words import witness_part
 from pufferfish.queries import measure_before_division, measure_of
 from pufferfish.release.check import stand_in

@@ -13,7 +13,7 @@ from pufferfish.queries import KINDS, measure_of
 from pufferfish.release.facts import GroupsRecord
 from pufferfish.release.prepare import FITTED_HERE
 from pufferfish.release.record import EachFields, MeasurementFields, ReleaseFields
-from pufferfish.release.show.weak_values import weak_lines
+from pufferfish.release.show.values import weak_lines
 
 __all__ = [
     "assumed_in_short",

@@ -8,8 +8,7 @@ from pufferfish._core.propagation import sweep
 from pufferfish._core.propagation.chain import ChainPropagation
 from pufferfish._core.propagation.past_and_future import Homogeneous
 from pufferfish._core.propagation.sweep import Run
-from pufferfish.mechanisms.binary_interval import BinaryQuilts
-from pufferfish.mechanisms.supremum import supremum
+from pufferfish.mechanisms.binary_interval import BinaryQuilts, supremum
 
 STICKY = np.array([[0.99, 0.006, 0.004], [0.003, 0.995, 0.002], [0.001, 0.004, 0.995]])
 
