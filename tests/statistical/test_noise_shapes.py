@@ -95,7 +95,7 @@ def test_groups_have_noise_of_their_own_of_the_same_law() -> None:
     assert found is not None
     assert isinstance(noise.linear, pf.queries.LinearQuery)
     assert data.groups is not None
-    draw = found.drawing(noise, noise.linear, discrete_laplace_noise)
+    draw = found.sampler(noise, noise.linear, discrete_laplace_noise)
     errors = np.array([draw() for _ in range(draws)]).reshape(draws, cells, 3) - data.groups.counts["s"]
     for o, scales in enumerate(noise.strategy.taken(noise.unit_scale)):
         assert p_value(errors[:, :, o].ravel(), list(scales)) > 1e-6

@@ -25,7 +25,7 @@ class BoundedCache(Generic[T]):
 
     Examples
     --------
-    >>> squares = Kept(most=2)
+    >>> squares = BoundedCache(most=2)
     >>> [squares.of(n, lambda n=n: n * n) for n in (3, 4, 3)]
     [9, 16, 9]
     """

@@ -175,7 +175,7 @@ def test_noise_of_the_best_shape_is_that_of_one_release_and_totals_are_those_of_
             return lambda: list(values)
 
         grouped = grouped_of(DATA, query, noise.linear, noise)
-        assert np.reshape(grouped.drawing(noise, noise.linear, no_noise)(), exact.shape).tolist() == exact.tolist()
+        assert np.reshape(grouped.sampler(noise, noise.linear, no_noise)(), exact.shape).tolist() == exact.tolist()
         assert [scale for scale, *_ in drawn] == pytest.approx(noise.strategy.scales(noise.unit_scale), rel=1e-12)
         assert {rest for _, *rest in map(tuple, drawn) for rest in [tuple(rest)]} == {(1, 48)}
         for valid in (None, "valid"):
