@@ -29,6 +29,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return done
 
 
+@pytest.mark.slow
 def test_the_search_does_not_grow_with_the_states(work: list[int]) -> None:
     """Of 90 states it looked at 8,010 sign vectors, then at each with every sign changed, again and again."""
     made = pf.GroupDP(sticky(90, 0), 400).calibrate(pf.Histogram(), 1.0)
