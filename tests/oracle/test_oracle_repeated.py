@@ -121,6 +121,7 @@ def test_known_places_of_records_cost_what_brute_force_says() -> None:
             assert found <= mechanism(chain, length.without_positions).leakage(0.6) + 1e-9, (places, mechanism)
 
 
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize(("p", "gap"), [([[0.001, 0.999], [0.999, 0.001]], 23), ([[0.01, 0.99], [0.98, 0.02]], 1)])
 def test_long_cycles_of_a_chain_that_alternates_leak_what_is_exact(p: list[list[float]], gap: int) -> None:
     times = 12_000 // (gap + 1)
