@@ -102,7 +102,7 @@ def compare_command(options: CompareOptions) -> None:
     if (epsilon is None) == (accuracy is None):
         raise ParameterError("give --epsilon, or --accuracy (the error that is allowed) to see which epsilon it takes")
     if options.alpha is not None and accuracy is None:
-        raise ParameterError("--alpha says how often --accuracy may be missed: give --accuracy, or leave it out")
+        raise ParameterError("--alpha only works with --accuracy")
     if epsilon is not None:
         epsilon = as_epsilon(epsilon)
     inputs = (options.model, *tables)

@@ -121,15 +121,13 @@ class ReleaseOptions:
     ledger: str | None = option("Ledger that this release is charged to.", "FILE")
     each_subject: bool = option(
         "A value for each subject, under the subject's own name: --output is a table of them (.parquet or .csv), and "
-        "its record goes into a .json file of the same name. If it is killed, the same command goes on."
+        "its record goes into a .json file of the same name. If interrupted, run the same command again to continue."
     )
     public: bool = option(
-        "Release also where MODEL was fitted to this very TABLE or a part of it: then nothing is promised of it.",
+        "Allow a model that was fitted to this TABLE or a part of it. The release then has no privacy guarantee.",
         name=PUBLIC,
     )
-    anyway: bool = option(
-        "Release also where the noise hides all that the values could say: then ε is used up for nothing."
-    )
+    anyway: bool = option("Release even if noise hides the whole result; the budget is spent for nothing.")
     dry_run: bool = option(
         "Check all that a release checks, and print its noise, its errors and what the ledger would have spent; draw, "
         "spend and write nothing."
@@ -180,7 +178,7 @@ class ReleaseOptions:
                 "may be spent in all after this)"
             )
         if self.alpha is not None and self.accuracy is None:
-            raise ParameterError("--alpha says how often --accuracy may be missed: give --accuracy, or leave it out")
+            raise ParameterError("--alpha only works with --accuracy")
         if self.max_epsilon is not None:
             if self.up_to is not None:
                 raise ParameterError(
@@ -436,8 +434,8 @@ def _accuracy_note(options: ReleaseOptions, accuracy: float, calibration: Calibr
     """Say which ε an accuracy takes; refuse one that nobody would have asked for."""
     options.check_epsilon(f"--accuracy {accuracy:g}", calibration.epsilon)
     sure = f"{100 * (1 - (0.05 if options.alpha is None else options.alpha)):g}%"
-    wanted = f"each value within {accuracy:g} of the exact one with {sure} probability"
-    return f"asked: {wanted}, which takes ε = {at_most(calibration.epsilon)}"
+    wanted = f"error of at most {accuracy:g} with {sure} probability"
+    return f"{wanted} needs ε = {at_most(calibration.epsilon)}"
 
 
 def _once_note(calibration: Calibration) -> str:
@@ -465,10 +463,10 @@ def _check_useful(options: ReleaseOptions, inputs: Inputs, data: Sequences | Row
     larger = "ε" if options.up_to is None else "--up-to"
     remedy = f"take more records, ask for less, or give a larger {larger}"
     if options.up_to is not None and inputs.ledger is not None and options.up_to >= inputs.ledger.budget:
-        remedy = "the budget is as good as used up"
+        remedy = "almost no budget is left"
     raise ParameterError(
-        f"the noise of ε = {at_most(calibration.epsilon)} would hide all that {whose} can say: its error is as large "
-        f"as the range of what can be true. Nothing is spent: {remedy}; if you mean it, give --anyway"
+        f"with ε = {at_most(calibration.epsilon)} the error is as large as the whole range of values that {whose} can "
+        f"have, so the result would tell nothing. Nothing is spent: {remedy}; if you mean it, give --anyway"
     )
 
 
@@ -516,8 +514,8 @@ def _plan(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> None:
 # -- Noise is drawn, and files are written ---------------------------------------------------------------------------
 
 REPLACED = (
-    "the earlier release that stood there is spent nevertheless: where it was of these records too, two releases of "
-    "them are out, and together they tell more than either (documentation: Composing releases)"
+    "the old file was replaced, but its privacy budget stays spent: if it was of these records too, two releases of "
+    "them are now public, and together they tell more than either (documentation: Composing releases)"
 )
 """Said where the record of a release is replaced: what was published stays known."""
 
@@ -634,7 +632,7 @@ def _release_each_subject(options: ReleaseOptions, inputs: Inputs, noise: Noise,
         f"{files.given} is about persons under their own names: it says of {people} that they are in the data "
         "and how many records each has, without noise",
         f"written: {files.given}, {files.given_record}",
-        f"{files.lock.name} keeps two programs from making it at the same time; it is empty, and stays",
+        f"{files.lock.name} is an empty lock file; leave it in place",
     ):
         click.echo(printable(line))
     if replaced:

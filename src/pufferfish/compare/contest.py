@@ -398,7 +398,7 @@ def compare(
     if accuracy is not None and epsilon is not None:
         raise ParameterError("epsilon and accuracy both say how much noise there is: give one of them")
     if accuracy is None and alpha is not None:
-        raise ParameterError("alpha says how often accuracy may be missed: give accuracy, or leave it out")
+        raise ParameterError("alpha only works with accuracy")
     kinds = None if mechanisms is None else mechanisms_named(mechanisms)
     contest = Contest(theta, query, length, secrets=secrets, noise=noise, kinds=kinds)
     if accuracy is not None:

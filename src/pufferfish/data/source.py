@@ -299,9 +299,10 @@ def _from_table(
             f"source is a {type(native).__name__}, expected a path or a table (polars, pandas, DuckDB, …)"
         ) from None
     schema = held.collect_schema()
-    columns = _require(needed, schema.names(), parts=parts)
-    zones = _zones(schema, columns)
     kind = held.implementation
+    names = list(native.columns) if kind.is_duckdb() else schema.names()  # a join may have a name twice
+    columns = _require(needed, names, parts=parts)
+    zones = _zones(schema, columns)
     if kind.is_pyspark():
         relation, zoned = of_spark(native, columns)
         return Source(relation, "Spark table", ordered=False, zoned=zoned, zones=zones)
@@ -400,10 +401,10 @@ def _of_pandas(
             if values.dtype.kind in "iu":  # a missing cell would make floats of all whole numbers
                 values = pd.array(values, dtype="Int64" if values.dtype.kind == "i" else "UInt64")
             column = pd.Series(pd.api.extensions.take(values, column.cat.codes.to_numpy(), allow_fill=True))
-        if (zone := getattr(getattr(column.dtype, "pyarrow_dtype", column.dtype), "tz", None)) is not None:
-            zones[name] = str(zone)
         if column.dtype == object:
             column = _typed(column) if name in public else _labelled(column)
+        if (zone := getattr(getattr(column.dtype, "pyarrow_dtype", column.dtype), "tz", None)) is not None:
+            zones[name] = str(zone)
         found.append(_series(name, column))
     return pl.DataFrame(found), zones
 
@@ -457,8 +458,12 @@ def _typed(column: Any) -> Any:
         known = column.dropna()
         if kind == "date" and not any(isinstance(value, datetime) for value in known):  # a timestamp is a date, too
             return pl.Series([None if pd.isna(value) else value for value in column], dtype=pl.Date)
-        zoned = all(getattr(time, "tzinfo", None) is not None for time in known)
-        return pd.to_datetime(column, utc=True) if zoned else pd.to_datetime(column)
+        of_zones = {getattr(time, "tzinfo", None) for time in known}
+        if None in of_zones and len(of_zones) > 1:
+            raise DataError(
+                f"column {str(column.name)!r} has times with a zone and times without one: give all of them one"
+            )
+        return pd.to_datetime(column, utc=len(of_zones) > 1)
     return _labelled(column)
 
 

@@ -152,7 +152,7 @@ def in_words(what: Any) -> str:
 
 
 _USED_UP = (
-    "the budget is as good as used up: noise for what is left would hide all that these records can say. Use what was "
+    "almost no budget is left: noise for it would hide all that these records can say. Use what was "
     "released before, or other records; a larger budget is a weaker promise about all of it"
 )
 _LESS = "take a smaller epsilon"

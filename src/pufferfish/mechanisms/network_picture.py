@@ -330,7 +330,9 @@ def theta_part(theta: Theta, *, decides: int = 0, calibration: Calibration | Non
     many = len(theta.members)
     which = "one distribution" if many == 1 else f"{many:,} distributions" if many else "a whole range of distributions"
     more = f". The records follow {theta.in_words}" if ":" in theta.in_words else ""
-    start = tag("p", f"Θ is what somebody who attacks may believe about the records: {which} ({theta.kind}){more}.")
+    start = tag(
+        "p", f"Θ is the set of beliefs that an attacker may hold about the records: {which} ({theta.kind}){more}."
+    )
     origin = tag("p", f"Where it came from: {theta.origin}.")
     if isinstance(theta, Continuum):
         return join(start, origin, _viewed(theta._view()))

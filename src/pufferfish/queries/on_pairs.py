@@ -8,12 +8,18 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish.errors import QueryError
 
-__all__ = ["JointQuery", "Measured", "StepQuery", "refuse_many_combinations"]
+__all__ = ["JointQuery", "Measured", "StepQuery", "exactly", "refuse_many_combinations"]
+
+
+def exactly(numbers: ArrayLike) -> tuple[object, ...]:
+    """Return what tells an array from all others; the same bytes are other numbers in another type."""
+    array = np.asarray(numbers)
+    return array.dtype.str, array.shape, array.tobytes()
 
 
 class Measured(ReadOnly):
@@ -101,7 +107,7 @@ class StepQuery(Measured):
     @property
     def key(self) -> tuple[object, ...]:
         """What tells this query from others on the same states."""
-        return "steps", self.outputs.shape, self.outputs.tobytes(), self.unit
+        return "steps", exactly(self.outputs), self.unit
 
     def counted(self, transitions: Sequence[Sequence[int]]) -> list[int]:
         """Return the query's value, in units, from how often each state is followed by each."""

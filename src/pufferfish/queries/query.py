@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.frozen import FrozenDict, ReadOnly, read_only
-from pufferfish.queries.on_pairs import JointQuery, Measured, StepQuery
+from pufferfish.queries.on_pairs import JointQuery, Measured, StepQuery, exactly
 
 __all__ = [
     "BoundQuery",
@@ -208,8 +208,8 @@ class LinearQuery(Measured):
     @property
     def key(self) -> tuple[object, ...]:
         """What tells this query from others on the same states."""
-        factors = None if self.factors is None else (self.factors.shape, self.factors.tobytes())
-        return self.weights.shape, self.weights.tobytes(), self.unit, factors
+        domains = None if self.domains is None else tuple(map(exactly, self.domains))
+        return exactly(self.weights), self.unit, None if self.factors is None else exactly(self.factors), domains
 
     def value(self, states: Sequence[int]) -> tuple[int, ...]:
         """Return the query's value, in units, on records in given states."""

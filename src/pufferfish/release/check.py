@@ -987,7 +987,7 @@ def _places(found: ReleaseFields) -> Rules:
         (mechanism.longest_chain < MOST_STEPS, "the noise is for chains as long as there can be"),
         (
             all(text is None or text.strip() for text in _optional_texts(found)),
-            "how the table was read says nothing where there was no filter, gap or step, and no empty text",
+            "filter, gap and step must be absent or non-empty",
         ),
         (data.longest_chain <= mechanism.longest_chain, "the noise is for chains as long as the longest of the data"),
         *_of_named_records(found),

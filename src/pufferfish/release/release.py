@@ -661,7 +661,7 @@ def prepare(
         filled([0] * outputs, None if ledger is None else place_in(ledger, 1, ledger.budget)).check_readable()
     except RecordError as error:
         raise ReleaseRefused(
-            f"the record of this release would contradict itself ({error}): please report it"
+            f"internal error: the release record is inconsistent ({error}). Nothing was spent; please report this"
         ) from error
 
     spending: Any = {"data": records, "window": window, "coarsening": coarsening}

@@ -310,7 +310,7 @@ def prepare_each(
         _finished(draft, booked, calibration, _table(places, draft, b""))
     except RecordError as error:
         raise ReleaseRefused(
-            f"the record of this release would contradict itself ({error}): please report it"
+            f"internal error: the release record is inconsistent ({error}). Nothing was spent; please report this"
         ) from error
 
     def plan() -> tuple[EachRelease, Entry | None]:

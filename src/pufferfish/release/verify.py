@@ -548,10 +548,8 @@ def _witness(said: AnyWitness, again: AnyWitness | None, *, own: bool) -> Findin
     if not own:
         return unchecked("witness", "this version finds another one", ["mechanism.witness", "mechanism.leakage"])
     if np.allclose(*_padded(sorted(_numbers(old)), sorted(_numbers(new))), rtol=_SAME, atol=1e-12):
-        return unchecked(
-            "witness", f"another one tells as much here (record {new.get('node')}): a tie", ["mechanism.witness"]
-        )
-    return fails("witness", "another record decides, or something else tells it, than the record of the release says")
+        return unchecked("witness", f"record {new.get('node')} leaks exactly as much: a tie", ["mechanism.witness"])
+    return fails("witness", "the proof points to a different record than the file says")
 
 
 def _alike(one: Any, other: Any) -> bool:

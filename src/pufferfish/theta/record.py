@@ -199,6 +199,8 @@ def _plain(member: Any) -> dict[str, Any]:
             for name, cpt in member.cpts.items()
         }
         return msgspec.to_builtins(_Network(nodes))
+    if member.kind not in _RECORDS:
+        raise ModelError(f"theta is a class of {member.kind}, which no model file and no release holds")
     found = {name: getattr(member, name) for name in _RECORDS[member.kind].__struct_fields__}
     if isinstance(member, JointDistribution):
         found["variables"] = map(str, member.variables)

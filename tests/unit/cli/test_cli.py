@@ -94,7 +94,7 @@ def test_what_must_be_known_first_is_said_before_noise_is_drawn(
     assert early.exit_code == 9, early.output
     assert not output.exists()
     assert "The model was fitted to this very table" in early.stderr
-    assert "asked: each value within 0.15 of the exact one with 95% probability, which takes ε = " in early.stdout
+    assert "error of at most 0.15 with 95% probability needs ε = " in early.stdout
     without = [*["release", private, "--state", "activity", "--subject", "id", "--time", "minute"], "--model", fitted]
     without += ["--i-know-this-is-public"]
     loose = ["the table is read without --max-gap", "Give --max-gap 1min; where times are wrong", "without --time"]
@@ -327,7 +327,7 @@ def test_what_is_replaced_is_spent_nevertheless(tmp_path: Path, private: Path, m
     """Two releases of the same records are out, though one file is there; a picture is none."""
     output, picture = tmp_path / "release.json", tmp_path / "release.svg"
     release = ["release", private, *READING, "--model", model, "--epsilon", 1, "--overwrite", "--output", output]
-    told = "the earlier release that stood there is spent nevertheless"
+    told = "the old file was replaced, but its privacy budget stays spent"
     assert told not in run(*release, "--plot", picture).stdout
     assert told in run(*release, "--plot", picture).stdout
     output.unlink()

@@ -89,7 +89,7 @@ def test_a_release_says_what_accuracy_was_asked(tmp_path: Path, model: Path) -> 
     table, output = write_table(tmp_path / "private.csv", 2), tmp_path / "release.json"
     result = run("release", table, *READING, "--model", model, "--accuracy", 0.2, "--alpha", 0.01, "--output", output)
     assert result.exit_code == 0, result.output
-    assert "asked: each value within 0.2 of the exact one with 99% probability" in result.output
+    assert "error of at most 0.2 with 99% probability needs ε = " in result.output
     assert "may begin at any hour of the day, and whose clock nobody changes" in output.read_text()
 
 

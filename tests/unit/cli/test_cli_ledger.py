@@ -171,7 +171,7 @@ def test_a_refusal_recommends_only_what_would_work(tmp_path: Path, table: Path, 
     refused(tmp_path, *third, "--up-to", 1, says=["what is left to 1 is too little for any noise"])
     result = run(*third, "--epsilon", 0.1)
     assert result.exit_code == 2
-    assert "the budget is as good as used up" in result.stderr
+    assert "almost no budget is left" in result.stderr
     assert "--up-to" not in result.stderr
     assert not (tmp_path / "third.json").exists()
 
@@ -200,12 +200,12 @@ def test_the_last_of_a_budget_is_not_spent_on_noise_that_hides_all(
     asked = [*base, "--output", tmp_path / "last.json"]
     last = [*asked, "--query", "count:active"]
     near = f"{Ledger.open(book).spent + 2e-5:.9f}"
-    says = ["would hide all that 200 records can say", "Nothing is spent", "give --anyway"]
+    says = ["the whole range of values that 200 records can have", "Nothing is spent", "give --anyway"]
     refused(tmp_path, *last, "--up-to", near, says=says)
-    refused(tmp_path, *last, "--up-to", near, "--by", "id", says=["hide all that each of the groups can say"])
+    refused(tmp_path, *last, "--up-to", near, "--by", "id", says=["values that each of the groups can have"])
     shaped = ["--query", "histogram", "--noise", "best"]
-    refused(tmp_path, *asked, *shaped, "--up-to", near, says=["would hide all"])
-    refused(tmp_path, *asked, "--query", "switches", "--up-to", near, says=["would hide all"])
+    refused(tmp_path, *asked, *shaped, "--up-to", near, says=["so the result would tell nothing"])
+    refused(tmp_path, *asked, "--query", "switches", "--up-to", near, says=["so the result would tell nothing"])
     assert len(Ledger.open(book).entries) == 1
     done = run(*last, "--up-to", near, "--anyway")
     assert done.exit_code == 0, done.output

@@ -45,7 +45,7 @@ def test_an_accuracy_takes_the_least_epsilon() -> None:
     for more in ((), ("--once",)):
         done = run(*COMMAND, "--accuracy", 3, *more, "--dry-run")
         assert done.exit_code == 0, done.output
-        epsilons.append(float(done.output.split("which takes ε = ")[1].split()[0]))
+        epsilons.append(float(done.output.split("needs ε = ")[1].split()[0]))
     assert epsilons[1] < epsilons[0] / 3
     chain = pf.MarkovChain([[0.1, 0.9], [0.8, 0.2]], states=["day", "night"])
     least = pf.compare(chain, pf.Count("night"), accuracy=3, length=20).least

@@ -30,9 +30,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        (("--output", "r.json"), "hide all that 240 records can say"),
-        (("--by", "id", "--output", "r.json"), "hide all that each of the groups can say"),
-        (("--each-subject", "--output", "r.csv"), "hide all that each of 4 subjects can say"),
+        (("--output", "r.json"), "values that 240 records can have"),
+        (("--by", "id", "--output", "r.json"), "values that each of the groups can have"),
+        (("--each-subject", "--output", "r.csv"), "values that each of 4 subjects can have"),
     ],
 )
 def test_noise_that_hides_all_is_refused_unless_insisted_on(asked: tuple[str, ...], says: str, ledger: tuple[str, ...]):
@@ -49,7 +49,7 @@ def test_noise_that_hides_all_is_refused_unless_insisted_on(asked: tuple[str, ..
 
 def test_the_remedy_under_a_ledger_is_to_spend_more_of_it() -> None:
     command = [*RELEASE, "--subject", "id", "--ledger", "book.json", "--output", "r.json"]
-    refused(*command, "--up-to", 1e-3, says=["hide all that 240 records can say", "or give a larger --up-to; if"])
+    refused(*command, "--up-to", 1e-3, says=["values that 240 records can have", "or give a larger --up-to; if"])
     refused(*command, "--epsilon", 1e-3, says=["or give a larger ε; if"])
 
 
@@ -112,7 +112,7 @@ def test_values_that_cannot_be_are_explained_where_they_are_printed() -> None:
         done = run(*command)
         assert done.exit_code == 0, done.output
         values = pf.Release.from_json("r.json").values
-        told = "--valid releases the nearest possible ones" in done.stdout
+        told = "add --valid to get the nearest possible values" in done.stdout
         assert told == (min(values) < 0 or max(values) > 1)
         seen.add(told)
         if seen == {True, False}:

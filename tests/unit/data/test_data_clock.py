@@ -141,3 +141,27 @@ def test_a_zone_that_nobody_knows_is_refused() -> None:
         zone_named("Mars/Olympus", "t")
     assert zone_named("+05:30", "t").utcoffset(None) == timedelta(hours=5, minutes=30)
     assert zone_named("UTC-03:00", "t").utcoffset(None) == timedelta(hours=-3)
+
+
+@pytest.mark.parametrize("dtype", [None, object])
+def test_pandas_objects_of_a_zone_are_read_by_its_clock(dtype: type | None) -> None:
+    times = [datetime(2024, 6, 1, 8, minute, tzinfo=ZoneInfo("Europe/Berlin")) for minute in (0, 1, 2)]
+    frame = pd.DataFrame({"t": pd.Series(times, dtype=dtype), "s": list("aba")})
+    groups = pf.read_sequences(frame, "s", time="t", by="hour(t)").groups
+    assert groups is not None
+    assert list(groups.cells) == [("8",)]
+
+
+def test_pandas_objects_with_and_without_a_zone_are_refused() -> None:
+    times = [datetime(2024, 6, 1, 8, 0, tzinfo=ZoneInfo("Europe/Berlin")), datetime(2024, 6, 1, 8, 1)]
+    frame = pd.DataFrame({"t": pd.Series(times, dtype=object), "s": list("ab")})
+    with pytest.raises(pf.DataError, match=r"'t' has times with a zone and times without one"):
+        pf.read_sequences(frame, "s", time="t")
+
+
+def test_a_join_that_has_a_column_twice_is_refused() -> None:
+    relation = duckdb.sql(
+        "select * from (values (1, 'a'), (2, 'b')) a(t, s) join (values (1, 'x'), (2, 'x')) b(t, s) on a.t = b.t"
+    )
+    with pytest.raises(pf.DataError, match=r"column 't' is there more than once"):
+        pf.read_sequences(relation, "s", time="t")

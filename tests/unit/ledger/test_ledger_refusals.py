@@ -44,7 +44,7 @@ def test_what_fits_is_recommended_as_it_can_be_typed() -> None:
     spends_nothing(ledger, lambda: ledger.spend(much), BudgetExceeded, r"calibrate\(query, up_to=1.23456789\)$")
     spends_nothing(ledger, lambda: ledger.spend(50.0), BudgetExceeded, "1.23457 are left: release with more noise")
     ledger.spend(ledger.calibrate(COUNT))
-    spends_nothing(ledger, lambda: ledger.spend(much), BudgetExceeded, "the budget is as good as used up")
+    spends_nothing(ledger, lambda: ledger.spend(much), BudgetExceeded, "almost no budget is left")
 
 
 BAD_LOSSES = [

@@ -1,12 +1,14 @@
 """A release takes the proof that its calibration made; of any other noise it is made anew."""
 
 from dataclasses import replace
+from fractions import Fraction
 
+import numpy as np
 import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish.queries import Query
+from pufferfish.queries import LinearQuery, Query
 
 STICKY = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=["rest", "walk"])
 TABLE = pl.DataFrame({"x": ["rest", "rest", "walk", "walk", "rest"] * 20})
@@ -79,3 +81,19 @@ def test_losses_that_are_kept_are_those_of_the_query():
         alone = pf.LeakagePropagation(STICKY, length=100).calibrate(query, 1.0)
         assert bound.calibrate(query, 1.0).unit_scale == alone.unit_scale
         assert bound.verify(alone) == alone.bound.verify(alone)
+
+
+def test_weights_of_the_same_bytes_in_another_type_are_another_query():
+    class Of(Query):
+        kinds = pf.Sum.kinds
+
+        def __init__(self, weights):
+            self.weights = weights
+
+        def bind(self, states, records, variables=None):
+            return LinearQuery(self.weights, Fraction(1), ("sum",), "a sum")
+
+    bound = pf.LeakagePropagation(STICKY, length=6)
+    little = bound.calibrate(Of(np.array([[0, -1]], dtype=np.int8)), 1.0)
+    large = bound.calibrate(Of(np.array([[0, 255]], dtype=np.uint8)), 1.0)
+    assert large.unit_scale > 200 * little.unit_scale

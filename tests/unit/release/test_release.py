@@ -418,7 +418,7 @@ def test_a_record_that_no_reader_would_take_costs_nothing(
     bound = pf.LeakagePropagation(two_states, length=data.length)
     ledger, calibration = pf.Ledger(bound, budget=2.0), bound.calibrate(pf.Histogram(), 1.0)
     monkeypatch.setattr(sys.modules["pufferfish.release.check"], "contradictions", lambda _: iter(["two is two"]))
-    with pytest.raises(pf.ReleaseRefused, match=r"expected that two is two.*please report it"):
+    with pytest.raises(pf.ReleaseRefused, match=r"expected that two is two.*please report this"):
         pf.release(data, pf.Histogram(), calibration, ledger=ledger)
     assert ledger.spent == 0
     monkeypatch.undo()

@@ -157,7 +157,7 @@ def impossible_lines(found: ReleaseFields) -> list[str]:
     if not (below or above):
         return []
     which = " and ".join([*(["below 0"] if below else []), *(["above 1"] if above else [])])
-    return [f"values {which} are the noise's doing: --valid releases the nearest possible ones, at no cost in privacy"]
+    return [f"noise made some values {which}; add --valid to get the nearest possible values (no privacy cost)"]
 
 
 def size_line(found: ReleaseFields | EachFields, read: Sequences | Rows) -> str:
