@@ -357,6 +357,11 @@ class _Compiler:
                 f"column {column.name!r} holds text, and not only ISO times such as '2016-04-13 08:00', so none of it "
                 f"is before or after {other!r}: write dates as year-month-day, and leave cells without a time empty"
             )
+        if column.kind == "text" and isinstance(other, str) and not equality and parse_instant(other) is not None:
+            self._refuse(
+                f"column {column.name!r} holds text, which would be compared with {other!r} letter by letter: make "
+                "it a column of times first"
+            )
         other_value, other_missing = self._match(column, other)
         if column.kind == "boolean" and not equality:
             self._refuse(f"{_holds(column)}, which has no order; use == or !=")

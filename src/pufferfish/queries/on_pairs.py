@@ -210,7 +210,7 @@ class JointQuery(Measured):
     @property
     def key(self) -> tuple[object, ...]:
         """What tells this query from others on the same network."""
-        return "joint", self.nodes, self.shape, self.unit
+        return "joint", self.nodes, self.unit, tuple(map(exactly, self.domains)), tuple(map(exactly, self.distances))
 
     def value(self, places: Sequence[int]) -> list[int]:
         """Return the outputs of one row, given the place of each node's state among the model's states."""

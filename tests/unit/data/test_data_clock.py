@@ -159,6 +159,12 @@ def test_pandas_objects_with_and_without_a_zone_are_refused() -> None:
         pf.read_sequences(frame, "s", time="t")
 
 
+def test_text_is_not_compared_with_a_time_letter_by_letter() -> None:
+    frame = pl.DataFrame({"t": ["2024-06-01T08:00:00", "2024-06-01T09:00:00"], "s": list("ab")})
+    with pytest.raises(DataError, match=r"'t' holds text, which would be compared with '2024-06-01 08:30'"):
+        pf.read_sequences(frame, "s", time="t", where="t >= '2024-06-01 08:30'")
+
+
 def test_a_join_that_has_a_column_twice_is_refused() -> None:
     relation = duckdb.sql(
         "select * from (values (1, 'a'), (2, 'b')) a(t, s) join (values (1, 'x'), (2, 'x')) b(t, s) on a.t = b.t"
