@@ -37,7 +37,7 @@ _THREE = MarkovChain([[0.8, 0.15, 0.05], [0.2, 0.7, 0.1], [0.05, 0.15, 0.8]], st
 def kinds_of_chains() -> dict[str, Any]:
     """Return every kind of class of chains of this package that some bound covers, by its name."""
     own = [kind for kind in CONTINUA.values() if kind.__module__.startswith("pufferfish.")]
-    covered = {kind for bound in BOUNDS for kind in bound.kinds} - {ModelClass}
+    covered = dict.fromkeys(kind for bound in BOUNDS for kind in bound.kinds if kind is not ModelClass)
     return {kind.__name__: kind for each in covered for kind in (own if each is Continuum else [each])}
 
 
