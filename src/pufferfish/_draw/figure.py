@@ -14,7 +14,7 @@ from pufferfish._base.reading import check_path, display_path
 from pufferfish._base.words import number
 from pufferfish._base.writing import Kind, write_whole
 from pufferfish._draw.chart import Bars, Chart, Heat, Line, Lines, Picture
-from pufferfish._draw.svg import BLUE, INK, LINES, PALE, clean, log_ticks, name_ticks, shortened, titled
+from pufferfish._draw.svg import BLUE, INK, LINES, PALE, clean, log_ticks, name_ticks, shortened, titled, width_of
 from pufferfish.errors import ParameterError, RecordError
 
 __all__ = [
@@ -116,6 +116,9 @@ _MOST_WRITTEN, _MOST_ROWS, _MOST_ON_A_LINE = 12, 40, 4
 _MOST_POINTS = 100
 """Points of each bar up to which they are drawn."""
 
+_LETTERS, _FEW, _LONGEST, _BAR = 13, 12, 40, 1.5
+"""Letters in an inch, those of rows' names for which there is room anyway, of a name at most; inches of the colours."""
+
 _PANEL, _ALONE, _HIGH = 4.8, 6.2, 3.8
 """Width of bars or lines beside other charts, and of lines alone; least height of a figure."""
 
@@ -141,7 +144,15 @@ def figure_of(picture: Picture, source: str) -> Any:
 
 
 def _wide(chart: Chart) -> float:
-    return min(10.0, max(4.2, 0.55 * len(chart.columns) + 2.4)) if isinstance(chart, Heat) else _PANEL
+    if not isinstance(chart, Heat):
+        return _PANEL
+    return min(10.0, max(4.2, 0.55 * len(chart.columns) + 2.4)) + _names_wide(chart)
+
+
+def _names_wide(heat: Heat) -> float:
+    """Return how many inches the names of rows need beyond those that there are for short ones."""
+    longest = max(width_of(shortened(name, _LONGEST)) for name in heat.rows[:_MOST_ROWS])
+    return max(0, longest - _FEW) / _LETTERS
 
 
 def _heat_high(chart: Heat) -> float:
@@ -159,8 +170,8 @@ def _draw_heat(figure: Any, axes: Any, heat: Heat) -> None:
     norm = PowerNorm(0.5, 0.0, 1.0)
     low, high, rows = heat.low[:_MOST_ROWS], heat.high[:_MOST_ROWS], heat.rows[:_MOST_ROWS]
     image = axes.imshow(np.ma.masked_equal(high, 0.0), cmap="Blues", norm=norm, aspect="auto")
-    name_ticks(axes, [shortened(name) for name in heat.columns], _wide(heat))
-    axes.set_yticks(range(len(rows)), [shortened(name) for name in rows], parse_math=False)
+    name_ticks(axes, [shortened(name) for name in heat.columns], _wide(heat) - _names_wide(heat) - _BAR)
+    axes.set_yticks(range(len(rows)), [shortened(name, _LONGEST) for name in rows], parse_math=False)
     axes.set_ylabel(heat.axes[0])
     axes.set_xlabel(heat.axes[1])
     apart = bool(np.any(high > low))

@@ -100,7 +100,9 @@ def compare_command(options: CompareOptions) -> None:
     epsilon, accuracy, reading = options.epsilon, options.accuracy, options.reading
     tables, lengths = options.table, options.length
     if (epsilon is None) == (accuracy is None):
-        raise ParameterError("give --epsilon, or --accuracy (the error that is allowed) to see which epsilon it takes")
+        two = "--epsilon and --accuracy (the error that is allowed) each say how much noise: give one"
+        none = "give --epsilon, or --accuracy (the error that is allowed) to see which epsilon it takes"
+        raise ParameterError(none if epsilon is None else two)
     if options.alpha is not None and accuracy is None:
         raise ParameterError("--alpha only works with --accuracy")
     if epsilon is not None:

@@ -128,12 +128,14 @@ _FLAGS = {
 }
 """In Python ``public=True``."""
 
+_NUMBER = r"(?:[-+]?[\d.]+(?:e[-+]?\d+)?|-?inf|nan)"
 _ARGUMENT = re.compile(
     r"(?P<kept>(?<![\w=])'[^']*'|(?<![\w=])\"[^\"]*\")|ledger\.calibrate\(query, up_to=(?P<level>[\d.e-]+)\)"
     r"|(?P<call>\w\([^()]*\))"  # in Python
     rf"|(?<![\w./-])(?P<flag>{'|'.join(_FLAGS)})=True"
     rf"|(?<![\w./-])(?P<name>{_NAMES}|{_VALID})=(?:(?P<quote>['\"])(?P<value>.*?)(?P=quote)|(?=[\s,;:)]|$))"
-    r"|\A(?P<first>epsilon|accuracy|alpha|smoothing|pooling)(?= is (?:[-+]?[\d.]+(?:e[-+]?\d+)?|-?inf|nan),)"
+    rf"|\A(?P<first>epsilon|accuracy|alpha|smoothing|pooling|budget)(?= is {_NUMBER},)"
+    rf"|\A(?P<chain>length\[\d+\])(?= is {_NUMBER},)|\A(?P<file>output)(?= is '[^']*', expected a name)"
     rf"|(?<![\w./-])(?P<alone>max_gap|time_zone|up_to|{_VALID})(?![\w./=-])"  # what is no English word
 )
 
@@ -153,6 +155,8 @@ def as_options(text: str) -> str:
     'for all that is left: --up-to 1.5'
     >>> as_options("epsilon is -1.0, expected a positive finite number such as 1.0")
     '--epsilon is -1.0, expected a positive finite number such as 1.0'
+    >>> as_options("length[0] is 0, expected at least 1 record"), as_options("output is 'a', expected a name that …")
+    ('--length is 0, expected at least 1 record', "--output is 'a', expected a name that …")
     >>> as_options("epsilon is no model")  # a file
     'epsilon is no model'
     >>> as_options("column 'max_gap' not found. Columns: max_gap, step.")
@@ -169,7 +173,8 @@ def _option(found: re.Match[str]) -> str:
         return f"--up-to {found['level']}"
     if found["flag"] is not None:
         return _FLAGS[found["flag"]]
-    name, value, quote = found["name"] or found["alone"] or found["first"], found["value"], found["quote"]
+    name = found["name"] or found["alone"] or found["first"] or found["file"] or "length"
+    value, quote = found["value"], found["quote"]
     if name == _VALID:
         return "--valid"
     option = f"--{name.replace('_', '-')}"

@@ -485,16 +485,17 @@ def _in_order(
 
 
 def mechanisms_named(names: Sequence[str]) -> tuple[type[Mechanism], ...]:
-    """Return the mechanisms of some names, in their usual order.
+    """Return the mechanisms of some names, those of the command line or those that tables show, in their usual order.
 
     Raises
     ------
     ParameterError
         If there is no such mechanism, one is named twice, or none is named.
     """
-    known = [kind.name for kind in MECHANISMS]
+    known, named = [kind.name for kind in MECHANISMS], {kind.title: kind.name for kind in MECHANISMS}
     if isinstance(names, str) or not isinstance(names, Sequence) or not names:
         raise ParameterError(f'mechanisms is {names!r}, expected a list of names, such as ["propagation", "mqm-exact"]')
+    names = [named.get(name, name) if isinstance(name, str) else name for name in names]
     for i, name in enumerate(names):
         if name not in known:
             hint = did_you_mean(name, known) if isinstance(name, str) else ""

@@ -51,6 +51,8 @@ BAD = -2  # number of the bin of text that is not a number
 _NUMERIC, _ABSENT = 1, 0
 _BEFORE_1970 = 200_000 * 7 * 86_400_000_000
 """Whole weeks, in microseconds, that reach before the year 1."""
+_LARGEST = 2**62 - 1
+"""Two whole numbers up to this are at most 2^63 - 1 apart, which a difference can be."""
 _VALUE, _NUMBER = "__pf_value", "__pf_number"
 
 
@@ -222,6 +224,9 @@ class ChainRows:
         if kind != "number":
             raise DataError(f"time column {name!r} holds {dtype}, expected times, dates, ISO text or numbers")
         if dtype.is_integer():
+            if dtype in (nw.UInt64, nw.Int128, nw.UInt128):
+                large = (nw.col(TIME) > _LARGEST) | (nw.col(TIME) < -_LARGEST)
+                self._refuse(frame, large, name, f"expected times of at most {_LARGEST:,}: count them from a later one")
             return frame.with_columns(nw.col(TIME).cast(nw.Int64))
         return self._finite(frame.with_columns(nw.col(TIME).cast(nw.Float64)), name)
 
@@ -330,10 +335,14 @@ class ChainRows:
     def _finite(self, frame: Frame, name: str) -> Frame:
         finite = (nw.col(TIME) < float("inf")) & (nw.col(TIME) > float("-inf"))  # false or beyond for NaN
         strange = ~finite | nw.col(TIME).is_nan()
+        self._refuse(frame, strange, name, "expected finite times: drop such rows")
+        return frame
+
+    def _refuse(self, frame: Frame, strange: nw.Expr, name: str, expected: str) -> None:
+        """Refuse a table that has times of a kind."""
         if collected(frame.select(count_where(strange).alias("n"))).item():
             value, where = self._first(frame, strange)
-            raise DataError(f"column {name!r} holds {value!r}{where}, expected finite times: drop such rows")
-        return frame
+            raise DataError(f"column {name!r} holds {value!r}{where}, {expected}")
 
     def _check_units(self, name: str) -> None:
         for option, given in (("max_gap", self.options.max_gap), ("step", self.options.step)):

@@ -292,16 +292,17 @@ def _from_table(
     if type(native).__module__.partition(".")[0] == "pandas" and hasattr(native, "columns"):
         rows, zones = _of_pandas(native, needed, public, parts)
         return Source(numbered(rows.lazy()), "pandas frame", ordered=True, zones=zones)
+    if hasattr(native, "column_names") and hasattr(native, "select"):  # Arrow's: a join may have a name twice
+        native = native.select(_require(needed, native.column_names, parts=parts))
     try:
         held: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(native)
     except TypeError:
         raise DataError(
             f"source is a {type(native).__name__}, expected a path or a table (polars, pandas, DuckDB, …)"
         ) from None
-    schema = held.collect_schema()
     kind = held.implementation
-    names = list(native.columns) if kind.is_duckdb() else schema.names()  # a join may have a name twice
-    columns = _require(needed, names, parts=parts)
+    schema = held.collect_schema()
+    columns = _require(needed, list(native.columns) if kind.is_duckdb() else schema.names(), parts=parts)
     zones = _zones(schema, columns)
     if kind.is_pyspark():
         relation, zoned = of_spark(native, columns)
@@ -335,6 +336,8 @@ def _of_arrow(rows: Any) -> pl.DataFrame:
             held = held.value_type
         if getattr(held, "tz", None) is not None:  # of zones polars knows names, but no +05:30
             held = import_module("pyarrow").timestamp(held.unit, "UTC")
+        if str(held).startswith("decimal256"):  # polars would panic, in many lines
+            raise _no_type(each.name, each.type)
         try:
             series = pl.Series(each.name, column if held == each.type else column.cast(held))
         except (pl.exceptions.PolarsError, NotImplementedError, ValueError, TypeError):
@@ -441,6 +444,9 @@ def _labelled(column: Any) -> Any:
     pd: Any = import_module("pandas")
     if pd.api.types.infer_dtype(column, skipna=True) in {"string", "empty"}:  # the same, and fast
         return column.astype("string")
+    for kind in set(map(type, column)):
+        if issubclass(kind, bytes | bytearray | list | tuple | dict | set):
+            raise _no_type(str(column.name), kind.__name__)
     return column.map(state_label, na_action="ignore").astype("string")
 
 

@@ -382,24 +382,24 @@ def _of_each(
     """Return a query that groups can be asked, and what the outputs of each are divided by; others are refused."""
     if isinstance(bound, StepQuery):
         raise ReleaseRefused(
-            f"{query.kind} are about steps, and a step may lead from one group to another: read the table without by, "
-            "or release the rows of each group by themselves with where"
+            f"{query.kind} are about steps, and a step may lead from one group to another: read the table "
+            "without by=, or release the rows of each group by themselves with where="
         )
     if not isinstance(bound, LinearQuery | JointQuery) or isinstance(query, Weighted | Window):
         raise ReleaseRefused(
             f"{query.kind} is about single records, and groups know how many of their records are in which state: ask "
-            "a histogram, count, share, sum or mean, or read the table without by"
+            "a histogram, count, share, sum or mean, or read the table without by="
         )
     if query.is_cumulative:
         raise ReleaseRefused(
-            f"{query.kind} of groups are not computed: ask a histogram of each group, or read the table without by"
+            f"{query.kind} of groups are not computed: ask a histogram of each group, or read the table without by="
         )
     theta, outputs = calibration.theta, len(bound.labels)
     if not calibration.composes or not (theta.of_chains or theta.networks):
         raise ReleaseRefused(
             f"{calibration.title} calibrates this noise to the law of one query of all records together, and not for "
             "each group: calibrate by LeakagePropagation or another mechanism that composes, or read the table without "
-            "by"
+            "by="
         )
     if len(groups.cells) * outputs > _MOST_VALUES:
         raise ReleaseRefused(

@@ -416,7 +416,7 @@ def check_reading(data: PrivateData, calibration: Calibration) -> None:
         base.where is not None or base.missing == "split" or base.gaps == "independent"
     ):
         raise ReleaseRefused(
-            "Θ gives the law of a chain's first record as an array, and with where, missing='split' or "
+            "Θ gives the law of a chain's first record as an array, and with where=, missing='split' or "
             "gaps='independent' the first record that is kept need not be the chain's first: use a Θ with "
             'initial_distribution="any" or "stationary", or select rows before reading'
         )

@@ -276,8 +276,8 @@ def prepare_each(
         )
     if data.groups is not None:
         raise ParameterError(
-            "the table was read with by, and one release for each subject has no groups: read it without by, or group "
-            "by the column of subjects in release"
+            "the table was read with by=, and one release for each subject has no groups: read it without by=, or "
+            "group by the column of subjects in release"
         )
     if not isinstance(calibration, Calibration):
         raise ParameterError("the calibration is missing: release_each(data, query, calibration, output)")

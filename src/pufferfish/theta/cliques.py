@@ -73,7 +73,7 @@ class Cliques(Shown, ReadOnly):
             raise ModelError(f"states has {len(self.states)} names, expected two: not having it, and having it")
 
     def __repr__(self) -> str:
-        return f"Cliques(<{len(self.laws)} cliques of {sum(self.groups)} people>)"
+        return f"Cliques(<{counted(len(self.laws), 'clique')} of {counted(sum(self.groups), 'person', 'people')}>)"
 
     def _view(self) -> View:
         sizes = [[i, n] for i, n in enumerate(self.groups)]

@@ -46,6 +46,7 @@ def draw_model(theta: Any) -> "Figure":
     made = as_theta(theta)
     if isinstance(made, ModelClass):
         raise NotApplicableError(
-            f"draw_model covers chains, and Θ is a class of {made.kind}: draw_network draws networks"
+            f"draw_model covers chains, and Θ is a class of {made.kind}"
+            + (": draw_network draws networks" if made.networks else ", which has no picture: print it")
         )
     return figure_of(made._picture(), f"Θ: {made.origin}")

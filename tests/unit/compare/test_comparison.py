@@ -133,6 +133,8 @@ def test_only_the_mechanisms_that_are_named_are_asked() -> None:
     assert [row.mechanism for row in rows] == ["propagation", "mqm-exact", "gk16"]  # by their noise, then who does not
     assert rows[0].recommended
     assert rows[0].over_lower_bound is not None
+    shown = pf.compare(CHAIN, pf.Histogram(), 1.0, 30, mechanisms=[row.title for row in rows])
+    assert [row.mechanism for row in shown] == [row.mechanism for row in rows], "as tables show them"
 
 
 def test_what_takes_minutes_is_asked_only_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

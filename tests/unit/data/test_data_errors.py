@@ -4,11 +4,13 @@ import gzip
 import random
 import re
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from pufferfish.data import read_sequences
@@ -107,6 +109,29 @@ def test_bare_number_for_timestamps():
 def test_column_twice():
     frame = pd.DataFrame([[1, 2], [2, 3]], columns=["x", "x"])
     assert refused(frame, "x")[1] == "column 'x' is there more than once: rename or drop the others"
+
+
+def test_a_column_twice_that_is_not_needed_is_left():
+    twice = pa.Table.from_arrays([pa.array(each) for each in (["x", "y"], [1, 2], [3, 4])], names=["s", "z", "z"])
+    assert read_sequences(twice, "s").records == 2
+    assert refused(twice, "z")[1] == "column 'z' is there more than once: rename or drop the others"
+
+
+def test_types_that_no_state_or_time_has():
+    wide = pa.array([Decimal(1), Decimal(2)], pa.decimal256(50, 0))
+    says = "column 'x' holds decimal256(50, 0), expected text, numbers, true/false or times"
+    assert refused(pa.table({"x": wide}), "x")[1] == says
+    for values in ([b"a", b"b"], [["a"], ["b"]], [("a",), ("b",)]):
+        message = refused(pd.DataFrame({"x": values}), "x")[1]
+        assert message.startswith(f"column 'x' holds {type(values[0]).__name__}, expected text, numbers")
+
+
+@pytest.mark.parametrize("first", [2**63, 2**62 - 1])
+def test_whole_numbers_that_are_too_large_for_times(first):
+    table = pl.DataFrame({"x": ["a", "b"], "t": pl.Series([first, first + 1], dtype=pl.UInt64)})
+    message = refused(table, "x", time="t", max_gap=1)[1]
+    assert message.startswith(f"column 't' holds {max(first, 2**62)} (row {1 if first == 2**63 else 2}")
+    assert "count them from a later one" in message
 
 
 def test_column_twice_in_a_file(tmp_path):

@@ -1,5 +1,7 @@
 """What pictures say: contents in titles, percent, values at bars, errors that can be seen or are told; new ones too."""
 
+from itertools import pairwise
+
 import numpy as np
 import polars as pl
 import pytest
@@ -10,7 +12,7 @@ from pufferfish.cli import main
 from pufferfish.compare.rows import ComparisonRow
 from pufferfish.release.show.values import values_part
 
-pytest.importorskip("matplotlib")
+FigureCanvasAgg = pytest.importorskip("matplotlib.backends.backend_agg").FigureCanvasAgg
 
 STATES = ["rest", "walk", "run"]
 CHAIN = pf.MarkovChain([[0.8, 0.15, 0.05], [0.3, 0.6, 0.1], [0.2, 0.4, 0.4]], states=STATES)
@@ -247,6 +249,21 @@ def test_long_names_stand_beside_bars_that_lie():
             assert [label.get_text() for label in axes.get_yticklabels()] == list(found.query.labels)
             assert axes.patches[0].get_height() == 0.8
             assert axes.get_ylim()[0] > axes.get_ylim()[1]
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_names_of_states_do_not_overlap_in_transitions(order):
+    names = ["resting at home", "walking", "running", "cycling"]
+    tensor = np.random.default_rng(0).dirichlet(np.ones(4), (4,) * order)
+    figure = pf.draw_model(pf.HigherOrderChain(tensor, "stationary", states=names))
+    figure._repr_png_()  # places the labels
+    axes, renderer = figure.axes[0], FigureCanvasAgg(figure).get_renderer()
+    if order < 3:
+        assert all("…" not in label.get_text() for label in axes.get_yticklabels())
+    flat = [label for label in axes.get_xticklabels() if label.get_rotation() == 0]
+    boxes = [label.get_window_extent(renderer) for label in flat]
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+    assert axes.get_window_extent(renderer).width > 120, "room is left for the colours"
 
 
 def test_hours_are_not_turned_and_panels_share_one_label():

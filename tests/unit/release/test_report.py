@@ -383,6 +383,8 @@ def test_refusals_leave_every_file(tmp_path: Path) -> None:
     assert f"alone.json is {apart}" in mixed.stdout
     assert apart not in done.stdout
     told = checked(out).text
+    for place in (1, 2):
+        assert f"{place}. Histogram at ε = 1" in told, "two releases of one query are told apart"
     assert told.count(apart) == 2, "in the section of the release, and in that of the ledger"
     assert told.index(f"this release is {apart}") < told.index("The ledger") < told.rindex(apart)
     kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -394,6 +396,7 @@ def test_refusals_leave_every_file(tmp_path: Path) -> None:
         (["wrong.json", "--output", "new.html"], "does not hold"),
         (["book.json", "--output", "new.html"], "is no pufferfish-release file"),
         (["alone.json", "--ledger", "book.json", "--output", "new.html"], "names an entry"),
+        (["r.json", "r.json", "--output", "new.html"], "two of the releases name the same entry of the ledger"),
     ):
         given = [tmp_path / part if part.endswith((".json", ".html")) else part for part in arguments]
         commands.refused("report", *given, says=[words])

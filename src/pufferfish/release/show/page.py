@@ -199,10 +199,14 @@ def report_page(
     if not sources:
         raise ParameterError("there is no release to report on: name at least one record")
     entries = [source.release.ledger.entry for source in sources if source.release.ledger is not None]
-    if ledger is not None and len(set(entries)) < len(entries):
+    if len(set(entries)) < len(entries):
         raise ParameterError("two of the releases name the same entry of the ledger: leave one out")
     if ledger is not None and all(source.release.ledger is None for source in sources):
         raise ParameterError("no release here names an entry of a ledger: leave the ledger out")
+    one = len(sources) == 1
+    titles = [
+        _title(source.release) if one else f"{i}. {_title(source.release)}" for i, source in enumerate(sources, 1)
+    ]
     parts: list[Html] = []
     data: list[dict[str, Any]] = []
     contests: dict[bytes, Contest] = {}
@@ -210,16 +214,15 @@ def report_page(
         which = f"release {i + 1} of {len(sources)}"
         report_progress(which, i / len(sources))
         with part_of(which):
-            part, numbers = _release_part(source, i, ledger, ledger_name, contests, brief=brief)
+            part, numbers = _release_part(source, titles[i], i, ledger, ledger_name, contests, brief=brief)
         parts += [part]
         data += [] if numbers is None else [numbers]
     here = {source.release.ledger.entry: i for i, source in enumerate(sources) if source.release.ledger is not None}
-    apart = [(i, _title(source.release)) for i, source in enumerate(sources) if source.release.ledger is None]
-    one = len(sources) == 1
-    title = _title(sources[0].release) if one else f"{len(sources)} releases"
+    apart = [(i, titles[i]) for i, source in enumerate(sources) if source.release.ledger is None]
+    title = titles[0] if one else f"{len(sources)} releases"
     contents = tag(
         "nav",
-        tag("ul", *(tag("li", tag("a", _title(s.release), href=f"#release-{i}")) for i, s in enumerate(sources))),
+        tag("ul", *(tag("li", tag("a", heading, href=f"#release-{i}")) for i, heading in enumerate(titles))),
         aria_label="Releases on this page",
     )
     body = join(
@@ -246,6 +249,7 @@ def _title(found: AnyRelease) -> str:
 
 def _release_part(
     source: Source,
+    title: str,
     i: int,
     ledger: Ledger | None,
     ledger_name: str | None,
@@ -285,7 +289,7 @@ def _release_part(
         warned = [f"this release is {NOT_COUNTED}.", *warned]
     part = tag(
         "article",
-        tag("h2", _title(found)),
+        tag("h2", title),
         None if source.path is None else tag("p", "Release file: ", tag("code", source.name), class_="soft"),
         *(tag("p", tag("strong", "Warning: "), text, class_="card warn") for text in warned),
         told,
