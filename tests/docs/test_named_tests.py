@@ -12,11 +12,14 @@ PAGES = ["SECURITY.md", "docs/threat_model.md", "docs/faults.md", "docs/known_li
 @pytest.mark.parametrize("page", PAGES)
 def test_every_test_and_file_that_a_page_names_is_there(page: str) -> None:
     text = (ROOT / page).read_text()
-    for path, _, name in re.findall(r"\b(tests/[\w/]+(?:\.py)?)(::(\w+))?", text):
+    for path, _, name in re.findall(r"(?<!\w)((?:paper/)?tests/[\w/]+(?:\.py)?)(::(\w+))?", text):
         found = ROOT / path
         assert found.exists(), f"{page} names {path}"
         assert not name or f"def {name}(" in found.read_text(), f"{page} names {path}::{name}"
-    for path in re.findall(r"`((?:core|files|data|release|cli|ledger)/[\w/]*(?:\.py)?)`", text):
+    for path in re.findall(
+        r"`((?:_\w+|theta|queries|mechanisms|data|fit|compare|robustness|check|ledger|release|cli)/[\w/]*(?:\.py)?)`",
+        text,
+    ):
         assert (ROOT / "src/pufferfish" / path).exists(), f"{page} names {path}"
 
 

@@ -536,18 +536,12 @@ def _of_values(found: ReleaseFields, groups: GroupsRecord) -> Rules:
     by = groups.divided_by or [1] * len(groups.cells)
     done, said = found.postprocessing, found.accuracy_95
     values = found.noisy_values if done is None else done.of(found.noisy_values)
-    size = max(map(abs, values))
     again = [found.accuracy(0.05, joint=joint) for joint in (False, True)]
     units = (value * by[i // m] / noise.unit for i, value in enumerate(found.noisy_values))
     errors = found.accuracies(0.05)
     outputs = said.outputs if noise.measurements is None else errors.max(axis=0).tolist()
     return [
-        (
-            found.values == values
-            if done is None
-            else all(abs(a - b) <= _SAME * size for a, b in zip(found.values, values, strict=True)),
-            "values are what the post-processing makes of noisy_values",
-        ),
+        (found.values == values, "values are what the post-processing makes of noisy_values"),
         (all(_whole_groups(number) for number in units), "noisy_values are whole numbers of units"),
         (all(map(_as_said, errors.max(axis=1), groups.error_95)), "error_95 is that of the noise, for each group"),
         (
@@ -1052,13 +1046,10 @@ def _values(found: ReleaseFields) -> Rules:
     noise, said = found.noise, found.accuracy_95
     done = found.postprocessing
     values = found.noisy_values if done is None else done.of(found.noisy_values)
-    size = max(map(abs, values), default=0.0)
     again = [found.accuracy(said.alpha, joint=joint) for joint in (False, True)] if said.alpha == 0.05 else []
     return [
         (
-            found.values == values
-            if done is None
-            else all(abs(a - b) <= _SAME * size for a, b in zip(found.values, values, strict=True)),
+            found.values == values,
             "values are what the post-processing makes of noisy_values",
         ),
         (all(on_grid(v / noise.unit) for v in found.noisy_values), "noisy_values are whole numbers of units"),

@@ -251,7 +251,10 @@ def calibration_again(found: ReleaseFields, record: CalibrationRecord) -> Calibr
         raise ParameterError("Θ is described by a function of the user's")
     length: Any = record.chains() if theta.of_chains else record.records if theta.networks else None
     settings = {key: decode(value) for key, value in (record.settings or {}).items()}
-    bound = kind.of(theta, length, **settings)
+    try:
+        bound = kind.of(theta, length, **settings)
+    except TypeError as error:
+        raise ParameterError(f"{kind.title} takes no such settings: {error}") from error
     query = decode(record.query)
     return Calibration(
         epsilon=found.epsilon,

@@ -174,7 +174,7 @@ class _Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _OfTheUser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    laws: Literal["computed by a function of the user's"] = "computed by a function of the user's"
+    laws: Literal["computed by a function of the user's"]
 
 
 _RECORDS: dict[str, type[msgspec.Struct]] = {
@@ -192,7 +192,7 @@ def _plain(member: Any) -> dict[str, Any]:
     if isinstance(member, Continuum):
         return member.plain
     if isinstance(member, GivenLaws):
-        return msgspec.to_builtins(_OfTheUser())
+        return msgspec.to_builtins(_OfTheUser("computed by a function of the user's"))
     if isinstance(member, BayesianNetwork):
         nodes = {
             state_label(name): _Node(list(cpt.states), list(map(state_label, cpt.parents)), cpt.table.tolist())

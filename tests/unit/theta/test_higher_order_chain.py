@@ -26,7 +26,7 @@ WORDS = "aabaabbaababbbaabbabaab" * 12
         (([[[0.8, 0.2]], [[0.6, 0.4]]],), r"tensor has shape \(2, 1, 2\)"),
         (
             ([[[1.5, -0.5], [0.5, 0.5]], [[0.6, 0.4], [0.2, 0.8]]],),
-            r"\[0\]\[0\]\[0\] is 1.5, expected a probability",
+            r"\[0\]\[0\]\[1\] is -0.5, expected a probability",
         ),
         ((TENSOR, [0.5, 0.5]), r"initial_distribution has 2 entries, expected shape \(2, 2\)"),
         ((TENSOR, "sometimes"), "initial_distribution is 'sometimes'"),
