@@ -50,6 +50,7 @@ class Prover(Protocol):
     name: ClassVar[str]
     title: ClassVar[str]
     composes: ClassVar[bool]
+    witnesses: ClassVar[tuple[type[Any], ...]]
 
     @property
     def theta(self) -> Theta:

@@ -22,7 +22,7 @@ from pufferfish.queries.of_records import (
     rows_of,
 )
 from pufferfish.queries.on_pairs import JointQuery, refuse_many_combinations
-from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables
+from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables, Words
 from pufferfish.theta.states import state_label
 
 __all__ = ["Joint", "Marginals", "Subset", "combination_labels", "refuse_pooling"]
@@ -106,8 +106,12 @@ class Joint(ReadOnly, Query):
             domains=tuple(np.array([columns[state] for state in variables[name]], dtype=np.intp) for name in names),
             unit=Fraction(1, rows) if self.relative else Fraction(1),
             labels=tuple(combination_labels(named)),
-            description=f"{'share' if self.relative else 'number'} of the {rows:,} rows in each combination of the "
-            f"states of {', '.join(name for name, _ in named)}",
+            description=Words(
+                f"{'share' if self.relative else 'number'} of the",
+                rows,
+                "rows",
+                f"in each combination of the states of {', '.join(name for name, _ in named)}",
+            ),
             divided_by=rows if self.relative else None,
         )
 
@@ -152,7 +156,7 @@ class Subset(Restricted):
         weights = np.zeros((len(found.weights), len(states)), dtype=np.int64)
         weights[:, [list(states).index(state) for state in own]] = found.weights
         names = ", ".join(state_label(record) for record in self.records[:8])
-        words = f"{found.description}, of {names}{', …' if len(at) > 8 else ''}"
+        words = found.description + f", of {names}{', …' if len(at) > 8 else ''}"
         return LinearQuery(weights, found.unit, found.labels, words, factors, divided_by=found.divided_by)
 
 
@@ -211,7 +215,7 @@ class Marginals(ReadOnly, Query):
             weights,
             Fraction(1, rows) if self.relative else Fraction(1),
             tuple(f"{state_label(names[place])}={state}" for place, state in outputs),
-            f"{'share' if self.relative else 'number'} of the {rows:,} rows in each state of {shown}",
+            Words(f"{'share' if self.relative else 'number'} of the", rows, "rows", f"in each state of {shown}"),
             factors if len(at) > 1 else factors[:, 0],
             blocks=tuple(blocks),
             divided_by=rows if self.relative else None,

@@ -144,7 +144,7 @@ class Window(Restricted):
         found = inner_query(self.query, states, (self.stop - self.start) * rows, "Window", variables)
         factors = np.zeros(places, dtype=np.int64)
         factors[self.start : self.stop] = 1
-        words = f"{found.description}, of records {self.start} to {self.stop - 1}"
+        words = found.description + f", of records {self.start} to {self.stop - 1}"
         return LinearQuery(found.weights, found.unit, found.labels, words, factors, divided_by=found.divided_by)
 
 
@@ -196,7 +196,7 @@ class Weighted(ReadOnly, Query):
         found = inner_query(self.query, states, records, "Weighted", variables)
         if self.query.quantiles:
             raise QueryError("quantiles of records that count with factors are none: ask for Weighted(CDF(), factors)")
-        words = f"{found.description}, each with a factor of its own"
+        words = found.description + ", each with a factor of its own"
         factors = np.array(self.factors, dtype=np.int64)
         return LinearQuery(found.weights, found.unit, found.labels, words, factors, divided_by=found.divided_by)
 

@@ -20,7 +20,7 @@ from pufferfish._base.frozen import FrozenDict, ReadOnly
 from pufferfish._base.words import did_you_mean, names_of
 from pufferfish._core.strategies import prefixes
 from pufferfish.errors import QueryError
-from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables
+from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables, Words
 from pufferfish.theta.states import state_label
 
 __all__ = [
@@ -73,7 +73,7 @@ class _Cumulative(ReadOnly, Query):
             prefixes(len(states)),
             Fraction(1, records) if self.relative else Fraction(1),
             tuple(f"up to {state}" for state in states[:-1]),
-            f"{what} of the {records:,} records up to each of {len(states)} states{self._asked}",
+            Words(f"{what} of the", records, "records", f"up to each of {len(states)} states{self._asked}"),
             divided_by=records if self.relative else None,
         )
 
@@ -183,12 +183,12 @@ class _OfStates(ReadOnly, Query):
             raise QueryError(
                 f"{self.kind} of all {len(states)} states is the public number of records: name fewer states"
             )
-        what = f"share of the {records:,} records" if self.relative else "number of records"
+        where = f"in {{{', '.join(self.states)}}}"
         return LinearQuery(
             chosen,
             Fraction(1, records) if self.relative else Fraction(1),
             ("+".join(self.states),),
-            f"{what} in {{{', '.join(self.states)}}}",
+            Words("share of the", records, "records", where) if self.relative else f"number of records {where}",
             divided_by=records if self.relative else None,
         )
 
@@ -267,7 +267,7 @@ class Histogram(ReadOnly, Query):
             np.eye(len(states), dtype=np.int64),
             Fraction(1, records) if self.relative else Fraction(1),
             tuple(states),
-            f"{what} of the {records:,} records in each of {len(states)} states",
+            Words(f"{what} of the", records, "records", f"in each of {len(states)} states"),
             divided_by=records if self.relative else None,
         )
 
@@ -305,12 +305,12 @@ class _OfValues(ReadOnly, Query):
                 f"{self.kind}: the states' values differ by less than the grid of {float(unit):g} that a sum over "
                 f"{records:,} records can hold; subtract what they have in common"
             )
-        over = f"mean over {records:,} records" if self.relative else "sum over records"
+        values_of = f"of {_spelled(states, weights, unit)}"
         return LinearQuery(
             weights,
             unit / records if self.relative else unit,
             (self.kind,),
-            f"{over} of {_spelled(states, weights, unit)}",
+            Words("mean over", records, "records", values_of) if self.relative else f"sum over records {values_of}",
             divided_by=records if self.relative else None,
         )
 

@@ -37,6 +37,7 @@ __all__ = [
     "RecordQuery",
     "StepQuery",
     "Variables",
+    "Words",
 ]
 
 Variables = Mapping[Any, tuple[str, ...]]
@@ -249,6 +250,45 @@ class FunctionQuery(ReadOnly):
     unit_lipschitz: ClassVar[None] = None  # how far one record moves the outputs is not known of a function
     lipschitz: ClassVar[None] = None
     divided_by: ClassVar[None] = None
+
+
+class Words(str):
+    """A query in words, which say of how many records, or rows, it is.
+
+    Parameters
+    ----------
+    before, what, after : str
+        What stands before the number, what is counted (records or rows), and what follows.
+    number : int
+        The public number of them.
+
+    Examples
+    --------
+    >>> words = Words("share of the", 1000, "records", "in {walking}")
+    >>> str(words), words.of("each group")
+    ('share of the 1,000 records in {walking}', 'share of the records of each group in {walking}')
+    """
+
+    __slots__ = ("_parts",)
+    _parts: tuple[str, int, str, str]
+
+    def __new__(cls, before: str, number: int, what: str, after: str) -> "Words":
+        """Make the words of their parts."""
+        made = super().__new__(cls, f"{before} {number:,} {what} {after}")
+        made._parts = (before, number, what, after)
+        return made
+
+    def of(self, whose: str) -> str:
+        """Return the query of the records of each group, or of the subject: their number is another one for each."""
+        before, _, what, after = self._parts
+        return f"{before} {what} of {whose} {after}"
+
+    def __add__(self, more: str) -> "Words":
+        before, number, what, after = self._parts
+        return Words(before, number, what, after + more)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Words, self._parts
 
 
 RecordQuery = LinearQuery | StepQuery | JointQuery

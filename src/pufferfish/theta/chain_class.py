@@ -26,11 +26,17 @@ __all__ = [
     "FiniteClass",
     "as_chain_class",
     "check_states",
+    "members_in_words",
 ]
 
 STATED = "stated by the user"
 
 _ALONE = "lists have members of one kind, and a class such as IntervalChain is passed alone"
+
+
+def members_in_words(members: int) -> str:
+    """Return what belonging to a class of so many members means, as releases say it."""
+    return "the one of Θ" if members == 1 else f"one of the {members} of Θ"
 
 
 class FiniteClass(Shown, ReadOnly):
@@ -50,7 +56,7 @@ class FiniteClass(Shown, ReadOnly):
     @property
     def in_words(self: Any) -> str:
         """What belonging to it means, as releases say it."""
-        return "the one of Θ" if len(self.members) == 1 else f"one of the {len(self.members)} of Θ"
+        return members_in_words(len(self.members))
 
     @property
     def kind(self: Any) -> str:

@@ -12,7 +12,14 @@ from pufferfish._base.frozen import FrozenRecord
 from pufferfish.errors import ModelError
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
-from pufferfish.theta.chain_class import CHAIN_MODELS, CONTINUA, ChainClass, ChainModels, Continuum
+from pufferfish.theta.chain_class import (
+    CHAIN_MODELS,
+    CONTINUA,
+    ChainClass,
+    ChainModels,
+    Continuum,
+    members_in_words,
+)
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.higher_order_chain import HigherOrderChain
@@ -59,6 +66,16 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         members = [_plain(other) for other in others]
         names = list(theta.names) if isinstance(theta, ChainClass) else []
         return cls(theta.origin, list(theta.states), chains, theta.kind, members, names)
+
+    @property
+    def of_chains(self) -> bool:
+        """Whether the records of the class are steps of chains."""
+        return self.kind in {MarkovChain.kind, *CONTINUA, *(model.kind for model in CHAIN_MODELS)}
+
+    @property
+    def in_words(self) -> str:
+        """What belonging to the class means, where its members stand in a list."""
+        return members_in_words(len(self.chains) + len(self.members))
 
     @property
     def size(self) -> int:
