@@ -114,8 +114,8 @@ class LinearQuery(Measured):
             largest = np.zeros((self.weights.shape[1],) * 2)
             alike = {(d.tobytes(), id(far)): (d, far) for d, far in zip(self.domains, self.distances, strict=True)}
             for domain, distance in alike.values():
-                at = np.ix_(domain, domain)
-                largest[at] = np.maximum(largest[at], distance)
+                pairs = np.ix_(domain, domain)
+                largest[pairs] = np.maximum(largest[pairs], distance)
             return largest
         if self.factors is not None and self.by_output:
             return np.max([self.distance_of(place) for place in range(len(self.factors))], axis=0)
@@ -125,14 +125,14 @@ class LinearQuery(Measured):
     def distances(self) -> tuple[NDArray[np.float64], ...]:
         """:meth:`distance_of` for every node of a network; nodes of the same states that count alike share theirs."""
         known: dict[tuple[tuple[int, ...], bytes], NDArray[np.float64]] = {}
-        found: list[NDArray[np.float64]] = []
+        distances: list[NDArray[np.float64]] = []
         for place in range(len(self.domains or ())):
             moves = self._moves(place)
             key = moves.shape, moves.tobytes()
             if key not in known:
                 known[key] = read_only(_l1_distances(moves).astype(np.float64))
-            found.append(known[key])
-        return tuple(found)
+            distances.append(known[key])
+        return tuple(distances)
 
     def distance_of(self, place: int) -> NDArray[np.float64]:
         """Return the L1 change, in units, when one node of a network changes its state; shape (k_node, k_node)."""
@@ -307,9 +307,9 @@ def _l1_distances(weights: NDArray[np.int64]) -> NDArray[np.int64]:
     distances = sizes[:, None] + sizes[None, :]
     for row in weights:
         counted = np.flatnonzero(row)
-        own = row[counted]
-        sums = np.abs(own)[:, None] + np.abs(own)[None, :]
-        distances[np.ix_(counted, counted)] += np.abs(own[:, None] - own[None, :]) - sums
+        entries = row[counted]
+        sums = np.abs(entries)[:, None] + np.abs(entries)[None, :]
+        distances[np.ix_(counted, counted)] += np.abs(entries[:, None] - entries[None, :]) - sums
     return distances
 
 
