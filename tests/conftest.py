@@ -10,6 +10,7 @@ import gc
 import signal
 from collections import defaultdict
 from collections.abc import Callable, Generator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +126,26 @@ def sequences_of() -> Callable[..., pf.Sequences]:
         )
 
     return make
+
+
+@pytest.fixture(autouse=True, scope="session")
+def an_independent_reader_agrees() -> Generator[None]:
+    """Every release that a test makes is read by rules of its own too (:mod:`record_rules`), before it is drawn."""
+    from record_rules import contradictions
+
+    release, store = (import_module(f"pufferfish.release.{name}") for name in ("release", "store"))
+
+    def asked(check: Callable[..., Any], record_of: Callable[..., Any]) -> Callable[..., Any]:
+        def checked(*given: Any) -> Any:
+            found = check(*given)
+            wrong = list(contradictions(record_of(found, *given)))
+            assert not wrong, f"the independent reader expected that {wrong[0]}"
+            return found
+
+        return checked
+
+    with pytest.MonkeyPatch.context() as patch:
+        readable = asked(release.Release.check_readable, lambda _, record: record)
+        patch.setattr(release.Release, "check_readable", readable)
+        patch.setattr(store, "_finished", asked(store._finished, lambda record, *_: record))
+        yield

@@ -158,8 +158,8 @@ MUTANTS = [
     Mutant(
         "GK16: the factor 2 is forgotten",
         "mechanisms/gk16.py",
-        "return up(2 * factor * largest)",
-        "return up(factor * largest)",
+        "return up(2 * factor * most)",
+        "return up(factor * most)",
         "unit/mechanisms/test_gk16.py golden/test_golden_gk16.py",
     ),
     Mutant(
@@ -172,8 +172,8 @@ MUTANTS = [
     Mutant(
         "GroupDP: one record too few",
         "mechanisms/group_dp.py",
-        "each, left = losses.largest[heaviest], losses.length.records",
-        "each, left = losses.largest[heaviest], losses.length.records - 1",
+        "largest, left = losses.largest[heaviest], losses.length.records",
+        "largest, left = losses.largest[heaviest], losses.length.records - 1",
         "unit/mechanisms",
     ),
     Mutant(

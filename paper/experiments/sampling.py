@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from pufferfish._core.numbers import laplace
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.release.draw import PrivateData, exact_value, possible
+from pufferfish.release.derive import data_record, possible_values_of
+from pufferfish.release.draw import PrivateData, exact_value
 
 __all__ = ["Errors", "discrete_laplace", "l1_variance", "stream", "summary", "trial_errors"]
 
@@ -56,7 +57,9 @@ def trial_errors(calibration: Calibration, databases: Sequence[PrivateData], rng
         if id(data) not in exact:
             exact[id(data)] = exact_value(data, linear, theta)
         truth = np.array(exact[id(data)], dtype=np.int64)
-        released = possible(calibration, data).of([float(v) * unit for v in truth + drawn])
+        released = possible_values_of(calibration, data_record(data, calibration), None).of(
+            [float(v) * unit for v in truth + drawn]
+        )
         valid.append(float(np.abs(np.array(released) - truth * unit).sum()))
     return Errors(np.abs(noise).sum(axis=1) * unit, np.array(valid))
 

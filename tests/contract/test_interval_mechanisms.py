@@ -155,7 +155,7 @@ def test_an_interval_of_one_chain_is_that_chain(make: Any, start: Any) -> None:
 
 @pytest.mark.parametrize("make", FOR_ONE_QUERY)
 def test_an_older_release_over_a_continuum_is_refused_in_one_line(make: Any, tmp_path: Path) -> None:
-    """Earlier versions covered it: their records are read, and say that this version cannot prove them."""
+    """Earlier versions covered it: a record that says so is refused with the remedy."""
     path = tmp_path / "release.json"
     one_chain = pf.BinaryChainInterval(0.3, 0.3, states=["a", "b"])
     noise = make(one_chain, 9).calibrate(pf.Count("b"), 1.0)
@@ -164,8 +164,9 @@ def test_an_older_release_over_a_continuum_is_refused_in_one_line(make: Any, tmp
     record["mechanism"]["witness"]["nearest"] = {"gap": 4.5e-4, "transition_matrix": None, "initial_distribution": None}
     record["assumptions"][0] = record["assumptions"][0].replace("0.3 and 0.3", "0.3 and 0.7")
     path.write_text(json.dumps(record))
-    (wrong,) = (line for line in pf.verify(path).findings if line.holds is False)
-    assert REMEDY in wrong.says
+    wrong = [line for line in pf.verify(path).findings if line.holds is False]
+    assert {line.what for line in wrong} == {"record", "proof"}
+    assert all(REMEDY in line.says for line in wrong)
     assert run("verify", path).exit_code == 1
     line = refused("report", path, "--output", tmp_path / "report.html", says=[REMEDY])
     assert "does not hold" in line

@@ -49,8 +49,7 @@ def drawn(request: pytest.FixtureRequest) -> tuple[pf.Calibration, np.ndarray]:
     noise = best_noise(request.param, 2.0)
     assert noise.strategy is not None
     data = database_of(DATA, noise)
-    bound = noise.bound.bind(request.param)  # type: ignore[attr-defined]
-    draw = sampler(data, bound, noise, discrete_laplace_noise)
+    draw = sampler(data, noise, discrete_laplace_noise, len(DATA))
     exact = noise.strategy.weights @ [9, 6, 15]
     return noise, np.array([draw() for _ in range(DRAWS)]) - exact
 
@@ -90,12 +89,12 @@ def test_groups_have_noise_of_their_own_of_the_same_law() -> None:
     query = pf.Histogram(relative=False)
     assert [length.steps for length in data.length] == [len(DATA)]
     noise = best_noise(query, 2.0)
-    found = grouped_of(data, query, noise.linear, noise)
+    found = grouped_of(data, noise)
     assert noise.strategy is not None
     assert found is not None
     assert isinstance(noise.linear, pf.queries.LinearQuery)
     assert data.groups is not None
-    draw = found.sampler(noise, noise.linear, discrete_laplace_noise)
+    draw = found.sampler(noise, discrete_laplace_noise)
     errors = np.array([draw() for _ in range(draws)]).reshape(draws, cells, 3) - data.groups.counts["s"]
     for o, scales in enumerate(noise.strategy.taken(noise.unit_scale)):
         assert p_value(errors[:, :, o].ravel(), list(scales)) > 1e-6
@@ -115,7 +114,7 @@ def test_quantile_intervals_hold_together() -> None:
     noise = pf.LeakagePropagation(CHAIN, 100).calibrate(asked, 5.0, noise="best")
     data = ["a"] * 30 + ["b"] * 20 + ["c"] * 50
     truth = ["a", "a", "c", "c"]  # 30 records are a, 50 are a or b
-    draw = sampler(database_of(data, noise), noise.bound.bind(asked), noise, discrete_laplace_noise)  # type: ignore[attr-defined]
+    draw = sampler(database_of(data, noise), noise, discrete_laplace_noise, len(data))
     errors = noise.accuracies(0.05, joint=True)
     found = [quantiles_of(shares, np.array(draw()) / 100, errors, CHAIN.states, 1.0) for _ in range(DRAWS)]
     missed = [any(not q.low <= state <= q.high for q, state in zip(each, truth, strict=True)) for each in found]

@@ -31,7 +31,7 @@ def verify_command(options: VerifyOptions) -> None:
     """Check a release from its record: compute its proof again, and all that follows from something else.
 
     Says what holds, what does not, and what nobody can check. Exit code 0: nothing was found that does not hold; 1:
-    something does not hold, or the release is not in the ledger; 2: bad input.
+    something does not hold, or the release is not in the ledger; 2: bad input; 3: the proof could not be checked.
 
     \b
     Example:
@@ -42,5 +42,5 @@ def verify_command(options: VerifyOptions) -> None:
     with progress("computing the proof again"):
         found = verify(**vars(options))
     click.echo(str(found))
-    if not found.holds:
-        sys.exit(1)
+    if not (found.holds and found.proved):
+        sys.exit(3 if found.holds else 1)

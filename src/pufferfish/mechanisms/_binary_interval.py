@@ -52,21 +52,21 @@ def ahead(x: float, p0: float, p1: float, up: float) -> float:
     slope = p0 + p1 - 1.0 + (up if positive else -up) * 4 * UNIT
     if positive:
         inverse = 1.0 / math.expm1(x) if x < _ENDLESS else 0.0
-        found = math.log1p(slope / (inverse + (1.0 - p1)))
+        log_ratio = math.log1p(slope / (inverse + (1.0 - p1)))
     else:
         e = math.expm1(x)
-        found = math.log1p(slope * e / (math.exp(x) - p1 * e))
-    return found + up * _ULPS * abs(found)
+        log_ratio = math.log1p(slope * e / (math.exp(x) - p1 * e))
+    return log_ratio + up * _ULPS * abs(log_ratio)
 
 
 def future(b01: float, p0: Any, p1: Any, b10: float) -> float:
     """Bound what comes one step earlier of a log ratio between −b10 and b01, over p0 and p1 between two ends."""
-    found = 0.0
+    bound = 0.0
     if p0[1] + p1[1] > 1.0 - 4 * UNIT:
-        found = max(found, ahead(b01, p0[1], p1[1], 1.0))
+        bound = max(bound, ahead(b01, p0[1], p1[1], 1.0))
     if p0[0] + p1[0] < 1.0 + 4 * UNIT:
-        found = max(found, ahead(-b10, p0[0], p1[0], 1.0))
-    return found
+        bound = max(bound, ahead(-b10, p0[0], p1[0], 1.0))
+    return bound
 
 
 def told(x: float, p0: float, p1: float, z: float) -> float:
@@ -104,22 +104,22 @@ def told_most(x: float, p0: float, p1: float) -> float:
 
 def most_told(x: float, p0: float, p1: float, low: float, high: float) -> float:
     """Return the largest :func:`told` for z between two ends: at one of them, or at the one extremum between."""
-    found = max(told(x, p0, p1, low), told(x, p0, p1, high))
+    most = max(told(x, p0, p1, low), told(x, p0, p1, high))
     odds = math.sqrt((1.0 - p0) * p0 / (p1 * (1.0 - p1)))
     z = 1.0 / (1.0 + odds * math.exp(-0.5 * min(max(x, -2 * _ENDLESS), 2 * _ENDLESS)))
     if low - 4 * UNIT <= z <= high + 4 * UNIT:  # which may round to 1, where nothing is told
-        found = max(found, told_most(x, p0, p1))
-    return max(found, 0.0)
+        most = max(most, told_most(x, p0, p1))
+    return max(most, 0.0)
 
 
 def past(b10: float, p0: Any, p1: Any, low: float, high: float, b01: float) -> float:
     """Bound what X_i = 1 against 0 tells of a past in a log ratio between −b01 and b10, z between two ends."""
-    found = 0.0
+    bound = 0.0
     if p0[1] + p1[1] > 1.0 - 4 * UNIT:
-        found = max(found, most_told(b10, p0[1], p1[1], low, high))
+        bound = max(bound, most_told(b10, p0[1], p1[1], low, high))
     if p0[0] + p1[0] < 1.0 + 4 * UNIT:
-        found = max(found, most_told(-b01, p0[0], p1[0], low, high))
-    return found
+        bound = max(bound, most_told(-b01, p0[0], p1[0], low, high))
+    return bound
 
 
 def law_after(p0: Any, p1: Any, low: float, high: float) -> tuple[float, float]:
@@ -251,20 +251,20 @@ def leaked(chain: Any, runs: Any, divisor: float, before: Any, after: Any, where
     g = 0
     count = sweep(chain, True, runs, divisor, before)
     f = sweep(chain, False, runs, divisor, after) - 1
-    worst, at, r, run_left = -1.0, 0.0, 0, runs[0, 0]
+    worst, offset, r, run_left = -1.0, 0.0, 0, runs[0, 0]
     g_left, f_left = before[0, 0], after[f, 0]
     while g < count:
         n = min(g_left, f_left, run_left)
         for pair in range(2):
-            own = runs[r, 1 + pair] / divisor * (1 + 4 * UNIT)
-            total = (own + before[g, 1 + pair] + after[f, 1 + pair]) * (1 + 8 * UNIT)
+            own_loss = runs[r, 1 + pair] / divisor * (1 + 4 * UNIT)
+            total = (own_loss + before[g, 1 + pair] + after[f, 1 + pair]) * (1 + 8 * UNIT)
             if total != total:
                 return math.inf
             if total > worst:
                 worst = total
-                where[0], where[1] = at + (n + 1.0) // 2.0, pair
-                where[2], where[3], where[4] = own, before[g, 1 + pair], after[f, 1 + pair]
-        at, g_left, f_left, run_left = at + n, g_left - n, f_left - n, run_left - n
+                where[0], where[1] = offset + (n + 1.0) // 2.0, pair
+                where[2], where[3], where[4] = own_loss, before[g, 1 + pair], after[f, 1 + pair]
+        offset, g_left, f_left, run_left = offset + n, g_left - n, f_left - n, run_left - n
         if g_left <= 0.0:
             g += 1
             if g < count:

@@ -136,15 +136,15 @@ class Weights:
     """
 
     def __init__(self, losses: BlockLoss) -> None:
-        each = losses.per_record
-        self.uniform = each.ndim == 0 or bool(np.all(each == each.flat[0]))
-        self._each = float(each.flat[0]) if self.uniform else 0.0
+        per_record = losses.per_record
+        self.uniform = per_record.ndim == 0 or bool(np.all(per_record == per_record.flat[0]))
+        self._each = float(per_record.flat[0]) if self.uniform else 0.0
         self._most = losses.length.records if losses.of_observed else losses.length.steps
         if not self.uniform:
-            bits = 61 - int(each.size).bit_length()
-            exponent = max(math.frexp(float(each.max()))[1] - bits, -1074)
+            bits = 61 - int(per_record.size).bit_length()
+            exponent = max(math.frexp(float(per_record.max()))[1] - bits, -1074)
             self._quantum = math.ldexp(1.0, exponent)
-            whole = np.maximum(np.ceil(np.ldexp(each, -exponent)), each > 0).astype(np.int64)
+            whole = np.maximum(np.ceil(np.ldexp(per_record, -exponent)), per_record > 0).astype(np.int64)
             self._sums = np.concatenate([[0], np.cumsum(whole)])
             self._heaviest = int(np.sum(np.sort(whole)[::-1][: self._most]))
 
@@ -224,12 +224,12 @@ class ChainQuiltBound(InfluenceBound):
 
     def __init__(self, theta: Any, length: Any, *, max_quilt_length: int | None = None) -> None:
         super().__init__(theta, length)
-        given: Any = max_quilt_length
-        if given is not None and not (isinstance(given, int) and given is not True and given >= 1):
+        limit: Any = max_quilt_length
+        if limit is not None and not (isinstance(limit, int) and limit is not True and limit >= 1):
             raise ParameterError(
                 f"max_quilt_length is {max_quilt_length!r}, expected a whole number of at least 1, or None for all"
             )
-        self._max_quilt_length: int | None = given
+        self._max_quilt_length: int | None = limit
 
     @property
     def max_quilt_length(self) -> int | None:
@@ -295,13 +295,13 @@ class ChainQuilts(Engine):
             for nodes, problem in self._problems(chain, self._visits(steps)):
                 report_progress("searching quilts", nodes.last / steps)
                 uniform = problem.losses.uniform
-                found = worst_node(
+                quilt = worst_node(
                     problem, objective, nodes.first, nodes.last, uniform=uniform, floor=most, below=below
                 )
-                if found is not None:
-                    most, witness = found, _witness(found, nodes, chain.length, self._states)
-                    if found.value >= below:
-                        return found.value, witness
+                if quilt is not None:
+                    most, witness = quilt, _witness(quilt, nodes, chain.length, self._states)
+                    if quilt.value >= below:
+                        return quilt.value, witness
         return (0.0, None) if most is None else (most.value, witness)
 
 

@@ -107,8 +107,8 @@ class ChainLeakage(Engine):
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses, and say where it is attained."""
         most: Bound = 0.0, None
-        for each in self._each(losses):
-            most = largest_bound((most, self._one(*each, idle=most[0])))
+        for case in self._each(losses):
+            most = largest_bound((most, self._one(*case, idle=most[0])))
         return most
 
     def fast_estimate(self) -> Callable[[RecordLoss], float]:
@@ -116,9 +116,9 @@ class ChainLeakage(Engine):
 
         All its answers share one search for each member: what they have in common is computed once.
         """
-        found = [member.propagation() for member in self._members]
-        followed = [propagation for propagation in found if propagation is not None]
-        if len(followed) < len(found):
+        propagations = [member.propagation() for member in self._members]
+        followed = [propagation for propagation in propagations if propagation is not None]
+        if len(followed) < len(propagations):
             return super().fast_estimate()
 
         def guess(losses: RecordLoss) -> float:
@@ -131,7 +131,7 @@ class ChainLeakage(Engine):
         """Yield the least noise found, then that of quilts alone, whose proof does not depend on a search for flows."""
         yield self.least_divisor(losses, epsilon)
         engines: list[Engine] = [member.alone or member.quilts or _SUMS for member in self._members]
-        yield largest_bound(found for engine in engines for found in engine.candidate_scales(losses, epsilon))
+        yield largest_bound(bound for engine in engines for bound in engine.candidate_scales(losses, epsilon))
 
     def _one(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float = 0.0) -> Bound:
         """Leakage of one chain under one θ: the least of the bounds at hand, or one that is not above ``idle``.
@@ -150,13 +150,13 @@ class ChainLeakage(Engine):
     def _as_any_chain(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, idle: float) -> Bound:
         if propagation is None:
             return self._by_others(theta, chain, LeakThrough()) or _NOTHING_PROVED
-        found = propagation.leakage(as_runs(chain, self._theta.k))
-        if found.node == 0:
+        attained = propagation.leakage(as_runs(chain, self._theta.k))
+        if attained.node == 0:
             return 0.0, None
-        proved = found.total, self._witness(found, theta, chain)
-        if found.total <= idle:
+        proved = attained.total, self._witness(attained, theta, chain)
+        if attained.total <= idle:
             return proved
-        return self._by_others(theta, chain, LeakThrough(), found.total, found.node) or proved
+        return self._by_others(theta, chain, LeakThrough(), attained.total, attained.node) or proved
 
     def _by_others(
         self, theta: int, chain: BlockLoss, objective: Objective, value: float = math.inf, node: int | None = None
@@ -168,10 +168,10 @@ class ChainLeakage(Engine):
         quilts = self._members[theta].quilts
         if quilts is None:
             total = objective(_SUMS.leakage(_alone(chain))[0], 0.0)
-            found = (total, _all_of(chain)) if total < value else None
+            bound = (total, _all_of(chain)) if total < value else None
         else:
-            found = quilts.less_than(value, chain, node or _middle_of_the_heaviest(chain), objective)
-        return None if found is None else _of(theta, *found)
+            bound = quilts.less_than(value, chain, node or _middle_of_the_heaviest(chain), objective)
+        return None if bound is None else _of(theta, *bound)
 
     def least_divisor(self, losses: RecordLoss, epsilon: float) -> Bound:
         """Return the least number found that divides the losses so that they leak at most epsilon."""
@@ -196,12 +196,12 @@ class ChainLeakage(Engine):
             start = member.spreads(chain) * float(chain.largest.max()) / epsilon
             divisor = propagation.least_divisor(runs, epsilon, start) if start > 0 else math.inf
             if divisor < math.inf:
-                found = propagation.leakage([run.divided(divisor) for run in runs])
-                if found.node == 0:
+                attained = propagation.leakage([run.divided(divisor) for run in runs])
+                if attained.node == 0:
                     return 0.0, None
-                node = found.node
+                node = attained.node
                 if divisor < best[0]:
-                    best = divisor, self._witness(found, theta, chain)
+                    best = divisor, self._witness(attained, theta, chain)
         return self._by_others(theta, chain, score, best[0], node) or best
 
     def _each(self, losses: RecordLoss) -> Iterator[tuple[int, ChainPropagation | None, BlockLoss]]:
@@ -213,19 +213,19 @@ class ChainLeakage(Engine):
                 report_progress("propagating leakage", (theta + c / len(chains)) / len(self._members))
                 yield theta, propagation, chain
 
-    def _witness(self, found: Attained, theta: int, chain: BlockLoss) -> PropagationWitness:
+    def _witness(self, attained: Attained, theta: int, chain: BlockLoss) -> PropagationWitness:
         parts: dict[str, Any] = {
             "theta": theta,
             "length": chain.length.steps,
-            "node": found.node - 1,
-            "secret_pair": (self._theta.states[found.pair[0]], self._theta.states[found.pair[1]]),
-            "own": found.own,
-            "past": found.past,
-            "future": found.future,
+            "node": attained.node - 1,
+            "secret_pair": (self._theta.states[attained.pair[0]], self._theta.states[attained.pair[1]]),
+            "own": attained.own,
+            "past": attained.past,
+            "future": attained.future,
         }
         member = self._members[theta].chain
-        if isinstance(member, PeriodicChain) and found.phase is not None:
-            return PhaseWitness(**parts, phase=member.phase_of(found.phase))
+        if isinstance(member, PeriodicChain) and attained.phase is not None:
+            return PhaseWitness(**parts, phase=member.phase_of(attained.phase))
         return PropagationWitness(**parts)
 
 
@@ -280,11 +280,11 @@ def _of(theta: int, leakage: float, witness: AnyWitness | None) -> Bound:
 
 def as_runs(losses: BlockLoss, k: int) -> list[Run]:
     """Return a chain's losses as runs of records with the same loss; profiles with very many are rounded up."""
-    other = ~np.eye(k, dtype=np.bool_)
+    off_diagonal = ~np.eye(k, dtype=np.bool_)
     values = losses.stacked if losses.stacked.ndim == 3 else losses.stacked[:, None, None]
     together = 1 if _repeats(losses.steps, values) else -(-len(values) // _MOST_RUNS)
     return [
-        Run(int(losses.steps[i : i + together].sum()), values[i : i + together].max(axis=0) * other)
+        Run(int(losses.steps[i : i + together].sum()), values[i : i + together].max(axis=0) * off_diagonal)
         for i in range(0, len(values), together)
     ]
 

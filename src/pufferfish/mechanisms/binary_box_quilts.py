@@ -28,12 +28,12 @@ _SETTLING, _WIDER = 1000, 1e-12
 """Steps in which bounds on a law must stop moving, and what they are widened by meanwhile."""
 
 
-def log_change(weight: float, other: float, x: float) -> float:
-    """Return the log of (other + weight·e^x)/(other + weight), rounded up, for weights that are not negative."""
+def log_change(weight: float, rest: float, x: float) -> float:
+    """Return the log of (rest + weight·e^x)/(rest + weight), rounded up, for weights that are not negative."""
     if weight <= 0.0:
         return 0.0
-    found = math.log1p(math.expm1(x) * (weight / (weight + other)))
-    return found + _ULPS * (abs(found) + UNIT)
+    change = math.log1p(math.expm1(x) * (weight / (weight + rest)))
+    return change + _ULPS * (abs(change) + UNIT)
 
 
 def left_part(ratios: Any, low: float, high: float) -> tuple[float, float]:
@@ -112,11 +112,11 @@ def worth(weight: float, influence: float, epsilon: float) -> float:
     return weight / left * (1 + _ULPS + 4 * UNIT * influence / left)
 
 
-def weight_of(first: int, last: int, each: float, records: int, sums: Any) -> float:
+def weight_of(first: int, last: int, loss: float, records: int, sums: Any) -> float:
     """Return the sum of the losses of records first..last, 1-based, rounded up."""
     if sums.shape[0] == 0:
-        return each * min(last - first + 1, records) * (1 + 2 * UNIT)
-    return sums[last] - sums[first - 1] + each
+        return loss * min(last - first + 1, records) * (1 + 2 * UNIT)
+    return sums[last] - sums[first - 1] + loss
 
 
 def search(  # noqa: C901 - one compiled loop over boxes, nodes and quilts
@@ -125,7 +125,7 @@ def search(  # noqa: C901 - one compiled loop over boxes, nodes and quilts
     nodes: Any,
     length: int,
     records: int,
-    each: float,
+    loss: float,
     sums: Any,
     farthest: int,
     longest: int,
@@ -148,7 +148,7 @@ def search(  # noqa: C901 - one compiled loop over boxes, nodes and quilts
         influence. Several only with one loss for all records.
     length, records : int
         Steps of the chain, and how many of them are observed.
-    each, sums : float, (length + 1,) ndarray or (0,)
+    loss, sums : float, (length + 1,) ndarray or (0,)
         Loss of every observed record; or cumulative sums of the losses of all steps, and what rounding them cost.
     farthest, longest : int
         Quilts reach at most so far to either side, and have at most so many nearby records.
@@ -183,7 +183,7 @@ def search(  # noqa: C901 - one compiled loop over boxes, nodes and quilts
             alone = first == last
             most_a = min(first - 1, farthest)
             most_b = min(length - last, farthest) if alone else farthest
-            whole = weight_of(1, length, each, records, sums)
+            whole = weight_of(1, length, loss, records, sums)
             best, a_, b_, e_ = worth(whole, 0.0, epsilon), 0, 0, 0.0
             # quilts like the one that served the node before often prove at once that this one is not worse
             for turn in range(2):
@@ -192,7 +192,7 @@ def search(  # noqa: C901 - one compiled loop over boxes, nodes and quilts
                 start = max(min(before_a, most_a) - 2, 1) if turn == 0 else 1
                 stop = min(before_a + 2, most_a) if turn == 0 else most_a
                 for a in range(start, stop + 1):
-                    if turn == 1 and worth(weight_of(first - a + 1, first, each, records, sums), 0.0, epsilon) >= best:
+                    if turn == 1 and worth(weight_of(first - a + 1, first, loss, records, sums), 0.0, epsilon) >= best:
                         break
                     if kind == 0:
                         t = first - a - 1
@@ -206,29 +206,29 @@ def search(  # noqa: C901 - one compiled loop over boxes, nodes and quilts
                         l01, l10 = 2 * right[a - 1, 0], 2 * right[a - 1, 1]
                     left[a - 1, 0], left[a - 1, 1] = l01, l10
                     e = max(l01, l10)
-                    found = worth(weight_of(first - a + 1, length, each, records, sums), e, epsilon)
-                    if found < best and length - first + a <= longest:
-                        best, a_, b_, e_ = found, a, 0, e
+                    value = worth(weight_of(first - a + 1, length, loss, records, sums), e, epsilon)
+                    if value < best and length - first + a <= longest:
+                        best, a_, b_, e_ = value, a, 0, e
                     for b in range(1, min(most_b, longest - a + 1) + 1):
-                        weight = weight_of(first - a + 1, first + b - 1, each, records, sums)
+                        weight = weight_of(first - a + 1, first + b - 1, loss, records, sums)
                         if worth(weight, e, epsilon) >= best:  # a right side only adds to the influence
                             break
                         both = max(l01 + right[b - 1, 0], l10 + right[b - 1, 1])
-                        found = worth(weight, both * (1 + _ULPS), epsilon)
-                        if found < best:
-                            best, a_, b_, e_ = found, a, b, both
+                        value = worth(weight, both * (1 + _ULPS), epsilon)
+                        if value < best:
+                            best, a_, b_, e_ = value, a, b, both
                     if best <= worst:
                         break
             for b in range(1, min(most_b, longest - last + 1) + 1):
                 if best <= worst:
                     break
-                weight = weight_of(1, min(last + b - 1, length), each, records, sums)
+                weight = weight_of(1, min(last + b - 1, length), loss, records, sums)
                 if worth(weight, 0.0, epsilon) >= best:
                     break
                 e = max(right[b - 1, 0], right[b - 1, 1])
-                found = worth(weight, e, epsilon)
-                if found < best:
-                    best, a_, b_, e_ = found, 0, b, e
+                value = worth(weight, e, epsilon)
+                if value < best:
+                    best, a_, b_, e_ = value, 0, b, e
             before_a, before_b = a_, b_
             if best > worst:
                 worst = best

@@ -115,12 +115,12 @@ def supremum(
     most_boxes : int
         With so many boxes the bracket stays as wide as it is.
     """
-    boxes, found = np.array([box], dtype=np.float64), Supremum(-np.inf, np.inf, box[:, 0], np.empty(0))
+    boxes, peak = np.array([box], dtype=np.float64), Supremum(-np.inf, np.inf, box[:, 0], np.empty(0))
     most, _ = bound(boxes, floor)
     while True:
-        found = max(found, _attained(bound, boxes[int(np.argmax(most))], found.least), key=lambda s: s.least)
-        near, ignored = max(found.least * (1 + gap), floor), max(found.least * (1 + gap / 2), floor)
-        if enough is not None and found.least < enough * (1 - _BELOW):
+        peak = max(peak, _attained(bound, boxes[int(np.argmax(most))], peak.least), key=lambda s: s.least)
+        near, ignored = max(peak.least * (1 + gap), floor), max(peak.least * (1 + gap / 2), floor)
+        if enough is not None and peak.least < enough * (1 - _BELOW):
             near, ignored = max(min(near, enough), floor), max(min(ignored, enough), floor)
         open_ = np.flatnonzero(~(most <= near))
         if not open_.size or len(boxes) >= most_boxes:
@@ -136,7 +136,7 @@ def supremum(
         boxes = np.concatenate([np.delete(boxes, worst, axis=0), halves])
         most = np.concatenate([np.delete(most, worst), bounds])
     upper = float(np.max(most)) if not np.any(np.isnan(most)) else np.inf
-    return Supremum(found.least, max(upper, found.least), found.point, found.where)
+    return Supremum(peak.least, max(upper, peak.least), peak.point, peak.where)
 
 
 def _halves(boxes: Boxes, width: Callable[[Boxes], Boxes]) -> Boxes:
@@ -257,14 +257,14 @@ def quilted(
     if node is not None:
         nodes = [(node, node)]
     sums = np.empty(0) if same else np.concatenate([[0.0], np.cumsum(losses)])
-    each = float(losses[0]) if same else 2 * rounding.UNIT * length * float(sums[-1])
+    loss = float(losses[0]) if same else 2 * rounding.UNIT * length * float(sums[-1])
     _LOOPS.compiled.search(
         _KINDS[kind],
         boxes.reshape(-1, 6),
         np.array(nodes, dtype=np.int64),
         length,
         records,
-        each,
+        loss,
         sums,
         max(1, min(length - 1, _FARTHEST)),
         length if longest is None else longest,
@@ -322,7 +322,7 @@ class _Certified(Engine):
         """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
 
     @abstractmethod
-    def witness(self, found: Supremum, chain: BlockLoss) -> AnyWitness:
+    def witness(self, peak: Supremum, chain: BlockLoss) -> AnyWitness:
         """Say where a supremum is attained."""
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
@@ -341,7 +341,7 @@ class _Certified(Engine):
     def _worst(self, losses: RecordLoss, epsilon: float, enough: float | None) -> Bound:
         worst, witness = 0.0, None
         for chain in chains_that_can_decide(losses):
-            found = supremum(
+            peak = supremum(
                 self._box,
                 self.bound(chain, epsilon),
                 width=width_of,
@@ -350,9 +350,9 @@ class _Certified(Engine):
                 enough=enough,
                 most_boxes=self._most_boxes(chain.length.steps),
             )
-            if witness is None or found.most > worst:
-                witness = self.witness(found, chain)
-            worst = max(worst, found.most)
+            if witness is None or peak.most > worst:
+                witness = self.witness(peak, chain)
+            worst = max(worst, peak.most)
         return worst, witness
 
     def _most_boxes(self, steps: int) -> int:
@@ -361,17 +361,17 @@ class _Certified(Engine):
         slowest = 1 - min(abs(float(stay.max()) - 1), 1.0) if stay.max() - 1 > 1 - stay.min() else float(stay.min())
         return int(np.clip(_WORK / min(steps, _SETTLING / max(slowest, 1e-9)), 64, 60_000))
 
-    def nearest(self, found: Supremum) -> Nearest:
+    def nearest(self, peak: Supremum) -> Nearest:
         """Return the member that comes nearest to the supremum."""
-        p0, p1, zero = (float(v) for v in found.point)
+        p0, p1, zero = (float(v) for v in peak.point)
         start: Any = self._theta.initial_distribution
         if start == "any" and zero >= 0:  # below 0 the bound holds for every initial law, and names none
             start = zero, 1 - zero
-        return Nearest(gap=found.gap, transition_matrix=((p0, 1 - p0), (1 - p1, p1)), initial_distribution=start)
+        return Nearest(gap=peak.gap, transition_matrix=((p0, 1 - p0), (1 - p1, p1)), initial_distribution=start)
 
     def _pair(self, one: bool) -> tuple[str, str]:
-        zero, other = self._theta.states
-        return (other, zero) if one else (zero, other)
+        first, second = self._theta.states
+        return (second, first) if one else (first, second)
 
 
 def _box(theta: BinaryChainInterval | MarkovChain) -> NDArray[np.float64]:
@@ -388,8 +388,8 @@ def _stays(stay: float, leave: float) -> tuple[float, float]:
 
     The row (0.99999999, 1e-8) sums to 1 but for 5e-17, and 1 − 0.99999999 misses 1e-8 by 5e-17, which are 5e-9 of it.
     """
-    given, left = Fraction(stay), 1 - Fraction(leave)
-    return -float_up(-min(given, left)), float_up(max(given, left))
+    staying, left = Fraction(stay), 1 - Fraction(leave)
+    return -float_up(-min(staying, left)), float_up(max(staying, left))
 
 
 class BinaryPropagation(_Certified):
@@ -400,16 +400,16 @@ class BinaryPropagation(_Certified):
         runs = np.array(list(_runs(chain)))
         return lambda boxes, floor: propagated(boxes, runs, epsilon, floor)
 
-    def witness(self, found: Supremum, chain: BlockLoss) -> PropagationWitness:
+    def witness(self, peak: Supremum, chain: BlockLoss) -> PropagationWitness:
         """Say where a supremum is attained."""
-        node, pair, own, past, future = (float(v) for v in found.where)
+        node, pair, own_loss, past, future = (float(v) for v in peak.where)
         return PropagationWitness(
             theta=0,
             length=chain.length.steps,
             node=int(node) - 1,
             secret_pair=self._pair(pair == 1),
-            nearest=self.nearest(found),
-            own=own,
+            nearest=self.nearest(peak),
+            own=own_loss,
             past=past,
             future=future,
         )
@@ -452,17 +452,17 @@ class BinaryQuilts(_Certified, Fallback):
         return self._bound(chain, epsilon, None)
 
     def _bound(self, chain: BlockLoss, epsilon: float, node: int | None) -> BoxBound:
-        length, each = chain.length, np.atleast_1d(chain.per_record)
+        length, losses = chain.length, np.atleast_1d(chain.per_record)
         records = length.records if chain.of_observed else int(chain.steps[chain.largest > 0].sum())
-        if length.steps > _ONE_BY_ONE or bool(np.all(each == each[0])):
-            each = np.array([each.max()])
+        if length.steps > _ONE_BY_ONE or bool(np.all(losses == losses[0])):
+            losses = np.array([losses.max()])
         return lambda boxes, floor: quilted(
-            self._kind, boxes, length.steps, records, each, epsilon, floor, self._longest, node
+            self._kind, boxes, length.steps, records, losses, epsilon, floor, self._longest, node
         )
 
-    def witness(self, found: Supremum, chain: BlockLoss) -> QuiltWitness:
+    def witness(self, peak: Supremum, chain: BlockLoss) -> QuiltWitness:
         """Say where a supremum is attained."""
-        node, a, b = (int(v) for v in found.where[:3])
+        node, a, b = (int(v) for v in peak.where[:3])
         steps = chain.length.steps
         ends = [*([node - a - 1] if a else []), *([node + b - 1] if b else [])]
         nearby = (a + b - 1) if a and b else (steps - node + a if a else node + b - 1 if b else steps)
@@ -470,10 +470,10 @@ class BinaryQuilts(_Certified, Fallback):
             theta=0,
             length=steps,
             node=node - 1,
-            nearest=self.nearest(found),
+            nearest=self.nearest(peak),
             active_quilt=tuple(ends),
             nearby=min(nearby, chain.length.records),
-            influence=float(found.where[3]),
+            influence=float(peak.where[3]),
         )
 
 

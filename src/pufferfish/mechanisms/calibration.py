@@ -50,6 +50,7 @@ class Prover(Protocol):
     name: ClassVar[str]
     title: ClassVar[str]
     composes: ClassVar[bool]
+    witnesses: ClassVar[tuple[type[Any], ...]]
 
     @property
     def theta(self) -> Theta:
@@ -146,9 +147,9 @@ class Calibration(Printed, ReadOnly):
             "the noise is for record": seen.node,
             "and its values": pair,
         }
-        each = zip(self.linear.labels, self.accuracies(0.05).tolist(), strict=True)
-        what = "± 95%: each output is within this of the exact one with 95% probability"
-        grid = Grid(what, ["output", "± 95%"], [*map(list, each)])
+        rows = zip(self.linear.labels, self.accuracies(0.05).tolist(), strict=True)
+        title = "± 95%: each output is within this of the exact one with 95% probability"
+        grid = Grid(title, ["output", "± 95%"], [*map(list, rows)])
         return View(repr(self), facts, [grid])
 
     def to_frame(self, alpha: float = 0.05, *, into: str = "polars") -> Any:

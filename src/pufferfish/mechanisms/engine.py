@@ -81,9 +81,9 @@ def accuracy_reached(
             raise ParameterError(
                 f"the accuracy is one which an epsilon below {number(LEAST_EPSILON)} reaches: ask for a smaller one"
             )
-        found = calibrated(epsilon)
-        if reaches(found):
-            return found
+        calibration = calibrated(epsilon)
+        if reaches(calibration):
+            return calibration
     return None
 
 
@@ -197,17 +197,17 @@ class LeastOf(Engine):
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses, and say where it is attained."""
-        found = self._first.leakage(losses, enough)
-        if not self._second.proves_less(losses, *found, 0.0):
-            return found
-        return smallest_bound(found, self._second.leakage(losses, enough))
+        bound = self._first.leakage(losses, enough)
+        if not self._second.proves_less(losses, *bound, 0.0):
+            return bound
+        return smallest_bound(bound, self._second.leakage(losses, enough))
 
     def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Return numbers that divide the losses so that they leak at most epsilon, the least first."""
-        found = list(self._first.candidate_scales(losses, epsilon))
-        if not self._second.proves_less(losses, *found[0], epsilon):
-            return found
-        return sorted((*found, *self._second.candidate_scales(losses, epsilon)), key=_value)
+        candidates = list(self._first.candidate_scales(losses, epsilon))
+        if not self._second.proves_less(losses, *candidates[0], epsilon):
+            return candidates
+        return sorted((*candidates, *self._second.candidate_scales(losses, epsilon)), key=_value)
 
 
 def no_noise(losses: RecordLoss) -> float:
@@ -218,10 +218,10 @@ def no_noise(losses: RecordLoss) -> float:
     return losses.smallest / NO_NOISE
 
 
-def largest_bound(found: Iterable[Bound]) -> Bound:
+def largest_bound(bounds: Iterable[Bound]) -> Bound:
     """Return the largest of several values, the first where they are equal; those without any secret do not count."""
     most: Bound | None = None
-    for computed, witness in found:
+    for computed, witness in bounds:
         value = or_infinite(computed)
         no_secret = witness is None and value == 0
         if not no_secret and (most is None or not value <= most[0]):
@@ -229,13 +229,13 @@ def largest_bound(found: Iterable[Bound]) -> Bound:
     return most or (0.0, None)
 
 
-def smallest_bound(*found: Bound) -> Bound:
+def smallest_bound(*bounds: Bound) -> Bound:
     """Return the least of several bounds on the same thing."""
-    return min(found, key=_value)
+    return min(bounds, key=_value)
 
 
-def _value(found: Bound) -> float:
-    return found[0]
+def _value(bound: Bound) -> float:
+    return bound[0]
 
 
 # -- Losses of steps, for every engine -------------------------------------------------------------------------------
@@ -297,14 +297,14 @@ class WithSteps(Engine):
                 yield first, witness
                 return
             start += first if first < math.inf else 0.0
-        found = bracket(
+        scale = bracket(
             lambda divisor: self.leakage(losses.divided(divisor), epsilon)[0],
             epsilon,
             start,
             tolerance=_TOLERANCE,
             from_above=False,
         ).enough
-        yield found, None if found == math.inf else self.leakage(losses.divided(found), epsilon)[1]
+        yield scale, None if scale == math.inf else self.leakage(losses.divided(scale), epsilon)[1]
 
     def _of_records(self, losses: RecordLoss) -> RecordLoss:
         """Return losses of records that stand for those of steps too, of the chains that can decide."""
@@ -344,8 +344,8 @@ def _plus(values: NDArray[np.float64], step: float) -> NDArray[np.float64]:
     """Return losses with that of a step added between any two states, rounded up."""
     if values.ndim < 3:
         return np.nextafter(values + step, np.inf)
-    other = ~np.eye(values.shape[-1], dtype=np.bool_)
-    return np.where(other, np.nextafter(values + step, np.inf), 0.0)
+    off_diagonal = ~np.eye(values.shape[-1], dtype=np.bool_)
+    return np.where(off_diagonal, np.nextafter(values + step, np.inf), 0.0)
 
 
 def _with_steps(witness: AnyWitness, step: float, total: float) -> AnyWitness:
@@ -355,12 +355,12 @@ def _with_steps(witness: AnyWitness, step: float, total: float) -> AnyWitness:
     inner = 0 < (witness.node if isinstance(witness.node, int) else 0) < witness.length - 1
     past, future = (witness.past, witness.future) if inner else (0.0, 0.0)
     beside = witness.own - step
-    own = beside if beside > _ROUNDED * step else 0.0
-    left = max(total - own - past - future, 0.0)
+    own_loss = beside if beside > _ROUNDED * step else 0.0
+    left = max(total - own_loss - past - future, 0.0)
     if inner:
         past, future = past + left / 2, future + left / 2
     elif witness.node == 0:
         future = left
     else:
         past = left
-    return msgspec.structs.replace(witness, own=own, past=past, future=future)
+    return msgspec.structs.replace(witness, own=own_loss, past=past, future=future)

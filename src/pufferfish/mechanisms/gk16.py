@@ -182,18 +182,18 @@ class _RowSums(Proportional):
     def _of_chain(self, t: int, losses: BlockLoss) -> Bound:
         steps = losses.length.steps
         losses = possible_losses(losses, member_places(self._members[t], steps))
-        each = losses.largest
-        largest = float(each.max())
-        if losses.of_observed and (len(each) == 1 or losses.length.records < steps):
-            found = self._sum_of(t, steps, losses.length.records)
+        largest = losses.largest
+        most = float(largest.max())
+        if losses.of_observed and (len(largest) == 1 or losses.length.records < steps):
+            bound = self._sum_of(t, steps, losses.length.records)
         else:
-            shares = np.minimum(each / largest * (1 + 2.0**-51), 1.0) if largest else each
+            shares = np.minimum(largest / most * (1 + 2.0**-51), 1.0) if most else largest
             spread = np.repeat(shares, losses.steps)
-            found = _least(r.matrix(steps).largest_row_sum(spread) for r in self._readings[t])
-        if found is None:
+            bound = _least(r.matrix(steps).largest_row_sum(spread) for r in self._readings[t])
+        if bound is None:
             return 0.0, None
-        factor, node = found
-        return up(2 * factor * largest), MatrixWitness(theta=t if self._listed else 0, length=steps, node=node)
+        factor, node = bound
+        return up(2 * factor * most), MatrixWitness(theta=t if self._listed else 0, length=steps, node=node)
 
     def _sum_of(self, t: int, steps: int, records: int) -> tuple[float, int] | None:
         """Return the largest sum of so many entries of a row of the inverse; None where there is no secret."""
@@ -213,9 +213,9 @@ def _norm_is_below_one(influences: Influences, steps: int) -> bool:
     return influences.matrix(steps).norm_is_below_one
 
 
-def _least(found: Iterable[tuple[float, int] | None]) -> tuple[float, int] | None:
+def _least(candidates: Iterable[tuple[float, int] | None]) -> tuple[float, int] | None:
     """Return the least of several bounds; None where there is no secret."""
-    bounds = [bound for bound in found if bound is not None]
+    bounds = [bound for bound in candidates if bound is not None]
     return min(bounds, key=lambda bound: bound[0]) if bounds else None
 
 

@@ -107,22 +107,22 @@ def _of_groups(theta: int, network: BayesianNetwork, losses: RecordLoss) -> Boun
 def total_of(losses: BlockLoss) -> Bound:
     """Return what all observed records of a chain cost together, rounded up, and the trivial quilt."""
     heaviest = np.argsort(-losses.largest, kind="stable")
-    each, left = losses.largest[heaviest], losses.length.records
+    largest, left = losses.largest[heaviest], losses.length.records
     # no more records than were observed cost anything, wherever they are
     before = np.concatenate([[0], np.cumsum(losses.steps[heaviest])[:-1]])
     times = np.clip(left - before, 0, losses.steps[heaviest])
-    total, records = _sum_up(each, times), int(times[each > 0].sum())
+    total, records = _sum_up(largest, times), int(times[largest > 0].sum())
     return total, QuiltWitness(theta=0, length=losses.length.steps, active_quilt=(), nearby=records, influence=0.0)
 
 
-def _sum_up(each: NDArray[np.float64], times: NDArray[np.int64]) -> float:
+def _sum_up(losses: NDArray[np.float64], times: NDArray[np.int64]) -> float:
     """Return the sum of losses times their numbers, rounded up: exact where it can be held."""
-    if not np.all(np.isfinite(each)):
+    if not np.all(np.isfinite(losses)):
         return math.inf
-    if each.size <= _MOST_EXACT:
-        return float_up(sum(Fraction(float(e)) * int(n) for e, n in zip(each, times, strict=True)))
+    if losses.size <= _MOST_EXACT:
+        return float_up(sum(Fraction(float(e)) * int(n) for e, n in zip(losses, times, strict=True)))
     with np.errstate(over="ignore"):  # beyond the largest number it is infinite, which is more
-        return up(float(np.sum(each * times)), 8 * each.size)
+        return up(float(np.sum(losses * times)), 8 * losses.size)
 
 
 class ParticipantDP(GroupDP):

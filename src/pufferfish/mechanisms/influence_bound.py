@@ -130,14 +130,14 @@ class ProvedScales:
         """Return the logarithm of a scale for that of a leakage, by a polynomial through the nearest proofs."""
         near: list[tuple[float, float]] = []
         for leakage, scale in sorted(self._proofs, key=lambda proof: abs(proof[0] - goal)):
-            if all(abs(leakage - other) > _ALIKE for other, _ in near):
+            if all(abs(leakage - known) > _ALIKE for known, _ in near):
                 near.append((leakage, scale))
             if len(near) == _NEAREST:
                 break
         if len(near) == 1:  # in proportion to one over the noise
             return near[0][1] + near[0][0] - goal
         return sum(
-            scale * math.prod((goal - other) / (leakage - other) for other, _ in near if other != leakage)
+            scale * math.prod((goal - known) / (leakage - known) for known, _ in near if known != leakage)
             for leakage, scale in near
         )
 
@@ -168,10 +168,10 @@ def best_noise(bound: "InfluenceBound", query: Query, epsilon: float) -> Calibra
     if shape is None:
         return equal
     try:
-        found = bound.calibrate_strategy(query, shape, epsilon)
+        calibration = bound.calibrate_strategy(query, shape, epsilon)
     except NotApplicableError:  # the search is no proof
         return equal
-    return found if found.expected_l1_error < _WORTH_IT * equal.expected_l1_error else equal
+    return calibration if calibration.expected_l1_error < _WORTH_IT * equal.expected_l1_error else equal
 
 
 def best_noise_at_accuracy(
@@ -189,14 +189,14 @@ def best_noise_at_accuracy(
     if not 0 < leakage < equal.epsilon:
         return equal
     try:
-        found = accuracy_reached(
+        calibration = accuracy_reached(
             lambda epsilon: bound.calibrate_strategy(query, shape, epsilon),
             lambda made: shape.error(made.unit_scale, alpha, joint=joint) <= steps,
             leakage,
         )
     except NotApplicableError:
         return equal
-    return found if found is not None and found.epsilon < equal.epsilon else equal
+    return calibration if calibration is not None and calibration.epsilon < equal.epsilon else equal
 
 
 def _best_shape(
@@ -250,8 +250,8 @@ def _best_shape(
     return _strategy(linear, best)
 
 
-def _strategy(linear: LinearQuery, found: Proposal) -> Strategy:
-    return Strategy(linear.weights, found.rows, _whole(found.scales)[0])
+def _strategy(linear: LinearQuery, proposal: Proposal) -> Strategy:
+    return Strategy(linear.weights, proposal.rows, _whole(proposal.scales)[0])
 
 
 def _whole(scales: NDArray[np.float64]) -> tuple[NDArray[np.int64], float]:
@@ -289,9 +289,9 @@ def _responses(theta: Theta, bound: "InfluenceBound") -> list[NDArray[np.float64
     else:
         matrices = [chain.transition_matrix for chain in theta.chains]
     records = max(chain.steps for chain in bound.length)
-    found = [mean_shifts(matrix, records) for matrix in matrices]
-    found.sort(key=lambda response: -float(np.ptp(response, axis=0).sum()))
-    return found[:_MOST_MODELS] or [np.eye(theta.k)]
+    responses = [mean_shifts(matrix, records) for matrix in matrices]
+    responses.sort(key=lambda response: -float(np.ptp(response, axis=0).sum()))
+    return responses[:_MOST_MODELS] or [np.eye(theta.k)]
 
 
 _MOST_NUDGES = 30
@@ -405,9 +405,9 @@ class InfluenceBound(Mechanism):
                 if witness is None:
                     raise ModelError("under every θ each record that is secret has one possible state only: check Θ")
                 for nudge in range(_MOST_NUDGES):
-                    found = math.nextafter(1 / (divisor * (1 + UNIT * 4**nudge)), 0.0)
-                    if found == 0 or self._prove(as_record_loss(found, self.theta, self.length), epsilon)[0] <= epsilon:
-                        return found
+                    loss = math.nextafter(1 / (divisor * (1 + UNIT * 4**nudge)), 0.0)
+                    if loss == 0 or self._prove(as_record_loss(loss, self.theta, self.length), epsilon)[0] <= epsilon:
+                        return loss
         return 0.0
 
     def prove(self, record_loss: Any, *, enough: float | None = None) -> Bound:
@@ -487,7 +487,7 @@ class InfluenceBound(Mechanism):
                     "initial_distribution and transition_matrix"
                 )
             self._check_needed(losses, scale, epsilon)
-            others = ((scale, found) for scale, found in noises if found is not None)
+            others = ((scale, witness) for scale, witness in noises if witness is not None)
             return self._proven(query, linear, epsilon, chain([(scale, witness)], others), strategy)
 
     def scales_around(self, made: Calibration, epsilons: Sequence[float]) -> list[float | None]:
@@ -503,7 +503,7 @@ class InfluenceBound(Mechanism):
             Where scales are sought, from the least ε to the largest.
         """
         losses = self._losses_of(made.query, made.strategy)
-        found = ProvedScales(
+        proved_scales = ProvedScales(
             lambda scale, epsilon: self._prove(losses.divided(scale), epsilon)[0], made.epsilon, made.unit_scale
         )
         scales: dict[float, float | None] = {made.epsilon: made.unit_scale}
@@ -512,7 +512,7 @@ class InfluenceBound(Mechanism):
         for side in (below, above):
             for epsilon in side:
                 report_progress("noise at other ε", len(scales) / (len(epsilons) + 1))
-                scales[epsilon] = scale = found.at(epsilon) or self._scale_at(made, epsilon)
+                scales[epsilon] = scale = proved_scales.at(epsilon) or self._scale_at(made, epsilon)
                 if scale is None:  # no finite noise is enough, or none is needed, and so farther on
                     break
         return [scales.get(epsilon) for epsilon in epsilons]

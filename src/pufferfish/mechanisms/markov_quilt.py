@@ -90,8 +90,8 @@ class MarkovQuilt(InfluenceBound):
         max_quilts: int | None = LOOKS,
     ) -> None:
         super().__init__(theta, length)
-        given: Any = max_quilts
-        if given is not None and not (isinstance(given, int) and given is not True and given >= 1):
+        limit: Any = max_quilts
+        if limit is not None and not (isinstance(limit, int) and limit is not True and limit >= 1):
             raise ParameterError(
                 f"max_quilts is {max_quilts!r}, expected a whole number of at least 1, or None for all"
             )
@@ -160,7 +160,7 @@ def _given(quilts: Any, networks: tuple[BayesianNetwork, ...]) -> dict[int, list
         return {}
     if not isinstance(quilts, Mapping):
         raise ParameterError(f"quilts is {type(quilts).__name__}, expected a dict from nodes to lists of quilts")
-    found: dict[int, list[int]] = {}
+    cuts_by_node: dict[int, list[int]] = {}
     sets: dict[Any, Any] = dict(quilts)
     for node, several in sets.items():
         if isinstance(several, str | Quilt) or not isinstance(several, Iterable):
@@ -170,8 +170,8 @@ def _given(quilts: Any, networks: tuple[BayesianNetwork, ...]) -> dict[int, list
             if isinstance(quilt, str) or not isinstance(quilt, Iterable | Quilt):
                 raise ParameterError(f"a quilt of node {node!r} is {quilt!r}, expected a list of names or a Quilt")
         cuts = [_checked(networks, theta, node, quilt) for quilt in listed for theta in range(len(networks))]
-        found[networks[0].place(node)] = list(dict.fromkeys(cuts))
-    return found
+        cuts_by_node[networks[0].place(node)] = list(dict.fromkeys(cuts))
+    return cuts_by_node
 
 
 def _checked(networks: Sequence[BayesianNetwork], theta: int, node: Any, quilt: Any) -> int:

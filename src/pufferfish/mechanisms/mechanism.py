@@ -97,8 +97,8 @@ class Mechanism(ABC):
 
     def __repr__(self) -> str:
         records = counted(self.rows * sum(chain.records for chain in self.length), "record")
-        given = {name: value for name, value in self.settings.items() if value is not None}
-        settings = "".join(f", {name}={shortened(repr(value))}" for name, value in given.items())
+        chosen = {name: value for name, value in self.settings.items() if value is not None}
+        settings = "".join(f", {name}={shortened(repr(value))}" for name, value in chosen.items())
         return f"{type(self).__name__}({self._theta!r}, <{records}>{settings})"
 
     @classmethod
@@ -283,13 +283,13 @@ class Mechanism(ABC):
             raise NotApplicableError(f"no finite epsilon reaches an accuracy of {accuracy:g}", self.title)
         if witness is None or leakage == 0:  # there is no secret, or no noise is needed: whatever epsilon is
             return self._calibrate(query, 1.0)
-        found = accuracy_reached(
+        calibration = accuracy_reached(
             lambda epsilon: self._calibrate(query, epsilon),
             lambda made: laplace.accuracy(made.unit_scale, alpha, together=together) <= steps,
             leakage,
         )
-        if found is not None:
-            return found
+        if calibration is not None:
+            return calibration
         raise NotApplicableError(f"no epsilon was found that reaches an accuracy of {accuracy:g}", self.title)
 
     @abstractmethod
@@ -323,8 +323,8 @@ class Mechanism(ABC):
     def _key(self, query: Query) -> tuple[object, ...] | None:
         """Return what a query is known by among those on this Θ; None where something is a function of the user's."""
         bound = self.bind(query)
-        given = any(isinstance(member, GivenLaws) for member in self.theta.members)
-        return None if given or isinstance(bound, FunctionQuery) else bound.key
+        has_given_laws = any(isinstance(member, GivenLaws) for member in self.theta.members)
+        return None if has_given_laws or isinstance(bound, FunctionQuery) else bound.key
 
     def _proven(
         self,
@@ -343,7 +343,7 @@ class Mechanism(ABC):
         for nudge in range(_MOST_NUDGES):
             if witness is None or not 0 < unit_scale < math.inf:
                 break
-            found = Calibration(
+            calibration = Calibration(
                 epsilon=epsilon,
                 unit_scale=unit_scale,
                 query=query,
@@ -352,11 +352,11 @@ class Mechanism(ABC):
                 bound=self,
                 strategy=strategy,
             )
-            leakage, decides = self.verify(found)
-            known = self._known_by(found)
+            leakage, decides = self.verify(calibration)
+            known = self._known_by(calibration)
             self._kept = None if known is None else (known, strategy, (leakage, decides))
             if leakage <= epsilon and decides is not None:
-                return replace(found, witness=_found_at(decides, witness))
+                return replace(calibration, witness=_found_at(decides, witness))
             missing = leakage / epsilon - 1
             if following is None and not missing <= ROUNDING:
                 following = next(noises, none)
@@ -376,28 +376,28 @@ class Mechanism(ABC):
         if not isinstance(query, Query):
             raise QueryError(f"query is {query!r}, expected one such as Histogram() or Count(state)")
         records = self.rows * sum(chain.records for chain in self.length)
-        found = query.bind(self.theta.states, records, self.theta.variables)
-        if self.networks and isinstance(found, LinearQuery):
-            found = replace(found, domains=self.networks[0].domains)
-        if isinstance(found, StepQuery) and not self.theta.of_chains:
+        bound = query.bind(self.theta.states, records, self.theta.variables)
+        if self.networks and isinstance(bound, LinearQuery):
+            bound = replace(bound, domains=self.networks[0].domains)
+        if isinstance(bound, StepQuery) and not self.theta.of_chains:
             raise QueryError(
                 f"{query.kind} are about steps from one record of a chain to the next, and Θ is a class of "
                 f"{self.theta.kind}: ask for states, such as Histogram()"
             )
-        if isinstance(found, JointQuery) and not self.networks:
+        if isinstance(bound, JointQuery) and not self.networks:
             raise QueryError(
                 f"{query.kind} counts several columns of a network's table together, and Θ is a class of "
                 f"{self.theta.kind}: ask for states, such as Histogram(), or use a BayesianNetwork"
             )
-        if isinstance(found, LinearQuery) and found.largest * records > LARGEST_ANSWER:
+        if isinstance(bound, LinearQuery) and bound.largest * records > LARGEST_ANSWER:
             raise QueryError(
-                f"the answer over {records:,} records can be as large as {found.largest * records:.3g} units, and at "
+                f"the answer over {records:,} records can be as large as {bound.largest * records:.3g} units, and at "
                 f"most {LARGEST_ANSWER:.3g} fit: give values in larger units, or smaller factors"
             )
         one = len(self.length) == 1 and self.length[0].steps == self.length[0].records
-        if self.theta.of_chains and isinstance(found, LinearQuery) and found.factors is not None and not one:
+        if self.theta.of_chains and isinstance(bound, LinearQuery) and bound.factors is not None and not one:
             raise QueryError("records that count differently, or a window, are those of one chain without gaps")
-        return found
+        return bound
 
     def __reduce__(self) -> Any:
         return _again, (

@@ -80,13 +80,13 @@ class MQMApprox(ChainQuiltBound):
                 raise ParameterError("MQMApprox needs theta, or both pi_min and eigengap")
             theta = _STATELESS
         super().__init__(theta, length, max_quilt_length=max_quilt_length)
-        own = [(0.5, 2.0)] if self.theta.stands_for_more else _numbers(self.theta)
-        self._pi_min = _at_most("pi_min", pi_min, min(pi for pi, _ in own))
-        self._eigengap = _at_most("eigengap", eigengap, min(gap for _, gap in own))
+        numbers = [(0.5, 2.0)] if self.theta.stands_for_more else _numbers(self.theta)
+        self._pi_min = _at_most("pi_min", pi_min, min(pi for pi, _ in numbers))
+        self._eigengap = _at_most("eigengap", eigengap, min(gap for _, gap in numbers))
         self._given = {"pi_min": pi_min, "eigengap": eigengap}
         # a promise to every θ by itself: its own two numbers, and no others, unless others are given
         self._numbers = [
-            (pi if pi_min is None else self.pi_min, gap if eigengap is None else self.eigengap) for pi, gap in own
+            (pi if pi_min is None else self.pi_min, gap if eigengap is None else self.eigengap) for pi, gap in numbers
         ]
 
     @property
@@ -122,8 +122,8 @@ class MQMApprox(ChainQuiltBound):
         return None
 
     def _engine_of(self, theta: Theta) -> Engine:
-        given = any(value is not None for value in self._given.values())
-        if isinstance(theta, BinaryChainInterval) and not given:
+        promised = any(value is not None for value in self._given.values())
+        if isinstance(theta, BinaryChainInterval) and not promised:
             return BinaryQuilts(theta, "mixing", self.max_quilt_length)
         return _MixingQuilts(theta, self._numbers, self.max_quilt_length)
 

@@ -146,8 +146,8 @@ class ExactQuilts(ChainQuilts):
         needed = self.best_at(chain, node, objective, below=value)
         if needed is not None and needed >= value:
             return None
-        found = self._worst(RecordLoss((chain,)), objective, below=value)
-        return found if found[0] < value else None
+        bound = self._worst(RecordLoss((chain,)), objective, below=value)
+        return bound if bound[0] < value else None
 
     def best_at(self, chain: BlockLoss, node: int, objective: Objective, below: float = math.inf) -> float | None:
         """Return what the best quilts of one record prove, the worst member of Θ deciding; None if it has no secret.

@@ -88,12 +88,12 @@ def marked(network: BayesianNetwork, calibration: Calibration | None, node: Any,
         read = [bool(distance.any()) for distance in calibration.linear.distances]
     above = [tuple(network.place(parent) for parent in network.cpts[name].parents) for name in network.nodes]
     drawn = _drawn(above, roles, subject)
-    at = {place: i for i, place in enumerate(drawn)}
-    left = Counter(role for place, role in enumerate(roles) if place not in at)
+    positions = {place: i for i, place in enumerate(drawn)}
+    left = Counter(role for place, role in enumerate(roles) if place not in positions)
     words = [f"{left[role]:,} {'' if role == 'plain' else role + ' '}" for role in _COUNTED if left[role]]
     return Graph(
         places=tuple(drawn),
-        parents=tuple(tuple(at[parent] for parent in above[place] if parent in at) for place in drawn),
+        parents=tuple(tuple(positions[parent] for parent in above[place] if parent in positions) for place in drawn),
         names=tuple(state_label(network.nodes[place]) for place in drawn),
         roles=tuple(roles[place] for place in drawn),
         filled=tuple(read[place] for place in drawn),
@@ -142,12 +142,12 @@ def _in_class(network: BayesianNetwork, calibration: Calibration, theta: int) ->
     members: tuple[Any, ...] = getattr(calibration.theta, "networks", ())
     if theta >= len(members):
         raise ParameterError(f"the calibration is for {calibration.theta.kind}, not for this Bayesian network")
-    other: BayesianNetwork = members[theta]
-    if set(map(state_label, network.nodes)) != set(map(state_label, other.nodes)) or _edges(network) != _edges(other):
+    member: BayesianNetwork = members[theta]
+    if set(map(state_label, network.nodes)) != set(map(state_label, member.nodes)) or _edges(network) != _edges(member):
         raise ParameterError(
             f"network has other nodes or edges than theta[{theta}], which decides this calibration: draw that one"
         )
-    return other
+    return member
 
 
 def _edges(network: BayesianNetwork) -> set[tuple[str, str]]:
@@ -180,11 +180,11 @@ def _of_witness(network: BayesianNetwork, witness: AnyWitness, place: int | None
 
 def _parts_in_words(witness: ClusterWitness) -> str:
     """Say how much the node itself tells, and each cluster around it, the most first."""
-    around = sorted(witness.neighbours, key=lambda told: -told[1])
-    told = [(nats, f"through {_few(nodes)}") for nodes, nats in around[:_MOST_TOLD]]
+    around = sorted(witness.neighbours, key=lambda part: -part[1])
+    parts = [(nats, f"through {_few(nodes)}") for nodes, nats in around[:_MOST_TOLD]]
     if len(around) > _MOST_TOLD:
-        told.append((math.fsum(nats for _, nats in around[_MOST_TOLD:]), "through others"))
-    return ", ".join(f"{nats:.2g} {how}" for nats, how in [(witness.own, "by itself"), *told])
+        parts.append((math.fsum(nats for _, nats in around[_MOST_TOLD:]), "through others"))
+    return ", ".join(f"{nats:.2g} {how}" for nats, how in [(witness.own, "by itself"), *parts])
 
 
 def _few(nodes: Sequence[str]) -> str:
@@ -196,8 +196,8 @@ def _of_node(name: Any, pair: tuple[str, str] | None) -> str:
 
 
 def _of_quilt(name: Any, pair: tuple[str, str] | None, influence: float | None, quilt: Quilt) -> str:
-    told = "" if influence is None else f", influence {influence:.2g}"
-    return f"{_of_node(name, pair)}{told if quilt.quilt else ', trivial quilt'}, {len(quilt.nearby):,} nearby"
+    clause = "" if influence is None else f", influence {influence:.2g}"
+    return f"{_of_node(name, pair)}{clause if quilt.quilt else ', trivial quilt'}, {len(quilt.nearby):,} nearby"
 
 
 def _title(network: BayesianNetwork, calibration: Calibration | None, subject: _Subject, quilt: Any) -> str:
@@ -366,8 +366,8 @@ def _member(member: Any, calibration: Calibration | None) -> Html:
         return join(_network_part(member, calibration), fold(f"All {len(member.nodes):,} nodes as a table", viewed))
     if calibration is not None and isinstance(calibration.witness, PhaseWitness):
         phase = calibration.witness.phase
-        matrix, what = member.matrices[phase], f"Transition probabilities, {phase_name(member.clock, phase)}"
-        return join(viewed, chart_part(transitions(member.states, matrix, matrix, what)))
+        matrix, caption = member.matrices[phase], f"Transition probabilities, {phase_name(member.clock, phase)}"
+        return join(viewed, chart_part(transitions(member.states, matrix, matrix, caption)))
     return viewed
 
 
@@ -376,8 +376,8 @@ def _network_part(network: BayesianNetwork, calibration: Calibration | None) -> 
     try:
         from matplotlib import rc_context
     except ImportError:
-        told = "The network is not drawn, for that needs matplotlib: pip install 'pufferfish-privacy[plot]'."
-        return tag("p", told, class_="soft")
+        message = "The network is not drawn, for that needs matplotlib: pip install 'pufferfish-privacy[plot]'."
+        return tag("p", message, class_="soft")
     if calibration is None and len(network.nodes) > MOST_NODES:
         return tag("p", "The network is too large to be drawn.", class_="soft")
     svg = io.StringIO()

@@ -47,15 +47,15 @@ class NodeSecrets:
         If a node or state is unknown, a pair is about two nodes or overlaps, or nothing is secret.
     """
 
-    def __init__(self, given: Any, network: BayesianNetwork) -> None:
+    def __init__(self, secrets: Any, network: BayesianNetwork) -> None:
         self._network = network
         self._entries: list[tuple[int, tuple[str, ...], tuple[str, ...]]] | None = None
-        if given is not None:
-            if not (is_list(given) or isinstance(given, set | frozenset)):
+        if secrets is not None:
+            if not (is_list(secrets) or isinstance(secrets, set | frozenset)):
                 raise ParameterError(
-                    f"secrets is {given!r}, expected a list of names of nodes, or of pairs of RecordIs"
+                    f"secrets is {secrets!r}, expected a list of names of nodes, or of pairs of RecordIs"
                 )
-            listed: list[Any] = list(given)
+            listed: list[Any] = list(secrets)
             self._entries = [entry for secret in listed for entry in _entries_of(secret, network)]
             if not self._entries:
                 raise ParameterError("secrets is empty: name at least one node, or leave it out to keep all secret")
@@ -81,19 +81,19 @@ class NodeSecrets:
         The value x of one secret is told from x' of the other for every x of the first and x' of the second: what holds
         for all of these holds for the secrets, whose laws are mixtures.
         """
-        found: list[NDArray[np.bool_]] = []
+        all_pairs: list[NDArray[np.bool_]] = []
         for j, k in enumerate(network.sizes):
             possible = network.inference.possible(j)
-            found.append(possible[:, None] & possible[None, :] & ~np.eye(k, dtype=np.bool_))
+            all_pairs.append(possible[:, None] & possible[None, :] & ~np.eye(k, dtype=np.bool_))
         if self._entries is None:
-            return found
-        asked = [np.zeros_like(pairs) for pairs in found]
+            return all_pairs
+        asked = [np.zeros_like(pairs) for pairs in all_pairs]
         for j, a, b in self._entries:
             names = network.node_states[network.nodes[j]]
             rows, columns = ([names.index(state) for state in states] for states in (a, b))
             asked[j][np.ix_(rows, columns)] = True
             asked[j][np.ix_(columns, rows)] = True
-        return [pairs & wanted for pairs, wanted in zip(found, asked, strict=True)]
+        return [pairs & wanted for pairs, wanted in zip(all_pairs, asked, strict=True)]
 
 
 def _entries_of(secret: Any, network: BayesianNetwork) -> list[tuple[int, tuple[str, ...], tuple[str, ...]]]:
@@ -194,12 +194,12 @@ class NetworkQuilts(Engine):
         self,
         networks: Sequence[BayesianNetwork],
         secrets: NodeSecrets,
-        given: Mapping[int, Sequence[int]],
+        given_quilts: Mapping[int, Sequence[int]],
         most: int | None,
     ) -> None:
         self._networks = networks
         self._secrets = secrets
-        self._given = given
+        self._given = given_quilts
         self._max_quilts = most
 
     @cached_property
@@ -233,8 +233,8 @@ class NetworkQuilts(Engine):
     def trivial_of(self, theta: int, losses: RecordLoss, objective: Objective) -> Bound:
         """Return what the trivial quilts prove under one θ, and for which node that is most; quickly, and exactly."""
         search, secret = self._search(theta, losses, objective), self.secret_pairs[theta]
-        found = [search.judged(node, 0, secret[node]) for node in self._secret_nodes(theta)]
-        worst = max(found, key=lambda quilt: quilt.value, default=None)
+        quilts = [search.judged(node, 0, secret[node]) for node in self._secret_nodes(theta)]
+        worst = max(quilts, key=lambda quilt: quilt.value, default=None)
         return (0.0, None) if worst is None else (worst.value, self._witness(worst, theta))
 
     def worst_of(self, theta: int, losses: RecordLoss, objective: Objective) -> Bound:
@@ -262,23 +262,23 @@ class NetworkQuilts(Engine):
 
     def active(self, losses: RecordLoss) -> tuple[ActiveQuilt, ...]:
         """Return the best quilt of every node that is secret, in the order of the network's nodes."""
-        found: dict[int, ActiveQuilt] = {}
+        active_quilts: dict[int, ActiveQuilt] = {}
         for theta, secret in enumerate(self.secret_pairs):
             search = self._search(theta, losses, LeakThrough())
             for node in self._secret_nodes(theta):
                 report_progress("searching quilts", (theta + node / len(secret)) / len(self._networks))
                 best = self._active(theta, self._best(search, node, secret[node]))
-                if node not in found or best.leakage > found[node].leakage:
-                    found[node] = best
-        return tuple(found[node] for node in sorted(found))
+                if node not in active_quilts or best.leakage > active_quilts[node].leakage:
+                    active_quilts[node] = best
+        return tuple(active_quilts[node] for node in sorted(active_quilts))
 
     def _worst(self, losses: RecordLoss, objective: Objective) -> Bound:
         worst: NetworkQuilt | None = None
         decides = 0
         for theta in range(len(self._networks)):
-            found = self._worst_node(theta, losses, objective, worst)
-            if found is not None and (worst is None or not found.value <= worst.value):
-                worst, decides = found, theta
+            quilt = self._worst_node(theta, losses, objective, worst)
+            if quilt is not None and (worst is None or not quilt.value <= worst.value):
+                worst, decides = quilt, theta
         return (0.0, None) if worst is None else (worst.value, self._witness(worst, decides))
 
     def _worst_node(
@@ -300,10 +300,10 @@ class NetworkQuilts(Engine):
             enough = -np.inf if floor is None else floor.value
             if first[node].value <= enough:
                 break
-            found = self._best(search, node, secret[node], enough=enough, first=first[node], hints=tuple(hints))
-            hints = [found.quilt, *(cut for cut in hints if cut != found.quilt)][:_HINTS]
-            if floor is None or not found.value <= floor.value:
-                floor = found
+            quilt = self._best(search, node, secret[node], enough=enough, first=first[node], hints=tuple(hints))
+            hints = [quilt.quilt, *(cut for cut in hints if cut != quilt.quilt)][:_HINTS]
+            if floor is None or not quilt.value <= floor.value:
+                floor = quilt
         return floor
 
     def _secret_nodes(self, theta: int) -> list[int]:
@@ -322,31 +322,31 @@ class NetworkQuilts(Engine):
         judged = (search.judged(node, cut, pairs) for cut in (0, *self._given[node]))
         return min(judged, key=lambda quilt: quilt.value)
 
-    def _active(self, theta: int, found: NetworkQuilt) -> ActiveQuilt:
+    def _active(self, theta: int, quilt: NetworkQuilt) -> ActiveQuilt:
         network = self._networks[theta]
-        node = network.nodes[found.node]
+        node = network.nodes[quilt.node]
         return ActiveQuilt(
             node=node,
             theta=theta,
-            quilt=Quilt.of(network, node, [network.nodes[j] for j in members(found.quilt)]),
-            secret_pair=_states(network, found),
-            nearby_loss=found.weight,
-            influence=found.influence,
+            quilt=Quilt.of(network, node, [network.nodes[j] for j in members(quilt.quilt)]),
+            secret_pair=_states(network, quilt),
+            nearby_loss=quilt.weight,
+            influence=quilt.influence,
         )
 
-    def _witness(self, found: NetworkQuilt, theta: int) -> QuiltWitness:
+    def _witness(self, quilt: NetworkQuilt, theta: int) -> QuiltWitness:
         network = self._networks[theta]
         return QuiltWitness(
             theta=theta,
             length=len(network.nodes),
-            node=state_label(network.nodes[found.node]),
-            secret_pair=_states(network, found),
-            active_quilt=tuple(state_label(network.nodes[j]) for j in members(found.quilt)),
-            nearby=found.nearby.bit_count(),
-            influence=found.influence,
+            node=state_label(network.nodes[quilt.node]),
+            secret_pair=_states(network, quilt),
+            active_quilt=tuple(state_label(network.nodes[j]) for j in members(quilt.quilt)),
+            nearby=quilt.nearby.bit_count(),
+            influence=quilt.influence,
         )
 
 
-def _states(network: BayesianNetwork, found: NetworkQuilt) -> tuple[str, str] | None:
-    names = network.node_states[network.nodes[found.node]]
-    return None if found.pair is None else (names[found.pair[0]], names[found.pair[1]])
+def _states(network: BayesianNetwork, quilt: NetworkQuilt) -> tuple[str, str] | None:
+    names = network.node_states[network.nodes[quilt.node]]
+    return None if quilt.pair is None else (names[quilt.pair[0]], names[quilt.pair[1]])

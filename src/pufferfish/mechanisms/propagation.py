@@ -91,14 +91,14 @@ class NetworkLeakage(Engine):
         if not self._clusters[theta].affordable:
             return self._quilts.worst_of(theta, losses, LeakThrough())
         attained = self._clusters[theta].leakage(losses.nodes, self._secrets(theta))
-        found = attained.total, self._witness(theta, attained)
+        bound = attained.total, self._witness(theta, attained)
         if attained.node is None:
-            return found
+            return bound
         if _alone(attained):
-            return smallest_bound(self._quilts.trivial_of(theta, losses, LeakThrough()), found)
+            return smallest_bound(self._quilts.trivial_of(theta, losses, LeakThrough()), bound)
         if self._quilts_prove_no_less(theta, attained, losses, LeakThrough()):
-            return found
-        return smallest_bound(found, self._quilts.worst_of(theta, losses, LeakThrough()))
+            return bound
+        return smallest_bound(bound, self._quilts.worst_of(theta, losses, LeakThrough()))
 
     def _least_divisor(self, losses: RecordLoss, epsilon: float) -> Bound:
         most: Bound = 0.0, None
@@ -131,8 +131,9 @@ class NetworkLeakage(Engine):
                 return smallest_bound(self._quilts.trivial_of(theta, losses, score), (divisor, witness))
             if self._quilts_prove_no_less(theta, attained, losses, score, divisor):
                 return divisor, witness
-        value, found = self._quilts.worst_of(theta, losses, score)
-        by_quilts = (value, None) if found is None else (max(value, no_noise(losses)), found)  # 0: none is needed
+        value, quilt_witness = self._quilts.worst_of(theta, losses, score)
+        # 0: none is needed
+        by_quilts = (value, None) if quilt_witness is None else (max(value, no_noise(losses)), quilt_witness)
         if by_quilts[0] >= divisor or by_quilts[1] is None:
             return (divisor, witness) if clusters.affordable else by_quilts
 
@@ -222,28 +223,28 @@ class ForgettingLeakage(Engine):
         if not largest > 0:
             return 0.0, None
         start = largest / epsilon * min(2 * self._pairs[0].steps, chain.length.steps)
-        found = bracket(
+        noises = bracket(
             lambda divisor: self._of_chain(chain.divided(divisor))[0],
             epsilon,
             start,
             tolerance=_TOLERANCE,
             from_above=False,
         )
-        witness = None if found.enough == math.inf else self._of_chain(chain.divided(found.enough))[1]
-        return found.enough, witness
+        witness = None if noises.enough == math.inf else self._of_chain(chain.divided(noises.enough))[1]
+        return noises.enough, witness
 
     def _of_chain(self, chain: BlockLoss) -> Bound:
-        each = chain.largest
-        if len(each) == 1:
-            told = told_by_uniform(float(each[0]), chain.length.steps, self._pairs)
+        largest = chain.largest
+        if len(largest) == 1:
+            parts = told_by_uniform(float(largest[0]), chain.length.steps, self._pairs)
         else:
-            told = told_by_profile(chain.steps, each, self._pairs)
+            parts = told_by_profile(chain.steps, largest, self._pairs)
         total, all_records = total_of(chain)
-        if told.total > total * _ROUNDED and all_records is not None:
+        if parts.total > total * _ROUNDED and all_records is not None:
             # no record tells more than all of them together: that decides where few of many records were observed
-            return total, msgspec.structs.replace(all_records, node=told.node)
-        return told.total, ForgettingWitness(
-            theta=0, length=chain.length.steps, node=told.node, own=told.own, past=told.past, future=told.future
+            return total, msgspec.structs.replace(all_records, node=parts.node)
+        return parts.total, ForgettingWitness(
+            theta=0, length=chain.length.steps, node=parts.node, own=parts.own, past=parts.past, future=parts.future
         )
 
 
@@ -352,10 +353,10 @@ class LeakagePropagation(InfluenceBound):
         What proves a noise is what was found on the way to it. A search that starts at this noise may, on a chain that
         hardly moves, end at less of a proof; then the way is gone again, and a proof for less noise is one for this.
         """
-        found, epsilon = super().verify(calibration), calibration.epsilon
-        if not isinstance(self._engine, ChainLeakage) or found[0] <= epsilon * (1 + ROUNDING):
-            return found
+        bound, epsilon = super().verify(calibration), calibration.epsilon
+        if not isinstance(self._engine, ChainLeakage) or bound[0] <= epsilon * (1 + ROUNDING):
+            return bound
         with self._lock:
             losses: Any = self._losses_of(calibration.query, calibration.strategy)
             divisor, witness = next(iter(self._asked.candidate_scales(losses, epsilon)))
-        return (epsilon, witness) if 0 < divisor <= calibration.unit_scale else found
+        return (epsilon, witness) if 0 < divisor <= calibration.unit_scale else bound

@@ -182,9 +182,9 @@ def promise_of(
 def secrets_of(calibration: Calibration) -> list[tuple[str, str]] | None:
     """Return the pairs of secrets in words; None for any two values of any record."""
     pairs: Any = calibration.bound.secrets
-    given = [member for member in calibration.theta.members if isinstance(member, GivenLaws)]
-    if given:
-        pairs = dict.fromkeys(pair for m in given for pair in m.pairs_of(m.laws_of(calibration.query)))
+    given_laws = [member for member in calibration.theta.members if isinstance(member, GivenLaws)]
+    if given_laws:
+        pairs = dict.fromkeys(pair for m in given_laws for pair in m.pairs_of(m.laws_of(calibration.query)))
     return None if pairs is None else [(str(a), str(b)) for a, b in pairs]
 
 
@@ -241,9 +241,9 @@ def witness_part(seen: AnyWitness, leakage: float, epsilon: float, theta: Theta 
     if seen.secret_pair is not None:
         a, b = seen.secret_pair
         pair = f": whether it is {a!r} or {b!r}."
-    told = f"Of this secret at most {at_most(leakage)} leaks, and ε = {at_most(epsilon)} is allowed."
+    sentence = f"Of this secret at most {at_most(leakage)} leaks, and ε = {at_most(epsilon)} is allowed."
     return join(
-        tag("p", f"The noise is for the secret that needs most; {which}{pair} {told}"), *_why(seen, leakage, theta)
+        tag("p", f"The noise is for the secret that needs most; {which}{pair} {sentence}"), *_why(seen, leakage, theta)
     )
 
 
@@ -295,12 +295,12 @@ def _why(seen: AnyWitness, leakage: float, theta: Theta | None) -> Sequence[Html
             )
         case LawWitness():
             words = "The laws of the noisy answer, given the one secret and given the other, differ most here."
-    found = [tag("p", words)]
+    blocks = [tag("p", words)]
     if parts:
-        found += [_bar(parts)]
+        blocks += [_bar(parts)]
     if seen.nearest is not None:
-        found += [tag("p", _gap(seen.nearest.gap), class_="soft")]
-    return found
+        blocks += [tag("p", _gap(seen.nearest.gap), class_="soft")]
+    return blocks
 
 
 def _gap(gap: float) -> str:

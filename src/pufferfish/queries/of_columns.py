@@ -22,7 +22,7 @@ from pufferfish.queries.of_records import (
     rows_of,
 )
 from pufferfish.queries.on_pairs import JointQuery, refuse_many_combinations
-from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables
+from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables, Words
 from pufferfish.theta.states import state_label
 
 __all__ = ["Joint", "Marginals", "Subset", "combination_labels", "refuse_pooling"]
@@ -37,7 +37,7 @@ def combination_labels(nodes: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     ['smoke=no, lung=no', 'smoke=no, lung=yes']
     """
     parts = [[f"{name}={state}" for state in states] for name, states in nodes]
-    return [", ".join(found) for found in product(*parts)]
+    return [", ".join(combination) for combination in product(*parts)]
 
 
 @dataclass(frozen=True, init=False)
@@ -99,15 +99,19 @@ class Joint(ReadOnly, Query):
         names = list(variables)
         nodes = tuple(place_of(record, names) for record in self.records)
         named = [(state_label(names[node]), variables[names[node]]) for node in nodes]
-        refuse_many_combinations({name: len(own) for name, own in named})
+        refuse_many_combinations({name: len(node_states) for name, node_states in named})
         columns = {state: x for x, state in enumerate(states)}
         return JointQuery(
             nodes=nodes,
             domains=tuple(np.array([columns[state] for state in variables[name]], dtype=np.intp) for name in names),
             unit=Fraction(1, rows) if self.relative else Fraction(1),
             labels=tuple(combination_labels(named)),
-            description=f"{'share' if self.relative else 'number'} of the {rows:,} rows in each combination of the "
-            f"states of {', '.join(name for name, _ in named)}",
+            description=Words(
+                f"{'share' if self.relative else 'number'} of the",
+                rows,
+                "rows",
+                f"in each combination of the states of {', '.join(name for name, _ in named)}",
+            ),
             divided_by=rows if self.relative else None,
         )
 
@@ -144,16 +148,18 @@ class Subset(Restricted):
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and records."""
         places, rows = rows_of(records, variables)
-        at = [place_of(record, range(places) if variables is None else list(variables)) for record in self.records]
-        own = states if variables is None else _states_of(at, variables)
-        found = inner_query(self.query, own, len(at) * rows, "Subset", variables)
+        chosen_places = [
+            place_of(record, range(places) if variables is None else list(variables)) for record in self.records
+        ]
+        record_states = states if variables is None else _states_of(chosen_places, variables)
+        inner = inner_query(self.query, record_states, len(chosen_places) * rows, "Subset", variables)
         factors = np.zeros(places, dtype=np.int64)
-        factors[at] = 1
-        weights = np.zeros((len(found.weights), len(states)), dtype=np.int64)
-        weights[:, [list(states).index(state) for state in own]] = found.weights
+        factors[chosen_places] = 1
+        weights = np.zeros((len(inner.weights), len(states)), dtype=np.int64)
+        weights[:, [list(states).index(state) for state in record_states]] = inner.weights
         names = ", ".join(state_label(record) for record in self.records[:8])
-        words = f"{found.description}, of {names}{', …' if len(at) > 8 else ''}"
-        return LinearQuery(weights, found.unit, found.labels, words, factors, divided_by=found.divided_by)
+        words = inner.description + f", of {names}{', …' if len(chosen_places) > 8 else ''}"
+        return LinearQuery(weights, inner.unit, inner.labels, words, factors, divided_by=inner.divided_by)
 
 
 @dataclass(frozen=True, init=False)
@@ -197,22 +203,22 @@ class Marginals(ReadOnly, Query):
             raise QueryError("Marginals are of records that have names: the nodes of a network. Use Histogram()")
         places, rows = rows_of(records, variables)
         names = list(variables)
-        at = list(range(places)) if self.records is None else [place_of(record, names) for record in self.records]
-        outputs = [(place, state) for place in at for state in variables[names[place]]]
+        nodes = list(range(places)) if self.records is None else [place_of(record, names) for record in self.records]
+        outputs = [(place, state) for place in nodes for state in variables[names[place]]]
         columns, every = {state: x for x, state in enumerate(states)}, np.arange(len(outputs))
         weights = np.zeros((len(outputs), len(states)), dtype=np.int64)
         weights[every, [columns[state] for _, state in outputs]] = 1
         factors = np.zeros((places, len(outputs)), dtype=np.int8)  # the only array that grows like their product
         factors[[place for place, _ in outputs], every] = 1
-        ends = np.cumsum([len(variables[names[place]]) for place in at]).tolist()
-        blocks = [(tuple(range(start, end)), place) for place, start, end in zip(at, [0, *ends], ends, strict=False)]
-        shown = ", ".join(state_label(names[place]) for place in at[:8]) + (", …" if len(at) > 8 else "")
+        ends = np.cumsum([len(variables[names[place]]) for place in nodes]).tolist()
+        blocks = [(tuple(range(start, end)), place) for place, start, end in zip(nodes, [0, *ends], ends, strict=False)]
+        shown = ", ".join(state_label(names[place]) for place in nodes[:8]) + (", …" if len(nodes) > 8 else "")
         return LinearQuery(
             weights,
             Fraction(1, rows) if self.relative else Fraction(1),
             tuple(f"{state_label(names[place])}={state}" for place, state in outputs),
-            f"{'share' if self.relative else 'number'} of the {rows:,} rows in each state of {shown}",
-            factors if len(at) > 1 else factors[:, 0],
+            Words(f"{'share' if self.relative else 'number'} of the", rows, "rows", f"in each state of {shown}"),
+            factors if len(nodes) > 1 else factors[:, 0],
             blocks=tuple(blocks),
             divided_by=rows if self.relative else None,
         )

@@ -26,10 +26,10 @@ def rows_of(records: int, variables: Variables | None) -> tuple[int, int]:
 def names_of(records: Any, name: str) -> tuple[Any, ...]:
     """Return the names of records that a user gives: one or several, each once."""
     several = is_list(records)
-    given: tuple[Any, ...] = tuple(records) if several else (records,)
-    if not given or len({state_label(record) for record in given}) < len(given):
+    names: tuple[Any, ...] = tuple(records) if several else (records,)
+    if not names or len({state_label(record) for record in names}) < len(names):
         raise QueryError(f"{name} is of the records {records!r}, expected at least one name, each once")
-    return given
+    return names
 
 
 def place_of(record: Any, places: Sequence[Any]) -> int:
@@ -52,12 +52,12 @@ def inner_query(
     QueryError
         If it is restricted itself, or no linear query.
     """
-    found = query.bind(states, records) if isinstance(query, Query) and not query.of_some_records else None
+    bound = query.bind(states, records) if isinstance(query, Query) and not query.of_some_records else None
     if isinstance(query, Query) and query.is_cumulative and variables is not None:
         raise QueryError(f"{query.kind} is of records that have the same ordered states, such as those of a chain")
-    if not isinstance(found, LinearQuery):
+    if not isinstance(bound, LinearQuery):
         raise QueryError(f"{name} is of {query!r}, expected a query such as Count(state), Histogram() or Sum(values)")
-    return found
+    return bound
 
 
 def _is_truth(value: Any) -> bool:
@@ -141,11 +141,11 @@ class Window(Restricted):
                 f"the window is records {self.start} to {self.stop - 1}, and the chain has records 0 to {places - 1}: "
                 "expected 0 <= start < stop <= length"
             )
-        found = inner_query(self.query, states, (self.stop - self.start) * rows, "Window", variables)
+        inner = inner_query(self.query, states, (self.stop - self.start) * rows, "Window", variables)
         factors = np.zeros(places, dtype=np.int64)
         factors[self.start : self.stop] = 1
-        words = f"{found.description}, of records {self.start} to {self.stop - 1}"
-        return LinearQuery(found.weights, found.unit, found.labels, words, factors, divided_by=found.divided_by)
+        words = inner.description + f", of records {self.start} to {self.stop - 1}"
+        return LinearQuery(inner.weights, inner.unit, inner.labels, words, factors, divided_by=inner.divided_by)
 
 
 @dataclass(frozen=True, init=False)
@@ -193,12 +193,12 @@ class Weighted(ReadOnly, Query):
         places, _ = rows_of(records, variables)
         if len(self.factors) != places:
             raise QueryError(f"there are {len(self.factors)} factors for {places} records: expected one per record")
-        found = inner_query(self.query, states, records, "Weighted", variables)
+        inner = inner_query(self.query, states, records, "Weighted", variables)
         if self.query.quantiles:
             raise QueryError("quantiles of records that count with factors are none: ask for Weighted(CDF(), factors)")
-        words = f"{found.description}, each with a factor of its own"
+        words = inner.description + ", each with a factor of its own"
         factors = np.array(self.factors, dtype=np.int64)
-        return LinearQuery(found.weights, found.unit, found.labels, words, factors, divided_by=found.divided_by)
+        return LinearQuery(inner.weights, inner.unit, inner.labels, words, factors, divided_by=inner.divided_by)
 
 
 @dataclass(frozen=True, init=False)
@@ -234,10 +234,10 @@ class Function(ReadOnly, Query):
         grid = exact_number(unit)
         if grid is None or grid <= 0:
             raise QueryError(f"unit is {unit!r}, expected a positive number: the grid on which the outputs lie")
-        found = (labels,) if isinstance(labels, str) else listed(labels, "labels", "names of the outputs", QueryError)
-        found = tuple(str(label) for label in found)
+        names = (labels,) if isinstance(labels, str) else listed(labels, "labels", "names of the outputs", QueryError)
+        names = tuple(str(label) for label in names)
         object.__setattr__(self, "function", function)
-        object.__setattr__(self, "labels", found)
+        object.__setattr__(self, "labels", names)
         object.__setattr__(self, "unit", grid)
 
     @property
@@ -252,8 +252,8 @@ class Function(ReadOnly, Query):
         )
 
     def _outputs(self, row: Mapping[Any, str]) -> tuple[int, ...]:
-        found = self.function(dict(row))
-        outputs: list[Any] = list(found) if isinstance(found, Sequence | np.ndarray) else [found]
+        answer = self.function(dict(row))
+        outputs: list[Any] = list(answer) if isinstance(answer, Sequence | np.ndarray) else [answer]
         if len(outputs) != len(self.labels):
             raise QueryError(f"the function returned {len(outputs)} numbers for {len(self.labels)} labels")
         whole: list[int] = []

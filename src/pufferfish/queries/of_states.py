@@ -20,7 +20,7 @@ from pufferfish._base.frozen import FrozenDict, ReadOnly
 from pufferfish._base.words import did_you_mean, names_of
 from pufferfish._core.strategies import prefixes
 from pufferfish.errors import QueryError
-from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables
+from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables, Words
 from pufferfish.theta.states import state_label
 
 __all__ = [
@@ -68,12 +68,12 @@ class _Cumulative(ReadOnly, Query):
         """Bind to a model's states, from the lowest to the highest, and the public number of records."""
         if variables is not None:
             raise QueryError(f"{self.kind} is of records that have the same ordered states, such as those of a chain")
-        what = "share" if self.relative else "number"
+        quantity = "share" if self.relative else "number"
         return LinearQuery(
             prefixes(len(states)),
             Fraction(1, records) if self.relative else Fraction(1),
             tuple(f"up to {state}" for state in states[:-1]),
-            f"{what} of the {records:,} records up to each of {len(states)} states{self._asked}",
+            Words(f"{quantity} of the", records, "records", f"up to each of {len(states)} states{self._asked}"),
             divided_by=records if self.relative else None,
         )
 
@@ -127,17 +127,17 @@ class Quantiles(_Cumulative):
 
     def __init__(self, shares: Any) -> None:
         several: list[Any] = list(shares) if is_list(shares) else [shares]
-        found: set[float] = set()
+        numbers: set[float] = set()
         for share in several:
             number = real_number(share)
             if number is None or not 0 < number < 1:
                 raise QueryError(
                     f"quantiles: {share!r} is no share strictly between 0 and 1, such as 0.5 for the median"
                 )
-            found.add(number)
-        if not found:
+            numbers.add(number)
+        if not numbers:
             raise QueryError("quantiles names none: give at least one share, such as 0.5 for the median")
-        object.__setattr__(self, "shares", tuple(sorted(found)))
+        object.__setattr__(self, "shares", tuple(sorted(numbers)))
 
     kinds: ClassVar[Mapping[str, QueryKind]] = {"quantiles": QueryKind("share of records", None, relative=True)}
 
@@ -183,12 +183,12 @@ class _OfStates(ReadOnly, Query):
             raise QueryError(
                 f"{self.kind} of all {len(states)} states is the public number of records: name fewer states"
             )
-        what = f"share of the {records:,} records" if self.relative else "number of records"
+        where = f"in {{{', '.join(self.states)}}}"
         return LinearQuery(
             chosen,
             Fraction(1, records) if self.relative else Fraction(1),
             ("+".join(self.states),),
-            f"{what} in {{{', '.join(self.states)}}}",
+            Words("share of the", records, "records", where) if self.relative else f"number of records {where}",
             divided_by=records if self.relative else None,
         )
 
@@ -262,12 +262,12 @@ class Histogram(ReadOnly, Query):
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and the public number of records."""
-        what = "share" if self.relative else "number"
+        quantity = "share" if self.relative else "number"
         return LinearQuery(
             np.eye(len(states), dtype=np.int64),
             Fraction(1, records) if self.relative else Fraction(1),
             tuple(states),
-            f"{what} of the {records:,} records in each of {len(states)} states",
+            Words(f"{quantity} of the", records, "records", f"in each of {len(states)} states"),
             divided_by=records if self.relative else None,
         )
 
@@ -281,12 +281,12 @@ class _OfValues(ReadOnly, Query):
 
     def __init__(self, values: Any) -> None:
         if isinstance(values, Mapping):
-            given: Mapping[Any, Any] = values
-            chosen: Any = FrozenDict({state_label(s): _number(v, self.kind, s) for s, v in given.items()})
+            by_state: Mapping[Any, Any] = values
+            chosen: Any = FrozenDict({state_label(s): _number(v, self.kind, s) for s, v in by_state.items()})
         else:
             expected = 'numbers, one for each state, or a dict such as {"rest": 0, "*": 1}'
-            found = listed(values, f"the values of {self.kind}", expected, QueryError)
-            chosen = tuple(_number(v, self.kind, i) for i, v in enumerate(found))
+            numbers = listed(values, f"the values of {self.kind}", expected, QueryError)
+            chosen = tuple(_number(v, self.kind, i) for i, v in enumerate(numbers))
         object.__setattr__(self, "values", chosen)
 
     kinds: ClassVar[Mapping[str, QueryKind]] = {
@@ -305,12 +305,12 @@ class _OfValues(ReadOnly, Query):
                 f"{self.kind}: the states' values differ by less than the grid of {float(unit):g} that a sum over "
                 f"{records:,} records can hold; subtract what they have in common"
             )
-        over = f"mean over {records:,} records" if self.relative else "sum over records"
+        values_of = f"of {_spelled(states, weights, unit)}"
         return LinearQuery(
             weights,
             unit / records if self.relative else unit,
             (self.kind,),
-            f"{over} of {_spelled(states, weights, unit)}",
+            Words("mean over", records, "records", values_of) if self.relative else f"sum over records {values_of}",
             divided_by=records if self.relative else None,
         )
 

@@ -32,18 +32,18 @@ class _OfSteps(ReadOnly, Query):
         self,
         outputs: Sequence[Sequence[int]],
         labels: tuple[str, ...],
-        what: str,
+        description: str,
         records: int,
         names: Variables | None,
     ) -> StepQuery:
-        return _on_steps(self.kind, outputs, labels, what, records, names, relative=self.relative)
+        return _on_steps(self.kind, outputs, labels, description, records, names, relative=self.relative)
 
 
 def _on_steps(
     kind: str,
     outputs: Sequence[Sequence[int]],
     labels: tuple[str, ...],
-    what: str,
+    description: str,
     records: int,
     names: Variables | None,
     *,
@@ -60,7 +60,7 @@ def _on_steps(
         np.array(outputs),
         Fraction(1, records) if relative else Fraction(1),
         labels,
-        f"{what}{per}",
+        f"{description}{per}",
         divided_by=records if relative else None,
     )
 
@@ -164,5 +164,5 @@ class Bouts(ReadOnly, Query):
             raise QueryError(f"bouts of all {len(states)} states never begin: name fewer states")
         inside = [state in self.states for state in states]
         outputs = [[0 if there and not here else -1 for there in inside] for here in inside]
-        what = f"bouts in {{{', '.join(self.states)}}}"
-        return _on_steps(self.kind, outputs, ("+".join(self.states),), what, records, variables, relative=False)
+        description = f"bouts in {{{', '.join(self.states)}}}"
+        return _on_steps(self.kind, outputs, ("+".join(self.states),), description, records, variables, relative=False)

@@ -73,9 +73,9 @@ class StepQuery(Measured):
     @property
     def unit_step(self) -> int:
         """L1 change of the outputs, in units, when one step alone is changed: to another output, or to none."""
-        found = np.unique(self.outputs)
-        counted = int(np.count_nonzero(found >= 0))
-        return 2 if counted > 1 else counted if found.size > 1 else 0
+        outputs = np.unique(self.outputs)
+        counted = int(np.count_nonzero(outputs >= 0))
+        return 2 if counted > 1 else counted if outputs.size > 1 else 0
 
     @cached_property
     def unit_distance(self) -> NDArray[np.float64]:
@@ -131,11 +131,11 @@ def refuse_many_combinations(sizes: Mapping[str, int]) -> None:
     QueryError
         If they have more than 100,000.
     """
-    found = prod(sizes.values())
-    if found > _MOST_COMBINATIONS:
+    combinations = prod(sizes.values())
+    if combinations > _MOST_COMBINATIONS:
         times = ", ".join(f"{name}: {n}" for name, n in list(sizes.items())[:8]) + (", …" if len(sizes) > 8 else "")
         raise QueryError(
-            f"{len(sizes)} columns together have {found:,} combinations of states ({times}), and at most "
+            f"{len(sizes)} columns together have {combinations:,} combinations of states ({times}), and at most "
             f"{_MOST_COMBINATIONS:,} are counted: name fewer columns, or use nodes with fewer states"
         )
 
@@ -196,11 +196,11 @@ class JointQuery(Measured):
     def unit_distance(self) -> NDArray[np.float64]:
         """The largest of :attr:`distances` for every pair of the model's states; shape (k, k)."""
         k = 1 + max(int(domain.max()) for domain in self.domains)
-        found = np.zeros((k, k))
+        largest = np.zeros((k, k))
         for domain, distance in zip(self.domains, self.distances, strict=True):
-            at = np.ix_(domain, domain)
-            found[at] = np.maximum(found[at], distance)
-        return found
+            pairs = np.ix_(domain, domain)
+            largest[pairs] = np.maximum(largest[pairs], distance)
+        return largest
 
     @property
     def unit_lipschitz(self) -> int:
@@ -214,7 +214,7 @@ class JointQuery(Measured):
 
     def value(self, places: Sequence[int]) -> list[int]:
         """Return the outputs of one row, given the place of each node's state among the model's states."""
-        own = [int(np.flatnonzero(self.domains[node] == places[node])[0]) for node in self.nodes]
+        coordinates = [int(np.flatnonzero(self.domains[node] == places[node])[0]) for node in self.nodes]
         outputs = [0] * len(self.labels)
-        outputs[int(np.ravel_multi_index(own, self.shape))] = 1
+        outputs[int(np.ravel_multi_index(coordinates, self.shape))] = 1
         return outputs

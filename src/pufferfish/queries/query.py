@@ -37,6 +37,7 @@ __all__ = [
     "RecordQuery",
     "StepQuery",
     "Variables",
+    "Words",
 ]
 
 Variables = Mapping[Any, tuple[str, ...]]
@@ -113,8 +114,8 @@ class LinearQuery(Measured):
             largest = np.zeros((self.weights.shape[1],) * 2)
             alike = {(d.tobytes(), id(far)): (d, far) for d, far in zip(self.domains, self.distances, strict=True)}
             for domain, distance in alike.values():
-                at = np.ix_(domain, domain)
-                largest[at] = np.maximum(largest[at], distance)
+                pairs = np.ix_(domain, domain)
+                largest[pairs] = np.maximum(largest[pairs], distance)
             return largest
         if self.factors is not None and self.by_output:
             return np.max([self.distance_of(place) for place in range(len(self.factors))], axis=0)
@@ -124,14 +125,14 @@ class LinearQuery(Measured):
     def distances(self) -> tuple[NDArray[np.float64], ...]:
         """:meth:`distance_of` for every node of a network; nodes of the same states that count alike share theirs."""
         known: dict[tuple[tuple[int, ...], bytes], NDArray[np.float64]] = {}
-        found: list[NDArray[np.float64]] = []
+        distances: list[NDArray[np.float64]] = []
         for place in range(len(self.domains or ())):
             moves = self._moves(place)
             key = moves.shape, moves.tobytes()
             if key not in known:
                 known[key] = read_only(_l1_distances(moves).astype(np.float64))
-            found.append(known[key])
-        return tuple(found)
+            distances.append(known[key])
+        return tuple(distances)
 
     def distance_of(self, place: int) -> NDArray[np.float64]:
         """Return the L1 change, in units, when one node of a network changes its state; shape (k_node, k_node)."""
@@ -251,6 +252,45 @@ class FunctionQuery(ReadOnly):
     divided_by: ClassVar[None] = None
 
 
+class Words(str):
+    """A query in words, which say of how many records, or rows, it is.
+
+    Parameters
+    ----------
+    before, what, after : str
+        What stands before the number, what is counted (records or rows), and what follows.
+    number : int
+        The public number of them.
+
+    Examples
+    --------
+    >>> words = Words("share of the", 1000, "records", "in {walking}")
+    >>> str(words), words.of("each group")
+    ('share of the 1,000 records in {walking}', 'share of the records of each group in {walking}')
+    """
+
+    __slots__ = ("_parts",)
+    _parts: tuple[str, int, str, str]
+
+    def __new__(cls, before: str, number: int, what: str, after: str) -> "Words":
+        """Make the words of their parts."""
+        made = super().__new__(cls, f"{before} {number:,} {what} {after}")
+        made._parts = (before, number, what, after)
+        return made
+
+    def of(self, whose: str) -> str:
+        """Return the query of the records of each group, or of the subject: their number is another one for each."""
+        before, _, what, after = self._parts
+        return f"{before} {what} of {whose} {after}"
+
+    def __add__(self, more: str) -> "Words":
+        before, number, what, after = self._parts
+        return Words(before, number, what, after + more)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Words, self._parts
+
+
 RecordQuery = LinearQuery | StepQuery | JointQuery
 """Queries of which it is known how far one record moves them."""
 
@@ -267,9 +307,9 @@ def _l1_distances(weights: NDArray[np.int64]) -> NDArray[np.int64]:
     distances = sizes[:, None] + sizes[None, :]
     for row in weights:
         counted = np.flatnonzero(row)
-        own = row[counted]
-        sums = np.abs(own)[:, None] + np.abs(own)[None, :]
-        distances[np.ix_(counted, counted)] += np.abs(own[:, None] - own[None, :]) - sums
+        entries = row[counted]
+        sums = np.abs(entries)[:, None] + np.abs(entries)[None, :]
+        distances[np.ix_(counted, counted)] += np.abs(entries[:, None] - entries[None, :]) - sums
     return distances
 
 

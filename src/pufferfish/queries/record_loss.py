@@ -61,8 +61,8 @@ class Profile(ReadOnly):
 
     def __post_init__(self) -> None:
         try:
-            given = listed(self.stretches, "stretches", "a list of pairs (whole number of steps, loss)")
-            kept = tuple((whole_number(steps), _kept(loss)) for steps, loss in given)
+            pairs = listed(self.stretches, "stretches", "a list of pairs (whole number of steps, loss)")
+            kept = tuple((whole_number(steps), _kept(loss)) for steps, loss in pairs)
         except (TypeError, ValueError) as error:
             if isinstance(error, ParameterError):
                 raise
@@ -225,8 +225,8 @@ class RecordLoss:
 
         Blocks that share their losses share these too.
         """
-        found = {id(block): block.divided(divisor) for block in self._different}
-        return RecordLoss(tuple(found[id(block)] for block in self.blocks))
+        divided_blocks = {id(block): block.divided(divisor) for block in self._different}
+        return RecordLoss(tuple(divided_blocks[id(block)] for block in self.blocks))
 
     @property
     def _different(self) -> list[BlockLoss]:
@@ -299,21 +299,21 @@ def as_record_loss(given: Any, theta: Theta, length: Sequence[ChainLength]) -> R
     return _per_chain(length, lambda chain: _one(given, chain, k, "record_loss"))
 
 
-def _of_steps(given: StepLoss, theta: Theta, length: Sequence[ChainLength]) -> RecordLoss:
+def _of_steps(loss: StepLoss, theta: Theta, length: Sequence[ChainLength]) -> RecordLoss:
     """Return losses of records and of steps; a chain of one observed record has no step."""
     if not theta.of_chains:
         raise ParameterError(f"a loss of steps is of Markov chains, and Θ is a class of {theta.kind}")
-    records = as_record_loss(given.records, theta, length).blocks
-    stated: Any = given.step
+    records = as_record_loss(loss.records, theta, length).blocks
+    stated: Any = loss.step
     steps: list[float] = list(stated) if isinstance(stated, tuple) else [stated] * len(records)
     if len(steps) != len(records):
         raise ParameterError(f"the loss of a step has {len(steps)} entries, expected {len(records)}: one per chain")
     known: dict[tuple[int, float], BlockLoss] = {}
-    found: list[BlockLoss] = []
+    blocks: list[BlockLoss] = []
     for block, step in zip(records, steps, strict=True):
         key = id(block), step if block.length.records > 1 else 0.0
-        found.append(known.setdefault(key, replace(block, step=key[1])))
-    return RecordLoss(tuple(found))
+        blocks.append(known.setdefault(key, replace(block, step=key[1])))
+    return RecordLoss(tuple(blocks))
 
 
 def _divided(value: Vector, divisor: float) -> Vector:
@@ -327,8 +327,8 @@ def _of_nodes(values: tuple[Vector, ...]) -> RecordLoss:
 
 def _per_chain(length: Sequence[ChainLength], of: Callable[[ChainLength], BlockLoss]) -> RecordLoss:
     """Return the losses of every chain; one object for equal lengths: a million subjects cost what one does."""
-    each = {chain: of(chain) for chain in dict.fromkeys(length)}
-    return RecordLoss(tuple(each[chain] for chain in length))
+    losses = {chain: of(chain) for chain in dict.fromkeys(length)}
+    return RecordLoss(tuple(losses[chain] for chain in length))
 
 
 def _one(entry: Any, chain: ChainLength, k: int, name: str) -> BlockLoss:
@@ -382,8 +382,8 @@ def _per_node(given: Any, network: BayesianNetwork) -> tuple[Vector, ...]:
             raise ParameterError(f"record_loss has {len(entries)} entries, expected {len(labels)}: one per node")
     else:
         entries = [given] * len(labels)
-    each = zip(entries, labels, network.sizes, strict=True)
-    return tuple(_of_node(entry, k, f"record_loss of node {label!r}") for entry, label, k in each)
+    nodes = zip(entries, labels, network.sizes, strict=True)
+    return tuple(_of_node(entry, k, f"record_loss of node {label!r}") for entry, label, k in nodes)
 
 
 def _of_node(entry: Any, k: int, name: str) -> Vector:
@@ -397,14 +397,14 @@ def _kept_records(given: Any) -> Any:
     """Return losses of records that nobody can change afterwards: of all chains, or of each in a tuple."""
     if isinstance(given, Profile):
         return given
-    if isinstance(given, list | tuple) and any(isinstance(each, Profile) or np.ndim(each) for each in given):
-        return tuple(each if isinstance(each, Profile) else _kept(each) for each in given)
-    return _kept(given) if not isinstance(given, list | tuple) else tuple(_kept(each) for each in given)
+    if isinstance(given, list | tuple) and any(isinstance(loss, Profile) or np.ndim(loss) for loss in given):
+        return tuple(loss if isinstance(loss, Profile) else _kept(loss) for loss in given)
+    return _kept(given) if not isinstance(given, list | tuple) else tuple(_kept(loss) for loss in given)
 
 
 def _kept(loss: Any) -> float | Vector:
-    found = _numbers(loss, "the loss of a stretch")
-    return read_only(found) if found.ndim else float(found)
+    numbers = _numbers(loss, "the loss of a stretch")
+    return read_only(numbers) if numbers.ndim else float(numbers)
 
 
 def _numbers(entry: Any, name: str) -> Vector:

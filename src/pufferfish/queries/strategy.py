@@ -152,12 +152,12 @@ def _decoded(weights: NDArray[np.int64], rows: NDArray[np.int64]) -> tuple[NDArr
     all_rows = rows if m == k else np.vstack([rows, np.ones(k, dtype=np.int64)])
     wrong = QueryError("the outputs do not follow from the measurements, or only from multiples of them")
     try:
-        found = np.rint(np.linalg.solve(all_rows.T.astype(np.float64), weights.T.astype(np.float64)).T)
+        solution = np.rint(np.linalg.solve(all_rows.T.astype(np.float64), weights.T.astype(np.float64)).T)
     except np.linalg.LinAlgError:
         raise wrong from None
-    if not np.isfinite(found).all() or np.abs(found).max(initial=0.0) > 2**31:
+    if not np.isfinite(solution).all() or np.abs(solution).max(initial=0.0) > 2**31:
         raise wrong
-    whole = found.astype(np.int64)
+    whole = solution.astype(np.int64)
     decode = whole[:, :m]
     known = whole[:, m] if m < k else np.zeros(len(weights), dtype=np.int64)
     if not np.array_equal(whole @ all_rows, weights) or np.abs(decode).max(initial=0) > 1:

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,21 +26,14 @@ from pufferfish._core.numbers import laplace
 from pufferfish.data.groups import Groups
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.queries import JointQuery, LinearQuery, Query, StepQuery, Weighted, Window
-from pufferfish.queries.query import BoundQuery
+from pufferfish.queries import JointQuery, LinearQuery
 from pufferfish.release.draw import PrivateData, hide_traceback, in_model_order, joint_counts, of_measurements
 from pufferfish.release.facts import (
-    AccuracyRecord,
-    ClippedByGroup,
     GroupsRecord,
-    PostProcessing,
-    Projected,
-    QueryRecord,
-    of_each_group,
 )
-from pufferfish.release.record import ReleaseFields, columns_of
+from pufferfish.release.prepare import divisions_of
+from pufferfish.release.record import columns_of
 from pufferfish.theta.model_class import Theta
 
 if TYPE_CHECKING:
@@ -240,9 +232,6 @@ def _to_simplices(values: NDArray[np.float64], totals: NDArray[np.float64]) -> N
     return np.maximum(values - np.take_along_axis(thresholds, last[:, None], axis=1), 0.0)
 
 
-_MOST_VALUES = 1_000_000
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Grouped:
     """A query on the groups of a table: its exact outputs, and how they become values.
@@ -259,8 +248,6 @@ class Grouped:
         What one unit is worth before anything is divided.
     by : tuple of int or None
         What the outputs of each group are divided by.
-    reads : int
-        How many records the query counts of each row of a network's table; 1 for chains, and for columns together.
     """
 
     groups: Groups
@@ -268,13 +255,19 @@ class Grouped:
     outputs: int
     unit: Fraction
     by: tuple[int, ...] | None
-    reads: int
+
+    @property
+    def record(self) -> GroupsRecord:
+        """The groups as a record has them; what they are divided by, and their errors, follow."""
+        groups = self.groups
+        return GroupsRecord(list(groups.by), [list(cell) for cell in groups.cells], list(groups.records), None, [])
 
     def sampler(
-        self, calibration: Calibration, linear: LinearQuery | JointQuery, noise: Callable[..., Callable[[], list[int]]]
+        self, calibration: Calibration, noise: Callable[..., Callable[[], list[int]]]
     ) -> Callable[[], list[int]]:
         """Return what draws the noisy outputs of all groups; all that can be refused is refused here."""
-        strategy, step, totals = calibration.strategy, linear.unit_lipschitz, self.groups.records
+        linear, strategy, totals = calibration.linear, calibration.strategy, self.groups.records
+        step = linear.unit_lipschitz
         if strategy is not None and isinstance(linear, LinearQuery):
             return of_measurements(self.exact.tolist(), totals, linear, strategy, calibration.unit_scale, noise)
         made = hide_traceback(lambda: noise(self.exact.ravel().tolist(), calibration.unit_scale, lipschitz=step))
@@ -286,56 +279,9 @@ class Grouped:
         units: list[Fraction] = [self.unit * Fraction(1, n) for n in by]
         return [float(int(number) * units[i // self.outputs]) for i, number in enumerate(numbers)]
 
-    def possible(self, data: PrivateData, query: Query, linear: LinearQuery | JointQuery) -> PostProcessing:
-        """Return what makes the noisy values of each group the nearest possible ones, for so many records as it has.
-
-        Raises
-        ------
-        ParameterError
-            If which values are possible is not known.
-        """
-        if isinstance(data, Rows) and data.base.missing == "unobserved":
-            raise ParameterError(
-                'postprocess="valid" of groups needs to know how many cells of each group are missing: read the table '
-                "with missing='refuse', or leave postprocess out"
-            )
-        by, m = self.by or (1,) * len(self.groups.records), self.outputs
-        worth = [self.unit * n / d for n, d in zip(self.groups.records, by, strict=True)]
-        if isinstance(linear, JointQuery) or query.is_histogram:
-            blocks = () if isinstance(linear, JointQuery) else linear.blocks
-            own = [list(outputs) for outputs, _ in blocks] or [list(range(m))]
-            times = 1 if blocks else self.reads
-            places = [[g * m + place for place in block] for g in range(len(worth)) for block in own]
-            return Projected(places, [float(times * w) for w in worth for _ in own])
-        ends = int(linear.weights.min()), int(linear.weights.max())
-        low, high = ([float(end * self.reads * w) for w in worth] for end in ends)
-        return ClippedByGroup(m, low, high)
-
-    def recorded(self, draft: ReleaseFields, linear: LinearQuery | JointQuery) -> ReleaseFields:
-        """Return the record of a release of all records together as that of a release by groups."""
-        found = GroupsRecord(
-            by=list(self.groups.by),
-            cells=[list(cell) for cell in self.groups.cells],
-            records=list(self.groups.records),
-            divided_by=None if self.by is None else list(self.by),
-            error_95=[],
-        )
-        query = QueryRecord(
-            draft.query.kind,
-            of_each_group(linear.description),
-            list(linear.labels),
-            float(self.unit * linear.unit_lipschitz),
-            None,
-        )
-        made = msgspec.structs.replace(draft, query=query, groups=found)
-        errors, (each, joint) = made.accuracies(0.05), (made.accuracy(0.05, joint=joint) for joint in (False, True))
-        of_outputs = None if draft.noise.measurements is None else errors.max(axis=0).tolist()
-        found = msgspec.structs.replace(found, error_95=errors.max(axis=1).tolist())
-        return msgspec.structs.replace(made, groups=found, accuracy_95=AccuracyRecord(0.05, each, joint, of_outputs))
-
 
 @hide_traceback
-def grouped_of(data: PrivateData, query: Query, bound: BoundQuery, calibration: Calibration) -> Grouped | None:
+def grouped_of(data: PrivateData, calibration: Calibration) -> Grouped | None:
     """Return a query on the groups of a table, None where it was read without groups.
 
     Raises
@@ -348,18 +294,17 @@ def grouped_of(data: PrivateData, query: Query, bound: BoundQuery, calibration: 
     groups = data.groups if isinstance(data, Sequences | Rows) else None
     if groups is None or not isinstance(data, Sequences | Rows):
         return None
-    bound, by = _of_each(groups, query, bound, calibration, data.records)
-    theta, outputs, strategy = calibration.theta, len(bound.labels), calibration.strategy
+    by = divisions_of(calibration, len(groups.cells), groups.records, data.records)
+    bound, theta, strategy = calibration.linear, calibration.theta, calibration.strategy
     if isinstance(bound, JointQuery):
         exact = joint_counts(data, bound, theta)
+    elif not isinstance(bound, LinearQuery):
+        raise AssertionError("groups count records, one by one or several columns of a row together")
     elif isinstance(data, Rows):
         exact = _of_rows(data, bound, theta)
     else:
         exact = _of_chains(data, bound if strategy is None else strategy.counted(bound), theta)
-    unit = bound.unit * (bound.divided_by or 1)
-    several = theta.networks and not isinstance(bound, JointQuery)
-    reads = sum(bound.reads(place) for place in range(len(theta.networks[0].nodes))) if several else 1
-    return Grouped(groups, exact, outputs, unit, by, reads)
+    return Grouped(groups, exact, len(bound.labels), bound.unit * (bound.divided_by or 1), by)
 
 
 def errors_of_groups(data: Sequences | Rows, calibration: Calibration) -> list[float]:
@@ -370,44 +315,11 @@ def errors_of_groups(data: Sequences | Rows, calibration: Calibration) -> list[f
     ReleaseRefused
         If such a release by groups would be refused.
     """
-    assert data.groups is not None
-    bound, by = _of_each(data.groups, calibration.query, calibration.linear, calibration, data.records)
-    whole = calibration.accuracy(0.05) * (bound.divided_by or 1)
-    return [whole / n for n in by or (1,) * len(data.groups.cells)]
-
-
-def _of_each(
-    groups: Groups, query: Query, bound: BoundQuery, calibration: Calibration, records: int
-) -> tuple[LinearQuery | JointQuery, tuple[int, ...] | None]:
-    """Return a query that groups can be asked, and what the outputs of each are divided by; others are refused."""
-    if isinstance(bound, StepQuery):
-        raise ReleaseRefused(
-            f"{query.kind} are about steps, and a step may lead from one group to another: read the table "
-            "without by=, or release the rows of each group by themselves with where="
-        )
-    if not isinstance(bound, LinearQuery | JointQuery) or isinstance(query, Weighted | Window):
-        raise ReleaseRefused(
-            f"{query.kind} is about single records, and groups know how many of their records are in which state: ask "
-            "a histogram, count, share, sum or mean, or read the table without by="
-        )
-    if query.is_cumulative:
-        raise ReleaseRefused(
-            f"{query.kind} of groups are not computed: ask a histogram of each group, or read the table without by="
-        )
-    theta, outputs = calibration.theta, len(bound.labels)
-    if not calibration.composes or not (theta.of_chains or theta.networks):
-        raise ReleaseRefused(
-            f"{calibration.title} calibrates this noise to the law of one query of all records together, and not for "
-            "each group: calibrate by LeakagePropagation or another mechanism that composes, or read the table without "
-            "by="
-        )
-    if len(groups.cells) * outputs > _MOST_VALUES:
-        raise ReleaseRefused(
-            f"{len(groups.cells):,} groups with {outputs:,} values each are more than {_MOST_VALUES:,} values: "
-            "group by less, or ask for less"
-        )
-    times = None if bound.divided_by is None else bound.divided_by // records
-    return bound, None if times is None else tuple(times * n for n in groups.records)
+    groups = data.groups
+    assert groups is not None
+    by = divisions_of(calibration, len(groups.cells), groups.records, data.records)
+    whole = calibration.accuracy(0.05) * (calibration.linear.divided_by or 1)
+    return [whole / n for n in by or (1,) * len(groups.cells)]
 
 
 def _of_chains(data: Sequences, query: LinearQuery, theta: Theta) -> NDArray[np.int64]:

@@ -1,44 +1,76 @@
-"""The record of a release before anything is spent: all of it but the values and the place in a ledger."""
+"""What follows of a release from its facts: one function derives it, for who makes a release and for who reads one.
+
+The facts are Θ, the query, the mechanism with its settings and the exact noise (all of which make a
+:class:`~pufferfish.mechanisms.calibration.Calibration` again), what was read, the groups, the place in a ledger, and
+the noisy values. From them follow units, labels, words, the noise's numbers, accuracy, possible values, quantiles, the
+promise and what it rests on. A release is written with both; its reader derives again and compares field by field.
+
+Where a function of the user's decides, which no file holds, there is no calibration: then what follows from the query
+is taken as it is said, and the rest is derived.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from pufferfish._base.checked import listed
-from pufferfish._base.durations import now
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, shortened
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.witness import AnyWitness
-from pufferfish.mechanisms.words import not_promised_of, promise_of, secrets_of
-from pufferfish.queries import BoundQuery, StepQuery
-from pufferfish.release.draw import Database, PrivateData, steps_of
+from pufferfish.mechanisms.words import few_in_all, few_in_groups, not_promised_of, promise_of, secrets_of
+from pufferfish.queries import JointQuery, LinearQuery, StepQuery
+from pufferfish.queries.query import Words
+from pufferfish.release.draw import Database, PrivateData
 from pufferfish.release.facts import (
     NOISE_LAW,
     AccuracyRecord,
+    Ascending,
+    Clipped,
+    ClippedByGroup,
     DataRecord,
+    GroupsRecord,
     LedgerRecord,
     MeasurementRecord,
     MechanismRecord,
     NoiseRecord,
     PostProcessing,
+    Projected,
     QueryRecord,
+    lengths_of,
     record_of,
 )
-from pufferfish.release.record import ReleaseFields
-from pufferfish.release.words import assumed_of, versions, warnings_of
+from pufferfish.release.prepare import divisions_of
+from pufferfish.release.record import EachFields, EachQuery, ReleaseFields, accuracy_of, composes
+from pufferfish.release.words import assumed_of, warnings_of
+from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.record import ThetaRecord
 from pufferfish.theta.states import state_label
 
-__all__ = ["Prepared", "assumptions_of", "draft_of", "noise_of", "not_promised", "place_in", "sentences"]
+__all__ = [
+    "NOTHING_FOLLOWS",
+    "Prepared",
+    "assumptions_of",
+    "calibrated_fields",
+    "data_record",
+    "derived",
+    "place_in",
+    "possible_values_of",
+    "sentences",
+    "total_of",
+    "warnings_of_data",
+]
 
 
 Made = TypeVar("Made")
+AnyFields = TypeVar("AnyFields", bound=ReleaseFields | EachFields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,53 +94,199 @@ class Prepared(Generic[Made]):
     finish: Callable[..., Made]
 
 
-def draft_of(
-    records: PrivateData,
-    bound: BoundQuery,
-    calibration: Calibration,
-    noise: NoiseRecord,
-    valid: PostProcessing | None,
-    proof: tuple[float, AnyWitness],
-    warnings: Sequence[str],
-) -> ReleaseFields:
-    """Return the record of a release, but for its values and its place in a ledger."""
-    theta, query = calibration.theta, calibration.query
-    leakage, witness = proof
-    return ReleaseFields(
-        created=now(),
-        query=QueryRecord(query.kind, bound.description, list(bound.labels), bound.lipschitz, bound.divided_by),
-        values=[],
-        noisy_values=[],
-        postprocessing=valid,
-        epsilon=calibration.epsilon,
-        delta=calibration.delta,
-        promise=promise_of(
-            calibration.epsilon,
-            calibration.delta,
-            secrets_of(calibration),
-            of_chains=theta.of_chains,
-            networks=bool(theta.networks),
-        ),
-        warnings=[*warnings, *_warnings(records, calibration), *warnings_of(calibration)],
-        not_promised=not_promised(calibration, None),
-        assumptions=[
-            f"The distribution of the records is {theta.in_words} ({theta.origin}).",
-            *assumptions_of(records, calibration),
-        ],
-        noise=noise,
-        accuracy_95=_accuracy(calibration),
-        mechanism=MechanismRecord(
-            calibration.mechanism, calibration.title, leakage, _longest(calibration), witness, secrets_of(calibration)
-        ),
-        data=_data_record(records, calibration, bound),
-        theta=ThetaRecord.of(theta),
-        software=versions(),
-        ledger=None,
-        calibration=record_of(calibration),
+# -- Facts -----------------------------------------------------------------------------------------------------------
+
+
+def data_record(data: PrivateData, calibration: Calibration) -> DataRecord:
+    """Return the public facts of data: how they were read, and their lengths."""
+    theta = calibration.theta
+    if isinstance(data, Rows):
+        nodes, cells = len(theta.networks[0].nodes) if theta.networks else 1, sum(data.observed.values())
+        observed = {state_label(node): number for node, number in data.observed.items()}
+        return DataRecord(None, data.records, data.records, cells, nodes, rows=data.base, observed=observed)
+    read = isinstance(data, Sequences)
+    length = data.length if read else calibration.length
+    lengths, places = lengths_of(length, all_count=not (calibration.composes and theta.of_chains))
+    records = sum(chain.records for chain in length)
+    return DataRecord(
+        base=data.base if read else None,
+        subjects=data.subjects if read else 1,
+        chains=len(length),
+        records=records,
+        longest_chain=max(chain.steps for chain in length),
+        lengths=lengths,
+        places=places,
+        steps=_steps(data, calibration) if isinstance(calibration.linear, StepQuery) else None,
+        usual_step=data.usual_step if read else None,
+        clock_changes=data.clock_changes if read else None,
     )
 
 
-def noise_of(calibration: Calibration, worth: Fraction) -> NoiseRecord:
+def _steps(data: PrivateData, calibration: Calibration) -> int:
+    """Return the public number of steps: of pairs of observed records that follow each other."""
+    if isinstance(data, Sequences):
+        return int(data.transitions.sum())
+    return calibration.records - len(calibration.length)
+
+
+def place_in(ledger: Ledger, number: int, spent: float) -> LedgerRecord:
+    """Return the place of a release in a ledger."""
+    return LedgerRecord(number, spent, ledger.budget, ledger.bound.name, ledger.bound.theta.origin)
+
+
+def warnings_of_data(data: PrivateData, calibration: Calibration) -> tuple[str, ...]:
+    """Return what may be wrong with how a table was read; groups of any other Θ may well be many and small."""
+    return data.warnings if isinstance(data, Sequences) and calibration.theta.of_chains else ()
+
+
+def sentences(warnings: Any) -> list[str]:
+    """Return warnings that a user gives, refused where they are no texts."""
+    texts = listed(warnings, "warnings", 'sentences, such as ["One sensor was changed in May."]')
+    for text in texts:
+        if not isinstance(text, str):
+            raise ParameterError(f"warnings holds {shortened(repr(text))}, expected sentences, as text")
+    return [str(text) for text in texts]
+
+
+def assumptions_of(data: PrivateData, calibration: Calibration) -> list[str]:
+    """Return what the promise assumes of the data, for a Θ of this kind."""
+    read = None if isinstance(data, Database) else data.base
+    return assumed_of(read, of_chains=calibration.theta.of_chains)
+
+
+# -- What follows ----------------------------------------------------------------------------------------------------
+
+NOTHING_FOLLOWS: dict[str, Any] = {
+    "promise": "",
+    "not_promised": [],
+    "assumptions": [],
+    "accuracy_95": AccuracyRecord(0.05, 0.0, 0.0),
+}
+"""Fields that :func:`derived` fills from the others, of a record that is being made."""
+
+
+def derived(record: AnyFields, calibration: Calibration | None) -> AnyFields:
+    """Return a record with all that follows from its facts; the proof, leakage and witness, is taken as it is.
+
+    Parameters
+    ----------
+    record : ReleaseFields or EachFields
+        The facts, and anything in place of what follows.
+    calibration : Calibration or None
+        Made of the facts; None where a function of the user's decides.
+
+    Raises
+    ------
+    PufferfishError, ValueError, ArithmeticError
+        If facts do not go together, so that nothing follows.
+    """
+    whole: Any = record
+    if calibration is not None:
+        groups = None if isinstance(record, EachFields) else record.groups
+        made = calibrated_fields(
+            calibration,
+            record.data,
+            (record.mechanism.leakage, record.mechanism.witness),
+            groups=groups,
+            each=isinstance(record, EachFields),
+            valid=record.postprocessing is not None,
+            warnings=record.warnings,
+        )
+        whole = msgspec.structs.replace(record, **made)
+    if isinstance(whole, EachFields):
+        accuracy = accuracy_of(whole.noise, len(whole.query.labels))
+        done: Any = msgspec.structs.replace(whole, accuracy_95=accuracy, **_sentences(whole, calibration, 0.0))
+        return done
+    return _with_values(msgspec.structs.replace(whole, **_sentences(whole, calibration, whole.delta)), calibration)
+
+
+def calibrated_fields(
+    calibration: Calibration,
+    data: DataRecord,
+    proof: tuple[float, AnyWitness],
+    *,
+    groups: GroupsRecord | None = None,
+    each: bool = False,
+    valid: bool = False,
+    warnings: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return the fields of a record that follow from its calibration and from what was read.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        Query, mechanism and noise.
+    data : DataRecord
+        What was read.
+    proof : (float, Witness)
+        What leaks, and which secret decides: proved by the mechanism.
+    groups : GroupsRecord, optional
+        The groups that values are of.
+    each : bool, default False
+        Whether there is a value for each subject.
+    valid : bool, default False
+        Whether values are made possible ones.
+    warnings : sequence of str
+        What is warned of already.
+    """
+    bound, theta = calibration.linear, calibration.theta
+    by_cell = each or groups is not None
+    divided = bound.divided_by
+    unit = bound.unit * (divided or 1) if by_cell else bound.unit  # before the division by the records of each cell
+    moves = None if bound.unit_lipschitz is None else float(unit * bound.unit_lipschitz)
+    words = str(bound.description)
+    if by_cell and isinstance(bound.description, Words):
+        words = bound.description.of("the subject" if each else "each group")
+    query: QueryRecord | EachQuery = QueryRecord(
+        calibration.query.kind, words, list(bound.labels), moves, None if by_cell else divided
+    )
+    if each:
+        query = EachQuery(calibration.query.kind, words, list(bound.labels), moves or 0.0, divided is not None)
+    fields: dict[str, Any] = {
+        "query": query,
+        "epsilon": calibration.epsilon,
+        "noise": _noise(calibration, unit),
+        "mechanism": MechanismRecord(
+            calibration.mechanism, calibration.title, *_longest_first(calibration, proof), secrets_of(calibration)
+        ),
+        "theta": ThetaRecord.of(theta),
+        "calibration": record_of(calibration),
+    }
+    follows = warnings_of(calibration)
+    if groups is not None:
+        few = few_in_groups(calibration, bound, groups.cells, groups.records)
+    else:
+        few: list[str] = [] if each or _is_database(data) else few_in_all(calibration, bound, _counted(data))
+    fields["warnings"] = [*warnings, *(text for text in (*few, *follows) if text not in warnings)]
+    if each:
+        done = ("projected" if calibration.query.is_histogram else "clipped") if valid else None
+        return fields | {"postprocessing": done}
+    fields["delta"] = calibration.delta
+    if groups is not None:
+        by = divisions_of(calibration, len(groups.cells), groups.records, _counted(data))
+        groups = msgspec.structs.replace(groups, divided_by=None if by is None else list(by))
+    possible = None if not valid else possible_values_of(calibration, data, groups)
+    return fields | {"groups": groups, "postprocessing": possible}
+
+
+def _is_database(data: DataRecord) -> bool:
+    return data.base is None and data.rows is None
+
+
+def _counted(data: DataRecord) -> int:
+    """Return how many records there are, or rows of a network's table."""
+    return data.records if data.rows is None else data.subjects
+
+
+def _longest_first(calibration: Calibration, proof: tuple[float, AnyWitness]) -> tuple[float, int, AnyWitness]:
+    """Return what leaks, the steps of the longest chain, or the nodes of a network, and the witness."""
+    leakage, witness = proof
+    networks = calibration.theta.networks
+    longest = len(networks[0].nodes) if networks else max(chain.steps for chain in calibration.length)
+    return leakage, longest, witness
+
+
+def _noise(calibration: Calibration, worth: Fraction) -> NoiseRecord:
     """Return the record of the noise: on each output, or on each measurement of a strategy.
 
     ``worth`` is what one unit is worth: the query's unit, or with groups that before anything is divided.
@@ -125,56 +303,141 @@ def noise_of(calibration: Calibration, worth: Fraction) -> NoiseRecord:
     return NoiseRecord(NOISE_LAW, max(scales), unit, calibration.noise_multiplier, measurements)
 
 
-def _accuracy(calibration: Calibration) -> AccuracyRecord:
-    each, joint = (calibration.accuracy(0.05, joint=joint) for joint in (False, True))
-    outputs = None if calibration.strategy is None else [float(a) for a in calibration.accuracies(0.05)]
-    return AccuracyRecord(0.05, each, joint, outputs)
+# -- Which values are possible ---------------------------------------------------------------------------------------
 
 
-def not_promised(calibration: Calibration, booked: LedgerRecord | None) -> list[str]:
-    """Say what the release does not promise, given its place in a ledger."""
-    theta = calibration.theta
-    return not_promised_of(secrets_of(calibration), booked, kind=theta.kind, composes=calibration.composes)
+def possible_values_of(calibration: Calibration, data: DataRecord, groups: GroupsRecord | None) -> PostProcessing:
+    """Return what makes noisy values the nearest possible ones; of the data only public numbers are used.
+
+    Raises
+    ------
+    ParameterError
+        If which values are possible is not known.
+    """
+    linear, query = calibration.linear, calibration.query
+    if groups is not None:
+        return _possible_in_groups(calibration, data, groups)
+    outputs = [list(range(len(linear.labels)))]
+    if isinstance(linear, StepQuery):
+        total = float((data.steps or 0) * linear.unit)
+        return Projected(outputs, [total]) if query.is_histogram else Clipped(0.0, total)
+    if isinstance(linear, JointQuery):
+        if data.rows is not None and data.rows.missing == "unobserved":
+            raise ParameterError(
+                'postprocess="valid" of columns together needs to know in how many rows all of them are there: read '
+                "the table with missing='refuse', or leave postprocess out"
+            )
+        return Projected(outputs, [float((1 if data.rows is None else data.subjects) * linear.unit)])
+    if not isinstance(linear, LinearQuery):
+        raise ParameterError("which values a function can have is not known: leave postprocess out")
+    if linear.blocks:
+        times = observed_of(data, calibration)
+        totals = [float(int(times[place]) * linear.unit) for _, place in linear.blocks]
+        return Projected([list(block) for block, _ in linear.blocks], totals)
+    positive, negative = _weighed(data, calibration, linear)
+    if query.is_histogram:
+        return Projected(outputs, [float(positive * linear.unit)])
+    if query.is_cumulative:
+        return Ascending(0.0, float(positive * linear.unit))
+    least, most = int(linear.weights.min()), int(linear.weights.max())
+    low = float((least * positive - most * negative) * linear.unit)
+    high = float((most * positive - least * negative) * linear.unit)
+    return Clipped(low, high)
 
 
-def place_in(ledger: Ledger, number: int, spent: float) -> LedgerRecord:
-    """Return the place of a release in a ledger."""
-    return LedgerRecord(number, spent, ledger.budget, ledger.bound.name, ledger.bound.theta.origin)
+def observed_of(data: DataRecord, calibration: Calibration) -> NDArray[np.int64]:
+    """Return how often every record was observed: a node of a network once for every row whose cell is there."""
+    if data.observed is None:
+        return np.ones(calibration.records, dtype=np.int64)
+    nodes = calibration.theta.networks[0].nodes
+    return np.array([data.observed.get(state_label(node), 0) for node in nodes], dtype=np.int64)
 
 
-def sentences(warnings: Any) -> list[str]:
-    """Return warnings that a user gives, refused where they are no texts."""
-    found = listed(warnings, "warnings", 'sentences, such as ["One sensor was changed in May."]')
-    for given in found:
-        if not isinstance(given, str):
-            raise ParameterError(f"warnings holds {shortened(repr(given))}, expected sentences, as text")
-    return [str(given) for given in found]
+def total_of(data: DataRecord, calibration: Calibration) -> int:
+    """Return what all counts of a query's records add up to, each with its factor: a public number."""
+    linear = calibration.linear
+    if calibration.strategy is None or not isinstance(linear, LinearQuery):
+        return 0  # nothing follows from it
+    positive, negative = _weighed(data, calibration, linear)
+    return positive - negative
 
 
-def assumptions_of(records: PrivateData, calibration: Calibration) -> list[str]:
-    """Return what the promise assumes of the data, for a Θ of this kind."""
-    read = None if isinstance(records, Database) else records.base
-    return assumed_of(read, of_chains=calibration.theta.of_chains)
+def _weighed(data: DataRecord, calibration: Calibration, linear: LinearQuery) -> tuple[int, int]:
+    """Return what the factors of all observed records add up to: those above 0, and those below without sign."""
+    if linear.factors is None:
+        # a table may have fewer records than the noise is for
+        read = data.records if data.base is not None or data.rows is not None else calibration.records
+        return read, 0
+    counted = list(zip(linear.factors.tolist(), observed_of(data, calibration).tolist(), strict=True))
+    return sum(c * n for c, n in counted if c > 0), sum(-c * n for c, n in counted if c < 0)
 
 
-def _warnings(records: PrivateData, calibration: Calibration) -> tuple[str, ...]:
-    """Return what may be wrong with how a table was read; groups of any other Θ may well be many and small."""
-    return records.warnings if isinstance(records, Sequences) and calibration.theta.of_chains else ()
+def _possible_in_groups(calibration: Calibration, data: DataRecord, groups: GroupsRecord) -> PostProcessing:
+    """Return what makes the noisy values of each group the nearest possible ones, for so many records as it has."""
+    if data.rows is not None and data.rows.missing == "unobserved":
+        raise ParameterError(
+            'postprocess="valid" of groups needs to know how many cells of each group are missing: read the table '
+            "with missing='refuse', or leave postprocess out"
+        )
+    linear, networks = calibration.linear, calibration.theta.networks
+    assert isinstance(linear, LinearQuery | JointQuery)
+    m, by = len(linear.labels), groups.divided_by or [1] * len(groups.records)
+    unit = linear.unit * (linear.divided_by or 1)
+    worth = [unit * n / d for n, d in zip(groups.records, by, strict=True)]
+    # how many records the query counts of each row of a network's table
+    reads = 1
+    if networks and isinstance(linear, LinearQuery):
+        reads = sum(linear.reads(place) for place in range(len(networks[0].nodes)))
+    if isinstance(linear, JointQuery) or calibration.query.is_histogram:
+        blocks = () if isinstance(linear, JointQuery) else linear.blocks
+        of_one = [list(outputs) for outputs, _ in blocks] or [list(range(m))]
+        times = 1 if blocks else reads
+        places = [[g * m + place for place in block] for g in range(len(worth)) for block in of_one]
+        return Projected(places, [float(times * w) for w in worth for _ in of_one])
+    ends = int(linear.weights.min()), int(linear.weights.max())
+    low, high = ([float(end * reads * w) for w in worth] for end in ends)
+    return ClippedByGroup(m, low, high)
 
 
-def _longest(calibration: Calibration) -> int:
-    networks = calibration.theta.networks
-    return len(networks[0].nodes) if networks else max(chain.steps for chain in calibration.length)
+# -- Values, errors and sentences ------------------------------------------------------------------------------------
 
 
-def _data_record(records: PrivateData, calibration: Calibration, bound: BoundQuery) -> DataRecord:
-    if isinstance(records, Rows):
-        nodes, cells = len(calibration.theta.networks[0].nodes), sum(records.observed.values())
-        observed = {state_label(node): number for node, number in records.observed.items()}
-        return DataRecord(None, records.records, records.records, cells, nodes, records.base, observed)
-    base = records.base if isinstance(records, Sequences) else None
-    length = records.length if isinstance(records, Sequences) else calibration.length
-    subjects = records.subjects if isinstance(records, Sequences) else 1
-    longest = max(chain.steps for chain in length)
-    steps = steps_of(records, calibration) if isinstance(bound, StepQuery) else None
-    return DataRecord(base, subjects, len(length), sum(chain.records for chain in length), longest, steps=steps)
+def _with_values(record: ReleaseFields, calibration: Calibration | None) -> Any:
+    """Return a record with its values, their errors, and quantiles."""
+    done, groups = record.postprocessing, record.groups
+    values = record.noisy_values
+    if done is not None and values:
+        values = done.of(list(values))
+    each, joint = (record.accuracy(0.05, joint=joint) for joint in (False, True))
+    errors = record.accuracies(0.05)
+    of_outputs = None
+    if record.noise.measurements is not None:
+        of_outputs = errors.reshape(-1, len(record.query.labels)).max(axis=0).tolist()
+    if groups is not None:
+        groups = msgspec.structs.replace(groups, error_95=errors.max(axis=1).tolist())
+    shares = [quantile.share for quantile in record.quantiles or ()]
+    if calibration is not None:
+        shares = list(calibration.query.quantiles)
+    return msgspec.structs.replace(
+        record,
+        values=list(values),
+        accuracy_95=AccuracyRecord(0.05, each, joint, of_outputs),
+        groups=groups,
+        quantiles=record.quantiles_at(shares) if shares and record.noisy_values else None,
+    )
+
+
+def _sentences(record: ReleaseFields | EachFields, calibration: Calibration | None, delta: float) -> dict[str, Any]:
+    """Return what is promised, what is not, and what that rests on."""
+    theta, mechanism, data = record.theta, record.mechanism, record.data
+    of_chains, networks = theta.of_chains, theta.kind == BayesianNetwork.kind
+    secrets, kind = mechanism.secrets, theta.kind
+    words = theta.in_words if calibration is None else calibration.theta.in_words
+    return {
+        "promise": promise_of(record.epsilon, delta, secrets, of_chains=of_chains, networks=networks),
+        "not_promised": not_promised_of(secrets, record.ledger, kind=kind, composes=composes(mechanism.name)),
+        "assumptions": [
+            f"The distribution of the records is {words} ({theta.origin}).",
+            *assumed_of(data.rows if data.base is None else data.base, of_chains=of_chains),
+        ],
+    }

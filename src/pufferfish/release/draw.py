@@ -24,7 +24,6 @@ from pufferfish.errors import DataError, ParameterError, shortened
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, StepQuery
 from pufferfish.queries.strategy import Strategy
-from pufferfish.release.facts import Ascending, Clipped, PostProcessing, Projected
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.model_class import Theta
@@ -39,10 +38,7 @@ __all__ = [
     "in_model_order",
     "joint_counts",
     "of_measurements",
-    "possible",
-    "possible_of",
     "sampler",
-    "steps_of",
 ]
 
 # -- Errors that do not carry exact values ---------------------------------------------------------------------------
@@ -160,19 +156,19 @@ def exact_value(data: PrivateData, bound: BoundQuery, theta: Theta) -> list[int]
 
 @hide_traceback
 def sampler(
-    data: PrivateData, bound: BoundQuery, calibration: Calibration, noise: Callable[..., Callable[[], list[int]]]
+    data: PrivateData, calibration: Calibration, noise: Callable[..., Callable[[], list[int]]], total: int
 ) -> Callable[[], list[int]]:
     """Return what draws the noisy outputs, in units, by ``noise``; all that can be refused is refused here.
 
-    With a strategy noise is drawn for what is measured, and the outputs follow from that and the number of records,
-    which is public: filters do not look at states.
+    With a strategy noise is drawn for what is measured, and the outputs follow from that and ``total``, what all counts
+    of the query's records add up to, each with its factor. It is public: filters do not look at states.
     """
-    strategy, theta = calibration.strategy, calibration.theta
+    bound, strategy, theta = calibration.linear, calibration.strategy, calibration.theta
     if strategy is None or not isinstance(bound, LinearQuery):
         exact, step = exact_value(data, bound, theta), bound.unit_lipschitz
         return hide_traceback(noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step))
     counts = exact_value(data, strategy.counted(bound), theta)
-    return of_measurements([counts], [_total(data, calibration, bound)], bound, strategy, calibration.unit_scale, noise)
+    return of_measurements([counts], [total], bound, strategy, calibration.unit_scale, noise)
 
 
 @hide_traceback
@@ -198,12 +194,6 @@ def of_measurements(
         return [answer for measured, total in groups for answer in strategy.answers(measured, total)]
 
     return hide_traceback(drawn)
-
-
-def _total(data: PrivateData, calibration: Calibration, linear: LinearQuery) -> int:
-    """Return what all counts of a query's records add up to, each with its factor: a public number."""
-    times = _observed(data, calibration, linear).tolist()
-    return sum(times) if linear.factors is None else int(np.dot(linear.factors.astype(object), times))
 
 
 def _steps(data: PrivateData, states: tuple[str, ...]) -> list[list[int]]:
@@ -270,70 +260,3 @@ def in_model_order(data: Sequences, states: tuple[str, ...]) -> list[int]:
             "Read the table with the model's bins and states, or fit a model that has them"
         )
     return [totals.get(name, 0) for name in states]
-
-
-def possible(calibration: Calibration, data: PrivateData) -> PostProcessing:
-    """Return what makes a noisy value the nearest possible one; of the data only public numbers are used.
-
-    Raises
-    ------
-    ParameterError
-        If which values are possible is not known: of a function.
-    """
-    linear = calibration.linear
-    if isinstance(linear, StepQuery):
-        total = float(steps_of(data, calibration) * linear.unit)
-        whole = [list(range(len(linear.labels)))]
-        return Projected(whole, [total]) if calibration.query.is_histogram else Clipped(0.0, total)
-    if isinstance(linear, JointQuery):
-        if isinstance(data, Rows) and data.base.missing == "unobserved":
-            raise ParameterError(
-                'postprocess="valid" of columns together needs to know in how many rows all of them are there: read '
-                "the table with missing='refuse', or leave postprocess out"
-            )
-        return possible_of(calibration, linear, np.full(1, data.records if isinstance(data, Rows) else 1))
-    if not isinstance(linear, LinearQuery):
-        raise ParameterError("which values a function can have is not known: leave postprocess out")
-    return possible_of(calibration, linear, _observed(data, calibration, linear))
-
-
-def possible_of(calibration: Calibration, linear: LinearQuery | JointQuery, times: NDArray[np.int64]) -> PostProcessing:
-    """Return what makes a noisy value the nearest possible one, from how often each record was observed.
-
-    Of several columns together, how many rows there are.
-    """
-    if isinstance(linear, JointQuery):
-        return Projected([list(range(len(linear.labels)))], [float(int(times.sum()) * linear.unit)])
-    if linear.blocks:
-        totals = [float(int(times[place]) * linear.unit) for _, place in linear.blocks]
-        return Projected([list(outputs) for outputs, _ in linear.blocks], totals)
-    if linear.factors is None:
-        positive, negative = int(times.sum()), 0
-    else:
-        positive = sum(c * n for c, n in zip(linear.factors.tolist(), times.tolist(), strict=True) if c > 0)
-        negative = sum(-c * n for c, n in zip(linear.factors.tolist(), times.tolist(), strict=True) if c < 0)
-    if calibration.query.is_histogram:
-        return Projected([list(range(len(linear.labels)))], [float(positive * linear.unit)])
-    if calibration.query.is_cumulative:
-        return Ascending(0.0, float(positive * linear.unit))
-    least, most = int(linear.weights.min()), int(linear.weights.max())
-    low = float((least * positive - most * negative) * linear.unit)
-    high = float((most * positive - least * negative) * linear.unit)
-    return Clipped(low, high)
-
-
-def steps_of(data: PrivateData, calibration: Calibration) -> int:
-    """Return the public number of steps: of pairs of observed records that follow each other."""
-    if isinstance(data, Sequences):
-        return int(data.transitions.sum())
-    return calibration.records - len(calibration.length)
-
-
-def _observed(data: PrivateData, calibration: Calibration, linear: LinearQuery) -> NDArray[np.int64]:
-    """Return how often every record was observed: a node of a network once for every row whose cell is there."""
-    if isinstance(data, Sequences) and linear.factors is None:  # it may have fewer records than the noise is for
-        return np.ones(data.records, dtype=np.int64)
-    if not isinstance(data, Rows):
-        return np.ones(calibration.records, dtype=np.int64)
-    network = calibration.theta.networks[0]
-    return np.array([data.observed.get(node, 0) for node in network.nodes], dtype=np.int64)

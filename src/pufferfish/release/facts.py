@@ -25,7 +25,6 @@ error reaches q. So all intervals hold together with that probability, whatever 
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -73,8 +72,7 @@ __all__ = [
     "ascending",
     "decode",
     "encode",
-    "of_each_group",
-    "of_the_whole",
+    "lengths_of",
     "project_to_simplex",
     "quantiles_of",
     "record_of",
@@ -150,6 +148,9 @@ def decode(value: Any) -> Any:
 
 _Whole = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 
+Lengths = tuple[_Whole, _Whole, _Whole]
+"""Steps and observed records of chains, and how many there are of them."""
+
 _MOST_CHAINS = 10_000_000
 """Chains that are made again: a record with more was changed, or no machine could hold them."""
 
@@ -178,7 +179,7 @@ class CalibrationRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True, k
     unit_scale: float
     query: dict[str, Any] | None
     settings: dict[str, Any] | None
-    lengths: list[tuple[_Whole, _Whole, _Whole]]
+    lengths: list[Lengths]
     records: _Whole
     places: list[list[_Whole]] | None = None
 
@@ -210,20 +211,14 @@ class CalibrationRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True, k
 def record_of(calibration: Calibration) -> CalibrationRecord:
     """Return what a calibration was made from."""
     bound, theta = calibration.bound, calibration.theta
-    lengths: list[tuple[int, int, int]] = []
-    known = theta.of_chains and any(chain.places for chain in bound.length)
-    chains = Counter[ChainLength](bound.length if known else ())
-    if known:
-        lengths = [(chain.steps, chain.records, times) for chain, times in chains.items()]
-    elif theta.of_chains:
-        lengths = _deciding(bound.length) if calibration.composes else _in_order(bound.length)
+    lengths, places = lengths_of(bound.length if theta.of_chains else (), all_count=not calibration.composes)
     return CalibrationRecord(
         unit_scale=calibration.unit_scale,
         query=_or_none(calibration.query),
         settings=_settings(calibration),
         lengths=lengths,
         records=bound.rows if theta.networks else sum(chain.records for chain in bound.length),
-        places=[list(chain.places) for chain in chains] if known else None,
+        places=places,
     )
 
 
@@ -241,53 +236,40 @@ def _or_none(value: Any) -> Any:
         return None
 
 
-def _deciding(chains: Iterable[ChainLength]) -> list[tuple[int, int, int]]:
+def lengths_of(chains: Sequence[ChainLength], *, all_count: bool) -> tuple[list[Lengths], list[list[int]] | None]:
+    """Return chains as a record holds them: steps, observed records and how many, and places where any are known.
+
+    Where the noise of the longest is enough for all, those that no other exceeds in both steps and records stand for
+    all; where all chains count, or places are known, all of them are there.
+    """
+    if any(chain.places for chain in chains):
+        known = Counter(chains)
+        return [(c.steps, c.records, times) for c, times in known.items()], [list(c.places) for c in known]
+    return (_in_order(chains) if all_count else _deciding(chains)), None
+
+
+def _deciding(chains: Iterable[ChainLength]) -> list[Lengths]:
     """Return the chains that no other exceeds in both steps and records: losses of the others leak no more."""
-    found: list[tuple[int, int, int]] = []
+    deciding: list[Lengths] = []
     some = {id(chain): chain for chain in chains}.values()  # equal ones are mostly one: sooner than by what they hold
     for chain in sorted(set(some), reverse=True):
-        if not found or chain.records > found[-1][1]:
-            found.append((chain.steps, chain.records, 1))
-    return found
+        if not deciding or chain.records > deciding[-1][1]:
+            deciding.append((chain.steps, chain.records, 1))
+    return deciding
 
 
-def _in_order(chains: Iterable[ChainLength]) -> list[tuple[int, int, int]]:
+def _in_order(chains: Iterable[ChainLength]) -> list[Lengths]:
     """Return all chains, equal ones that follow each other together."""
-    found: list[tuple[int, int, int]] = []
+    runs: list[Lengths] = []
     for chain in chains:
-        if found and found[-1][:2] == (chain.steps, chain.records):
-            found[-1] = (chain.steps, chain.records, found[-1][2] + 1)
+        if runs and runs[-1][:2] == (chain.steps, chain.records):
+            runs[-1] = (chain.steps, chain.records, runs[-1][2] + 1)
         else:
-            found.append((chain.steps, chain.records, 1))
-    return found
+            runs.append((chain.steps, chain.records, 1))
+    return runs
 
 
 # -- What a release says of its groups -------------------------------------------------------------------------------
-
-_NUMBER = re.compile(r"^(share of the|number of the|mean over) [\d,]+ (records|rows)\b")
-_EACH = re.compile(r"^(share of the|number of the|mean over) (records|rows) of each group\b")
-
-
-def of_each_group(description: str) -> str:
-    """Say in the words of a query that it is of each group.
-
-    Examples
-    --------
-    >>> of_each_group("share of the 100 records in {walking}")
-    'share of the records of each group in {walking}'
-    """
-    return _NUMBER.sub(r"\1 \2 of each group", description)
-
-
-def of_the_whole(description: str, n: int) -> str:
-    """Say in the words of a query by groups that it is of all records.
-
-    Examples
-    --------
-    >>> of_the_whole("mean over records of each group of {rest: 0, walk: 1}", 50)
-    'mean over 50 records of {rest: 0, walk: 1}'
-    """
-    return _EACH.sub(rf"\1 {n:,} \2", description)
 
 
 class GroupsRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
@@ -663,6 +645,10 @@ class DataRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     ``records`` the cells that were observed, ``longest_chain`` the nodes of the network, and ``observed`` how many
     cells of each column were: shares are of all rows, missing cells among them. ``steps`` is how often an observed
     record follows another in one step, where the query counts steps.
+
+    ``lengths`` and ``places`` are those of the chains that were read, as :class:`CalibrationRecord` has those that the
+    noise is for; ``usual_step`` is how far apart most records are, and ``clock_changes`` whether clocks may have been,
+    or were, changed within a series, where the table has times.
     """
 
     base: Base | None
@@ -670,9 +656,26 @@ class DataRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     chains: int
     records: int
     longest_chain: int
+    lengths: list[Lengths] = msgspec.field(default_factory=list[Lengths])
+    places: list[list[_Whole]] | None = None
     rows: RowsBase | None = None
     observed: dict[str, int] | None = None
     steps: int | None = None
+    usual_step: str | None = None
+    clock_changes: Literal["possible", "known"] | None = None
+
+    @property
+    def chain_lengths(self) -> list[tuple[ChainLength, int]]:
+        """The chains that are named, and how many there are of each.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such chain.
+        """
+        unknown: list[list[int]] = [[]] * len(self.lengths)
+        named = zip(self.lengths, self.places or unknown, strict=True)
+        return [(ChainLength(steps, records, tuple(own)), times) for (steps, records, times), own in named]
 
 
 class LedgerRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):

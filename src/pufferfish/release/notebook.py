@@ -17,10 +17,9 @@ from pufferfish.data.sequences import Base
 from pufferfish.errors import NotApplicableError, RecordError, printable, shortened
 from pufferfish.mechanisms import MECHANISMS, ParticipantDP
 from pufferfish.queries import Joint
-from pufferfish.release.check import stand_in
-from pufferfish.release.facts import CalibrationRecord, decode, encode
+from pufferfish.release.check import BROKEN
+from pufferfish.release.facts import decode, encode
 from pufferfish.release.record import EachFields, ReleaseFields, calibration_again
-from pufferfish.release.verify import BROKEN
 
 __all__ = ["NOTEBOOK", "notebook_of"]
 
@@ -72,10 +71,6 @@ def notebook_of(
     if not isinstance(found, ReleaseFields):
         raise NotApplicableError(again + "this is a release for each subject: use release_each, as its record says")
     recorded, base = found.calibration, found.data.base or found.data.rows
-    if not isinstance(recorded, CalibrationRecord):
-        raise NotApplicableError(
-            again + "this record is of an early version, which does not say what the noise is from"
-        )
     if base is None:
         raise NotApplicableError(again + "this one is of a database that was given by hand, not of a table")
     kinds = {kind.name: kind for kind in (*MECHANISMS, ParticipantDP)}
@@ -85,7 +80,7 @@ def notebook_of(
         raise NotApplicableError(again + "this one has a function of yours in it, which no record holds")
     source = table_path or (base.source if "." in base.source else "table.csv")
     try:
-        query = calibration_again(found if found.groups is None else stand_in(found, found.groups), recorded).query
+        query = calibration_again(found).query
         settings = {name: encode(decode(value)) for name, value in recorded.settings.items() if value is not None}
     except BROKEN as error:
         raise RecordError(f"the noise cannot be set up as the record says: {shortened(str(error))}") from None

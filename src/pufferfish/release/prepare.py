@@ -8,6 +8,7 @@ asks before it calibrates, a release asks where its mechanism was made from a mo
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -20,26 +21,30 @@ from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import DataError, ParameterError, ReleaseRefused
 from pufferfish.ledger import Ledger
+from pufferfish.mechanisms import ParticipantDP
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import Mechanism
 from pufferfish.mechanisms.witness import AnyWitness
-from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, Query, StepQuery, refuse_pooling
-from pufferfish.release.draw import Database, PrivateData
+from pufferfish.queries import JointQuery, LinearQuery, Query, StepQuery, Weighted, Window, refuse_pooling
+from pufferfish.release.draw import Database
+from pufferfish.release.facts import DataRecord, lengths_of
 from pufferfish.theta.chain_class import ChainModels
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Described, ModelClass, Theta, gives_first_law
 from pufferfish.theta.record import ThetaRecord
 from pufferfish.theta.secrets import RecordIs
+from pufferfish.theta.states import state_label
 
 __all__ = [
     "FITTED_HERE",
     "check_arguments",
-    "check_clock",
+    "check_columns",
+    "check_each_subject",
+    "check_fit",
     "check_query",
-    "check_reading",
-    "check_records",
     "check_step",
     "check_units",
+    "divisions_of",
     "is_note_of",
     "note_of",
     "prove",
@@ -239,8 +244,8 @@ def _described(value: Any) -> str:
     return repr(value) if plain and len(repr(value)) < 60 else f"of the type {type(value).__name__}"
 
 
-def check_query(data: PrivateData, query: Query, calibration: Calibration) -> BoundQuery:
-    """Return the query on the records of Θ, refused where the noise is for another."""
+def check_query(query: Query, calibration: Calibration) -> Calibration:
+    """Return the calibration with the query bound anew, refused where the noise is for another."""
     bound = calibration.bound
     if not isinstance(bound, Mechanism):
         raise ReleaseRefused(f"the noise comes from {type(bound).__name__}, which is no mechanism: calibrate anew")
@@ -258,119 +263,7 @@ def check_query(data: PrivateData, query: Query, calibration: Calibration) -> Bo
         same = same and found.key == known.key
     if not same:
         raise ReleaseRefused(f"the noise was calibrated for {known.description}, and this is {found.description}")
-    if isinstance(data, Sequences) and bound.networks:
-        raise ReleaseRefused(
-            "the noise was calibrated for a Bayesian network, and these data are chains of states: read the table, "
-            "with a column for every node, by read_rows"
-        )
-    if isinstance(data, Rows) and not bound.networks:
-        raise ReleaseRefused(
-            f"the noise was calibrated for {calibration.theta.kind}, and these data are independent rows of the nodes "
-            "of a Bayesian network: calibrate under the network"
-        )
-    if isinstance(data, Rows):
-        refuse_pooling(query, bound.networks[0].node_states)
-    if isinstance(data, Rows) and data.records != bound.rows:
-        raise ReleaseRefused(
-            f"the noise was calibrated for a table of {bound.rows:,} rows, and this has {data.records:,}: calibrate "
-            "with length=rows.length"
-        )
-    all_records = isinstance(found, StepQuery) or (isinstance(found, LinearQuery) and found.factors is None)
-    if isinstance(data, Sequences) and all_records:
-        here = query.bind(calibration.theta.states, data.records)
-        if here.unit != found.unit:
-            raise ReleaseRefused(
-                f"the noise was calibrated for {known.description}, and this is {here.description}: "
-                f"calibrate with length=data.length, for {data.records:,} records"
-            )
-    return found
-
-
-def check_records(data: PrivateData, calibration: Calibration) -> None:
-    """Refuse data whose records are not those that the noise was calibrated for."""
-    if isinstance(data, Database):
-        if calibration.records != len(data.states):
-            raise ReleaseRefused("the noise was calibrated for a table of several rows: read it with read_rows")
-        return
-    linear, theta = calibration.linear, calibration.theta
-    if isinstance(data, Rows):
-        _check_rows(data, calibration)
-        return
-    only_counts = theta.of_chains or (isinstance(theta, ModelClass) and theta.only_counts)
-    if not isinstance(linear, LinearQuery | StepQuery) or not only_counts:
-        raise ReleaseRefused(f"Θ is a class of {theta.kind}: give the database as a dict from records to states")
-    if isinstance(linear, LinearQuery) and linear.factors is not None:
-        read = np.flatnonzero(linear.factors)
-        if np.any(linear.factors[read[0] : read[-1] + 1] != 1):
-            raise ReleaseRefused(
-                "records count with factors of their own, and a table read by read_sequences only knows how many are "
-                "in which state: give the chain as a list of states"
-            )
-        if tuple(data.length) != (ChainLength(read.size, read.size),):
-            raise ReleaseRefused(
-                f"the noise was calibrated for a window of {read.size:,} records of one chain: read those rows alone"
-            )
-        return
-    if not theta.of_chains and (data.base.gaps == "independent" or data.subjects != len(data.length)):
-        raise ReleaseRefused(
-            "the groups of Θ are the table's subjects, and this reading cuts subjects into parts: read it without "
-            "time, max_gap and gaps='independent'"
-        )
-    named = [c for pair in calibration.bound.secrets or () for s in pair for c in s.conditions]
-    if len(calibration.length) > 1 and any(isinstance(c, RecordIs) for c in named):
-        raise ReleaseRefused(
-            "the secrets name records by chain or clique, and which subject of a table that is cannot be known: give "
-            "the database as a list, or leave secrets out"
-        )
-    if not calibration.composes or not theta.of_chains:
-        if sorted(data.length) != sorted(calibration.length):
-            raise ReleaseRefused(
-                f"{calibration.title} calibrates to the law of the query on exactly {_spelled(calibration)} records, "
-                "and the data has other chains: calibrate with length=data.length, or a model of these records"
-            )
-        if isinstance(linear, StepQuery) and data.transitions.sum() != data.records - len(data.length):
-            raise ReleaseRefused(
-                f"{calibration.title} calibrates to the law of the number of steps between all records of a chain, and "
-                "not all of them were counted: use LeakagePropagation, MQMExact or GroupDP"
-            )
-        return
-    for chain in data.length:
-        if not any(c.covers(chain) for c in calibration.length):
-            raise ReleaseRefused(
-                f"the data has a chain of {chain.steps:,} steps and {chain.records:,} records, and the noise was not "
-                "calibrated for one as long, with records at the same places: calibrate with length=data.length"
-            )
-
-
-def _check_rows(rows: Rows, calibration: Calibration) -> None:
-    """Refuse a table that is not about the network's nodes, or lacks what the query reads."""
-    theta, linear = calibration.theta, calibration.linear
-    network = theta.networks[0]
-    if not isinstance(linear, LinearQuery | JointQuery):
-        raise ReleaseRefused("a function of the database needs its records by name: give a dict, not a table")
-    for node in rows.nodes:
-        if node not in network.node_states or rows.states[node] != network.node_states[node]:
-            raise ReleaseRefused(
-                f"the table was read for another network: column {node!r} has the states {', '.join(rows.states[node])}"
-            )
-    lacking = [node for j, node in enumerate(network.nodes) if linear.reads(j) and node not in rows.nodes]
-    if lacking:
-        raise ReleaseRefused(
-            f"the query reads node {lacking[0]!r}, and the table has no column for it: restrict the query to the "
-            "table's columns by Subset(query, rows.nodes) or Marginals(rows.nodes)"
-        )
-    observed = rows.observed
-    missing = [n for j, n in enumerate(network.nodes) if linear.reads(j) and observed[n] < rows.records]
-    if missing and not calibration.composes:
-        raise ReleaseRefused(
-            f"{calibration.title} calibrates to the law of the query on whole rows, and column {missing[0]!r} has "
-            "missing cells: use MarkovQuilt, LeakagePropagation or GroupDP"
-        )
-
-
-def _spelled(calibration: Calibration) -> str:
-    lengths = [str(chain.records) for chain in calibration.length]
-    return ", ".join(lengths[:8]) + (f" and {len(lengths) - 8} more" if len(lengths) > 8 else "")
+    return replace(calibration, linear=found)
 
 
 def prove(calibration: Calibration) -> tuple[float, AnyWitness]:
@@ -397,21 +290,164 @@ def check_units(calibration: Calibration) -> None:
         )
 
 
-def check_reading(data: PrivateData, calibration: Calibration) -> None:
-    """Refuse a Θ or a mechanism that needs to know what this way of reading the table leaves open."""
+# -- Whether noise, query, Θ and what was read go together -----------------------------------------------------------
+
+
+def check_fit(data: DataRecord, calibration: Calibration) -> None:
+    """Refuse noise that is not for the records that were read, or a Θ that needs to know what was not.
+
+    Raises
+    ------
+    ReleaseRefused
+        If it is not, and why.
+    """
+    if (data.steps is not None) != isinstance(calibration.linear, StepQuery):
+        raise ReleaseRefused("the number of steps is public where they are counted, and is said only there")
+    if data.rows is not None:
+        _check_rows(data, calibration)
+    elif data.base is not None:
+        _check_sequences(data, calibration)
+    else:
+        _check_database(data, calibration)
     if calibration.theta.stands_for_more:
         raise ReleaseRefused(
             "the noise was calibrated for pi_min and eigengap alone: give theta, whose states are known"
         )
-    if not isinstance(data, Sequences):
+
+
+def _check_database(data: DataRecord, calibration: Calibration) -> None:
+    """Refuse one database, given by hand, of other records than the noise is for."""
+    if calibration.records != data.records:
+        raise ReleaseRefused("the noise was calibrated for a table of several rows: read it with read_rows")
+    chains, all_count = calibration.length, not (calibration.composes and calibration.theta.of_chains)
+    same = (data.subjects, data.chains, data.longest_chain) == (1, len(chains), max(chain.steps for chain in chains))
+    if not same or (data.lengths, data.places) != lengths_of(chains, all_count=all_count):
+        raise ReleaseRefused("the noise was calibrated for other records than those of the database")
+
+
+def _check_rows(data: DataRecord, calibration: Calibration) -> None:
+    """Refuse a table of other rows than the noise is for, or that lacks what the query reads."""
+    bound, linear, theta = calibration.bound, calibration.linear, calibration.theta
+    assert data.rows is not None
+    if not theta.networks:
+        raise ReleaseRefused(
+            f"the noise was calibrated for {theta.kind}, and these data are independent rows of the nodes "
+            "of a Bayesian network: calibrate under the network"
+        )
+    network = theta.networks[0]
+    refuse_pooling(calibration.query, network.node_states)
+    if data.subjects != bound.rows:
+        raise ReleaseRefused(
+            f"the noise was calibrated for a table of {bound.rows:,} rows, and this has {data.subjects:,}: calibrate "
+            "with length=rows.length"
+        )
+    if not isinstance(linear, LinearQuery | JointQuery):
+        raise ReleaseRefused("a function of the database needs its records by name: give a dict, not a table")
+    observed = data.observed or {}
+    read = [state_label(node) for place, node in enumerate(network.nodes) if linear.reads(place)]
+    lacking = [node for node in read if node not in observed]
+    if lacking:
+        raise ReleaseRefused(
+            f"the query reads node {lacking[0]!r}, and the table has no column for it: restrict the query to the "
+            "table's columns by Subset(query, rows.nodes) or Marginals(rows.nodes)"
+        )
+    missing = [node for node in read if observed[node] < data.subjects]
+    if missing and not calibration.composes:
+        raise ReleaseRefused(
+            f"{calibration.title} calibrates to the law of the query on whole rows, and column {missing[0]!r} has "
+            "missing cells: use MarkovQuilt, LeakagePropagation or GroupDP"
+        )
+
+
+def _check_sequences(data: DataRecord, calibration: Calibration) -> None:
+    """Refuse sequences of other records than the noise is for."""
+    linear, theta, query = calibration.linear, calibration.theta, calibration.query
+    if theta.networks:
+        raise ReleaseRefused(
+            "the noise was calibrated for a Bayesian network, and these data are chains of states: read the table, "
+            "with a column for every node, by read_rows"
+        )
+    if isinstance(linear, StepQuery) or (isinstance(linear, LinearQuery) and linear.factors is None):
+        here = query.bind(theta.states, data.records)
+        if here.unit != linear.unit:
+            raise ReleaseRefused(
+                f"the noise was calibrated for {linear.description}, and this is {here.description}: "
+                f"calibrate with length=data.length, for {data.records:,} records"
+            )
+    only_counts = theta.of_chains or (isinstance(theta, ModelClass) and theta.only_counts)
+    if not isinstance(linear, LinearQuery | StepQuery) or not only_counts:
+        raise ReleaseRefused(f"Θ is a class of {theta.kind}: give the database as a dict from records to states")
+    if isinstance(linear, LinearQuery) and linear.factors is not None:
+        _check_window(data, linear)
+    else:
+        _check_lengths(data, calibration)
+    _check_reading(data, calibration)
+
+
+def _check_window(data: DataRecord, linear: LinearQuery) -> None:
+    """Refuse a table that is not the window of one chain that a query reads."""
+    assert linear.factors is not None
+    read = np.flatnonzero(linear.factors)
+    if np.any(linear.factors[read[0] : read[-1] + 1] != 1):
+        raise ReleaseRefused(
+            "records count with factors of their own, and a table read by read_sequences only knows how many are "
+            "in which state: give the chain as a list of states"
+        )
+    if data.chain_lengths != [(ChainLength(read.size, read.size), 1)] or data.chains != 1:
+        raise ReleaseRefused(
+            f"the noise was calibrated for a window of {read.size:,} records of one chain: read those rows alone"
+        )
+
+
+def _check_lengths(data: DataRecord, calibration: Calibration) -> None:
+    """Refuse chains that the noise was not calibrated for."""
+    theta, base = calibration.theta, data.base
+    assert base is not None
+    if not theta.of_chains and (base.gaps == "independent" or data.subjects != data.chains):
+        raise ReleaseRefused(
+            "the groups of Θ are the table's subjects, and this reading cuts subjects into parts: read it without "
+            "time, max_gap and gaps='independent'"
+        )
+    named = [c for pair in calibration.bound.secrets or () for s in pair for c in s.conditions]
+    if len(calibration.length) > 1 and any(isinstance(c, RecordIs) for c in named):
+        raise ReleaseRefused(
+            "the secrets name records by chain or clique, and which subject of a table that is cannot be known: give "
+            "the database as a list, or leave secrets out"
+        )
+    if not calibration.composes or not theta.of_chains:
+        read = sorted(chain for chain, times in data.chain_lengths for _ in range(times))
+        if len(read) != data.chains or read != sorted(calibration.length):
+            lengths = [str(chain.records) for chain in calibration.length]
+            spelled = ", ".join(lengths[:8]) + (f" and {len(lengths) - 8} more" if len(lengths) > 8 else "")
+            raise ReleaseRefused(
+                f"{calibration.title} calibrates to the law of the query on exactly {spelled} records, "
+                "and the data has other chains: calibrate with length=data.length, or a model of these records"
+            )
+        if isinstance(calibration.linear, StepQuery) and data.steps != data.records - data.chains:
+            raise ReleaseRefused(
+                f"{calibration.title} calibrates to the law of the number of steps between all records of a chain, and "
+                "not all of them were counted: use LeakagePropagation, MQMExact or GroupDP"
+            )
         return
+    known = set(calibration.length)
+    for chain, _ in data.chain_lengths:
+        if not any(c.covers(chain) for c in known):
+            raise ReleaseRefused(
+                f"the data has a chain of {chain.steps:,} steps and {chain.records:,} records, and the noise was not "
+                "calibrated for one as long, with records at the same places: calibrate with length=data.length"
+            )
+
+
+def _check_reading(data: DataRecord, calibration: Calibration) -> None:
+    """Refuse a Θ or a mechanism that needs to know what this way of reading the table leaves open."""
     base = data.base
-    if calibration.mechanism == "participant-dp" and base.gaps == "independent":
+    assert base is not None
+    if calibration.mechanism == ParticipantDP.name and base.gaps == "independent":
         raise ReleaseRefused(
             "ParticipantDP needs the records of each participant, and with gaps='independent' the data knows those of "
             "each segment: read it with gaps='unobserved' and calibrate with length=data.length"
         )
-    check_clock(data, calibration.theta)
+    _check_clock(data, calibration.theta)
     if gives_first_law(calibration.theta) and (
         base.where is not None or base.missing == "split" or base.gaps == "independent"
     ):
@@ -422,7 +458,7 @@ def check_reading(data: PrivateData, calibration: Calibration) -> None:
         )
 
 
-def check_clock(data: Sequences, theta: Theta) -> None:
+def _check_clock(data: DataRecord, theta: Theta) -> None:
     """Refuse a table whose records cannot follow the clock of Θ.
 
     Which phase a chain begins at need not be known, as the proof covers every one; but from then on each step must be
@@ -433,6 +469,7 @@ def check_clock(data: Sequences, theta: Theta) -> None:
     if expected is None:
         return
     base = data.base
+    assert base is not None
     how = f"read the table with time=, the column of times, and max_gap={expected!r}"
     if base.time is None or base.max_gap is None:
         what = "times" if base.time is None else "max_gap, so that a gap is one step however long it lasts"
@@ -470,3 +507,93 @@ def check_clock(data: Sequences, theta: Theta) -> None:
             f"Θ follows a clock, and clocks of {base.time_zone} were changed between records of a series, from when on "
             "the clock of Θ is an hour off: keep the records before or after by where=, or take model and table in UTC"
         )
+
+
+# -- Whether groups can be asked -------------------------------------------------------------------------------------
+
+_MOST_VALUES = 1_000_000
+
+
+def divisions_of(
+    calibration: Calibration, cells: int, records: Sequence[int], all_records: int
+) -> tuple[int, ...] | None:
+    """Return what the outputs of each group are divided by; refuse a query that groups cannot be asked.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        The noise.
+    cells : int
+        How many groups there are.
+    records : sequence of int
+        The records, or rows, of each.
+    all_records : int
+        Those of the table.
+
+    Raises
+    ------
+    ReleaseRefused
+        If the query is not one number of records after another, or the noise is for this one query of all records.
+    """
+    bound, query, theta = calibration.linear, calibration.query, calibration.theta
+    if isinstance(bound, StepQuery):
+        raise ReleaseRefused(
+            f"{query.kind} are about steps, and a step may lead from one group to another: read the table "
+            "without by=, or release the rows of each group by themselves with where="
+        )
+    if not isinstance(bound, LinearQuery | JointQuery) or isinstance(query, Weighted | Window):
+        raise ReleaseRefused(
+            f"{query.kind} is about single records, and groups know how many of their records are in which state: ask "
+            "a histogram, count, share, sum or mean, or read the table without by="
+        )
+    if query.is_cumulative:
+        raise ReleaseRefused(
+            f"{query.kind} of groups are not computed: ask a histogram of each group, or read the table without by="
+        )
+    if not calibration.composes or not (theta.of_chains or theta.networks):
+        raise ReleaseRefused(
+            f"{calibration.title} calibrates this noise to the law of one query of all records together, and not for "
+            "each group: calibrate by LeakagePropagation or another mechanism that composes, or read the table without "
+            "by="
+        )
+    outputs = len(bound.labels)
+    if cells * outputs > _MOST_VALUES:
+        raise ReleaseRefused(
+            f"{cells:,} groups with {outputs:,} values each are more than {_MOST_VALUES:,} values: "
+            "group by less, or ask for less"
+        )
+    times = None if bound.divided_by is None else bound.divided_by // all_records
+    return None if times is None else tuple(times * n for n in records)
+
+
+def check_each_subject(calibration: Calibration) -> None:
+    """Refuse a query that each subject cannot be asked, or noise that is not for each.
+
+    Raises
+    ------
+    ReleaseRefused
+        If it is one of steps, cumulative, or for one query of all records.
+    """
+    bound, query = calibration.linear, calibration.query
+    by_subject = calibration.theta.of_chains and calibration.composes
+    if not (by_subject and isinstance(bound, LinearQuery) and bound.factors is None):
+        raise ReleaseRefused(
+            f"{calibration.title} calibrates this noise for one query of all records together, and not for each "
+            "subject: ask a histogram, count, sum or mean, calibrated by LeakagePropagation or another mechanism that "
+            "composes"
+        )
+    if calibration.strategy is not None or query.is_cumulative:
+        raise ReleaseRefused(
+            f"one release for each subject has noise of one scale, on counts of states, and this is {query.kind} with "
+            f"noise={'equal' if calibration.strategy is None else 'best'!r}: calibrate a histogram, count, sum or mean"
+        )
+
+
+def check_columns(rows: Rows, calibration: Calibration) -> None:
+    """Refuse a table that was read for another network, whose columns have other states."""
+    network = calibration.theta.networks[0]
+    for node in rows.nodes:
+        if node not in network.node_states or rows.states[node] != network.node_states[node]:
+            raise ReleaseRefused(
+                f"the table was read for another network: column {node!r} has the states {', '.join(rows.states[node])}"
+            )

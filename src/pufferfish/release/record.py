@@ -23,10 +23,10 @@ from pufferfish._base.view import FRAMES, frame_of_columns
 from pufferfish._base.words import to_the_noise
 from pufferfish._base.writing import record_kind
 from pufferfish._core.numbers import laplace as laplace_sums
-from pufferfish.errors import ParameterError, QueryError, RecordError
-from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein, ParticipantDP
+from pufferfish.errors import ParameterError, QueryError, RecordError, shortened
+from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein, Mechanism, ParticipantDP
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.queries import CDF, KINDS, Quantiles
+from pufferfish.queries import CDF, KINDS, Quantiles, Query
 from pufferfish.queries.strategy import Strategy
 from pufferfish.release.facts import (
     WEIGHTED,
@@ -46,6 +46,7 @@ from pufferfish.release.facts import (
     quantiles_of,
     strategy_of,
 )
+from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.record import ThetaRecord
 
 if TYPE_CHECKING:
@@ -59,7 +60,6 @@ __all__ = [
     "MEASUREMENT",
     "MEASUREMENT_FORMAT",
     "MEASUREMENT_VERSION",
-    "OWN_RECORDS",
     "RELEASE",
     "VERSION",
     "EachFields",
@@ -70,15 +70,20 @@ __all__ = [
     "accuracy_of",
     "calibration_again",
     "columns_of",
+    "composes",
     "encoded",
     "frame_of",
+    "function_of_user",
     "is_table",
+    "mechanism_again",
+    "mechanism_named",
+    "query_again",
 ]
 
 # -- The record of a release -----------------------------------------------------------------------------------------
 
 FORMAT = "pufferfish-release"
-VERSION = 3
+VERSION = 4
 
 RELEASE = record_kind(
     "release",
@@ -115,8 +120,7 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
     software: dict[str, str]
     ledger: LedgerRecord | None = None
     groups: GroupsRecord | None = None
-    calibration: CalibrationRecord | msgspec.UnsetType = msgspec.UNSET
-    """What its proof is computed from; releases of earlier versions do not say."""
+    calibration: CalibrationRecord
 
     @property
     def value(self) -> NDArray[np.float64]:
@@ -234,36 +238,91 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
         return found
 
 
-def calibration_again(found: ReleaseFields, record: CalibrationRecord) -> Calibration:
+# -- What its noise was calibrated from ------------------------------------------------------------------------------
+
+
+def composes(mechanism: str) -> bool:
+    """Whether noise of a mechanism is for more than one query."""
+    return mechanism not in {kind.name for kind in (*MECHANISMS, ApproximateWasserstein) if not kind.composes}
+
+
+def function_of_user(record: "ReleaseFields | EachFields") -> str | None:
+    """Return what of a release is a function of the user's, which no record holds; None where nothing is.
+
+    Raises
+    ------
+    RecordError
+        If it is said to be one, and cannot be.
+    """
+    stated, kind = record.calibration, record.query.kind
+    if stated.query is None and kind.removeprefix(WEIGHTED) in KINDS:
+        raise RecordError(f"expected that calibration.query says which {kind} it is: it is no function of yours")
+    if record.theta.kind == GivenLaws.kind:
+        return "the law of the query"
+    if stated.query is None:
+        return "the query"
+    if stated.settings is None:
+        if record.mechanism.secrets is None:
+            raise RecordError("expected that calibration.settings says how the mechanism was set: no secrets are named")
+        return "a secret"
+    return None
+
+
+def mechanism_again(record: "ReleaseFields | EachFields") -> Mechanism:
+    """Return the mechanism of a release, made again from its record: Θ, lengths and settings.
+
+    Raises
+    ------
+    PufferfishError
+        If they are none, or do not go together; or Θ is a function of the user's.
+    """
+    stated = record.calibration
+    kind = mechanism_named(record.mechanism.name)
+    theta = record.theta.any_theta()
+    if theta is None:
+        raise ParameterError("Θ is described by a function of the user's")
+    length: Any = stated.chains() if theta.of_chains else stated.records if theta.networks else None
+    settings = {key: decode(value) for key, value in (stated.settings or {}).items()}
+    try:
+        return kind.of(theta, length, **settings)
+    except TypeError as error:
+        raise ParameterError(f"{kind.title} takes no such settings: {error}") from error
+
+
+def mechanism_named(name: str) -> type[Mechanism]:
+    """Return the mechanism of a name; a ``ParameterError`` if there is none."""
+    kind = next((m for m in (*MECHANISMS, ParticipantDP, ApproximateWasserstein) if m.name == name), None)
+    if kind is None:
+        raise ParameterError(f"there is no mechanism {name!r}")
+    return kind
+
+
+def query_again(record: "ReleaseFields | EachFields") -> Query:
+    """Return the query that a record names; a ``PufferfishError`` if it is none."""
+    query = decode(record.calibration.query)
+    if not isinstance(query, Query):
+        raise ParameterError(f"calibration.query is {shortened(repr(record.calibration.query))}, which is no query")
+    return query
+
+
+def calibration_again(record: "ReleaseFields | EachFields") -> Calibration:
     """Return the calibration of a release, made again from its record alone; nothing in it is proved yet.
 
     Raises
     ------
     PufferfishError
-        If Θ, the mechanism, the query or the lengths are none, or do not go together.
+        If Θ, the mechanism, the query or the lengths are none, or do not go together; or one is a function of the
+        user's.
     """
-    name = found.mechanism.name
-    kind = next((m for m in (*MECHANISMS, ParticipantDP, ApproximateWasserstein) if m.name == name), None)
-    if kind is None:
-        raise ParameterError(f"there is no mechanism {name!r}")
-    theta = found.theta.any_theta()
-    if theta is None:
-        raise ParameterError("Θ is described by a function of the user's")
-    length: Any = record.chains() if theta.of_chains else record.records if theta.networks else None
-    settings = {key: decode(value) for key, value in (record.settings or {}).items()}
-    try:
-        bound = kind.of(theta, length, **settings)
-    except TypeError as error:
-        raise ParameterError(f"{kind.title} takes no such settings: {error}") from error
-    query = decode(record.query)
+    bound, query = mechanism_again(record), query_again(record)
     return Calibration(
-        epsilon=found.epsilon,
-        unit_scale=record.unit_scale,
+        epsilon=record.epsilon,
+        unit_scale=record.calibration.unit_scale,
         query=query,
         linear=bound.bind(query),
-        witness=found.mechanism.witness,
+        witness=record.mechanism.witness,
         bound=bound,
-        strategy=found.strategy,
+        strategy=strategy_of(record.query.kind, record.theta.states, record.noise),
     )
 
 
@@ -348,16 +407,13 @@ def is_table(content: bytes) -> bool:
 # -- The record of a release with one value for each subject ---------------------------------------------------------
 
 EACH_FORMAT = "pufferfish-each-subject"
-EACH_VERSION = 3
+EACH_VERSION = 4
 
 EACH = record_kind(
     "release for each subject",
     EACH_FORMAT,
     "it is the record of an earlier release, which is spent; name another file, or give overwrite=True",
 )
-
-OWN_RECORDS = "records of the subject"
-"""What a description says in place of the number of records of the table."""
 
 
 class EachQuery(FrozenRecord, frozen=True, forbid_unknown_fields=True):
@@ -405,7 +461,7 @@ class EachFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=
     software: dict[str, str]
     ledger: LedgerRecord | None = None
     table: TableRecord | None = None
-    calibration: CalibrationRecord | msgspec.UnsetType = msgspec.UNSET
+    calibration: CalibrationRecord
 
     def read_table(self, path: str | os.PathLike[str]) -> "pl.DataFrame":
         """Return the values: the table beside the record, refused where it is not the one that was written.
@@ -423,42 +479,6 @@ class EachFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=
             if Path(path).suffix.lower() == ".parquet":
                 return pl.read_parquet(Path(path))
             return pl.read_csv(Path(path), schema_overrides={"subject": pl.String, "output": pl.String})
-
-    def as_release(self) -> ReleaseFields:
-        """Return a release of all records together with the same noise, and 0 for values."""
-        query, records, noise = self.query, self.data.records, self.noise
-        if not (0 < noise.scale < math.inf and 0 < noise.unit < math.inf and records > 0 and query.labels):
-            raise RecordError("expected that scale, unit and the numbers of records and outputs are above 0")
-        by = records if query.divided_by_records else 1
-        zeros = [0.0] * len(query.labels)
-        multiplier = self.noise.noise_multiplier
-        noise = NoiseRecord(self.noise.law, self.noise.scale / by, self.noise.unit / by, multiplier)
-        return ReleaseFields(
-            created=self.created,
-            query=QueryRecord(
-                query.kind,
-                query.description.replace(OWN_RECORDS, f"{records:,} records"),
-                query.labels,
-                query.lipschitz / by,
-                records if query.divided_by_records else None,
-            ),
-            values=zeros,
-            noisy_values=zeros,
-            postprocessing=None,
-            epsilon=self.epsilon,
-            promise=self.promise,
-            warnings=self.warnings,
-            not_promised=self.not_promised,
-            assumptions=self.assumptions,
-            noise=noise,
-            accuracy_95=accuracy_of(noise, len(query.labels)),
-            mechanism=self.mechanism,
-            data=self.data,
-            theta=self.theta,
-            software=self.software,
-            ledger=self.ledger,
-            calibration=self.calibration,
-        )
 
 
 def accuracy_of(noise: NoiseRecord, outputs: int) -> AccuracyRecord:

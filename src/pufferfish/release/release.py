@@ -25,20 +25,30 @@ from pufferfish.errors import ParameterError, RecordError, ReleaseRefused, short
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.ledger.same_records import check_start
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.words import few_in_all, few_in_groups
-from pufferfish.queries import JointQuery, LinearQuery, Query
+from pufferfish.queries import Query
 from pufferfish.release.cells import grouped_of
 from pufferfish.release.check import check_record
-from pufferfish.release.derive import Prepared, draft_of, noise_of, not_promised, place_in, sentences
-from pufferfish.release.draw import Database, database_of, possible, sampler
+from pufferfish.release.derive import (
+    NOTHING_FOLLOWS,
+    Prepared,
+    calibrated_fields,
+    data_record,
+    derived,
+    place_in,
+    sentences,
+    total_of,
+    warnings_of_data,
+)
+from pufferfish.release.draw import Database, database_of, sampler
 from pufferfish.release.facts import LedgerRecord
 from pufferfish.release.noise import discrete_laplace_noise
 from pufferfish.release.prepare import (
     check_arguments,
+    check_columns,
+    check_fit,
     check_query,
-    check_reading,
-    check_records,
     check_units,
+    divisions_of,
     note_of,
     prove,
     warnings_of_ledger,
@@ -65,6 +75,7 @@ from pufferfish.release.steps import dwell_times_of, fitted_chain, histogram_of,
 from pufferfish.release.synthetic import synthetic_series
 from pufferfish.release.verification import Verification
 from pufferfish.release.verify import verify, verify_measurement
+from pufferfish.release.words import versions
 from pufferfish.theta.markov_chain import MarkovChain
 
 if TYPE_CHECKING:
@@ -611,7 +622,7 @@ def prepare(
     calls its argument, if there is one, right before it spends and draws.
     """
     given: Any = ledger
-    told = sentences(warnings)
+    stated = sentences(warnings)
     if not (given is None or isinstance(given, Ledger)):
         raise ParameterError(f"ledger is {given!r}, expected a Ledger, such as Ledger.open(path)")
     if ledger is None and not (window is None and coarsening is None):
@@ -621,40 +632,48 @@ def prepare(
     records = data if isinstance(data, Sequences | Rows) else database_of(data, calibration)
     if ledger is not None and isinstance(records, Database):
         raise ParameterError("a ledger is tied to a table: read it with read_sequences, or read_rows for networks")
-    bound = check_query(records, query, calibration)
-    grouped = grouped_of(records, query, bound, calibration)
-    check_records(records, calibration)
-    check_reading(records, calibration)
-    told += warnings_of_model(records, calibration.bound.model, public=truth(public, "public"))
-    told += warnings_of_ledger(calibration.theta, ledger)
+    calibration = check_query(query, calibration)
+    read = data_record(records, calibration)
+    if not isinstance(records, Database) and (groups := records.groups) is not None:
+        divisions_of(calibration, len(groups.cells), groups.records, records.records)  # refuses what groups have not
+    check_fit(read, calibration)
+    if isinstance(records, Rows):
+        check_columns(records, calibration)
+    grouped = grouped_of(records, calibration)
+    stated += warnings_of_model(records, calibration.bound.model, public=truth(public, "public"))
+    stated += warnings_of_ledger(calibration.theta, ledger)
     proof = prove(calibration)
-    unit = bound.unit
     check_units(calibration)
-    if grouped is None or not isinstance(bound, LinearQuery | JointQuery):
-        valid, outputs = None if postprocess is None else possible(calibration, records), len(bound.labels)
-        draw = sampler(records, bound, calibration, discrete_laplace_noise)
-        told += [] if isinstance(records, Database) else few_in_all(calibration, bound, records.records)
-        draft = draft_of(records, bound, calibration, noise_of(calibration, unit), valid, proof, told)
+    draft = derived(
+        ReleaseFields(
+            created=now(),
+            values=[],
+            noisy_values=[],
+            data=read,
+            software=versions(),
+            **NOTHING_FOLLOWS,
+            **calibrated_fields(
+                calibration,
+                read,
+                proof,
+                groups=None if grouped is None else grouped.record,
+                valid=postprocess is not None,
+                warnings=[*stated, *warnings_of_data(records, calibration)],
+            ),
+        ),
+        calibration,
+    )
+    unit = calibration.linear.unit
+    if grouped is None:
+        outputs = len(draft.query.labels)
+        draw = sampler(records, calibration, discrete_laplace_noise, total_of(read, calibration))
     else:
-        valid = None if postprocess is None else grouped.possible(records, query, bound)
-        draw = grouped.sampler(calibration, bound, discrete_laplace_noise)
-        told += few_in_groups(calibration, bound, grouped.groups.cells, grouped.groups.records)
-        draft = draft_of(records, bound, calibration, noise_of(calibration, grouped.unit), valid, proof, told)
-        draft, outputs = grouped.recorded(draft, bound), len(grouped.exact) * grouped.outputs
+        outputs = len(grouped.groups.cells) * grouped.outputs
+        draw = grouped.sampler(calibration, discrete_laplace_noise)
 
     def filled(numbers: Iterable[int], booked: LedgerRecord | None, after: str | None = None) -> Release:
         noisy = [float(number * unit) for number in numbers] if grouped is None else grouped.values(numbers)
-        found = _release(
-            draft,
-            created=now(after),
-            noisy_values=noisy,
-            values=noisy if valid is None else valid.of(noisy),
-            ledger=booked,
-            not_promised=not_promised(calibration, booked),
-        )
-        return (
-            msgspec.structs.replace(found, quantiles=found.quantiles_at(query.quantiles)) if query.quantiles else found
-        )
+        return derived(_release(draft, created=now(after), noisy_values=noisy, ledger=booked), calibration)
 
     # a reader must be able to take what is written: it is tried on zeros and an entry, while nothing is spent
     try:
@@ -673,7 +692,7 @@ def prepare(
         _check_start(ledger, calibration, window)
         entry = ledger.check(calibration, **spending)
         booked = place_in(ledger, entry.number, entry.spent)
-        return _release(draft, ledger=booked, not_promised=not_promised(calibration, booked)), entry
+        return derived(_release(draft, ledger=booked), calibration), entry
 
     def finish(begin: Callable[[], object] = lambda: None) -> Release:
         if ledger is None:

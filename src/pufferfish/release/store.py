@@ -38,21 +38,31 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.words import few_of_subjects
 from pufferfish.queries import LinearQuery, Query
 from pufferfish.release.cells import each_subject, table_of, warning_of_formulas
-from pufferfish.release.derive import Prepared, draft_of, not_promised, place_in, sentences
-from pufferfish.release.facts import NOISE_LAW, LedgerRecord, NoiseRecord
+from pufferfish.release.derive import (
+    NOTHING_FOLLOWS,
+    Prepared,
+    calibrated_fields,
+    data_record,
+    derived,
+    place_in,
+    sentences,
+    warnings_of_data,
+)
+from pufferfish.release.facts import LedgerRecord
 from pufferfish.release.noise import noise_in_bulk
 from pufferfish.release.prepare import (
+    check_each_subject,
+    check_fit,
     check_query,
-    check_reading,
-    check_records,
     check_units,
     note_of,
     prove,
     warnings_of_ledger,
     warnings_of_model,
 )
-from pufferfish.release.record import EACH, OWN_RECORDS, EachQuery, TableRecord, accuracy_of, columns_of
+from pufferfish.release.record import EACH, TableRecord, columns_of
 from pufferfish.release.release import EachRelease, read_each
+from pufferfish.release.words import versions
 
 __all__ = ["OutputFiles", "prepare_each", "release_each"]
 
@@ -281,20 +291,11 @@ def prepare_each(
         )
     if not isinstance(calibration, Calibration):
         raise ParameterError("the calibration is missing: release_each(data, query, calibration, output)")
-    bound, theta = check_query(data, query, calibration), calibration.theta
-    if not (theta.of_chains and calibration.composes and isinstance(bound, LinearQuery) and bound.factors is None):
-        raise ReleaseRefused(
-            f"{calibration.title} calibrates this noise for one query of all records together, and not for each "
-            "subject: ask a histogram, count, sum or mean, calibrated by LeakagePropagation or another mechanism that "
-            "composes"
-        )
-    if calibration.strategy is not None or query.is_cumulative:
-        raise ReleaseRefused(
-            f"one release for each subject has noise of one scale, on counts of states, and this is {query.kind} with "
-            f"noise={'equal' if calibration.strategy is None else 'best'!r}: calibrate a histogram, count, sum or mean"
-        )
-    check_records(data, calibration)
-    check_reading(data, calibration)
+    calibration = check_query(query, calibration)
+    check_each_subject(calibration)
+    bound, theta, read = calibration.linear, calibration.theta, data_record(data, calibration)
+    assert isinstance(bound, LinearQuery)
+    check_fit(read, calibration)
     told += warnings_of_model(data, calibration.bound.model, public=truth(public, "public"))
     told += warnings_of_ledger(theta, ledger)
     check_units(calibration)
@@ -304,7 +305,20 @@ def prepare_each(
     told += few_of_subjects(calibration, bound, subjects.records.tolist())
     if places.as_text and not places.for_spreadsheets:
         told += filter(None, [warning_of_formulas((*bound.labels, *subjects.names))])
-    draft = _draft(data, bound, calibration, valid, told)
+    warned = [*told, *warnings_of_data(data, calibration)]
+    draft = derived(
+        EachRelease(
+            release=secrets.token_hex(16),
+            created=now(),
+            data=read,
+            software=versions(),
+            **NOTHING_FOLLOWS,
+            **calibrated_fields(
+                calibration, read, prove(calibration), each=True, valid=valid is not None, warnings=warned
+            ),
+        ),
+        calibration,
+    )
     try:
         booked = None if ledger is None else place_in(ledger, 1, ledger.budget)
         _finished(draft, booked, calibration, _table(places, draft, b""))
@@ -319,7 +333,7 @@ def prepare_each(
             return begun or draft, None
         entry = _entry_of(ledger, begun) or ledger.check(calibration, data=data, release=draft.release)
         booked = place_in(ledger, entry.number, entry.spent)
-        return _with(begun or draft, ledger=booked, not_promised=not_promised(calibration, booked)), entry
+        return derived(_with(begun or draft, ledger=booked), calibration), entry
 
     def finish(begin: Callable[[], object] = lambda: None) -> EachRelease:
         if ledger is not None and not places.lock.exists():
@@ -364,39 +378,6 @@ def _with(record: EachRelease, **changes: Any) -> EachRelease:
     return msgspec.structs.replace(record, **changes)
 
 
-def _draft(
-    data: Sequences, bound: LinearQuery, calibration: Calibration, valid: Any, told: Sequence[str]
-) -> EachRelease:
-    """Return the record, but for its place in a ledger and its table."""
-    unit = bound.unit * (bound.divided_by or 1)
-    noise = NoiseRecord(NOISE_LAW, calibration.unit_scale * float(unit), float(unit), calibration.noise_multiplier)
-    whole = draft_of(data, bound, calibration, noise, None, prove(calibration), told)
-    return EachRelease(
-        release=secrets.token_hex(16),
-        created=now(),
-        query=EachQuery(
-            whole.query.kind,
-            bound.description.replace(f"{data.records:,} records", OWN_RECORDS),
-            list(bound.labels),
-            float(unit * bound.unit_lipschitz),
-            bound.divided_by is not None,
-        ),
-        postprocessing=valid,
-        epsilon=whole.epsilon,
-        promise=whole.promise,
-        warnings=whole.warnings,
-        not_promised=whole.not_promised,
-        assumptions=whole.assumptions,
-        noise=noise,
-        accuracy_95=accuracy_of(noise, len(bound.labels)),
-        mechanism=whole.mechanism,
-        data=whole.data,
-        theta=whole.theta,
-        software=whole.software,
-        calibration=whole.calibration,
-    )
-
-
 def _table(places: OutputFiles, record: EachRelease, content: bytes) -> TableRecord:
     rows = record.data.subjects * len(record.query.labels)
     columns = columns_of(record.postprocessing is not None)
@@ -407,8 +388,7 @@ def _finished(
     record: EachRelease, booked: LedgerRecord | None, calibration: Calibration, table: TableRecord
 ) -> EachRelease:
     """Return the record with its place in a ledger and its table, checked as a reader will."""
-    told = not_promised(calibration, booked)
-    found = _with(record, ledger=booked, not_promised=told, table=table)
+    found = derived(_with(record, ledger=booked, table=table), calibration)
     found.check()
     return found
 

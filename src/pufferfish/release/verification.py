@@ -62,6 +62,11 @@ class Verification(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True)
         return all(found.holds is not False for found in self.findings)
 
     @property
+    def proved(self) -> bool:
+        """Whether the proof of the noise was computed again, and holds."""
+        return any(finding.what == PROOF and finding.holds for finding in self.findings)
+
+    @property
     def wrong(self) -> list[Finding]:
         """What does not hold."""
         return [found for found in self.findings if found.holds is False]
@@ -102,9 +107,7 @@ class Verification(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True)
         if wrong:
             many = "1 thing does" if len(wrong) == 1 else f"{len(wrong)} things do"
             return f"{many} not hold: do not rely on this record"
-        proof = next((found for found in self.findings if found.what == PROOF), None)
-        unproven = proof is None or proof.holds is None
-        told = "; the proof could not be checked" if unproven else ", the proof included"
+        told = ", the proof included" if self.proved else "; the proof could not be checked"
         absent = "".join(f"; the release is not in this {found.what}" for found in self.wrong)
         return f"all that could be checked holds{told}{absent}"
 

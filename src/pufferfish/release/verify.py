@@ -7,7 +7,7 @@ proves the leakage from scratch. What nobody can see afterwards is said too.
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
@@ -30,18 +30,10 @@ from pufferfish.mechanisms import bound_of
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.witness import AnyWitness
-from pufferfish.mechanisms.words import secrets_of
-from pufferfish.queries import JointQuery, LinearQuery
 from pufferfish.release.cells import possible_values
-from pufferfish.release.check import PROGRAM, check_record, contradictions, near, stand_in
-from pufferfish.release.draw import possible_of
-from pufferfish.release.facts import (
-    CalibrationRecord,
-    LedgerRecord,
-    of_each_group,
-    record_of,
-)
-from pufferfish.release.prepare import is_note_of
+from pufferfish.release.check import BROKEN, differences
+from pufferfish.release.facts import LedgerRecord, lengths_of
+from pufferfish.release.prepare import check_fit, is_note_of
 from pufferfish.release.record import (
     EACH_FORMAT,
     EACH_VERSION,
@@ -51,6 +43,8 @@ from pufferfish.release.record import (
     MeasurementFields,
     ReleaseFields,
     calibration_again,
+    composes,
+    function_of_user,
 )
 from pufferfish.release.show.text import record_named
 from pufferfish.release.verification import PROOF, Finding, Verification, fails, holds, not_in, unchecked
@@ -58,17 +52,12 @@ from pufferfish.release.words import (
     assumed_of_measurement,
     not_promised_of_measurement,
     promise_of_measurement,
-    versions,
-    warnings_of,
 )
-from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.record import ThetaRecord
 from pufferfish.theta.states import state_label
 
 __all__ = [
-    "BROKEN",
-    "not_in_a_file",
     "of_ledger",
     "of_model",
     "of_table",
@@ -144,9 +133,8 @@ def _differs(
         (ledger_file.bound.theta.origin == booked.theta_origin, f"Θ: {ledger_file.bound.theta.origin}"),
         (entry.created <= found.created or isinstance(found, EachFields), f"a release after {entry.created}"),
     ]
-    again = found.calibration
-    if isinstance(again, CalibrationRecord):
-        rules.append((entry.scale == str(Fraction(again.unit_scale)), f"noise of scale {entry.scale} in units"))
+    scale = str(Fraction(found.calibration.unit_scale))
+    rules.append((entry.scale == scale, f"noise of scale {entry.scale} in units"))
     if entry.windows is not None:
         charged = sum(stop - start for own in entry.windows for start, stop in own or ())
         rules.append((charged >= found.data.records, f"{charged} steps, and the release reads {found.data.records}"))
@@ -188,13 +176,13 @@ def of_table(found: ReleaseFields | EachFields, table: Any) -> Iterator[Finding]
                 f"{facts.steps or 0:,} steps from a record to the next",
             ),
         ]
-        again = found.calibration
-        if isinstance(again, CalibrationRecord) and again.lengths and not _of_a_part(found):
-            known = set(
-                again.chains() if again.places else (ChainLength(steps, records) for steps, records, _ in again.lengths)
-            )
-            enough = all(any(chain.covers(c) for chain in known) for c in set(data.length))
-            rules.append((enough, "no chain that the noise is not for"))
+        lengths = facts.lengths, facts.places
+        all_count = not (composes(found.mechanism.name) and found.theta.of_chains)
+        known = lengths_of(data.length, all_count=all_count)
+        rules += [
+            (lengths == known, "its chains as the record names them"),
+            ((facts.usual_step, facts.clock_changes) == (data.usual_step, data.clock_changes), "its times"),
+        ]
     wrong = [rule for right, rule in rules if not right]
     name = data.base.source
     named = "" if name == base.source else f"; it is {name!r}, and the record names {base.source!r}"
@@ -203,12 +191,6 @@ def of_table(found: ReleaseFields | EachFields, table: Any) -> Iterator[Finding]
     else:
         has = f"{facts.subjects:,} rows" if isinstance(data, Rows) else f"{facts.records:,} records and lengths"
         yield holds("table", f"it was read again, and has the record's {has}{named}", _READ)
-
-
-def _of_a_part(found: ReleaseFields | EachFields) -> bool:
-    """Whether the table is a window of the chain that the noise is for."""
-    again = found.calibration
-    return not isinstance(again, CalibrationRecord) or (again.query or {}).get("is") in ("Window", "Subset", "Weighted")
 
 
 def _read(found: ReleaseFields | EachFields, base: Base | RowsBase, table: Any) -> Sequences | Rows:
@@ -221,6 +203,8 @@ def _read(found: ReleaseFields | EachFields, base: Base | RowsBase, table: Any) 
             table, theta.networks, columns=columns, subject=base.subject, where=base.where, missing=missing, by=base.by
         )
     how: Any = {each.name: getattr(base, each.name) for each in fields(base) if each.name not in ("source", "state")}
+    if found.data.usual_step is not None:  # it was found in the times, not given
+        how["step"] = None
     return read_sequences(table, base.state, states=theta.states, **how)
 
 
@@ -236,11 +220,12 @@ def of_values(found: EachFields, path: str | os.PathLike[str] | None, folder: Pa
         path = folder / found.table.name
     try:
         frame = found.read_table(path)
-        wrong = _of_frame(found, frame)
-    except (RecordError, ArithmeticError) as error:
+        with np.errstate(all="ignore"):  # a record may say any numbers
+            wrong = _of_frame(found, frame)
+    except RecordError as error:
         yield fails("values", str(error))
         return
-    except PufferfishError as error:
+    except BROKEN as error:
         wrong = [str(error)]
     if wrong:
         yield fails("values", f"in {found.table.name}: {'; '.join(wrong)}")
@@ -269,17 +254,14 @@ def _of_frame(found: EachFields, frame: Any) -> list[str]:
         (np.allclose(steps, np.rint(steps), rtol=1e-9, atol=1e-6), "noisy values that are no whole numbers of units"),
         (np.allclose(errors, error[:, None], rtol=1e-9), "other errors"),
     ]
-    if found.postprocessing is not None and isinstance(found.calibration, CalibrationRecord):
-        linear: Any = calibration_again(found.as_release(), found.calibration).linear
+    if found.postprocessing is not None:
+        linear: Any = calibration_again(found).linear
         ends = [int(end) * found.noise.unit for end in (linear.weights.min(), linear.weights.max())]
         own = np.ones_like(records) if query.divided_by_records else records
         possible = possible_values(noisy, own, ends, found.postprocessing)
         rules.append((np.allclose(given, possible, rtol=1e-9, atol=1e-9), "values that are not the nearest possible"))
     return [said for right, said in rules if not right]
 
-
-BROKEN = (PufferfishError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, AssertionError)
-"""What comes of a record in which something was changed, when its proof is made again."""
 
 _SAME = 1e-6
 """What is computed again may differ by this share: another processor adds in another order."""
@@ -333,14 +315,11 @@ def verify(
         found, folder = given, None
     else:
         found, folder = release_in(read_file(given), display_path(given)), Path(given).parent
+    findings = list(_of_release(found))
     if isinstance(found, EachFields):
-        share = ", divided by the subject's number of records" if found.query.divided_by_records else ""
-        scale = f"scale {found.noise.scale:.6g}{share}"
-        findings = [*_of_release(found.as_release(), _check(found), scale), *of_values(found, values, folder)]
+        findings += of_values(found, values, folder)
     elif values is not None:
         raise ParameterError("values is for releases for each subject; this one holds its values itself")
-    else:
-        findings = list(_of_release(found, _all_contradictions(found)))
     findings += of_model(found, model)
     findings += of_ledger(found, ledger)
     findings += of_table(found, table)
@@ -368,185 +347,91 @@ def _subject(found: ReleaseFields | EachFields) -> str:
     return f"{found.query.kind}{each}, {found.mechanism.title}, ε = {at_most(found.epsilon)}, made {found.created[:19]}"
 
 
-def _all_contradictions(found: ReleaseFields) -> list[str]:
-    try:
-        found.theta.check()
-        return list(contradictions(found))
-    except BROKEN as error:
-        return [f"every part of it is sound: {error}"]
+_PARTS = {"query": "query", "noise": "noise", "calibration": "noise"}
+_PARTS |= dict.fromkeys(("promise", "not_promised", "assumptions", "warnings"), "words")
+"""Which finding a field is about; all others are about the record."""
+
+_DERIVED = {
+    "record": "its fields follow from its facts: values, accuracy, groups and what was read, derived again",
+    "query": "outputs, and how far one record moves them, derived again",
+    "noise": "",
+    "words": "the promise, and what it rests on, as this version writes it",
+}
+"""What is said of each where nothing is wrong."""
 
 
-def _check(found: EachFields) -> list[str]:
-    try:
-        check_record(found)
-    except RecordError as error:
-        return [str(error).removeprefix("expected that ")]
-    return []
+def _scale(record: ReleaseFields | EachFields) -> str:
+    """Return the scale of the noise, and by what it is divided."""
+    scale = f"scale {record.noise.scale:.6g}"
+    if isinstance(record, EachFields):
+        return f"{scale}, divided by the subject's number of records" if record.query.divided_by_records else scale
+    divided = record.groups is not None and record.groups.divided_by is not None
+    return f"{scale}, divided by the group's number of records" if divided else scale
 
 
-def _of_release(found: ReleaseFields, wrong: Sequence[str], scale: str | None = None) -> Iterator[Finding]:
-    """Yield what is found without anything but the record; ``scale`` says the noise as the release does."""
-    if wrong:
-        yield from (fails("record", f"expected that {rule}") for rule in wrong)
-    else:
-        yield holds("record", "its fields agree with each other: values, accuracy, units, witness and promise")
-        if _own(found) and not _accurate(found):  # another version of numpy may round to the next number of the grid
-            yield fails(
-                "accuracy", f"expected ±{found.accuracy():g}, and ±{found.accuracy(joint=True):g} for all at once"
-            )
-    own = f"scale {found.noise.scale:.6g}"  # not that of the shares of all groups together
-    if found.groups is None:
-        yield from _calibrated(found, str, scale or own)
-    else:  # how many records all groups have is not in the words of a count
-        share = ", divided by the group's number of records" if found.groups.divided_by else ""
-        yield from _calibrated(stand_in(found, found.groups), of_each_group, f"{own}{share}")
+def _of_release(record: ReleaseFields | EachFields) -> Iterator[Finding]:
+    """Yield what is found with nothing but the record."""
+    wrong = [(_PARTS.get(field, "record"), rule) for field, rule in differences(record)]
+    yield from (fails(part, f"expected that {rule}") for part, rule in wrong)
+    for part, says in (_DERIVED | {"noise": f"{_scale(record)}, which the proof is about"}).items():
+        if not any(one in (part, "record") for one, _ in wrong):
+            yield holds(part, says)
+    yield from _proof(record)
     yield unchecked(
         "noise drawn", "that noise was drawn from this law, once, and added to the exact value", ["noisy_values"]
     )
     made = "when, by whom and with which software it was made, and what it warned of"
     yield unchecked("origin", made, ["created", "software", "warnings"])
-    if not _own(found):
-        yield unchecked(
-            "sentences",
-            f"by version {found.software.get(PROGRAM)}; this is {versions()[PROGRAM]}, which may say them otherwise",
-            ["promise", "not_promised", "assumptions", "warnings"],
-        )
 
 
-def _own(found: ReleaseFields) -> bool:
-    return found.software.get(PROGRAM) == versions()[PROGRAM]
-
-
-def _calibrated(found: ReleaseFields, worded: Callable[[str], str], scale: str) -> Iterator[Finding]:
-    """Yield what is found about what the noise was calibrated from, all of it made again.
-
-    ``worded`` takes the words of a query to those that are compared; ``scale`` says the noise as the release does.
-    """
-    record = found.calibration
-    if not isinstance(record, CalibrationRecord):
-        if _own(found):
-            yield fails(PROOF, "the record lacks what its proof is computed from, which this version writes")
-        else:
-            yield unchecked(
-                PROOF, "earlier versions did not write down query, lengths and settings", ["mechanism", "calibration"]
-            )
-        return
-    lost = not_in_a_file(found, record)
-    if lost:
-        told = f"{lost} is a function of the user's, which no file holds"
-        yield unchecked(PROOF, told, ["mechanism", "noise", "calibration", "query"])
-        return
+def _proof(record: ReleaseFields | EachFields) -> Iterator[Finding]:
+    """Yield whether the mechanism proves again that this noise is enough for the records that were read."""
     try:
-        again = calibration_again(found, record)
+        lost = function_of_user(record)
+        if lost:
+            stated = f"{lost} is a function of the user's, which no file holds"
+            yield unchecked(PROOF, stated, ["mechanism", "noise", "calibration", "query", "data"])
+            return
+        again = calibration_again(record)
+        check_fit(record.data, again)
     except BROKEN as error:
         yield fails(PROOF, f"the noise cannot be calibrated from what the record says: {error}")
         return
-    yield _parts(
-        "query", lambda: _query(found, again, worded), "outputs, and how far one record moves them, computed again"
-    )
-    noise = _parts("noise", lambda: _noise(found, record, again), f"{scale}, which the proof is about")
-    yield noise
-    if noise.holds:  # else it is not known which noise to prove something about
-        yield from _proof(found, again)
     size = "a table of as many rows as that" if again.theta.networks else "chains as long as those"
-    yield _parts("lengths", lambda: _lengths(found, again), f"the noise is for {size} of the data")
-    yield _parts("words", lambda: _words(found, again), "the promise, and what it rests on, as this version writes it")
-    if found.postprocessing is not None:
-        yield _parts(
-            "post-processing",
-            lambda: _processed(found, again),
-            "values are noisy values made possible, with public totals only",
-        )
+    yield holds("lengths", f"the noise is for {size} of the data")
+    yield from _leakage(record, again)
 
 
-def not_in_a_file(found: ReleaseFields, record: CalibrationRecord) -> str | None:
-    """Return what of a release is a function of the user's, which no record holds; None where nothing is."""
-    if found.theta.kind == GivenLaws.kind:
-        return "the law of the query"
-    if record.query is None:
-        return "the query"
-    return "a secret" if record.settings is None else None
-
-
-def _parts(what: str, rules: Callable[[], Sequence[tuple[bool, str]]], says: str) -> Finding:
-    try:
-        wrong = [rule for right, rule in rules() if not right]
-    except BROKEN as error:
-        wrong = [f"numbers to compute with: {error}"]
-    return fails(what, f"expected {'; '.join(wrong)}") if wrong else holds(what, says)
-
-
-def _query(found: ReleaseFields, again: Calibration, worded: Callable[[str], str]) -> list[tuple[bool, str]]:
-    said, linear = found.query, again.linear
-    one, other = said.lipschitz, linear.lipschitz
-    moved = one is other if one is None or other is None else near(one, other)
-    return [
-        (said.kind == again.query.kind, f"the kind {again.query.kind}"),
-        (worded(said.description) == worded(linear.description), f"the description {linear.description!r}"),
-        (list(said.labels) == list(linear.labels), f"the labels {', '.join(linear.labels[:8])}"),
-        (moved, f"that one record moves the answer by {other}"),
-        (said.divided_by == linear.divided_by, f"a division by {linear.divided_by}"),
-    ]
-
-
-def _noise(found: ReleaseFields, record: CalibrationRecord, again: Calibration) -> list[tuple[bool, str]]:
-    said, multiplier = found.noise, again.noise_multiplier
-    sound = 0 < record.unit_scale < math.inf
-    same = said.noise_multiplier is None and multiplier is None
-    if said.noise_multiplier is not None and multiplier is not None:
-        same = near(said.noise_multiplier, multiplier)
-    return [
-        (sound and near(said.scale, again.scale), f"the scale {again.scale:.6g}"),
-        (near(said.unit, float(again.linear.unit)), f"the unit {float(again.linear.unit):.6g}"),
-        (same, f"the noise multiplier {multiplier}"),
-        (record_of(again) == record, "what the calibration was made from, said as this program says it"),
-    ]
-
-
-def _accurate(found: ReleaseFields) -> bool:
-    said = found.accuracy_95
-    return all(
-        near(found.accuracy(0.05, joint=joint), number) for joint, number in ((False, said.each), (True, said.joint))
-    )
-
-
-def _proof(found: ReleaseFields, again: Calibration) -> Iterator[Finding]:
-    said, title = found.mechanism, again.title  # a record may call it something else
+def _leakage(record: ReleaseFields | EachFields, again: Calibration) -> Iterator[Finding]:
+    stated, title = record.mechanism, again.title
     try:
         leakage, witness = again.bound.verify(again)
     except BROKEN as error:
         yield fails(PROOF, f"{title} cannot prove it: {error}")
         return
-    if not leakage <= found.epsilon:
+    if not leakage <= record.epsilon:
         proved = f"{title} proves a leakage of {leakage:.6g} for this noise"
-        yield fails(PROOF, f"{proved}, above ε = {found.epsilon:.6g}")
+        yield fails(PROOF, f"{proved}, above ε = {record.epsilon:.6g}")
         return
-    if found.delta != again.delta:
-        yield fails(PROOF, f"the promise fails with probability {again.delta:g}, and the record says {found.delta:g}")
+    if not math.isclose(leakage, stated.leakage, rel_tol=_SAME):
+        yield fails(PROOF, f"{title} proves a leakage of {leakage:.6g}, and the record says {stated.leakage:.6g}")
         return
-    own = _own(found)
-    if own and not math.isclose(leakage, said.leakage, rel_tol=_SAME):
-        yield fails(PROOF, f"{title} proves a leakage of {leakage:.6g}, and the record says {said.leakage:.6g}")
-        return
-    yield holds(PROOF, f"{title} proves again that at most {at_most(leakage)} nats leak; ε = {at_most(found.epsilon)}")
-    record = found.calibration
-    settings = (record.settings or {}) if isinstance(record, CalibrationRecord) else {}
+    yield holds(PROOF, f"{title} proves again that at most {at_most(leakage)} nats leak; ε = {at_most(record.epsilon)}")
+    settings = record.calibration.settings or {}
     if settings.get("max_quilts") is not None:
         says = "among how many quilts its proof was searched: another number can find the same one"
         yield unchecked("search", says, ["calibration.settings.max_quilts"])
-    yield _witness(said.witness, witness, own=own)
-    if said.witness.nearest is not None:
+    yield _witness(stated.witness, witness)
+    if stated.witness.nearest is not None:
         says = "how near the noise is to what some member of Θ needs: only the proof of this noise is computed again"
         yield unchecked("gap", says, ["mechanism.witness.nearest.gap"])
 
 
-def _witness(said: AnyWitness, again: AnyWitness | None, *, own: bool) -> Finding:
+def _witness(said: AnyWitness, again: AnyWitness | None) -> Finding:
     old, new = msgspec.to_builtins(said), msgspec.to_builtins(again)
     if _alike(old, new):
         where = "all records alike" if said.node is None else record_named(said.node)
         return holds("witness", f"{where}: what decides, and what tells it, found again")
-    if not own:
-        return unchecked("witness", "this version finds another one", ["mechanism.witness", "mechanism.leakage"])
     if np.allclose(*_padded(sorted(_numbers(old)), sorted(_numbers(new))), rtol=_SAME, atol=1e-12):
         return unchecked("witness", f"record {new.get('node')} leaks exactly as much: a tie", ["mechanism.witness"])
     return fails("witness", "the proof points to a different record than the file says")
@@ -573,57 +458,6 @@ def _numbers(value: Any) -> list[float]:
 def _padded(one: list[float], other: list[float]) -> tuple[list[float], list[float]]:
     """Return two lists of one length: where they differ in length, they are not alike."""
     return (one, other) if len(one) == len(other) else ([0.0], [1.0])
-
-
-def _lengths(found: ReleaseFields, again: Calibration) -> list[tuple[bool, str]]:
-    data, theta, bound = found.data, again.theta, again.bound
-    if theta.networks:
-        rows = 1 if data.rows is None else data.subjects
-        return [(bound.rows == rows, f"noise for {rows:,} rows; it is for {bound.rows:,}")]
-    longest = max(chain.steps for chain in bound.length)
-    rules = [(found.mechanism.longest_chain == longest, f"that the longest chain has {longest:,} steps")]
-    if again.composes and theta.of_chains:
-        # a release refuses data with a chain that none of these exceeds
-        enough = any(chain.steps >= data.longest_chain for chain in bound.length)
-        return [*rules, (enough, "noise for chains as long as those of the data")]
-    linear = again.linear
-    window = isinstance(linear, LinearQuery) and linear.factors is not None and data.base is not None
-    records = sum(chain.records for chain in bound.length)
-    same = window or (data.chains == len(bound.length) and data.records == records)
-    return [*rules, (same, f"the {records:,} records in {len(bound.length):,} chains that the law of the query is of")]
-
-
-def _words(found: ReleaseFields, again: Calibration) -> list[tuple[bool, str]]:
-    secrets = secrets_of(again)
-    same = found.mechanism.secrets is None if secrets is None else found.mechanism.secrets == secrets
-    rules = [(same, "the secrets that the mechanism keeps")]
-    if not _own(found):
-        return rules
-    theta = again.theta
-    first = f"The distribution of the records is {theta.in_words} ({theta.origin})."
-    return [
-        *rules,
-        (bool(found.assumptions) and found.assumptions[0] == first, f"the first assumption {first!r}"),
-        (set(warnings_of(again)) <= set(found.warnings), "what is warned of at this epsilon"),
-    ]
-
-
-def _processed(found: ReleaseFields, again: Calibration) -> list[tuple[bool, str]]:
-    linear, data = again.linear, found.data
-    if not isinstance(linear, LinearQuery | JointQuery) or data.records > 2**31:
-        return []
-    if isinstance(linear, JointQuery):
-        times = np.full(1, 1 if data.rows is None else data.subjects)
-    elif data.rows is not None and data.observed is not None:
-        network = again.theta.networks[0]
-        times = np.array([data.observed.get(state_label(node), 0) for node in network.nodes], dtype=np.int64)
-    elif data.base is not None and linear.factors is None:
-        times = np.ones(data.records, dtype=np.int64)
-    else:
-        times = np.ones(again.records, dtype=np.int64)
-    possible = possible_of(again, linear, times)
-    said = msgspec.to_builtins(found.postprocessing)
-    return [(_alike(said, msgspec.to_builtins(possible)), str(possible))]
 
 
 def verify_measurement(found: MeasurementFields) -> float:

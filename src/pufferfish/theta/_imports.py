@@ -88,12 +88,12 @@ def crosstab_parts(table: Any, smoothing: float) -> Parts:
         raise ModelError(f"smoothing is {smoothing!r}, expected a finite number of at least 0")
     rows = listed_labels(table.index.tolist(), "the index of the table")
     columns = listed_labels(table.columns.tolist(), "the columns of the table")
-    given = _numbers(table.to_numpy(), "table")
-    if not (np.isfinite(given).all() and (given >= 0).all()):
+    entries = _numbers(table.to_numpy(), "table")
+    if not (np.isfinite(entries).all() and (entries >= 0).all()):
         raise ModelError("table holds what is no count: expected finite numbers of at least 0")
-    if "All" in (rows[-1:] + columns[-1:]) and given.size > 1:
+    if "All" in (rows[-1:] + columns[-1:]) and entries.size > 1:
         raise ModelError("table has margins (All): make it without margins=True")
-    across, down = (np.allclose(given.sum(axis=axis), 1, rtol=0, atol=_SUM) for axis in (1, 0))
+    across, down = (np.allclose(entries.sum(axis=axis), 1, rtol=0, atol=_SUM) for axis in (1, 0))
     if table.to_numpy().dtype.kind == "f" and down and not across:
         raise ModelError(
             "the columns of the table sum to 1, and a chain has rows that do: make it with normalize='index', or of "
@@ -102,7 +102,7 @@ def crosstab_parts(table: Any, smoothing: float) -> Parts:
     states = list(dict.fromkeys((*rows, *columns)))
     counts = np.full((len(states), len(states)), added)
     places = [[states.index(name) for name in names] for names in (rows, columns)]
-    counts[np.ix_(*places)] += given
+    counts[np.ix_(*places)] += entries
     for state, total in zip(states, counts.sum(axis=1), strict=True):
         if not total > 0:
             raise ModelError(
@@ -111,16 +111,16 @@ def crosstab_parts(table: Any, smoothing: float) -> Parts:
     return counts / counts.sum(axis=1, keepdims=True), None, states
 
 
-def _matrix(given: Any) -> NDArray[np.float64]:
+def _matrix(matrix: Any) -> NDArray[np.float64]:
     """Return a transition matrix, which may be sparse."""
-    return _numbers(given.toarray() if hasattr(given, "toarray") else given, "the transition matrix")
+    return _numbers(matrix.toarray() if hasattr(matrix, "toarray") else matrix, "the transition matrix")
 
 
-def _numbers(given: Any, what: str) -> NDArray[np.float64]:
+def _numbers(given: Any, name: str) -> NDArray[np.float64]:
     try:
         return real_array(given)
     except TypeError as error:
-        raise ModelError(f"{what} {error}; expected an array of numbers") from None
+        raise ModelError(f"{name} {error}; expected an array of numbers") from None
 
 
 SINGLE = 2.0**-23
@@ -171,14 +171,14 @@ def pyagrum_cpts(bn: Any) -> dict[str, CPT]:
         axes = [str(axis) for axis in tensor.names]
         parents = [axis for axis in axes if axis != name]
         above = [bn.variable(parent) for parent in parents]
-        states = [tuple(map(str, each.labels())) for each in (*above, variable)]
-        table = np.full([len(own) for own in states], np.nan)
+        states = [tuple(map(str, gum_variable.labels())) for gum_variable in (*above, variable)]
+        table = np.full([len(labels) for labels in states], np.nan)
         # Not tensor.toarray(): for noisy gates it returns memory that nobody wrote.
-        at = gum.Instantiation(tensor)
-        at.setFirst()
-        while not at.end():
-            table[tuple(at.val(axis) for axis in (*parents, name))] = tensor.get(at)
-            at.inc()
+        cursor = gum.Instantiation(tensor)
+        cursor.setFirst()
+        while not cursor.end():
+            table[tuple(cursor.val(axis) for axis in (*parents, name))] = tensor.get(cursor)
+            cursor.inc()
         cpts[name] = _cpt(
             name,
             states[-1],
@@ -279,10 +279,10 @@ def _cpt(
         sums = table.sum(axis=-1)
         off = ~(np.abs(sums - 1) <= tolerance)
     if off.any():
-        at = tuple(int(i) for i in np.argwhere(off)[0])
-        values = ", ".join(f"{p} = {own[i]}" for (p, own), i in zip(above.items(), at, strict=True))
+        place = tuple(int(i) for i in np.argwhere(off)[0])
+        values = ", ".join(f"{p} = {labels[i]}" for (p, labels), i in zip(above.items(), place, strict=True))
         raise ModelError(
-            f"the table of node {node!r}{f' where {values}' if values else ''} sums to {sums[at]:.12g}, expected 1 "
+            f"the table of node {node!r}{f' where {values}' if values else ''} sums to {sums[place]:.12g}, expected 1 "
             f"(tolerance {tolerance:.1g}). {remedy}"
         )
     try:
@@ -293,4 +293,4 @@ def _cpt(
 
 def _classes(given: Any) -> set[str]:
     """Names of an object's class and of those above it."""
-    return {each.__name__ for each in type(given).__mro__}
+    return {base.__name__ for base in type(given).__mro__}

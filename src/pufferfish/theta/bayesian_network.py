@@ -97,7 +97,7 @@ class BayesianNetwork(Shown, ReadOnly):
                 )
             labels[state_label(node)] = node
         object.__setattr__(self, "node_states", FrozenDict({node: cpts[node].states for node in self.nodes}))
-        every = dict.fromkeys(s for own in self.node_states.values() for s in own)
+        every = dict.fromkeys(s for states in self.node_states.values() for s in states)
         object.__setattr__(self, "states", tuple(every))
         for node in self.nodes:
             self._check_parents(node, cpts[node].parents)
@@ -285,25 +285,25 @@ class BayesianNetwork(Shown, ReadOnly):
             )
         wrong = ~((cpt.table >= 0) & (cpt.table < math.inf))
         if wrong.any():
-            at = tuple(int(i) for i in np.argwhere(wrong)[0])
+            place = tuple(int(i) for i in np.argwhere(wrong)[0])
             raise ModelError(
-                f"{self._row(node, cpt, at[:-1])} gives state {cpt.states[at[-1]]} the probability {cpt.table[at]}, "
-                "expected a number between 0 and 1"
+                f"{self._row(node, cpt, place[:-1])} gives state {cpt.states[place[-1]]} the probability "
+                f"{cpt.table[place]}, expected a number between 0 and 1"
             )
         with np.errstate(over="ignore"):
             sums = cpt.table.sum(axis=-1)
         off = np.abs(sums - 1) > TOLERANCE
         if off.any():
-            at = tuple(int(i) for i in np.argwhere(off)[0])
+            place = tuple(int(i) for i in np.argwhere(off)[0])
             raise ModelError(
-                f"{self._row(node, cpt, at)} sums to {sums[at]:.12g}, expected 1 (tolerance {TOLERANCE:g}). Rows run "
-                "along the last axis, which is the node's own; divide counts by their sum."
+                f"{self._row(node, cpt, place)} sums to {sums[place]:.12g}, expected 1 (tolerance {TOLERANCE:g}). Rows "
+                "run along the last axis, which is the node's own; divide counts by their sum."
             )
         return CPT(cpt.states, with_sums_of_one(cpt.table), cpt.parents)
 
-    def _row(self, node: Any, cpt: CPT, at: tuple[int, ...]) -> str:
+    def _row(self, node: Any, cpt: CPT, place: tuple[int, ...]) -> str:
         values = [
-            f"{parent} = {self.node_states[parent][state]}" for parent, state in zip(cpt.parents, at, strict=True)
+            f"{parent} = {self.node_states[parent][state]}" for parent, state in zip(cpt.parents, place, strict=True)
         ]
         return f"the table of node {node!r}" + (f" where {', '.join(values)}" if values else "")
 
@@ -311,19 +311,19 @@ class BayesianNetwork(Shown, ReadOnly):
 def connected(nodes: Sequence[Any], edges: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], ...]:
     """Return the nodes of every connected part of a graph without directions, in the order of ``nodes``."""
     near: dict[Any, list[Any]] = {node: [] for node in nodes}
-    for one, other in edges:
-        near[one].append(other)
-        near[other].append(one)
+    for first, second in edges:
+        near[first].append(second)
+        near[second].append(first)
     index: dict[Any, int] = {}
     for count, start in enumerate(nodes):
         if start not in index:
             index[start] = count
-            found = [start]
-            for node in found:
-                for other in near[node]:
-                    if other not in index:
-                        index[other] = count
-                        found.append(other)
+            part = [start]
+            for node in part:
+                for neighbour in near[node]:
+                    if neighbour not in index:
+                        index[neighbour] = count
+                        part.append(neighbour)
     members: dict[int, list[Any]] = {}
     for node in nodes:
         members.setdefault(index[node], []).append(node)

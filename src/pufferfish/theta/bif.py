@@ -91,18 +91,18 @@ class Syntax:
         raise RecordError(f"{self.source}, line {line}: {message}")
 
     def _split(self, text: str) -> Iterator[Token]:
-        line, at = 1, 0
-        while at < len(text):
-            found = _TOKEN.match(text, at)
-            if found is None:
+        line, position = 1, 0
+        while position < len(text):
+            match = _TOKEN.match(text, position)
+            if match is None:
                 self.fail("a quotation mark is not closed on its line", line)
-            kind = found.lastgroup or ""
-            if kind == "word" and found[0].startswith("/*"):
+            kind = match.lastgroup or ""
+            if kind == "word" and match[0].startswith("/*"):
                 self.fail("a comment that begins with /* never ends", line)
             if kind != "skip":
-                yield Token(kind, found[kind], line)
-            line += found[0].count("\n")
-            at = found.end()
+                yield Token(kind, match[kind], line)
+            line += match[0].count("\n")
+            position = match.end()
         yield Token("end", "the end of the file", line)
 
     # Single tokens
@@ -113,30 +113,30 @@ class Syntax:
         return token
 
     def _taken(self, text: str, kind: str = "mark") -> bool:
-        found = (self._next.kind, self._next.text) == (kind, text)
-        if found:
+        matches = (self._next.kind, self._next.text) == (kind, text)
+        if matches:
             self._take()
-        return found
+        return matches
 
     def _expect(self, text: str, kind: str = "mark") -> None:
         if not self._taken(text, kind):
             self.fail(f"found {self._next}, expected {text!r}; is something missing before it?", self._next.line)
 
-    def _name(self, what: str) -> Token:
+    def _name(self, expected: str) -> Token:
         token = self._next
         if token.kind not in ("word", "quoted") or not token.text:
-            self.fail(f"found {token}, expected {what}", token.line)
+            self.fail(f"found {token}, expected {expected}", token.line)
         if token.kind == "word" and re.search(r"//|/\*|\*/", token.text):
             self.fail(f"{token} may be a name or hold a comment; put a blank before a comment", token.line)
         return self._take()
 
-    def _list(self, close: str, what: str) -> list[Token]:
+    def _list(self, close: str, expected: str) -> list[Token]:
         """Return the items up to a closing mark."""
         items: list[Token] = []
         commas = 0
         while not items or not self._taken(close):
             commas += bool(items) and self._taken(",")
-            items.append(self._name(what))
+            items.append(self._name(expected))
         # "very low, high" would otherwise be three names.
         if commas not in (0, len(items) - 1):
             self.fail(
@@ -296,8 +296,8 @@ class CPT(Shown, ReadOnly):
         object.__setattr__(self, "parents", above)
 
     def __repr__(self) -> str:
-        given = f" | {', '.join(str(p) for p in self.parents)}" if self.parents else ""
-        return printable(f"CPT({', '.join(self.states)}{given})")
+        condition = f" | {', '.join(str(p) for p in self.parents)}" if self.parents else ""
+        return printable(f"CPT({', '.join(self.states)}{condition})")
 
     def _view(self) -> View:
         if not self.parents:
@@ -368,39 +368,41 @@ def _cpt(syntax: Syntax, node: str) -> CPT:
     rows: list[list[float]] = []
     for i, key in enumerate(product(*above)):
         values = ", ".join(f"{parent} = {state}" for parent, state in zip(block.parents, key, strict=True))
-        what = f"the table of node {node!r}" + (f" where {values}" if values else "")
-        rows.append(_law(syntax, _numbers(syntax, block, key, i, entries // len(states), what), states, what))
+        row_name = f"the table of node {node!r}" + (f" where {values}" if values else "")
+        rows.append(_law(syntax, _numbers(syntax, block, key, i, entries // len(states), row_name), states, row_name))
     return CPT(states, np.array(rows).reshape((*map(len, above), len(states))), block.parents)
 
 
-def _numbers(syntax: Syntax, block: Block, key: tuple[str, ...], place: int, rows: int, what: str) -> list[Token]:
+def _numbers(syntax: Syntax, block: Block, key: tuple[str, ...], place: int, rows: int, row_name: str) -> list[Token]:
     """Return the numbers of one row as they stand in the text."""
     if "table" in block.whole:
         return block.whole["table"][place::rows]
-    found = block.rows.get(key, block.whole.get("default"))
-    if found is None:
-        syntax.fail(f"{what} is missing: the block that begins here has no such row, and no default", block.line)
-    return found
+    tokens = block.rows.get(key, block.whole.get("default"))
+    if tokens is None:
+        syntax.fail(f"{row_name} is missing: the block that begins here has no such row, and no default", block.line)
+    return tokens
 
 
-def _law(syntax: Syntax, tokens: Sequence[Token], states: Sequence[str], what: str) -> list[float]:
+def _law(syntax: Syntax, tokens: Sequence[Token], states: Sequence[str], row_name: str) -> list[float]:
     """Return a row as a distribution."""
     if len(tokens) != len(states):
-        syntax.fail(f"{what} has {len(tokens)} numbers, expected {len(states)}: {', '.join(states)}", tokens[0].line)
+        syntax.fail(
+            f"{row_name} has {len(tokens)} numbers, expected {len(states)}: {', '.join(states)}", tokens[0].line
+        )
     row: list[Decimal] = []
     for token, state in zip(tokens, states, strict=True):
         number = Decimal(token.text) if token.kind == "word" and _NUMBER.fullmatch(token.text) else None
         if number is None or number > 1:
-            syntax.fail(f"{what} gives {state!r} {token}, expected a number between 0 and 1", token.line)
+            syntax.fail(f"{row_name} gives {state!r} {token}, expected a number between 0 and 1", token.line)
         if number and not float(number):
-            syntax.fail(f"{what} gives {state!r} {token}, less than any double: write 0 if impossible", token.line)
+            syntax.fail(f"{row_name} gives {state!r} {token}, less than any double: write 0 if impossible", token.line)
         row.append(number)
     off, slack = abs(sum(row) - 1), min(_slack(row), _MOST_OFF)
     # What is off by exactly the slack would need every number to have been half-way between two printed ones.
     if off >= slack and off > _DUST:
         syntax.fail(
-            f"{what} sums to {float(sum(row)):.12g}, expected 1: rounding to the digits printed explains a difference "
-            f"below {slack:.2g}. Rows run over {', '.join(states)}; correct a digit, or write more of them.",
+            f"{row_name} sums to {float(sum(row)):.12g}, expected 1: rounding to the digits printed explains a "
+            f"difference below {slack:.2g}. Rows run over {', '.join(states)}; correct a digit, or write more of them.",
             tokens[0].line,
         )
     total = math.fsum(map(float, row))
@@ -414,9 +416,9 @@ def _slack(row: Sequence[Decimal]) -> Decimal:
     ones lost zeros at their ends. Then each may be off by half a unit of its last digit, but for 0, which is meant.
     One digit explains nothing: 0.5 and 0.6 is a slip. 1 can only be rounded up, so it counts as the digits below it.
     """
-    given = [number for number in row if number]
+    nonzero = [number for number in row if number]
     decimals = max(2, *(-int(number.as_tuple().exponent) for number in row))
     digits = max(2, *(len(number.as_tuple().digits) for number in row))
-    fixed = len(given) * Decimal(5).scaleb(-decimals - 1)
-    significant = sum(Decimal(5).scaleb(min(number.adjusted(), -1) - digits) for number in given)
+    fixed = len(nonzero) * Decimal(5).scaleb(-decimals - 1)
+    significant = sum(Decimal(5).scaleb(min(number.adjusted(), -1) - digits) for number in nonzero)
     return max(fixed, Decimal(significant))

@@ -26,11 +26,17 @@ __all__ = [
     "FiniteClass",
     "as_chain_class",
     "check_states",
+    "members_in_words",
 ]
 
 STATED = "stated by the user"
 
 _ALONE = "lists have members of one kind, and a class such as IntervalChain is passed alone"
+
+
+def members_in_words(members: int) -> str:
+    """Return what belonging to a class of so many members means, as releases say it."""
+    return "the one of Θ" if members == 1 else f"one of the {members} of Θ"
 
 
 class FiniteClass(Shown, ReadOnly):
@@ -50,7 +56,7 @@ class FiniteClass(Shown, ReadOnly):
     @property
     def in_words(self: Any) -> str:
         """What belonging to it means, as releases say it."""
-        return "the one of Θ" if len(self.members) == 1 else f"one of the {len(self.members)} of Θ"
+        return members_in_words(len(self.members))
 
     @property
     def kind(self: Any) -> str:
@@ -158,11 +164,11 @@ class ChainClass(FiniteClass):
     @classmethod
     def examples(cls) -> "dict[str, ChainClass]":
         """Return a few classes of this kind, by what they are."""
-        sticky, other = [[0.9, 0.1], [0.2, 0.8]], [[0.7, 0.3], [0.1, 0.9]]
+        sticky, second = [[0.9, 0.1], [0.2, 0.8]], [[0.7, 0.3], [0.1, 0.9]]
         three = [[0.8, 0.15, 0.05], [0.2, 0.7, 0.1], [0.05, 0.15, 0.8]]
         return {
             "two states, slow": as_chain_class(MarkovChain(sticky)),
-            "two chains, any start": as_chain_class([MarkovChain(sticky, "any"), MarkovChain(other, "any")]),
+            "two chains, any start": as_chain_class([MarkovChain(sticky, "any"), MarkovChain(second, "any")]),
             "three states, slow": as_chain_class(MarkovChain(three)),
         }
 
@@ -310,15 +316,19 @@ class Continuum(Shown, ReadOnly):
     origin: str
 
     def __init_subclass__(cls) -> None:
-        own = {name for each in cls.__mro__ if each is not Continuum for name in getattr(each, "__annotations__", ())}
+        annotated = {
+            name for base in cls.__mro__ if base is not Continuum for name in getattr(base, "__annotations__", ())
+        }
         lacks = [name for name in ("kind", "witnesses") if not hasattr(cls, name)]
-        lacks += [name for name in ("states", "origin") if name not in own and not hasattr(cls, name)]
+        lacks += [name for name in ("states", "origin") if name not in annotated and not hasattr(cls, name)]
         lacks += [name for name in vars(Continuum) if getattr(getattr(cls, name, None), "__isabstractmethod__", False)]
         if lacks:
             raise TypeError(f"{cls.__name__} is no class of chains yet: it lacks {', '.join(lacks)} (see Continuum)")
-        other = CONTINUA.setdefault(cls.kind, cls)
-        if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise TypeError(f"{cls.__name__} is of kind {cls.kind!r}, as {other.__name__}: files tell them apart by it")
+        registered = CONTINUA.setdefault(cls.kind, cls)
+        if (registered.__module__, registered.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise TypeError(
+                f"{cls.__name__} is of kind {cls.kind!r}, as {registered.__name__}: files tell them apart by it"
+            )
         CONTINUA[cls.kind] = cls
 
     @property

@@ -233,11 +233,11 @@ class IntervalChain(Continuum):
 
     def _nearest(self, wish: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the matrix of the class that goes where most is wished for, as far as its bounds allow."""
-        found = self.lower.copy()
-        for x, row in enumerate(found):
+        matrix = self.lower.copy()
+        for x, row in enumerate(matrix):
             for y in np.argsort(-wish[x], kind="stable"):
                 row[y] += min(self.upper[x, y] - row[y], max(1 - row.sum(), 0.0))
-        return found / found.sum(axis=1, keepdims=True)
+        return matrix / matrix.sum(axis=1, keepdims=True)
 
     @classmethod
     def examples(cls) -> "dict[str, IntervalChain]":
@@ -300,8 +300,8 @@ def _probability(name: str, value: Any) -> float:
     return number
 
 
-def _matrix(name: str, given: ArrayLike) -> NDArray[np.float64]:
-    matrix = probabilities(given, name)
+def _matrix(name: str, bounds: ArrayLike) -> NDArray[np.float64]:
+    matrix = probabilities(bounds, name)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] < 2:
         raise ModelError(f"{name} has shape {matrix.shape}, expected (k, k) with at least 2 states")
     wrong = np.argwhere(~((matrix >= 0) & (matrix <= 1)))

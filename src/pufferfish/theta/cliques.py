@@ -55,14 +55,14 @@ class Cliques(Shown, ReadOnly):
 
     def __init__(self, laws: Sequence[Any], *, states: Sequence[Any] = ("0", "1")) -> None:
         expected = "P(N = 0), …, P(N = n) of each clique, such as [[0.5, 0.25, 0.25]]"
-        given = listed(laws, "laws", expected, ModelError)
-        if given and not is_list(given[0]):
-            given = [given]
-        if not given:
+        entries = listed(laws, "laws", expected, ModelError)
+        if entries and not is_list(entries[0]):
+            entries = [entries]
+        if not entries:
             raise ModelError("laws is empty: give P(N = j), j = 0 … n, of at least one clique")
         laws = tuple(
             exact_law(listed(law, f"laws[{c}]", "probabilities", ModelError), f"laws[{c}]")
-            for c, law in enumerate(given)
+            for c, law in enumerate(entries)
         )
         object.__setattr__(self, "laws", laws)
         for c, law in enumerate(self.laws):
@@ -97,7 +97,7 @@ class Cliques(Shown, ReadOnly):
         """
         if not callable(law):
             raise ModelError(f"law is {law!r}, expected a function from a size n to n + 1 weights")
-        found: dict[int, tuple[Fraction, ...]] = {}
+        laws: dict[int, tuple[Fraction, ...]] = {}
         whole = [_size(n) for n in listed(sizes, "sizes", "whole numbers such as [3, 5]", ModelError)]
         for n in dict.fromkeys(whole):
             weights = [
@@ -109,8 +109,8 @@ class Cliques(Shown, ReadOnly):
                 raise ModelError(
                     f"law({n}) gives {len(weights)} numbers, expected {n + 1}, none negative and not all 0: N = 0 … {n}"
                 )
-            found[n] = tuple(w / sum(weights) for w in weights)
-        return cls([found[n] for n in whole], states=states)
+            laws[n] = tuple(w / sum(weights) for w in weights)
+        return cls([laws[n] for n in whole], states=states)
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -136,11 +136,11 @@ class Cliques(Shown, ReadOnly):
         return tuple(w / total for w in weights) if total else tuple(weights)
 
 
-def _size(given: Any) -> int:
+def _size(size: Any) -> int:
     try:
-        return whole_number(given)
+        return whole_number(size)
     except TypeError:
-        raise ModelError(f"sizes holds {given!r}, expected whole numbers of people such as 3") from None
+        raise ModelError(f"sizes holds {size!r}, expected whole numbers of people such as 3") from None
 
 
 def _falling(n: int, times: int) -> int:

@@ -122,11 +122,11 @@ class ForgettingClass(Continuum):
     @property
     def in_words(self) -> str:
         """What belonging to it means, as releases say it."""
-        said = " and ".join(f"{n} steps later by at least {share:g}" for n, share in self.pairs)
+        overlaps = " and ".join(f"{n} steps later by at least {share:g}" for n, share in self.pairs)
         return (
             f"one of Θ: a Markov process on {self.k} states, with any transition probabilities, which may change at "
-            f"every step, and any start; the laws of the state, given any two states now, overlap {said}, and as many "
-            "steps earlier as well"
+            f"every step, and any start; the laws of the state, given any two states now, overlap {overlaps}, and as "
+            "many steps earlier as well"
         )
 
     def _view(self) -> View:
@@ -137,12 +137,12 @@ class ForgettingClass(Continuum):
         steps, shares = np.array(self.steps, dtype=np.float64), np.array(self.overlap)
         until = max(1.5 * float(steps.max()), 3.5 * float(steps.min()))
         jumps = [np.arange(1, min(_MOST_JUMPS, until // n) + 1) * n for n in steps]
-        at = np.unique(np.concatenate([[0.0, until], *jumps]))
-        known = _follows(self.pairs, at)
+        lags = np.unique(np.concatenate([[0.0, until], *jumps]))
+        known = _follows(self.pairs, lags)
         lines = Lines(
             caption="Least overlap of the laws given two states, so many steps later or earlier (1: all is forgotten)",
             lines=[
-                Line(name="follows: at least", x=at, low=known, high=known, look="steps"),
+                Line(name="follows: at least", x=lags, low=known, high=known, look="steps"),
                 Line(name="stated in Θ: at least", head="overlap", x=steps, low=shares, high=shares, look="points"),
             ],
             label="steps later or earlier",

@@ -67,8 +67,8 @@ class GivenLaws(Shown, ReadOnly):
         if isinstance(records, bool) or not isinstance(records, Integral) or records < 1:
             raise ModelError(f"records is {records!r}, expected a whole number of at least 1")
         if isinstance(laws, Mapping):
-            given: Mapping[Any, Any] = laws
-            laws = FrozenDict({secret: _frozen(law) for secret, law in given.items()})
+            by_secret: Mapping[Any, Any] = laws
+            laws = FrozenDict({secret: _frozen(law) for secret, law in by_secret.items()})
         object.__setattr__(self, "laws", laws)
         object.__setattr__(self, "records", int(records))
         object.__setattr__(self, "query", query)
@@ -103,11 +103,11 @@ class GivenLaws(Shown, ReadOnly):
         """
         if self.query is not None and query != self.query:
             raise ModelError(f"the laws are those of {self.query}, not of {query}: give a function of the query")
-        found: Any = self.laws(query) if callable(self.laws) else self.laws
-        laws: list[Any] = [*found.values()] if isinstance(found, Mapping) else []
+        by_secret: Any = self.laws(query) if callable(self.laws) else self.laws
+        laws: list[Any] = [*by_secret.values()] if isinstance(by_secret, Mapping) else []
         if not laws or not all(isinstance(law, Mapping) and len(law) for law in laws):
             raise ModelError("laws gives no dict from secrets to dicts from values to probabilities")
-        return dict(found)
+        return dict(by_secret)
 
     def pairs_of(self, secrets: Iterable[Any]) -> tuple[tuple[Any, Any], ...]:
         """Return the pairs of secrets that shall not be told apart.

@@ -134,12 +134,12 @@ class HigherOrderChain(Shown, ReadOnly):
     def kernel(self) -> NDArray[np.float64]:
         """The chain of m records in a row: from each value to the next, one record later; shape (k^m, k^m)."""
         size, k = self.k**self.order, self.k
-        found = np.zeros((size, size))
+        matrix = np.zeros((size, size))
         laws = self.tensor.reshape(size, k)
         for x in range(size):
             after = (x * k) % size
-            found[x, after : after + k] = laws[x]
-        return read_only(found)
+            matrix[x, after : after + k] = laws[x]
+        return read_only(matrix)
 
     @cached_property
     def stationary_distribution(self) -> NDArray[np.float64]:
@@ -209,10 +209,10 @@ class HigherOrderChain(Shown, ReadOnly):
             )
 
 
-def _laws(given: NDArray[np.float64]) -> NDArray[np.float64]:
+def _laws(tensor: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return laws in the last axis, each divided by its sum."""
-    found = np.empty(given.shape)
-    for place in np.ndindex(given.shape[:-1]):
+    laws = np.empty(tensor.shape)
+    for place in np.ndindex(tensor.shape[:-1]):
         name = "tensor" + "".join(f"[{v}]" for v in place)
-        found[place] = distribution(given[place], given.shape[-1], name, "It is a law of the next record.")
-    return found
+        laws[place] = distribution(tensor[place], tensor.shape[-1], name, "It is a law of the next record.")
+    return laws

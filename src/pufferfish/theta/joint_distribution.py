@@ -116,8 +116,8 @@ class JointDistribution(Shown, ReadOnly):
     ) -> None:
         if hasattr(values, "to_numpy"):  # a frame is iterated by columns
             values = values.to_numpy()
-        given = listed(values, "values", "rows of states, one for each database", ModelError)
-        rows = [_labels_of(row, i) for i, row in enumerate(given)]
+        databases = listed(values, "values", "rows of states, one for each database", ModelError)
+        rows = [_labels_of(row, i) for i, row in enumerate(databases)]
         if not rows or not rows[0]:
             raise ModelError("values is empty: give at least one row with at least one record")
         for i, row in enumerate(rows):
@@ -194,15 +194,15 @@ class JointDistribution(Shown, ReadOnly):
 
     def values_of(self, variable: int) -> tuple[str, ...]:
         """States that the record in a column can have, in the order of ``states``."""
-        found = {row[variable] for row in self.rows}
-        return tuple(state for state in self.states if state in found)
+        seen = {row[variable] for row in self.rows}
+        return tuple(state for state in self.states if state in seen)
 
 
 def _labels_of(row: Any, i: int) -> tuple[str, ...]:
     """Return the states of one database."""
     if not is_list(row):
         raise ModelError(f"values[{i}] is {row!r}, expected a row: the state of every record")
-    given: list[Any] = list(row)
-    for j, state in enumerate(given):
+    states: list[Any] = list(row)
+    for j, state in enumerate(states):
         refuse_missing(state, f"values[{i}][{j}]")
-    return tuple(map(state_label, given))
+    return tuple(map(state_label, states))

@@ -125,7 +125,7 @@ def as_lengths(length: Any) -> tuple[ChainLength, ...]:
     if isinstance(length, Mapping):
         if not length:
             raise ParameterError("length is empty: give a length for each subject, by its name")
-        return tuple(chain for each in _by_name(length).values() for chain in each)
+        return tuple(chain for chains in _by_name(length).values() for chain in chains)
     if is_list(length) and length is not np.ma.masked:
         entries = listed(length, "length", "T, or one length per independent chain")
         lengths = tuple(_one(entry, f"length[{i}]") for i, entry in enumerate(entries))
@@ -145,17 +145,17 @@ def names_of_lengths(length: Any) -> tuple[str, ...] | None:
     """
     if not isinstance(length, Mapping):
         return None
-    return tuple(name for name, each in _by_name(length).items() for _ in each)
+    return tuple(name for name, chains in _by_name(length).items() for _ in chains)
 
 
 def _by_name(length: Mapping[Any, Any]) -> dict[str, tuple[ChainLength, ...]]:
-    for name, each in length.items():
-        if not isinstance(name, str) or isinstance(each, Mapping):
+    for name, entry in length.items():
+        if not isinstance(name, str) or isinstance(entry, Mapping):
             raise ParameterError(
-                f"length has the entry {name!r}: {each!r}, expected a subject's name, as text, and the length of its "
+                f"length has the entry {name!r}: {entry!r}, expected a subject's name, as text, and the length of its "
                 "chain"
             )
-    return {name: as_lengths(each) for name, each in length.items()}
+    return {name: as_lengths(entry) for name, entry in length.items()}
 
 
 def _one(entry: Any, name: str) -> ChainLength:

@@ -177,8 +177,8 @@ class MarkovChain(Shown, ReadOnly):
         matrix, start, named = parts
         names = named if states is None else states
         if start is None:  # a chain without one stationary law is the class of all first laws
-            found = cls(matrix, "any", states=names)
-            return cls(matrix, states=names) if found.is_irreducible else found
+            chain = cls(matrix, "any", states=names)
+            return cls(matrix, states=names) if chain.is_irreducible else chain
         return cls(matrix, start, states=names)
 
     def some_laws(self, length: int) -> Iterator[ChainLaw]:
@@ -303,9 +303,9 @@ class MarkovChain(Shown, ReadOnly):
         singular = np.linalg.svd(symmetric, compute_uv=False)
         return float(singular[1])
 
-    def _require_irreducible(self, what: str) -> None:
+    def _require_irreducible(self, name: str) -> None:
         if not self.is_irreducible:
-            raise ModelError(f"{what} needs an irreducible chain: {self._reducible_reason()}")
+            raise ModelError(f"{name} needs an irreducible chain: {self._reducible_reason()}")
 
     def _reducible_reason(self) -> str:
         closed = closed_classes(self.transition_matrix > 0)

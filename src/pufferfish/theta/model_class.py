@@ -160,7 +160,7 @@ def _check_alike(members: Sequence[Any]) -> None:
                 f"{', '.join(_names(first)[:8])}: all members of a class share their records, in the same order"
             )
         if member.groups != first.groups:
-            sizes = [", ".join(str(n) for n in each.groups[:8]) for each in (member, first)]
+            sizes = [", ".join(str(n) for n in model.groups[:8]) for model in (member, first)]
             raise ModelError(
                 f"theta[{i}] is about groups of {sizes[0]} records and theta[0] of {sizes[1]}: all members of a class "
                 "are about the same records"

@@ -86,18 +86,18 @@ class PeriodicChain(Shown, ReadOnly):
         step: Any = None,
         states: Sequence[Any] | None = None,
     ) -> None:
-        given = _stack(matrices)
-        each = [_one(matrix, phase) for phase, matrix in enumerate(given)]
-        k, start = each[0].k, initial_distribution
+        stack = _stack(matrices)
+        chains = [_one(matrix, phase) for phase, matrix in enumerate(stack)]
+        k, start = chains[0].k, initial_distribution
         steps_per_phase = 1
         if clock is not None and clock != "phase":
             try:
                 known = clock_named(clock)
             except ParameterError as error:
                 raise ModelError(f"{error} None is for plain phases") from None
-            if len(each) != known.phases:
+            if len(chains) != known.phases:
                 raise ModelError(
-                    f"there are {len(each)} matrices, expected {known.phases} for the clock {clock!r}: one for each "
+                    f"there are {len(chains)} matrices, expected {known.phases} for the clock {clock!r}: one for each "
                     f"{known.word}"
                 )
             step, steps_per_phase = steps_of_phase(known, step)
@@ -106,15 +106,15 @@ class PeriodicChain(Shown, ReadOnly):
         named = state_names(states_by_labels(matrices, states, "matrices"), k)
         states_by_labels(start, named, "initial_distribution")
         if not isinstance(start, str) or start not in ("stationary", "any"):
-            start = MarkovChain(each[0].transition_matrix, start).initial_distribution
+            start = MarkovChain(chains[0].transition_matrix, start).initial_distribution
         for name, value in (
-            ("matrices", read_only(np.array([chain.transition_matrix for chain in each]))),
+            ("matrices", read_only(np.array([chain.transition_matrix for chain in chains]))),
             ("initial_distribution", start),
             ("clock", None if clock == "phase" else clock),
             ("step", step),
             ("states", named),
             ("k", k),
-            ("phases", len(each)),
+            ("phases", len(chains)),
             ("steps_per_phase", steps_per_phase),
         ):
             object.__setattr__(self, name, value)
@@ -140,20 +140,20 @@ class PeriodicChain(Shown, ReadOnly):
         """Return the transition probabilities of chains, and the probability of staying by phase."""
         first, every = chains[0], np.array([chain.matrices for chain in chains])
         several = len(chains) > 1
-        stay, at = every.diagonal(axis1=2, axis2=3), np.arange(first.phases, dtype=np.float64)
+        stay, phases = every.diagonal(axis1=2, axis2=3), np.arange(first.phases, dtype=np.float64)
         low, high = stay.min(axis=0), stay.max(axis=0)
         by_phase = Lines(
             caption=f"Probability of staying in a state for one step, by {first.clock or 'phase'}"
             + (", from the least to the most of all chains" if several else ""),
-            lines=[Line(name=state, x=at, low=low[:, x], high=high[:, x]) for x, state in enumerate(first.states)],
+            lines=[Line(name=state, x=phases, low=low[:, x], high=high[:, x]) for x, state in enumerate(first.states)],
             label=_ALONG.get(first.clock or "", "phase (counted from 0)"),
             value_label=f"probability of staying for one step{_SPREAD if several else ''}",
             head=first.clock or "phase",
             places=[phase_name(first.clock, phase) for phase in range(first.phases)],
             ticks=_phase_ticks(first.clock, first.phases),
         )
-        what = f"Transition probabilities, from the least to the most of {first._many}"
-        return [transitions(first.states, every.min(axis=(0, 1)), every.max(axis=(0, 1)), what), by_phase]
+        caption = f"Transition probabilities, from the least to the most of {first._many}"
+        return [transitions(first.states, every.min(axis=(0, 1)), every.max(axis=(0, 1)), caption), by_phase]
 
     def __repr__(self) -> str:
         q = self.initial_distribution
@@ -182,10 +182,12 @@ class PeriodicChain(Shown, ReadOnly):
     @property
     def in_words(self) -> str:
         """What its records follow, as releases say it."""
-        at = {None: "phase", "hour": "hour of the day", "weekday": "weekday"}.get(self.clock, "hour of the week")
+        phase = {None: "phase", "hour": "hour of the day", "weekday": "weekday"}.get(self.clock, "hour of the week")
         lasting = "" if self.step is None else f", one record every {self.step}"
         runs = "" if self.clock is None else ", and whose clock nobody changes, as to summer time"
-        return f"a Markov chain with a transition matrix for each {at}{lasting}, which may begin at any {at}{runs}"
+        return (
+            f"a Markov chain with a transition matrix for each {phase}{lasting}, which may begin at any {phase}{runs}"
+        )
 
     @property
     def reduced(self) -> "PeriodicChain | MarkovChain":
@@ -225,8 +227,8 @@ class PeriodicChain(Shown, ReadOnly):
             )
 
 
-def _stack(given: Any) -> NDArray[np.float64]:
-    stack = probabilities(given, "matrices")
+def _stack(matrices: Any) -> NDArray[np.float64]:
+    stack = probabilities(matrices, "matrices")
     if stack.ndim != 3 or not stack.shape[0] or stack.shape[1] != stack.shape[2]:
         raise ModelError(f"matrices has shape {stack.shape}, expected (phases, k, k): a square matrix for each phase")
     return stack
@@ -254,8 +256,8 @@ def _phase_ticks(clock: str | None, phases: int) -> tuple[list[int], list[str]]:
     (['18', '21'], ['Mon', 'Tue'], ['0', '1', '2'])
     """
     if clock in ("weekday", "weekday-hour"):
-        at = list(range(0, phases, phases // 7))
-        return at, [phase_name("weekday", day)[:3] for day in range(len(at))]
+        ticks = list(range(0, phases, phases // 7))
+        return ticks, [phase_name("weekday", day)[:3] for day in range(len(ticks))]
     every = 3 if clock == "hour" else -(-phases // 12)
-    at = list(range(0, phases, every))
-    return at, [f"{phase:,}" for phase in at]
+    ticks = list(range(0, phases, every))
+    return ticks, [f"{phase:,}" for phase in ticks]

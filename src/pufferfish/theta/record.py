@@ -12,7 +12,14 @@ from pufferfish._base.frozen import FrozenRecord
 from pufferfish.errors import ModelError
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
-from pufferfish.theta.chain_class import CHAIN_MODELS, CONTINUA, ChainClass, ChainModels, Continuum
+from pufferfish.theta.chain_class import (
+    CHAIN_MODELS,
+    CONTINUA,
+    ChainClass,
+    ChainModels,
+    Continuum,
+    members_in_words,
+)
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.higher_order_chain import HigherOrderChain
@@ -56,9 +63,19 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         """Return the record of a class."""
         chains = [ChainRecord.of(chain) for chain in theta.chains]
         others = () if chains else theta.members or (theta,)  # a continuum has no members: it describes itself
-        members = [_plain(other) for other in others]
+        members = [_plain(model) for model in others]
         names = list(theta.names) if isinstance(theta, ChainClass) else []
         return cls(theta.origin, list(theta.states), chains, theta.kind, members, names)
+
+    @property
+    def of_chains(self) -> bool:
+        """Whether the records of the class are steps of chains."""
+        return self.kind in {MarkovChain.kind, *CONTINUA, *(model.kind for model in CHAIN_MODELS)}
+
+    @property
+    def in_words(self) -> str:
+        """What belonging to the class means, where its members stand in a list."""
+        return members_in_words(len(self.chains) + len(self.members))
 
     @property
     def size(self) -> int:
@@ -201,10 +218,10 @@ def _plain(member: Any) -> dict[str, Any]:
         return msgspec.to_builtins(_Network(nodes))
     if member.kind not in _RECORDS:
         raise ModelError(f"theta is a class of {member.kind}, which no model file and no release holds")
-    found = {name: getattr(member, name) for name in _RECORDS[member.kind].__struct_fields__}
+    values = {name: getattr(member, name) for name in _RECORDS[member.kind].__struct_fields__}
     if isinstance(member, JointDistribution):
-        found["variables"] = map(str, member.variables)
-    return {name: _plain_value(value) for name, value in found.items()}
+        values["variables"] = map(str, member.variables)
+    return {name: _plain_value(value) for name, value in values.items()}
 
 
 def _plain_value(value: Any) -> Any:
@@ -215,8 +232,8 @@ def _plain_value(value: Any) -> Any:
 
 def _member(kind: str, plain: dict[str, Any], states: list[str]) -> Any:
     """Return the model of plain values that :func:`_plain` gives; None for laws of the user's."""
-    found: Any = msgspec.convert(plain, _RECORDS[kind], dec_hook=_exact)
-    match found:
+    record: Any = msgspec.convert(plain, _RECORDS[kind], dec_hook=_exact)
+    match record:
         case _Periodic(matrices, start, clock, step):
             return PeriodicChain(matrices, start, clock=clock, step=step, states=states)
         case _HigherOrder(tensor, start):

@@ -43,8 +43,8 @@ class Secret(ABC):
 
 
 def _labels(states: Any) -> tuple[str, ...]:
-    given: list[Any] = list(states) if is_list(states) or isinstance(states, set | frozenset) else [states]
-    labels = tuple(dict.fromkeys(state_label(s) for s in given))
+    entries: list[Any] = list(states) if is_list(states) or isinstance(states, set | frozenset) else [states]
+    labels = tuple(dict.fromkeys(state_label(s) for s in entries))
     if not labels:
         raise ParameterError("a secret names no state: give at least one")
     return labels

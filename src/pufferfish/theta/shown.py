@@ -64,9 +64,9 @@ def members_grid(theta: Any) -> Grid:
     return Grid("Members", ["member", "model"], rows, long=len(theta.members))
 
 
-def transitions(states: Sequence[str], low: Array, high: Array, what: str = "Transition probabilities") -> Heat:
+def transitions(states: Sequence[str], low: Array, high: Array, caption: str = "Transition probabilities") -> Heat:
     """Return the table of a matrix of transition probabilities, or of what lies between two of them."""
-    return Heat(f"{what}: from the present state (row) to the next (column)", states, states, low, high)
+    return Heat(f"{caption}: from the present state (row) to the next (column)", states, states, low, high)
 
 
 def mean_dwell_times(states: Sequence[str], low: Array, high: Array, points: Array | None = None) -> Bars:
@@ -83,11 +83,11 @@ def mean_dwell_times(states: Sequence[str], low: Array, high: Array, points: Arr
     """
     spread = "" if np.array_equal(low, high) else ", from the least to the most of the class"
     with np.errstate(divide="ignore"):
-        least, most, each = (None if stay is None else 1 / (1 - stay) for stay in (low, high, points))
+        least, most, chain_means = (None if stay is None else 1 / (1 - stay) for stay in (low, high, points))
     assert least is not None
     assert most is not None
     label = "records in a row that a state lasts, in the mean"
-    return Bars(f"Mean stay in a state{spread}", label, states, least, most, each, "chain", ("state", "steps"))
+    return Bars(f"Mean stay in a state{spread}", label, states, least, most, chain_means, "chain", ("state", "steps"))
 
 
 def in_time(bars: Bars, step: str | None) -> Grid:
@@ -106,15 +106,15 @@ def main_grids(theta: Any, step: str | None = None) -> list[Grid]:
     """Return the numbers of a class that was fitted, as far as they are few: transitions, and how long states last."""
     if len(theta.states) > MOST_COLUMNS:
         return []
-    found: list[Grid] = []
+    grids: list[Grid] = []
     for chart in theta._view().grids:
         match chart:
             case Bars():
-                found.append(in_time(chart, step))
+                grids.append(in_time(chart, step))
             case Lines(places=[_, *_]):
-                found.append(chart.extremes)
+                grids.append(chart.extremes)
             case Heat() if len(chart.rows) <= (MOST_COLUMNS if np.array_equal(chart.low, chart.high) else _FEW_BOUNDS):
-                found.append(chart.grid)
+                grids.append(chart.grid)
             case _:
                 pass
-    return found
+    return grids

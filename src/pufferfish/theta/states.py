@@ -157,20 +157,20 @@ def state_label(value: Any) -> str:
     return str(value)
 
 
-def refuse_missing(value: Any, what: str) -> None:
+def refuse_missing(value: Any, argument: str) -> None:
     """Refuse None and NaN as a name: they stand for what is missing, and a record with no value is in no state.
 
     Raises
     ------
     ModelError
-        If it is one of them; ``what`` says which name it is.
+        If it is one of them; ``argument`` says which name it is.
     """
     nan = isinstance(value, Real | Decimal) and value != value
     if value is None or nan or type(value).__name__ in {"NAType", "NaTType"}:
-        raise ModelError(f"{what} is {value!r}, expected a name: None and NaN stand for missing values")
+        raise ModelError(f"{argument} is {value!r}, expected a name: None and NaN stand for missing values")
 
 
-def listed_names(given: Any, what: str, example: str = '["rest", "walk"]') -> tuple[Any, ...]:
+def listed_names(given: Any, argument: str, example: str = '["rest", "walk"]') -> tuple[Any, ...]:
     """Return the names in a sequence, whose labels are distinct: of states, or of records.
 
     Raises
@@ -181,21 +181,21 @@ def listed_names(given: Any, what: str, example: str = '["rest", "walk"]') -> tu
     """
     if not is_list(given):
         shown = shortened(repr(cast("object", given)))
-        raise ModelError(f"{what} is {shown}, expected a list of names such as {example}")
+        raise ModelError(f"{argument} is {shown}, expected a list of names such as {example}")
     names: tuple[Any, ...] = tuple(given)
     seen: dict[str, str] = {}
     for i, name in enumerate(names):
-        refuse_missing(name, f"{what}[{i}]")
+        refuse_missing(name, f"{argument}[{i}]")
         label = state_label(name)
         before = seen.setdefault(composed(label), label)
         if i >= len(seen):
             unseen = unseen_difference(label, before)
-            said = f"{what}[{i}] repeats the name {shortened(label)!r}; names are distinct.{unseen}"
-            raise ModelError(said.rstrip("."))
+            message = f"{argument}[{i}] repeats the name {shortened(label)!r}; names are distinct.{unseen}"
+            raise ModelError(message.rstrip("."))
     return names
 
 
-def listed_labels(given: Any, what: str, example: str = '["rest", "walk"]') -> tuple[str, ...]:
+def listed_labels(given: Any, argument: str, example: str = '["rest", "walk"]') -> tuple[str, ...]:
     """Return the labels of a sequence of distinct names; see :func:`listed_names`.
 
     Examples
@@ -203,7 +203,7 @@ def listed_labels(given: Any, what: str, example: str = '["rest", "walk"]') -> t
     >>> listed_labels([1, 2.0], "states")
     ('1', '2')
     """
-    return tuple(map(state_label, listed_names(given, what, example)))
+    return tuple(map(state_label, listed_names(given, argument, example)))
 
 
 def state_names(states: Any, k: int) -> tuple[str, ...]:
@@ -223,7 +223,7 @@ def state_names(states: Any, k: int) -> tuple[str, ...]:
 # -- Names on what probabilities are given in ------------------------------------------------------------------------
 
 
-def states_by_labels(given: Any, states: Sequence[Any] | None, what: str) -> Sequence[Any] | None:
+def states_by_labels(given: Any, states: Sequence[Any] | None, argument: str) -> Sequence[Any] | None:
     """Return the states, those of the labels where none are given; refuse labels that say something else.
 
     Probabilities are taken by position, so labels in another order would give them to other states.
@@ -234,8 +234,8 @@ def states_by_labels(given: Any, states: Sequence[Any] | None, what: str) -> Seq
         Frames and series of pandas, frames of polars and tables of Arrow have labels, also inside lists.
     states : sequence, or None
         The states, if they are known.
-    what : str
-        The argument, in messages.
+    argument : str
+        The name of the argument, in messages.
 
     Raises
     ------
@@ -262,7 +262,7 @@ def states_by_labels(given: Any, states: Sequence[Any] | None, what: str) -> Seq
         labels = [state_label(name) for name in axis]
         if labels != names and not (_is_numbered(axis) and set(labels) != set(names)):
             raise ModelError(
-                f"{what} has the labels {names_of(labels)}, and the states are {names_of(names)}: order it as the "
+                f"{argument} has the labels {names_of(labels)}, and the states are {names_of(names)}: order it as the "
                 "states, such as by P.loc[states, states], or give its numbers alone"
             )
     return states

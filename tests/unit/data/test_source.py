@@ -63,7 +63,7 @@ def test_whole_numbers_wider_than_64_bits_keep_every_digit():
     unsigned = [2**64 - 1, 2**64 - 2, 2**64 - 1]
     for frame in (pl.DataFrame({"x": pl.Series(unsigned, dtype=pl.UInt64)}), pd.DataFrame({"x": unsigned})):
         assert read_sequences(frame, "x").states == (str(2**64 - 2), str(2**64 - 1))
-    with pytest.raises(DataError, match=r"DuckDB relation cannot be read: conversion from `i128` to `i64` failed"):
+    with pytest.raises(DataError, match=r"column .x. holds 12676506\d+, expected times of at most"):
         read_sequences(relation, "t", time="x", max_gap=1)
 
 

@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
+import record_rules
 from pufferfish._base.frozen import ReadOnly
 from pufferfish.queries import KINDS, LinearQuery, Query, QueryKind, StepQuery, Variables
-from pufferfish.release import check, facts
+from pufferfish.release import facts
 
 CHAIN = pf.MarkovChain([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6]], states=list("abc"))
 
@@ -47,10 +48,11 @@ class Repeats(ReadOnly, Query):
 @pytest.mark.parametrize("query", [Ends(), Repeats()], ids=repr)
 def test_releases_of_a_new_query_are_read_again(query: Query, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known: Any = {**KINDS, **query.kinds}  # as if it stood in QUERIES
-    for module in (facts, check):
-        monkeypatch.setattr(module, "KINDS", known)
-    monkeypatch.setattr(check, "_WORDS", {*check._WORDS, *query.kinds})
-    monkeypatch.setattr(check, "_OF_STEPS", {word for word, kind in known.items() if kind.of_steps})
+    monkeypatch.setattr(facts, "KINDS", known)
+    monkeypatch.setattr(facts, "_KINDS", {**facts._KINDS, type(query).__name__: type(query)})
+    monkeypatch.setattr(record_rules, "KINDS", known)
+    monkeypatch.setattr(record_rules, "_WORDS", {*record_rules._WORDS, *query.kinds})
+    monkeypatch.setattr(record_rules, "_OF_STEPS", {word for word, kind in known.items() if kind.of_steps})
     data = pf.read_sequences(pl.DataFrame({"s": list("aabbccabc") * 10}), state="s")
     noise = pf.LeakagePropagation(CHAIN, length=data.length).calibrate(query, epsilon=1.0)
     for postprocess in (None, "valid"):

@@ -192,7 +192,7 @@ def test_a_changed_record_or_table_is_refused(tmp_path: Path) -> None:
         {"noise": good["noise"] | {"unit": 0.0}},
         {"query": good["query"] | {"labels": []}},
         {"version": 1},
-        {"version": 4},
+        {"version": 5},
         {"postprocessing": "rounded"},
     ):
         record.write_text(json.dumps(good | change))

@@ -174,8 +174,8 @@ def test_noise_of_the_best_shape_is_that_of_one_release_and_totals_are_those_of_
             drawn.append((scale, lipschitz, len(values)))
             return lambda: list(values)
 
-        grouped = grouped_of(DATA, query, noise.linear, noise)
-        assert np.reshape(grouped.sampler(noise, noise.linear, no_noise)(), exact.shape).tolist() == exact.tolist()
+        grouped = grouped_of(DATA, noise)
+        assert np.reshape(grouped.sampler(noise, no_noise)(), exact.shape).tolist() == exact.tolist()
         assert [scale for scale, *_ in drawn] == pytest.approx(noise.strategy.scales(noise.unit_scale), rel=1e-12)
         assert {rest for _, *rest in map(tuple, drawn) for rest in [tuple(rest)]} == {(1, 48)}
         for valid in (None, "valid"):
@@ -287,7 +287,7 @@ def test_a_record_that_was_changed_is_refused(tmp_path):
             {**plain, "postprocessing": {"kind": "clipped-by-group", "outputs": 1, "low": [-99], "high": [9999]}}
         )
     )
-    with pytest.raises(RecordError, match="ranges of groups"):
+    with pytest.raises(RecordError, match=r"postprocessing is .*clipped.* which follows"):
         pf.Release.from_json(path)
 
 
@@ -319,7 +319,7 @@ def test_what_has_no_groups_is_refused(tmp_path, monkeypatch):
     release(data, pf.Marginals())
     with pytest.raises(ParameterError, match="how many cells of each group are missing"):
         release(data, pf.Marginals(), postprocess="valid")
-    monkeypatch.setattr(importlib.import_module("pufferfish.release.cells"), "_MOST_VALUES", 100)
+    monkeypatch.setattr(importlib.import_module("pufferfish.release.prepare"), "_MOST_VALUES", 100)
     with pytest.raises(ReleaseRefused, match=r"48 groups with 3 values each are more than 100 values"):
         release(DATA, pf.Histogram())
 

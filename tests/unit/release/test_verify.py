@@ -279,22 +279,37 @@ def says_the_same(record: dict[str, Any], path: Path, place: tuple[Any, ...], na
     return place[0] == "quantiles" and name in ("list", "shorter", "missing")  # the intervals that are left hold
 
 
-def test_records_of_other_versions(tmp_path: Path) -> None:
+def test_no_part_of_a_record_switches_another_off(tmp_path: Path) -> None:
+    """Neither another version of the program, nor what makes the proof impossible."""
     path = tmp_path / "release.json"
     record = json.loads(RELEASES["group privacy"]().to_json())
-    other = copy.deepcopy(record)
-    other["software"]["pufferfish-privacy"] = "0.0.1"
-    path.write_text(json.dumps(other))
+
+    def wrong(edit: Callable[[Any], object]) -> set[str]:
+        other = copy.deepcopy(record)
+        other["software"]["pufferfish-privacy"] = "0.0.1"
+        edit(other)
+        path.write_text(json.dumps(other))
+        return of_findings(pf.verify(path), False)
+
+    assert wrong(lambda other: None) == set()
+    assert wrong(lambda other: other.update(promise="Nobody learns anything.")) == {"words"}
+    assert wrong(lambda other: other["mechanism"].update(leakage=0.1)) == {"proof"}
+    assert "record" in wrong(lambda other: other["calibration"].update(query=None))
+    assert "record" in wrong(lambda other: other["calibration"].update(settings=None))
+    with pytest.raises(pf.RecordError, match="calibration"):
+        wrong(lambda other: other.pop("calibration"))
+
+
+def test_what_cannot_be_proved_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
+    path, page = tmp_path / "release.json", tmp_path / "page.html"
+    RELEASES["laws of a user"]().to_json(path)
     found = pf.verify(path)
-    assert found.holds
-    assert "sentences" in of_findings(found, None)
-    del other["calibration"]
-    path.write_text(json.dumps(other))
-    found = pf.verify(path)
-    assert found.holds
-    assert "proof" in of_findings(found, None)
+    assert (found.holds, found.proved) == (True, False)
     assert str(found).endswith("the proof could not be checked")
-    assert pf.Release.from_json(path).verify() == found
+    assert run("verify", path).exit_code == 3
+    assert run("report", path, "--output", page, "--brief").exit_code == 0
+    head = page.read_text().partition("What was released</h")[0]
+    assert "The proof of this release could not be checked" in head
 
 
 def test_how_often_records_follow_each_other_is_compared_with_the_table(tmp_path: Path) -> None:

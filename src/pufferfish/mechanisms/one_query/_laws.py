@@ -92,22 +92,22 @@ def _of_secrets(
     weights, error = _weights(network, coding.values), _table_error(network)
     for done, pair in enumerate(secrets):
         report_progress("laws of the query", done / len(secrets))
-        found = (
+        laws = (
             additive_law(network.tables, network.sizes, weights, allowed=_allowed(secret, network)) for secret in pair
         )
         mu, nu = (
-            coding.decoded(_law(law, None, error), counts_of([secret])) for law, secret in zip(found, pair, strict=True)
+            coding.decoded(_law(law, None, error), counts_of([secret])) for law, secret in zip(laws, pair, strict=True)
         )
         if mu is not None and nu is not None:
             about = About(coding.norm, index, max(network.groups), None, (str(pair[0]), str(pair[1])))
             yield LawPair(mu, nu, about)
 
 
-def _law(found: AdditiveLaw, row: int | None, error: float) -> Law | None:
-    masses: Wide = found.masses if row is None else found.masses[row]
+def _law(law: AdditiveLaw, row: int | None, error: float) -> Law | None:
+    masses: Wide = law.masses if row is None else law.masses[row]
     if not masses.positive.any():
         return None
-    return Law.of(found.start, masses, found.log_error + error)
+    return Law.of(law.start, masses, law.log_error + error)
 
 
 def _table_error(network: BayesianNetwork) -> float:
@@ -124,7 +124,7 @@ def _weights(network: BayesianNetwork, values: NDArray[np.int64]) -> list[NDArra
 
 def _allowed(secret: Secret, network: BayesianNetwork) -> list[NDArray[np.bool_] | None]:
     check_states(secret, network.states)
-    found: list[NDArray[np.bool_] | None] = [None] * len(network.nodes)
+    masks: list[NDArray[np.bool_] | None] = [None] * len(network.nodes)
     for condition in records_of(secret, network.kind):
         if condition.record not in network.nodes:
             hint = did_you_mean(condition.record, network.nodes)
@@ -140,9 +140,9 @@ def _allowed(secret: Secret, network: BayesianNetwork) -> list[NDArray[np.bool_]
             )
         j = network.nodes.index(condition.record)
         mask = np.array([state in condition.states for state in names])
-        before = found[j]
-        found[j] = mask if before is None else mask & before
-    return found
+        before = masks[j]
+        masks[j] = mask if before is None else mask & before
+    return masks
 
 
 # -- Laws of the number of people who have it ------------------------------------------------------------------------
@@ -165,10 +165,10 @@ def clique_pairs(
     kinds = Counter(cliques.laws)
     for law in kinds:
         clique = cliques.laws.index(law)
-        rest = sum_of((Law.exact(*_trimmed(other)), times - (other == law)) for other, times in kinds.items())
-        found = [cliques.given_member(clique, has_it) for has_it in (0, 1)]
-        if all(any(masses) for masses in found):
-            mu, nu = (sum_of([(Law.exact(*_trimmed(masses)), 1)], rest) for masses in found)
+        rest = sum_of((Law.exact(*_trimmed(kind)), times - (kind == law)) for kind, times in kinds.items())
+        member_laws = [cliques.given_member(clique, has_it) for has_it in (0, 1)]
+        if all(any(masses) for masses in member_laws):
+            mu, nu = (sum_of([(Law.exact(*_trimmed(masses)), 1)], rest) for masses in member_laws)
             yield LawPair(mu, nu, About(line.norm, index, len(law) - 1, None, (cliques.states[0], cliques.states[1])))
 
 
@@ -212,17 +212,17 @@ def _trimmed(masses: Sequence[Fraction]) -> tuple[int, Sequence[Fraction]]:
 
 def given_pairs(index: int, theta: GivenLaws, query: Query, bound: BoundQuery) -> Iterator[LawPair]:
     """Yield the pairs of laws that a user's function gives for a query."""
-    given = theta.laws_of(query)
-    laws = {secret: _masses(secret, law, bound) for secret, law in given.items()}
+    given_laws = theta.laws_of(query)
+    laws = {secret: _masses(secret, law, bound) for secret, law in given_laws.items()}
     line = line_through([value for law in laws.values() for value in law])
-    for a, b in theta.pairs_of(given):
+    for a, b in theta.pairs_of(given_laws):
         mu, nu = (law_of_values(laws[secret], line) for secret in (a, b))
         yield LawPair(mu, nu, About(line.norm if line else 1, index, theta.groups[0], None, (str(a), str(b))))
 
 
 def _masses(secret: Any, law: Mapping[Any, Any], bound: BoundQuery) -> Values:
     probabilities = exact_law(list(law.values()), f"law of {secret!r}")
-    found: dict[tuple[int, ...], Fraction] = {}
+    masses: dict[tuple[int, ...], Fraction] = {}
     for value, mass in zip(law, probabilities, strict=True):
         outputs: list[Any] = list(value) if isinstance(value, tuple) else [value]
         numbers = [exact_number(v) for v in outputs]
@@ -237,8 +237,8 @@ def _masses(secret: Any, law: Mapping[Any, Any], bound: BoundQuery) -> Values:
             raise ModelError(f"law of {secret!r}: {value!r} is no multiple of the query's unit {float(bound.unit):g}")
         key = tuple(w for w in whole if w is not None)
         if mass:
-            found[key] = found.get(key, Fraction(0)) + mass
-    return found
+            masses[key] = masses.get(key, Fraction(0)) + mass
+    return masses
 
 
 # -- Laws of any query on explicit joint distributions ---------------------------------------------------------------

@@ -58,7 +58,7 @@ class StepCoding:
         self.values: NDArray[np.int64] = np.zeros(len(query.outputs), dtype=np.int64)
         self.moves: NDArray[np.int64] = (query.outputs == 0).astype(np.int64)
 
-    def decoded(self, law: Law | None, given: Sequence[CountIs] = ()) -> Law | None:
+    def decoded(self, law: Law | None, counts: Sequence[CountIs] = ()) -> Law | None:
         """Return the law of the query: that of the statistic."""
         return law
 
@@ -158,11 +158,11 @@ def _of_records(
             ).nodes()
             for start in starts
         ]
-        for found in zip(*sweeps, strict=True):
-            laws = [[coding.decoded(nodes.laws[a]) for nodes in found] for a in range(chain.k)]
+        for nodes in zip(*sweeps, strict=True):
+            laws = [[coding.decoded(node.laws[a]) for node in nodes] for a in range(chain.k)]
             for a, b in combinations(range(chain.k), 2):
                 whole = length if factors is None else len(factors)
-                about = About(coding.norm, index, whole, found[0].node + before, (chain.states[a], chain.states[b]))
+                about = About(coding.norm, index, whole, nodes[0].node + before, (chain.states[a], chain.states[b]))
                 yield from _pairs(laws[a], laws[b], about)
 
 
@@ -199,12 +199,12 @@ def _read(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], int, int]:
 
 def _later(start: Wide, chain: MarkovChain, steps: int) -> Wide:
     """Return the law of the record ``steps`` after the first."""
-    at, still, p = start[:, None], np.zeros(chain.k, dtype=np.int64), Wide.of(chain.transition_matrix)
+    law, still, p = start[:, None], np.zeros(chain.k, dtype=np.int64), Wide.of(chain.transition_matrix)
     if isinstance(chain.initial_distribution, str) and chain.initial_distribution == "stationary":
         return start
     for _ in range(steps):
-        at = at.pushed(p, still)
-    return at[:, 0]
+        law = law.pushed(p, still)
+    return law[:, 0]
 
 
 def _totals(
@@ -231,7 +231,7 @@ def _without(totals: dict[int, Law], steps: Sequence[int], length: int) -> Law |
     """
     if not totals:
         return None
-    return sum_of((totals[other], times - (other == length)) for other, times in Counter(steps).items())
+    return sum_of((totals[size], times - (size == length)) for size, times in Counter(steps).items())
 
 
 def _work(k: int, values: NDArray[np.int64], steps: Sequence[int], moves: NDArray[np.int64] | None) -> float:
@@ -284,13 +284,13 @@ def _of_secrets(
 def _allowed(secret: Secret, chain: MarkovChain, steps: Sequence[int]) -> list[list[NDArray[np.bool_] | None]]:
     """Return for every record of every chain the states that a secret leaves it."""
     check_states(secret, chain.states)
-    found: list[list[NDArray[np.bool_] | None]] = [[None] * length for length in steps]
+    masks: list[list[NDArray[np.bool_] | None]] = [[None] * length for length in steps]
     for condition in records_of(secret, "Markov chains"):
         c, t = place_of(condition.record, steps, secret, ("chain", "step"))
         mask = np.array([state in condition.states for state in chain.states])
-        before = found[c][t]
-        found[c][t] = mask if before is None else mask & before
-    return found
+        before = masks[c][t]
+        masks[c][t] = mask if before is None else mask & before
+    return masks
 
 
 def _common_record(pair: SecretPair) -> int | None:

@@ -105,7 +105,7 @@ class ExactLaplace(LawMechanism):
     def _least_each(self, query: Query, epsilons: Sequence[float]) -> list[Decisive]:
         worst = [Decisive() for _ in epsilons]
         for pair in self._numbers(query):  # once for all ε: they may be too many to be kept
-            worst = [_worse(found, pair, epsilon) for found, epsilon in zip(worst, epsilons, strict=True)]
+            worst = [_worse(decisive, pair, epsilon) for decisive, epsilon in zip(worst, epsilons, strict=True)]
         return worst
 
     def _leaks(self, query: Query, unit_scale: float) -> Decisive:
@@ -135,14 +135,14 @@ def _worse(worst: Decisive, pair: LawPair, epsilon: float) -> Decisive:
     farthest = shift_of(pair).near / norm
     if farthest == 0:
         return worst if worst.about else Decisive(0.0, pair.about)
-    found = bracket(
+    noises = bracket(
         partial(_loss, pair),
         epsilon,
         farthest / epsilon,
         tolerance=_TOLERANCE,
         from_above=False,
     )
-    enough = found.enough * norm * (1 + _ROOM)
+    enough = noises.enough * norm * (1 + _ROOM)
     return Decisive(enough, pair.about) if worst.about is None or enough > worst.value else worst
 
 
@@ -150,14 +150,14 @@ def _loss(pair: LawPair, scale: float, large: float = math.inf) -> float:
     """Return what Laplace noise on the one number leaks of a pair of secrets, rounded up."""
     mu, nu = pair.mu, pair.nu
     if isinstance(mu, LawFamily) and isinstance(nu, LawFamily):
-        found = mixture_loss(mu, nu, scale)
+        loss = mixture_loss(mu, nu, scale)
     else:
         assert isinstance(mu, Law)
         assert isinstance(nu, Law)
-        found = laplace_loss(mu, nu, scale)
-    found = or_infinite(found)
-    if found > _TINY and scale < large:
-        return found
+        loss = laplace_loss(mu, nu, scale)
+    loss = or_infinite(loss)
+    if loss > _TINY and scale < large:
+        return loss
     moved = shift_of(pair)  # its rounding is less than that of a loss that is next to nothing
     by_distance = [up(moved.certain / pair.about.norm / scale), up(moved.near / pair.about.norm / scale + moved.slack)]
-    return min(found, *by_distance)
+    return min(loss, *by_distance)

@@ -117,18 +117,18 @@ class LawMechanism(Mechanism):
 
     def bind(self, query: Query) -> BoundQuery:
         """Return a query on the states and records of Θ, refused where its laws are not computed."""
-        found = super().bind(query)
-        if isinstance(found, StepQuery) and len(found.labels) > 1:
+        bound = super().bind(query)
+        if isinstance(bound, StepQuery) and len(bound.labels) > 1:
             raise NotApplicableError(
                 "laws of several numbers of steps are not computed: use LeakagePropagation, MQMExact or GroupDP",
                 self.title,
             )
-        if isinstance(found, JointQuery):
+        if isinstance(bound, JointQuery):
             raise NotApplicableError(
                 "laws of several columns together are not computed: use LeakagePropagation, MarkovQuilt or GroupDP",
                 self.title,
             )
-        return found
+        return bound
 
     def seconds(self, query: Query) -> float:
         """Return about how long it takes to calibrate, where that can be long; it is not more than a guess."""
@@ -154,7 +154,7 @@ class LawMechanism(Mechanism):
             return
         kept: list[LawPair] = []
         size = 0
-        heard = [each._hearer(query) for each in self._others if each is not self]
+        heard = [mechanism._hearer(query) for mechanism in self._others if mechanism is not self]
         hearers = [hear for hear in heard if hear is not None]
         try:
             for pair in pairs_of_laws(self._listed, self.length, query, self.bind(query), self.secrets):
@@ -176,20 +176,20 @@ class LawMechanism(Mechanism):
     def _calibrate(self, query: Query, epsilon: float) -> Calibration:
         bound = self.bind(query)
         with self._lock:
-            found = self._least(query, epsilon)
-        if found.about is None:
+            noise = self._least(query, epsilon)
+        if noise.about is None:
             raise ModelError(
                 "under every θ at most one secret of each pair is possible: there is nothing to hide and no noise to "
                 "calibrate; check the secrets, and the zeros of the model"
             )
-        if found.value == 0:
+        if noise.value == 0:
             raise NotApplicableError(
                 "under every θ the query's law is the same whichever secret holds"
                 f"{', but for less than delta' if self.delta else ''}, so there is no noise to calibrate",
                 self.title,
             )
-        witness = _witness(found, found.about, bound)
-        return self._proven(query, bound, epsilon, iter([(found.value, witness)]))
+        witness = _witness(noise, noise.about, bound)
+        return self._proven(query, bound, epsilon, iter([(noise.value, witness)]))
 
     def scales(self, query: Query, epsilons: Sequence[float]) -> list[float | None]:
         """Return the scale of the noise, in units of the query, at several ε: to draw, not to release.
@@ -198,8 +198,8 @@ class LawMechanism(Mechanism):
         enough.
         """
         with self._lock:
-            found = self._least_each(query, epsilons)
-        return [least.value if 0 < least.value < math.inf else None for least in found]
+            noises = self._least_each(query, epsilons)
+        return [least.value if 0 < least.value < math.inf else None for least in noises]
 
     def _least_each(self, query: Query, epsilons: Sequence[float]) -> list[Decisive]:
         """Return the least noise that is enough for all pairs of laws, at several ε."""

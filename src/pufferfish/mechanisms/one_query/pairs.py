@@ -178,13 +178,13 @@ def place_of(record: Any, sizes: Sequence[int], secret: Secret, words: tuple[str
         If there is no such record.
     """
     pair: tuple[Any, ...] = record if isinstance(record, tuple) else (0, record)
-    given = len(pair) == 2 and (isinstance(record, tuple) or len(sizes) == 1)
-    if given and all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in pair):
+    well_formed = len(pair) == 2 and (isinstance(record, tuple) or len(sizes) == 1)
+    if well_formed and all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in pair):
         group, place = int(pair[0]), int(pair[1])
         if 0 <= group < len(sizes) and 0 <= place < sizes[group]:
             return group, place
-    what = f"a {words[1]} from 0 to {sizes[0] - 1}" if len(sizes) == 1 else f"({words[0]}, {words[1]})"
-    raise ParameterError(f"secret {str(secret)!r}: there is no record {record!r}; expected {what}")
+    expected = f"a {words[1]} from 0 to {sizes[0] - 1}" if len(sizes) == 1 else f"({words[0]}, {words[1]})"
+    raise ParameterError(f"secret {str(secret)!r}: there is no record {record!r}; expected {expected}")
 
 
 _MOST_CODES = 4_000_000
@@ -243,9 +243,9 @@ class Coding:
         if math.prod(radices) > _MOST_CODES or several > _MOST_VECTORS:
             most = _MOST_VECTORS if several > _MOST_VECTORS else _MOST_CODES
             shown = _spelled(several or math.prod(radices))
-            what = ", with what the secrets count" if len(chosen) else ""
+            clause = ", with what the secrets count" if len(chosen) else ""
             raise NotApplicableError(
-                f"the query's law over {records:,} records has about {shown} values{what}, "
+                f"the query's law over {records:,} records has about {shown} values{clause}, "
                 f"and at most {most:,} are computed; ask for fewer outputs"
             )
         self._radices = radices[: len(base)]
@@ -260,26 +260,26 @@ class Coding:
         self._size = math.prod(radices)
         self._rows = math.prod(radices[len(base) :])
 
-    def decoded(self, law: Law | None, given: Sequence[CountIs] = ()) -> Law | VectorLaw | None:
+    def decoded(self, law: Law | None, counts: Sequence[CountIs] = ()) -> Law | VectorLaw | None:
         """Return the law of the query from that of the code, given what secrets say of counts; None if impossible."""
         if law is None:
             return None
-        if self._single and not given:
+        if self._single and not counts:
             return replace(law, start=law.start + int(self._least[0]))
         values, levels = np.zeros(self._size), np.full(self._size, -(2**40), dtype=np.int64)
         there = slice(law.start, law.start + law.size)
         values[there], levels[there] = law.masses.values, law.masses.levels
-        for count in given:
+        for count in counts:
             values = np.where(self._allowed(count), values, 0.0)
         levels = np.where(values > 0, levels, -(2**40))
         table = Wide(values.reshape(self._rows, -1), levels.reshape(self._rows, -1))
         if not table.positive.any():
             return None
-        found = Law.of(0, table.sum(axis=0), law.log_error)
-        found = replace(found, log_weight=found.log_weight + law.log_weight)
+        query_law = Law.of(0, table.sum(axis=0), law.log_error)
+        query_law = replace(query_law, log_weight=query_law.log_weight + law.log_weight)
         if len(self._radices) == 1:
-            return replace(found, start=found.start + int(self._least[0]))
-        return self._vectors(found)
+            return replace(query_law, start=query_law.start + int(self._least[0]))
+        return self._vectors(query_law)
 
     def _allowed(self, count: CountIs) -> NDArray[np.bool_]:
         """Return for every code whether it has a count in the range that a secret says."""

@@ -81,8 +81,8 @@ def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[An
     2.0
     """
     atoms = "numbers, or vectors of whole numbers"
-    rows_x, rows_y = (listed(given, name, atoms, ModelError) for given, name in ((x, "x"), (y, "y")))
-    masses_p, masses_q = (listed(given, name, "probabilities", ModelError) for given, name in ((p, "p"), (q, "q")))
+    rows_x, rows_y = (listed(values, name, atoms, ModelError) for values, name in ((x, "x"), (y, "y")))
+    masses_p, masses_q = (listed(masses, name, "probabilities", ModelError) for masses, name in ((p, "p"), (q, "q")))
     (a, mu), (b, nu) = _atoms_of(rows_x, masses_p, *"xp"), _atoms_of(rows_y, masses_q, *"yq")
     vectors = is_list(rows_x[0]) or is_list(rows_y[0])
     exact = all(isinstance(mass, Rational) for mass in (*masses_p, *masses_q))
@@ -183,29 +183,29 @@ class Wasserstein(LawMechanism):
         return self._computed(query) if key is None else self._known.of(key, lambda: self._computed(query))
 
     def _computed(self, query: Query) -> list[tuple[About, Shift]]:
-        found: dict[tuple[int, int], tuple[About, Shift]] = {}
+        shifts: dict[tuple[int, int], tuple[About, Shift]] = {}
         for pair in self._pairs(query):
-            self._add(found, pair)
-        return list(found.values())
+            self._add(shifts, pair)
+        return list(shifts.values())
 
-    def _add(self, found: dict[tuple[int, int], tuple[About, Shift]], pair: LawPair) -> None:
+    def _add(self, shifts: dict[tuple[int, int], tuple[About, Shift]], pair: LawPair) -> None:
         about, moved = pair.about, self._shift(pair)
         reach, slack = (moved.certain, moved.near), or_infinite(moved.slack)
-        slack = max(slack, found[reach][1].slack) if reach in found else slack
-        found[reach] = found.get(reach, (about, moved))[0], Shift(*reach, slack)
+        slack = max(slack, shifts[reach][1].slack) if reach in shifts else slack
+        shifts[reach] = shifts.get(reach, (about, moved))[0], Shift(*reach, slack)
 
     def _hearer(self, query: Query) -> Callable[[LawPair | None], None] | None:
         """Return what hears the pairs of laws: the distances between them are known after the last one."""
         key = self._key(query)
         if key is None or key in self._known:
             return None
-        found: dict[tuple[int, int], tuple[About, Shift]] = {}
+        shifts: dict[tuple[int, int], tuple[About, Shift]] = {}
 
         def hear(pair: LawPair | None) -> None:
             if pair is None:
-                self._known.of(key, lambda: list(found.values()))
+                self._known.of(key, lambda: list(shifts.values()))
             else:
-                self._add(found, pair)
+                self._add(shifts, pair)
 
         return hear
 
@@ -334,6 +334,6 @@ def _behind(pair: LawPair, reach: int) -> float:
 
 def _atoms(mu: VectorLaw, nu: VectorLaw) -> tuple[Any, list[int], Any, list[int]]:
     """Return points and whole masses of two laws, over one denominator."""
-    (p, bits), (q, other) = mu.masses.whole(), nu.masses.whole()
-    common = max(bits, other)
-    return mu.points, [v << (common - bits) for v in p], nu.points, [v << (common - other) for v in q]
+    (p, p_bits), (q, q_bits) = mu.masses.whole(), nu.masses.whole()
+    common = max(p_bits, q_bits)
+    return mu.points, [v << (common - p_bits) for v in p], nu.points, [v << (common - q_bits) for v in q]

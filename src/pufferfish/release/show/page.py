@@ -33,8 +33,7 @@ from pufferfish.mechanisms.network_picture import theta_part
 from pufferfish.mechanisms.network_quilts import NodeSecrets
 from pufferfish.mechanisms.words import witness_part
 from pufferfish.queries import measure_before_division, measure_of
-from pufferfish.release.check import stand_in
-from pufferfish.release.facts import CalibrationRecord
+from pufferfish.release.check import BROKEN
 from pufferfish.release.prepare import FITTED_HERE
 from pufferfish.release.record import (
     MEASUREMENT_FORMAT,
@@ -43,10 +42,11 @@ from pufferfish.release.record import (
     MeasurementFields,
     ReleaseFields,
     calibration_again,
+    function_of_user,
 )
 from pufferfish.release.show.values import each_part, measured_part, values_part
 from pufferfish.release.verification import Verification
-from pufferfish.release.verify import BROKEN, not_in_a_file, release_in, verify, verify_measurement
+from pufferfish.release.verify import release_in, verify, verify_measurement
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import ThetaRecord
 
@@ -263,10 +263,9 @@ def _release_part(
         theta: Theta | None = found.theta.theta()
         told, numbers = _measured(found, theta), None
     else:
-        fields: ReleaseFields = found.as_release() if isinstance(found, EachFields) else found
-        again = _calibration(fields)
-        theta = fields.theta.any_theta() if again is None else again.theta
-        noise, numbers = _noise(found, fields, again, contests, f"noise-{i}", brief=brief)
+        again = None if function_of_user(found) else calibration_again(found)
+        theta = found.theta.any_theta() if again is None else again.theta
+        noise, numbers = _noise(found, again, contests, f"noise-{i}", brief=brief)
         values = (
             each_part(found, None if source.path is None else source.path.parent, source.values)
             if isinstance(found, EachFields)
@@ -274,17 +273,23 @@ def _release_part(
         )
         told = join(
             tag("p", found.query.description, class_="lead"),
-            tag("p", _of_what(fields), class_="soft"),
+            tag("p", _of_what(found), class_="soft"),
             section("What was released", values),
             _promise(found, found.mechanism.secrets),
             section("The noise of every mechanism, and other ε", noise),
-            _theta(fields.theta, theta, found.mechanism.witness.theta, again),
+            _theta(found.theta, theta, found.mechanism.witness.theta, again),
             section(
                 "Which record decides the noise, and why",
                 witness_part(found.mechanism.witness, found.mechanism.leakage, found.epsilon, theta),
             ),
         )
     warned: list[str] = [] if isinstance(found, MeasurementFields) else list(found.warnings)
+    if checked is not None and not checked.proved:
+        warned = [
+            "The proof of this release could not be checked: a function of the user's decides its noise, which no file "
+            "holds. Whoever made it vouches for it.",
+            *warned,
+        ]
     if ledger is not None and found.ledger is None:
         warned = [f"this release is {NOT_COUNTED}.", *warned]
     part = tag(
@@ -337,15 +342,7 @@ def _is_booked(found: MeasurementFields, ledger: Ledger) -> bool:
     return said == (booked.spent, booked.budget, booked.mechanism, booked.theta_origin)
 
 
-def _calibration(found: ReleaseFields) -> Calibration | None:
-    """Return the calibration, made again; None where the record does not hold what it takes."""
-    record = found.calibration
-    if not isinstance(record, CalibrationRecord) or not_in_a_file(found, record):
-        return None
-    return calibration_again(found if found.groups is None else stand_in(found, found.groups), record)
-
-
-def _of_what(found: ReleaseFields) -> str:
+def _of_what(found: ReleaseFields | EachFields) -> str:
     data, base = found.data, found.data.base
     if data.rows is not None:
         told = f"{data.subjects:,} rows with {data.records:,} observed cells"
@@ -387,7 +384,6 @@ def _measured(found: MeasurementFields, theta: Theta | None) -> Html:
 
 def _noise(
     found: ReleaseFields | EachFields,
-    fields: ReleaseFields,
     again: Calibration | None,
     contests: dict[bytes, Contest],
     name: str,
@@ -399,13 +395,13 @@ def _noise(
     if brief:
         return tag("p", own, " What other mechanisms and other ε need was left out (--brief)."), None
     if again is None or not isinstance(again.bound, Mechanism):
-        kept = isinstance(fields.calibration, CalibrationRecord)
-        why = "the query or Θ is a function of the user's" if kept else "an earlier version wrote the release file"
+        why = "the query or Θ is a function of the user's"
         return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {why}."), None
+    groups = None if isinstance(found, EachFields) else found.groups
     shape: Literal["equal", "best"] = "equal" if again.strategy is None else "best"
     try:
-        unit = "subject" if isinstance(found, EachFields) else None if fields.groups is None else "group"
-        contest = _contest(fields, again, contests, unit)
+        unit = "subject" if isinstance(found, EachFields) else None if groups is None else "group"
+        contest = _contest(found, again, contests, unit)
         ours = replace(row_of(again), noise=shape)
         asked, curves = contest.around(again)
         others = [row for row in asked if (row.mechanism, row.noise) != (again.mechanism, shape)]
@@ -417,7 +413,7 @@ def _noise(
     measure, scale_measure = measure_of(found.query.kind), ""
     if isinstance(found, EachFields) and found.query.divided_by_records:
         measure = f"{measure_before_division(found.query.kind)}, to be divided by the subject's number of records"
-    elif fields.groups is not None and fields.groups.divided_by is not None:
+    elif groups is not None and groups.divided_by is not None:
         scale_measure = f"{measure_before_division(found.query.kind)}, before the division by those of the group"
         measure += " in the smallest group"
     about = Noise(
@@ -431,8 +427,8 @@ def _noise(
         measure=measure,
         scale_measure=scale_measure,
         scale_factor=scale_factor,
-        division=1.0 if fields.groups is None else 1 / fields.groups.most_error,
-        whole=fields.whole,
+        division=1.0 if groups is None else 1 / groups.most_error,
+        whole=_whole(found),
     )
     return noise_part(about, name)
 
@@ -446,17 +442,24 @@ def _scale(found: ReleaseFields | EachFields) -> str:
     return f"{scale}, divided by the group's number of records," if divided else scale
 
 
+def _whole(found: ReleaseFields | EachFields) -> bool:
+    """Whether values are whole numbers."""
+    if isinstance(found, ReleaseFields):
+        return found.whole
+    return found.noise.unit == math.floor(found.noise.unit) and not found.query.divided_by_records
+
+
 def _contest(
-    fields: ReleaseFields,
+    found: ReleaseFields | EachFields,
     again: Calibration,
     made: dict[bytes, Contest],
     unit: Literal["group", "subject"] | None,
 ) -> Contest:
     """Return the mechanisms for a release; another release of the same query gets the same, with what they computed."""
     assert isinstance(again.bound, Mechanism)
-    assert isinstance(fields.calibration, CalibrationRecord)
-    asked = msgspec.structs.replace(fields.calibration, unit_scale=0.0)  # all that does not depend on ε
-    key = msgspec.json.encode((fields.mechanism.name, fields.theta, asked, fields.groups, unit))
+    asked = msgspec.structs.replace(found.calibration, unit_scale=0.0)  # all that does not depend on ε
+    groups = None if isinstance(found, EachFields) else found.groups
+    key = msgspec.json.encode((found.mechanism.name, found.theta, asked, groups, unit))
     if key not in made:
         length: Any = again.bound.rows if again.theta.networks else again.length if again.theta.of_chains else None
         secrets = _secrets(again)

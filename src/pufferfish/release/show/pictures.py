@@ -33,8 +33,7 @@ from pufferfish._draw.svg import (
 )
 from pufferfish.data.groups import cells_for_people
 from pufferfish.queries import Joint, Transitions, measure_of
-from pufferfish.release.check import joint_nodes, nodes_of
-from pufferfish.release.facts import GroupsRecord
+from pufferfish.release.facts import GroupsRecord, decode
 from pufferfish.release.record import ReleaseFields
 
 if TYPE_CHECKING:
@@ -313,10 +312,10 @@ def draw_release(release: ReleaseFields) -> "Figure":
     if release.query.kind in Transitions.kinds:
         states, steps = release.theta.states, f"{release.data.steps or 0:,} steps"
         return draw_table(release, ("from", states), ("to", states), steps)
-    nodes = nodes_of(release)
-    names = (joint_nodes(release.query.labels, nodes) if release.query.kind in Joint.kinds else None) or []
-    if len(names) == 2:
-        row, column = ((name, nodes[name]) for name in names)
+    query = decode(release.calibration.query)
+    if isinstance(query, Joint) and len(query.records) == 2:
+        nodes: Any = release.theta.members[0]["nodes"]
+        row, column = ((str(name), list(nodes[str(name)]["states"])) for name in query.records)
         return draw_table(release, row, column, _rows(release))
     return _quantiles(release) if release.quantiles else _values(release)
 

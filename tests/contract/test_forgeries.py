@@ -1,0 +1,167 @@
+"""Forged records: a fact is changed to a more favourable one, and the writer makes everything else agree with it.
+
+A reader that compares fields sees nothing then: whether the facts go together, and whether the noise is enough for
+them, is what ``verify`` asks, by the functions that ask it before a release is made.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+from msgspec.structs import replace
+
+import pufferfish as pf
+from pufferfish.release.check import BROKEN
+from pufferfish.release.derive import derived
+from pufferfish.release.record import calibration_again
+from release_cases import releases
+
+STICKY = pf.MarkovChain([[0.99, 0.01], [0.01, 0.99]], states=["a", "b"])
+
+
+def forged(record: Any, **facts: Any) -> Any:
+    """Return a record with other facts, and with all that the writer makes of them; the forger proves what he can."""
+    other = replace(record, **facts)
+    calibration = calibration_again(other)
+    other = derived(other, calibration)
+    try:
+        leakage, witness = calibration.bound.verify(calibration)
+    except BROKEN:
+        return other
+    least = min(leakage, other.epsilon)
+    return replace(other, mechanism=replace(other.mechanism, leakage=least, witness=witness or other.mechanism.witness))
+
+
+def data_of(record: Any, **changes: Any) -> dict[str, Any]:
+    return {"data": replace(record.data, **changes)}
+
+
+def noise_of(record: Any, **changes: Any) -> dict[str, Any]:
+    return {"calibration": replace(record.calibration, **changes)}
+
+
+def longer(record: Any) -> dict[str, Any]:
+    """Data of chains that are longer than any that the noise is for."""
+    most = max(steps for steps, *_ in record.calibration.lengths or record.data.lengths)
+    lengths = [(2 * most + steps, 2 * most + records, times) for steps, records, times in record.data.lengths]
+    times = sum(times for *_, times in lengths)
+    records = record.data.records + 2 * most * times
+    longest = max(steps for steps, *_ in lengths)
+    return data_of(record, lengths=lengths, records=records, longest_chain=longest, places=None)
+
+
+FORGERIES: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "half the noise": lambda r: noise_of(r, unit_scale=r.calibration.unit_scale / 2),
+    "half of epsilon": lambda r: {"epsilon": r.epsilon / 2},
+    "longer chains": longer,
+    "noise for shorter chains": lambda r: noise_of(r, lengths=[(1, 1, 1)], records=r.calibration.records, places=None),
+    "noise for fewer records": lambda r: noise_of(r, records=max(1, r.calibration.records // 2)),
+    "a row less": lambda r: data_of(r, subjects=r.data.rows and r.data.subjects - 1, chains=r.data.chains - 1),
+    "a column less": lambda r: data_of(r, observed=dict(list(r.data.observed.items())[1:])),
+    "a function of nobody": lambda r: noise_of(r, query=None),
+    "settings of nobody": lambda r: noise_of(r, settings=None),
+}
+
+
+UNMADE = {"a function of nobody", "settings of nobody"}
+"""What the writer would put right."""
+
+
+def test_no_forgery_of_a_fact_holds(slow: bool) -> None:
+    """Several hundred of them with --slow: every kind of release, every fact that a forger would change."""
+    tried = refused = 0
+    for case, release in releases(1 if slow else 23):
+        for name, edit in FORGERIES.items():
+            try:
+                facts = edit(release)
+            except BROKEN:  # it has no such fact
+                continue
+            try:
+                other = replace(release, **facts) if name in UNMADE else forged(release, **facts)
+            except BROKEN:  # the writer makes no such record; a forger who leaves it half done is refused
+                other = replace(release, **facts)
+            if other == release:
+                continue
+            tried += 1
+            found = pf.verify(other)
+            refused += not found.holds
+            assert not (found.holds and found.proved), f"{case}, {name}: {found}"
+    assert refused > 0.9 * tried > 10
+
+
+TABLE = pl.DataFrame({"id": ["p"] * 100, "t": range(100), "s": ["a", "b"] * 50})
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        pf.Count("b"),
+        pf.Histogram(relative=False),
+        pf.Sum([0, 1]),
+        pf.Transitions(),
+        pf.Switches(),
+        pf.Bouts("b"),
+    ],
+    ids=repr,
+)
+def test_noise_for_fewer_records_than_were_read_is_noticed(query: Any) -> None:
+    """Two records of a chain of 100 steps are far apart; a hundred of them tell much of each other."""
+    data = pf.read_sequences(TABLE, "s", subject="id", time="t", max_gap=1)
+    few = pf.ChainLength(100, 2)
+    noise = pf.LeakagePropagation(STICKY, few).calibrate(query, 1.0)
+    honest = pf.release(data, query, pf.LeakagePropagation(STICKY, data.length).calibrate(query, 1.0))
+    assert honest.verify().proved
+    stated = honest.calibration
+    calibration = replace(stated, unit_scale=noise.unit_scale, lengths=[(100, 2, 1)], records=2)
+    other = forged(honest, calibration=calibration)
+    assert other.noise.scale < honest.noise.scale / 2
+    found = pf.verify(other)
+    assert not found.holds
+    assert not found.proved
+
+
+def test_what_release_refuses_verify_refuses() -> None:
+    """Laws of whole rows with missing cells, a first law with a filter, a clock without times, other lengths."""
+    holes = pl.DataFrame({"smoke": ["yes", None] * 20, "lung": ["yes", "no"] * 20})
+    network = pf.BayesianNetwork(
+        {"smoke": pf.CPT(["no", "yes"], [0.8, 0.2]), "lung": pf.CPT(["no", "yes"], [[0.9, 0.1], [0.3, 0.7]], ["smoke"])}
+    )
+    rows = pf.read_rows(holes, network, missing="unobserved")
+    whole = pf.read_rows(holes.fill_null("no"), network)
+    query = pf.Marginals()
+    honest = pf.release(whole, query, pf.Wasserstein(network, whole.length).calibrate(query, 5.0))
+    observed = {str(node): number for node, number in rows.observed.items()}
+    missing = replace(honest.data, observed=observed, records=sum(observed.values()), rows=rows.base)
+    found = pf.verify(forged(honest, data=missing))
+    assert "has missing cells" in str(found)
+    assert not found.holds
+
+    start = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [0.5, 0.5], states=["a", "b"])
+    data = pf.read_sequences(TABLE, "s", subject="id", time="t", max_gap=1)
+    honest = pf.release(data, pf.Histogram(), pf.MQMExact(start, data.length).calibrate(pf.Histogram(), 1.0))
+    for change in ({"where": "t > 3"}, {"gaps": "independent"}, {"missing": "split"}):
+        base = data.base.__class__(**{**{n: getattr(data.base, n) for n in data.base.__slots__}, **change})
+        found = pf.verify(forged(honest, **data_of(honest, base=base)))
+        assert "Θ gives the law of a chain's first record" in str(found)
+        assert not found.holds
+
+
+def test_keys_twice_unknown_and_missing_are_refused(tmp_path: Any) -> None:
+    data = pf.read_sequences(TABLE, "s", subject="id", time="t", max_gap=1)
+    release = pf.release(
+        data, pf.Histogram(), pf.LeakagePropagation(STICKY, data.length).calibrate(pf.Histogram(), 1.0)
+    )
+    text, path = release.to_json(tmp_path / "r.json"), tmp_path / "r.json"
+    for edited in (
+        text.replace('"epsilon": 1.0,', '"epsilon": 9.0, "epsilon": 1.0,'),
+        text.replace('"unit": ', '"unit": 3.0, "unit": ', 1),
+        text.replace('"epsilon": 1.0,', ""),
+        text.replace('"epsilon": 1.0,', '"epsilon": 1.0, "note": "",'),
+        text.replace('"usual_step": "1"', '"usual_step": "1", "zone": null'),
+    ):
+        assert edited != text
+        path.write_text(edited)
+        with pytest.raises(pf.RecordError) as caught:
+            pf.Release.from_json(path)
+        assert "\n" not in str(caught.value)
