@@ -242,16 +242,16 @@ MUTANTS = [
     Mutant(
         "ledger: steps are charged between the states of the release's model, in its order",
         "ledger/_chain_charges.py",
-        "distance = _on_the_base(whole(own), groups)",
-        "distance = _on_the_base(whole(own), None if isinstance(linear, StepQuery) else groups)",
+        "distance = _on_the_base(whole(unit_distance), groups)",
+        "distance = _on_the_base(whole(unit_distance), None if isinstance(linear, StepQuery) else groups)",
         "oracle/test_oracle_ledger_states.py",
     ),
     Mutant(
         "ledger: steps are charged in the order of states of the release's model where it has as many",
         "ledger/_chain_charges.py",
-        "distance = _on_the_base(whole(own), groups)",
-        "distance = whole(own) if isinstance(linear, StepQuery) and step == 0 and len(own) == len(states) "
-        "else _on_the_base(whole(own), groups)",
+        "distance = _on_the_base(whole(unit_distance), groups)",
+        "distance = whole(unit_distance) if isinstance(linear, StepQuery) and step == 0 "
+        "and len(unit_distance) == len(states) else _on_the_base(whole(unit_distance), groups)",
         "oracle/test_oracle_ledger_states.py",
     ),
     Mutant(
@@ -264,8 +264,8 @@ MUTANTS = [
     Mutant(
         "ledger: records of a part of a chain are charged as if they were its first ones",
         "ledger/_windows.py",
-        "return tuple(own if there == chain else ((0, there.steps),) for there in length)",
-        "return tuple(own for there in length)",
+        "return tuple(query_window if there == chain else ((0, there.steps),) for there in length)",
+        "return tuple(query_window for there in length)",
         "unit/queries/test_query_records.py",
     ),
     Mutant(

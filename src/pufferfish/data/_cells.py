@@ -24,7 +24,7 @@ from pufferfish.theta.states import state_label
 
 __all__ = [
     "MAX_PAIRS",
-    "Found",
+    "CellCounts",
     "RowLocator",
     "expressions_of",
     "groups_of",
@@ -71,13 +71,13 @@ class RowLocator:
         """What is said behind the number of a row: from where it is counted."""
         return " below the header" if self.header else ""
 
-    def describe(self, found: dict[str, Any]) -> str:
+    def describe(self, row: dict[str, Any]) -> str:
         """Say in words where a row is, as far as it is known."""
         parts: list[str] = []
-        if ROW in found:
-            parts.append(f"row {int(found[ROW]) + 1}{self.below}")
-        if SUBJECT in found and not is_absent(found[SUBJECT]):
-            parts.append(f"subject {state_label(found[SUBJECT])!r}")
+        if ROW in row:
+            parts.append(f"row {int(row[ROW]) + 1}{self.below}")
+        if SUBJECT in row and not is_absent(row[SUBJECT]):
+            parts.append(f"subject {state_label(row[SUBJECT])!r}")
         return ", ".join(parts)
 
     def first(self, frame: nw.LazyFrame[Any]) -> str:
@@ -93,7 +93,7 @@ class RowLocator:
         )
 
 
-Found = Mapping[Any, Mapping[tuple[Any, ...], Mapping[str | None, int]]]
+CellCounts = Mapping[Any, Mapping[tuple[Any, ...], Mapping[str | None, int]]]
 
 MAX_PAIRS = 1_000_000
 """States of a cell, over all cells: so many numbers are held, and released."""
@@ -118,21 +118,25 @@ def expressions_of(
     DataError
         If a column holds what no group can be named by.
     """
-    found: dict[str, nw.Expr] = {}
-    for i, each in enumerate(by):
-        if each.part is not None:
-            column = local[each.column]
-            key = nw.when(~column.missing).then(PARTS[each.part](column.value))
+    keys: dict[str, nw.Expr] = {}
+    for i, grouping in enumerate(by):
+        if grouping.part is not None:
+            column = local[grouping.column]
+            key = nw.when(~column.missing).then(PARTS[grouping.part](column.value))
         else:
-            kind = kind_of(schema[each.column])
+            kind = kind_of(schema[grouping.column])
             if kind in ("instant", "other"):
                 parts = (
-                    f": group by a part of them, such as {part_of('date', each.column)}" if kind == "instant" else ""
+                    f": group by a part of them, such as {part_of('date', grouping.column)}"
+                    if kind == "instant"
+                    else ""
                 )
-                raise DataError(f"column {each.column!r} holds {schema[each.column]}, expected names of groups{parts}")
-            key = state_column(each.column, schema[each.column])
-        found[f"{CELL}{i}"] = key
-    return found
+                raise DataError(
+                    f"column {grouping.column!r} holds {schema[grouping.column]}, expected names of groups{parts}"
+                )
+            key = state_column(grouping.column, schema[grouping.column])
+        keys[f"{CELL}{i}"] = key
+    return keys
 
 
 def refuse_many_cells(by: Sequence[Grouping], counted: nw.DataFrame[Any]) -> None:
@@ -149,45 +153,49 @@ def refuse_many_cells(by: Sequence[Grouping], counted: nw.DataFrame[Any]) -> Non
     keys = [f"{CELL}{i}" for i in range(len(by))]
     if pairs > MAX_PAIRS or len(counted.select(keys).unique()) > MAX_CELLS:
         raise DataError(
-            f"by {', '.join(each.text for each in by)} makes more than {MAX_CELLS:,} groups, or {MAX_PAIRS:,} states "
-            "of groups: group by less, such as by the hour of a time instead of the time"
+            f"by {', '.join(grouping.text for grouping in by)} makes more than {MAX_CELLS:,} groups, or {MAX_PAIRS:,} "
+            "states of groups: group by less, such as by the hour of a time instead of the time"
         )
 
 
-def groups_of(by: Sequence[Grouping], found: Found, states: Mapping[Any, Sequence[str]], *, rows: bool) -> Groups:
+def groups_of(
+    by: Sequence[Grouping], by_column: CellCounts, states: Mapping[Any, Sequence[str]], *, rows: bool
+) -> Groups:
     """Make groups of what was counted.
 
     Parameters
     ----------
     by : sequence of Grouping
         The groupings.
-    found : mapping
+    by_column : mapping
         For every column and cell, as an engine names it, the records in each state; those without a state under None.
     states : mapping
         The states of each column.
     rows : bool
         Whether records without a state are among the public number of records of a cell: for tables of rows.
     """
-    cells = {cell: 0 for of_column in found.values() for cell in of_column}
-    for counts in found.values():
-        for cell, own in counts.items():
-            cells[cell] = max(cells[cell], sum(n for state, n in own.items() if rows or state is not None))
-    named = {cell: tuple(each.label(x) for each, x in zip(by, cell, strict=True)) for cell, n in cells.items() if n}
+    cells = {cell: 0 for of_column in by_column.values() for cell in of_column}
+    for counts in by_column.values():
+        for cell, by_state in counts.items():
+            cells[cell] = max(cells[cell], sum(n for state, n in by_state.items() if rows or state is not None))
+    named = {
+        cell: tuple(grouping.label(x) for grouping, x in zip(by, cell, strict=True)) for cell, n in cells.items() if n
+    }
     labels = in_order(set(named.values()))
-    at = {label: place for place, label in enumerate(labels)}
-    places = {cell: at[label] for cell, label in named.items()}
+    place_of = {label: place for place, label in enumerate(labels)}
+    places = {cell: place_of[label] for cell, label in named.items()}
     size = len(labels)
     records = [0] * size
     for cell, place in places.items():
         records[place] += cells[cell]
-    tables = {name: np.zeros((size, len(own)), dtype=np.int64) for name, own in states.items()}
-    for name, counts in found.items():
+    tables = {name: np.zeros((size, len(column_states)), dtype=np.int64) for name, column_states in states.items()}
+    for name, counts in by_column.items():
         index = {state: x for x, state in enumerate(states[name])}
-        for cell, own in counts.items():
-            for state, n in own.items():
+        for cell, by_state in counts.items():
+            for state, n in by_state.items():
                 if state is not None:
                     tables[name][places[cell], index[state]] += n
-    return Groups(by=tuple(each.text for each in by), cells=labels, records=tuple(records), counts=tables)
+    return Groups(by=tuple(grouping.text for grouping in by), cells=labels, records=tuple(records), counts=tables)
 
 
 def without_group(cells: Iterable[tuple[Any, ...]]) -> int | None:
@@ -207,12 +215,14 @@ def missing_group(grouping: Grouping, rows: nw.LazyFrame[Any], places: RowLocato
 
 def timed_columns(where: Where | None, by: Sequence[Grouping]) -> list[str]:
     """Return the columns of which a filter or groupings read parts of time."""
-    return list(dict.fromkeys((*(where.timed if where else ()), *(each.column for each in by if each.part))))
+    return list(
+        dict.fromkeys((*(where.timed if where else ()), *(grouping.column for grouping in by if grouping.part)))
+    )
 
 
 def hour_columns(where: Where | None, by: Sequence[Grouping]) -> list[str]:
     """Return the columns of which a filter or groupings read the hour."""
-    return [*(where.hours if where else ()), *(each.column for each in by if each.part == "hour")]
+    return [*(where.hours if where else ()), *(grouping.column for grouping in by if grouping.part == "hour")]
 
 
 def _spelled(column: str) -> str:

@@ -137,9 +137,9 @@ class ChainRows:
         if options.bins is None:
             return frame
         # in a step of its own, so that an engine does not parse text once for every edge
-        index, what = _bin_index(nw.col(_NUMBER), options.bins), nw.col(STATE)
-        binned = nw.when(what == _NUMERIC).then(index).otherwise(nw.lit(BAD))
-        return frame.with_columns(nw.when(what != _ABSENT).then(binned).alias(STATE))
+        index, status = _bin_index(nw.col(_NUMBER), options.bins), nw.col(STATE)
+        binned = nw.when(status == _NUMERIC).then(index).otherwise(nw.lit(BAD))
+        return frame.with_columns(nw.when(status != _ABSENT).then(binned).alias(STATE))
 
     def _state(self) -> dict[str, nw.Expr]:
         """State of a row; with bins, its number, and whether it has one."""
@@ -156,10 +156,10 @@ class ChainRows:
             raise DataError(f"state column {name!r} holds {dtype}, expected numbers for bins")
         text = clean_text(column)
         number = text_number(text, integer=False)
-        what = nw.when(text.str.contains(NUMBER)).then(nw.lit(_NUMERIC)).otherwise(nw.lit(BAD))
+        status = nw.when(text.str.contains(NUMBER)).then(nw.lit(_NUMERIC)).otherwise(nw.lit(BAD))
         return {
             _NUMBER: number,
-            STATE: nw.when((text == "") | number.is_nan()).then(nw.lit(_ABSENT)).otherwise(what),
+            STATE: nw.when((text == "") | number.is_nan()).then(nw.lit(_ABSENT)).otherwise(status),
         }
 
     # -- checks ------------------------------------------------------------------------------------------
@@ -280,10 +280,10 @@ class ChainRows:
     def _refuse_numbers(self, name: str) -> None:
         """Refuse a clock or a time zone of times that are numbers."""
         options = self.options
-        for given, value in (("clock", options.clock and options.clock.name), ("time_zone", options.time_zone)):
+        for option, value in (("clock", options.clock and options.clock.name), ("time_zone", options.time_zone)):
             if value is not None:
                 raise DataError(
-                    f"{given} is {value!r}, and column {name!r} holds numbers: a {given.replace('_', ' ')} needs "
+                    f"{option} is {value!r}, and column {name!r} holds numbers: a {option.replace('_', ' ')} needs "
                     "times, such as 2016-04-13 08:00:00"
                 )
 
@@ -329,7 +329,7 @@ class ChainRows:
             )
         if ambiguous and options.ambiguous == "drop":
             frame = frame.filter(~twice)
-        self.zoned, self.changes = True, [at for at, *_ in clock.changes]
+        self.zoned, self.changes = True, [instant for instant, *_ in clock.changes]
         return frame.with_columns(clock.instant(wall, later=options.ambiguous == "later").alias(TIME))
 
     def _finite(self, frame: Frame, name: str) -> Frame:
@@ -345,17 +345,17 @@ class ChainRows:
             raise DataError(f"column {name!r} holds {value!r}{where}, {expected}")
 
     def _check_units(self, name: str) -> None:
-        for option, given in (("max_gap", self.options.max_gap), ("step", self.options.step)):
-            if given is None or given.has_unit == self.instants:
+        for option, duration in (("max_gap", self.options.max_gap), ("step", self.options.step)):
+            if duration is None or duration.has_unit == self.instants:
                 continue
             if self.instants:
                 raise ParameterError(
-                    f"{option} is {given} without a unit, but column {name!r} holds times: give one, such as "
-                    f"'{given}s' or '10min'"
+                    f"{option} is {duration} without a unit, but column {name!r} holds times: give one, such as "
+                    f"'{duration}s' or '10min'"
                 )
             raise ParameterError(
-                f"{option} is {given}, but column {name!r} holds numbers: give {option} as a number in their unit; if "
-                "they are meant to be times, write them as 2016-04-13 08:00:00"
+                f"{option} is {duration}, but column {name!r} holds numbers: give {option} as a number in their unit; "
+                "if they are meant to be times, write them as 2016-04-13 08:00:00"
             )
 
     def time_text(self, value: Any) -> str:
@@ -368,9 +368,9 @@ class ChainRows:
 
     def _first(self, frame: Frame, condition: nw.Expr) -> tuple[Any, str]:
         rows = frame.filter(condition)
-        found = self.places.head(rows if self.table.ordered else rows.sort(TIME), nw.col(TIME).alias(_VALUE))
-        described = self.places.describe(found)
-        return found[_VALUE], f" ({described})" if described else ""
+        row = self.places.head(rows if self.table.ordered else rows.sort(TIME), nw.col(TIME).alias(_VALUE))
+        described = self.places.describe(row)
+        return row[_VALUE], f" ({described})" if described else ""
 
     def no_rows(self) -> DataError:
         """Error that says why there is nothing to count."""
@@ -401,11 +401,11 @@ class ChainRows:
         """Error that shows the first text that is no number and was to be binned."""
         frame = self.frame
         kept = frame.filter(nw.col(KEEP)) if self.filtered else frame
-        found = self.places.head(kept.filter(~nw.col(STATE).is_null() & (nw.col(STATE) == BAD)), nw.col(_VALUE))
-        described = self.places.describe(found)
+        row = self.places.head(kept.filter(~nw.col(STATE).is_null() & (nw.col(STATE) == BAD)), nw.col(_VALUE))
+        described = self.places.describe(row)
         where = f" ({described})" if described else ""
         return DataError(
-            f"column {self.options.state!r} holds {found[_VALUE]!r}{where}, expected a number to be binned: correct "
+            f"column {self.options.state!r} holds {row[_VALUE]!r}{where}, expected a number to be binned: correct "
             "it, or make it empty if the value is missing"
         )
 
@@ -460,12 +460,12 @@ class Disorder:
         if not self.first:
             return
         rows, duplicate = self.rows, False not in self.first
-        found, n = self.first[duplicate], count_rows(self.counts[duplicate])
-        times = {key: rows.time_text(found[key]) for key in ("earlier", "later")}
+        fault, n = self.first[duplicate], count_rows(self.counts[duplicate])
+        times = {key: rows.time_text(fault[key]) for key in ("earlier", "later")}
         clocks = rows.wall
         if clocks and all(text.endswith(_MIDNIGHT) for text in times.values()):  # dates, which no clock changes
             times, clocks = {key: text.removesuffix(_MIDNIGHT) for key, text in times.items()}, False
-        of = f" for subject {state_label(found[SUBJECT])!r}" if rows.has_subject else ""
+        of = f" for subject {state_label(fault[SUBJECT])!r}" if rows.has_subject else ""
         column, order = f"column {rows.options.time!r}", "times increase strictly within a subject"
         whose = "" if rows.has_subject else ", or give subject="
         check = (
@@ -479,7 +479,7 @@ class Disorder:
         if set_back and rows.options.max_gap is not None:
             zone = rows.options.time_zone
             set_back += f", or leave that hour out: {'' if zone else 'time_zone= and '}ambiguous='drop'"
-        twice = self._twice(found)
+        twice = self._twice(fault)
         if duplicate:
             where = f"{twice}; duplicate times" if twice else "duplicate times"
             raise DataError(
@@ -496,16 +496,16 @@ class Disorder:
             f"table by {'subject and time' if rows.has_subject else 'time'}{whose}{set_back}"
         )
 
-    def _twice(self, found: dict[str, Any]) -> str:
+    def _twice(self, fault: dict[str, Any]) -> str:
         """Return the first two rows of a subject that have a time, in words; "" where there are none, or no numbers."""
         places = self.rows.places
         if not places.ordered:
             return ""
-        same = nw.col(TIME) == found["later"]
+        same = nw.col(TIME) == fault["later"]
         if self.rows.has_subject:
-            same = same & (nw.col(SUBJECT) == found[SUBJECT])
+            same = same & (nw.col(SUBJECT) == fault[SUBJECT])
         alike = collected(self.rows.frame.filter(same).select(ROW).sort(ROW).head(2)).get_column(ROW).to_list()
         if len(alike) < 2:
             return ""
-        one, other = (f"{row + 1:,}" for row in alike)
-        return f"rows {one} and {other}{places.below}"
+        first, second = (f"{row + 1:,}" for row in alike)
+        return f"rows {first} and {second}{places.below}"

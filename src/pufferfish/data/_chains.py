@@ -119,11 +119,11 @@ class Layout:
 
     def fault_counts(self, frame: Frame) -> tuple[int, int]:
         """Count rows of :meth:`in_order` that go back in time, and those that repeat the time before them."""
-        found = self._new(frame).select(
+        faults = self._new(frame).select(
             count_where(self._fault(duplicate=False)).alias("back"),
             count_where(self._fault(duplicate=True)).alias("same"),
         )
-        back, same = found.collect().row(0)
+        back, same = faults.collect().row(0)
         return int(back or 0), int(same or 0)
 
     @property
@@ -306,8 +306,8 @@ class Layout:
         axis = nw.col(_POSITION if self.max_gap is None else TIME)
         rows = self._new(linked).select(self._named, axis.alias(_SECOND), self._off(step).alias(_STEPS))
         places = nw.col(_SECOND).min().alias(_BEGAN), nw.col(_SECOND).max().alias(_SEGMENT)
-        found = rows.group_by(SUBJECT).agg(*places, nw.col(_STEPS).sum())
-        return found.select(SUBJECT, _BEGAN, _SEGMENT, _STEPS)
+        ends = rows.group_by(SUBJECT).agg(*places, nw.col(_STEPS).sum())
+        return ends.select(SUBJECT, _BEGAN, _SEGMENT, _STEPS)
 
     def _off(self, step: int) -> nw.Expr:
         """Return 1 for a row that is no whole number of steps after the row before, or is linked otherwise than by one.
@@ -335,16 +335,16 @@ class Layout:
         late = ~apart.is_null() & (apart > longest) & (apart * 4 <= longest * 5)
         if step is not None:
             late = late & (apart // step * step != apart)  # not every engine has a remainder
-        through = [~apart.is_null() & (nw.col(TIME) >= at) & (nw.col(TIME) - apart < at) for at in changes]
+        through = [~apart.is_null() & (nw.col(TIME) >= change) & (nw.col(TIME) - apart < change) for change in changes]
         one_chain = nw.col(_LINKED) if self.independent else ~apart.is_null()
         none = nw.lit(0)
-        found = self._new(linked).select(
+        gaps = self._new(linked).select(
             count_where(late).alias(_COUNT),
             nw.when(late).then(apart).otherwise(none).max().alias(_LASTED),
             nw.when(one_chain).then(apart).otherwise(none).max().alias(_APART),
             count_where(one_chain & reduce(or_, through, apart.is_null())).alias(_RUN),
         )
-        number, most, most_of_all, crossed = found.collect().row(0)
+        number, most, most_of_all, crossed = gaps.collect().row(0)
         return int(number or 0), most or 0, most_of_all or 0, int(crossed or 0)
 
     def usual_step(self, lasted: Frame) -> int | float | None:
@@ -392,8 +392,8 @@ def _lag(lag: int) -> str:
 def counted(rows: Frame, keys: Sequence[str], *, steps: bool = False) -> Frame:
     """Count rows by keys, and add up their steps."""
     sums = [nw.col(_STEPS).sum()] if steps else []
-    found = rows.group_by(keys).agg(nw.len().alias(_COUNT), *sums)
-    return found.select(*keys, nw.col(_COUNT).cast(nw.Int64), *([_STEPS] if steps else []))
+    counts = rows.group_by(keys).agg(nw.len().alias(_COUNT), *sums)
+    return counts.select(*keys, nw.col(_COUNT).cast(nw.Int64), *([_STEPS] if steps else []))
 
 
 def added_up(groups: nw.DataFrame[Any], keys: Sequence[str], *, steps: bool = False) -> nw.DataFrame[Any]:
@@ -480,8 +480,8 @@ class Fold:
     def add_cells(self, counted: nw.DataFrame[Any]) -> None:
         """Add what was counted by the keys of groups; records without a state count under None."""
         for *cell, state, number in counted.iter_rows():
-            own, held = self.cells.setdefault(tuple(cell), {}), None if is_absent(state) else state
-            own[held] = own.get(held, 0) + int(number)
+            by_state, held = self.cells.setdefault(tuple(cell), {}), None if is_absent(state) else state
+            by_state[held] = by_state.get(held, 0) + int(number)
 
     def _steps(self, gap: Any) -> int:
         if self.step is None:
@@ -493,7 +493,7 @@ class Fold:
         """Rename states; those that get the same name become one."""
         self.transitions = _renamed(self.transitions, labels)
         self.histories = _renamed(self.histories, labels)
-        self.by_phase = {phase: _renamed(found, labels) for phase, found in self.by_phase.items()}
+        self.by_phase = {phase: _renamed(transitions, labels) for phase, transitions in self.by_phase.items()}
         named = {**labels, None: None}
         for counted in (self.counts, self.cells):
             for key, counts in list(counted.items()):

@@ -84,11 +84,11 @@ def _category() -> pl.Categorical:
 
 def _collected(native: pl.LazyFrame) -> Generator[pl.DataFrame]:
     """Collect a frame in batches, one at least."""
-    found = False
+    yielded = False
     for rows in native.collect_batches(chunk_size=BATCH, lazy=True):
-        found = True
+        yielded = True
         yield rows
-    if not found:
+    if not yielded:
         yield native.clear().collect()
 
 
@@ -193,9 +193,11 @@ class Stretches:
 
     def add(self, linked: Frame, step: float | None) -> None:
         """Look at linked rows, all of them or those of a batch; gaps are divided by the step, where they are times."""
-        each = 1 if self._layout.max_gap is None else 0 if step is None or not float(step).is_integer() else int(step)
-        self._known = self._known and each > 0 and self._step in (0, each)
-        self._step = each
+        whole_step = (
+            1 if self._layout.max_gap is None else 0 if step is None or not float(step).is_integer() else int(step)
+        )
+        self._known = self._known and whole_step > 0 and self._step in (0, whole_step)
+        self._step = whole_step
         if not self._known:
             return
         if self._asks_gaps and len(self._gaps) <= _MOST:
@@ -214,8 +216,8 @@ class Stretches:
         gaps: dict[str, list[tuple[Any, Any, bool]]] = {}
         for subject, place, apart, linked in self._gaps:
             gaps.setdefault(state_label(subject), []).append((place, apart, linked))
-        found = {subject: self._one(subject, sorted(gaps.get(subject, ()))) for subject in subjects}
-        known = {subject: stretches for subject, stretches in found.items() if stretches}
+        by_subject = {subject: self._one(subject, sorted(gaps.get(subject, ()))) for subject in subjects}
+        known = {subject: stretches for subject, stretches in by_subject.items() if stretches}
         return known if sum(map(len, set(known.values()))) <= _MOST else {}
 
     def grid(self, chains: Sequence[tuple[str, int]]) -> TimeGrid | None:
@@ -335,12 +337,12 @@ def _at_once(rows: ChainRows, options: Options) -> Counted:
         disorder.look(ordered)
         disorder.refuse()
         linked = layout.link(ordered, filtered=rows.filtered)
-        found = (
+        most_frequent = (
             layout.usual_step(counted(layout.steps_of(linked), layout.lasted_keys))
             if options.step is None and layout.timed
             else None
         )
-        step, usual = _steps(found, rows, options)
+        step, usual = _steps(most_frequent, rows, options)
         value = _value(step)
         stretches = stretches_of(layout, options, zoned=not rows.wall)
         if stretches is not None:
@@ -362,9 +364,9 @@ def _value(step: Duration | None) -> float | None:
     return None if step is None else step.value
 
 
-def _steps(found: float | None, rows: ChainRows, options: Options) -> tuple[Duration | None, Duration | None]:
+def _steps(most_frequent: float | None, rows: ChainRows, options: Options) -> tuple[Duration | None, Duration | None]:
     """Return the step that divides gaps, and the usual one, given the most frequent time between linked rows."""
-    usual = None if found is None else Duration(found, has_unit=rows.instants)
+    usual = None if most_frequent is None else Duration(most_frequent, has_unit=rows.instants)
     if options.clock is not None:
         _check_clock(options, options.step or usual)
     if options.step is not None:
@@ -403,9 +405,9 @@ def _check_clock(options: Options, step: Duration | None) -> None:
 def _brought(groups: nw.LazyFrame[Any], state: str) -> nw.DataFrame[Any]:
     """Bring groups here, unless their states are so many that they are hardly fewer than the rows."""
     if not groups.implementation.is_pyspark():
-        found = groups.collect()
-        _refuse_many_states(state, found.get_column(STATE).n_unique())
-        return found
+        brought = groups.collect()
+        _refuse_many_states(state, brought.get_column(STATE).n_unique())
+        return brought
     with held(groups) as kept:  # on a cluster they are counted before they leave it
         states = kept.group_by(STATE).agg(nw.len().alias("n")).select(nw.len().alias("n"))
         _refuse_many_states(state, int(states.collect().item()))

@@ -83,10 +83,10 @@ def refuse_long_lines(path: Path, *, packed: bool) -> None:
     """
     if path.stat().st_size * (1 if not packed else _MOST_PACKED) <= LONGEST_LINE:
         return
-    at = _in_packed(path) if packed else _in_plain(path)
-    if at is not None:
+    start = _in_packed(path) if packed else _in_plain(path)
+    if start is not None:
         raise DataError(
-            f"a line of {display_path(path.name)} has more than {LONGEST_LINE:,} bytes (it begins at byte {at:,}"
+            f"a line of {display_path(path.name)} has more than {LONGEST_LINE:,} bytes (it begins at byte {start:,}"
             f"{' of what is packed' if packed else ''}): is it a CSV file? Shorten its cells"
         )
 
@@ -98,24 +98,24 @@ _MOST_PACKED = 1100
 def _in_plain(path: Path) -> int | None:
     """Return where the first long line begins; only the ends of stretches are looked at, so little is read."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        at = 0
-        while len(content) - at > LONGEST_LINE:
-            end = content.rfind(b"\n", at, at + LONGEST_LINE + 1)
+        start = 0
+        while len(content) - start > LONGEST_LINE:
+            end = content.rfind(b"\n", start, start + LONGEST_LINE + 1)
             if end < 0:
-                return at
-            at = end + 1
+                return start
+            start = end + 1
     return None
 
 
 def _in_packed(path: Path) -> int | None:
-    at = read = 0  # where the line at hand begins, and how much was unpacked
+    start = read = 0  # where the line at hand begins, and how much was unpacked
     with gzip.open(path, "rb") as file:
         while chunk := file.read(LONGEST_LINE):
             first = chunk.find(b"\n")
-            if read + (first if first >= 0 else len(chunk)) - at > LONGEST_LINE:
-                return at
+            if read + (first if first >= 0 else len(chunk)) - start > LONGEST_LINE:
+                return start
             if first >= 0:
-                at = read + chunk.rfind(b"\n") + 1
+                start = read + chunk.rfind(b"\n") + 1
             read += len(chunk)
     return None
 
@@ -219,11 +219,11 @@ def line_with(name: str, path: Path) -> int | None:
         lines = [file.readline(LONGEST_LINE).decode("utf-8-sig", "replace") for _ in range(_TITLE_LINES)]
     separator = separator_of(path.name) or ","
     cells = [[cell.strip(' \t\r\n"') for cell in line.split(separator)] for line in lines]
-    named = [sum(map(bool, each)) for each in cells]
+    named = [sum(map(bool, row)) for row in cells]
     title = next(csv.reader([f"{lines[0]}\n"], delimiter=separator))
     if sum(map(bool, map(str.strip, title))) > 1:
         return None
-    return next((i + 1 for i, each in enumerate(cells) if name in each and named[i] > named[0]), None)
+    return next((i + 1 for i, row in enumerate(cells) if name in row and named[i] > named[0]), None)
 
 
 def refuse_text(path: Path) -> None:
@@ -314,10 +314,10 @@ def _fault(path: Path) -> str | None:
         while chunk:
             more = file.read(_CHUNK)
             seen = chunk + more[: len(_BOM) - 1]
-            for mark, what in NO_TEXT.items():
-                if (at := seen.find(mark)) >= 0:
-                    line += seen.count(b"\n", 0, at)
-                    return f"line {line:,} of the file has {what}"
+            for mark, fault in NO_TEXT.items():
+                if (place := seen.find(mark)) >= 0:
+                    line += seen.count(b"\n", 0, place)
+                    return f"line {line:,} of the file has {fault}"
             line += chunk.count(b"\n")
             if b'"' in chunk:
                 text = np.frombuffer(before + chunk + (more[:1] or b"\n"), np.uint8)

@@ -68,7 +68,7 @@ class Options:
         filters = self.where.columns if self.where else ()
         roles = (self.subject, self.time, self.state)
         named = [name for name in roles if name is not None]
-        return tuple(dict.fromkeys([*named, *filters, *(each.column for each in self.by)]))
+        return tuple(dict.fromkeys([*named, *filters, *(grouping.column for grouping in self.by)]))
 
     def needed(self, present: Sequence[str]) -> tuple[str, ...]:
         """Columns to read, of those that a table has."""
@@ -80,7 +80,7 @@ class Options:
     def public(self) -> tuple[str, ...]:
         """Columns that are read and hold nothing private, so that all their values together may say what they are."""
         times = () if self.time is None else (self.time,)
-        return (*times, *(self.where.columns if self.where else ()), *(each.column for each in self.by))
+        return (*times, *(self.where.columns if self.where else ()), *(grouping.column for grouping in self.by))
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ def check_options(
     named = [name for name in roles.values() if name is not None]
     for name in named:
         if named.count(name) > 1:
-            both = " and ".join(role for role, given in roles.items() if given == name)
+            both = " and ".join(role for role, column in roles.items() if column == name)
             raise ParameterError(f"{both} are the same column {name!r}, expected different ones")
     check_choice("missing", missing, ("unobserved", "split", "refuse"))
     check_choice("gaps", gaps, ("unobserved", "independent"))
@@ -190,14 +190,16 @@ def _zone(name: Any, ambiguous: Any, time: str | None, max_gap: Any) -> tzinfo |
 
 def _order(order: Any, clock: Clock | None) -> int:
     try:
-        found = whole_number(order)
+        whole_order = whole_number(order)
     except TypeError:
         raise ParameterError(f"order is {order!r}, expected a whole number such as 2") from None
-    if not 1 <= found <= _MOST_ORDER:
-        raise ParameterError(f"order is {found}, expected 1 to {_MOST_ORDER}: records that each one depends on")
-    if found > 1 and clock is not None:
-        raise ParameterError(f"order is {found} and clock is {clock.name!r}: models have a clock or a longer memory")
-    return found
+    if not 1 <= whole_order <= _MOST_ORDER:
+        raise ParameterError(f"order is {whole_order}, expected 1 to {_MOST_ORDER}: records that each one depends on")
+    if whole_order > 1 and clock is not None:
+        raise ParameterError(
+            f"order is {whole_order} and clock is {clock.name!r}: models have a clock or a longer memory"
+        )
+    return whole_order
 
 
 def check_choice(option: str, value: Any, allowed: Sequence[str]) -> None:
@@ -255,12 +257,12 @@ class RowOptions:
     @property
     def public(self) -> tuple[str, ...]:
         """Columns that are read and hold nothing private, so that all their values together may say what they are."""
-        return (*(self.where.columns if self.where else ()), *(each.column for each in self.by))
+        return (*(self.where.columns if self.where else ()), *(grouping.column for grouping in self.by))
 
     @property
     def parts(self) -> tuple[str, ...]:
         """Columns that only groupings and the filter name, alone: ``hour`` may have been meant as ``hour(time)``."""
-        timed = (*(self.where.timed if self.where else ()), *(each.column for each in self.by if each.part))
+        timed = (*(self.where.timed if self.where else ()), *(grouping.column for grouping in self.by if grouping.part))
         whole = {self.subject, *timed}
         return tuple(name for name in self.public if name not in whole)
 
@@ -337,10 +339,10 @@ def check_row_options(
     return RowOptions(model, nodes, chosen, subject, kept, missing, groupings, _together(joint, model, nodes, chosen))
 
 
-def _one_network(given: Any) -> BayesianNetwork:
+def _one_network(network: Any) -> BayesianNetwork:
     """Return a network with the nodes and states of all that are given."""
     expected = "expected a BayesianNetwork or a list of them (read_sequences reads tables for Markov chains)"
-    theta: Any = given.theta if isinstance(given, Described) else given
+    theta: Any = network.theta if isinstance(network, Described) else network
     if isinstance(theta, BayesianNetwork):
         return theta
     if not (isinstance(theta, ModelClass) or is_list(theta)):
@@ -355,19 +357,23 @@ def _one_network(given: Any) -> BayesianNetwork:
 
 
 def _together(
-    given: Any, model: BayesianNetwork, nodes: Mapping[str, Any], read: Mapping[str, str] | None
+    joint: Any, model: BayesianNetwork, nodes: Mapping[str, Any], read: Mapping[str, str] | None
 ) -> tuple[tuple[str, ...], ...]:
     """Return the nodes that are counted together, by their labels: one list of nodes, or several such lists."""
-    if given is None:
+    if joint is None:
         return ()
     example = "expected two or more nodes, such as ['rain', 'wet'], or a list of such lists"
-    several: list[Any] = list(given) if is_list(given) else []
+    several: list[Any] = list(joint) if is_list(joint) else []
     if not several:
-        raise ParameterError(f"joint is {given!r}, {example}")
-    lists = several if all(is_list(each) and state_label(each) not in nodes for each in several) else [several]
-    found: list[tuple[str, ...]] = []
-    for each in lists:
-        labels = tuple(state_label(node) for node in each)
+        raise ParameterError(f"joint is {joint!r}, {example}")
+    lists = (
+        several
+        if all(is_list(node_list) and state_label(node_list) not in nodes for node_list in several)
+        else [several]
+    )
+    label_lists: list[tuple[str, ...]] = []
+    for node_list in lists:
+        labels = tuple(state_label(node) for node in node_list)
         for label in labels:
             if label not in nodes:
                 ask = did_you_mean(label, nodes)
@@ -379,22 +385,22 @@ def _together(
         if len(labels) < 2 or len(set(labels)) < len(labels):
             raise ParameterError(f"joint has {listed(labels)}, {example}; each node once")
         refuse_many_combinations({label: len(model.node_states[nodes[label]]) for label in labels})
-        found.append(labels)
-    return tuple({frozenset(labels): labels for labels in found}.values())
+        label_lists.append(labels)
+    return tuple({frozenset(labels): labels for labels in label_lists}.values())
 
 
-def _chosen(given: Any, nodes: Mapping[str, Any]) -> dict[str, str]:
+def _chosen(columns: Any, nodes: Mapping[str, Any]) -> dict[str, str]:
     """Return the column of every node that is to be read, in the order of the network."""
-    if not (is_list(given) or isinstance(given, set | frozenset | Mapping)):
-        raise ParameterError(f"columns is {given!r}, expected {_EXAMPLE}")
+    if not (is_list(columns) or isinstance(columns, set | frozenset | Mapping)):
+        raise ParameterError(f"columns is {columns!r}, expected {_EXAMPLE}")
     chosen: dict[str, str] = {}
-    nodes_given: list[Any] = list(given)
+    nodes_given: list[Any] = list(columns)
     for node in nodes_given:
         label = state_label(node)
         if label not in nodes:
             ask = did_you_mean(label, nodes)
             raise ParameterError(f"columns names {node!r}, which is no node.{ask} Nodes: {listed(list(nodes))}")
-        column: Any = given[node] if isinstance(given, Mapping) else label
+        column: Any = columns[node] if isinstance(columns, Mapping) else label
         if not isinstance(column, str):
             raise ParameterError(f"columns[{node!r}] is {column!r}, expected the name of a column")
         if label in chosen:

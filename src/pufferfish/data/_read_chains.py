@@ -34,9 +34,9 @@ _UNITS = (1_000_000, 1_000)
 """Microseconds of a second, and of a millisecond."""
 
 
-def read_chains(source: Any, **given: Any) -> Sequences:
+def read_chains(source: Any, **reading: Any) -> Sequences:
     """Do the work of :func:`~pufferfish.read_sequences`."""
-    options = check_options(**given)
+    options = check_options(**reading)
     table = open_source(source, options.needed, options.public, parts=options.parts, order=options.time)
     with engine_errors(table.name, table.path):
         return _read(table, options)
@@ -140,8 +140,8 @@ def _sequences(
     by_phase = None
     if options.clock is not None:
         by_phase = np.zeros((options.clock.phases, len(states), len(states)), dtype=np.int64)
-        for phase, found in fold.by_phase.items():
-            for (before, state), n in found.items():
+        for phase, pairs in fold.by_phase.items():
+            for (before, state), n in pairs.items():
                 by_phase[phase, index[before], index[state]] += n
     histories = None
     if options.order > 1:
@@ -170,7 +170,7 @@ def _sequences(
         where=None if options.where is None else options.where.text,
         missing=options.missing,
         gaps=options.gaps,
-        by=tuple(each.text for each in options.by) or None,
+        by=tuple(grouping.text for grouping in options.by) or None,
         time_zone=options.time_zone,
         ambiguous=options.ambiguous,
     )
@@ -219,7 +219,9 @@ def _fingerprint(
 ) -> str:
     """Return by what a model knows the table again: in whatever order states and chains are."""
     order = sorted((i for i in range(len(states)) if counts[:, i].any()), key=lambda i: states[i])
-    chains = sorted((chain.steps, *own) for chain, own in zip(lengths, counts[:, order].tolist(), strict=True))
+    chains = sorted(
+        (chain.steps, *chain_counts) for chain, chain_counts in zip(lengths, counts[:, order].tolist(), strict=True)
+    )
     held = [states[i] for i in order], transitions[np.ix_(order, order)].tolist(), chains
     blocks = counted.sample.blocks(partial(labels_of, options=options, untyped=table.untyped))
     return fingerprint_of(held, int(transitions.sum() - np.trace(transitions)), blocks)

@@ -92,18 +92,18 @@ def count_together(
     part = counted.head(MAX_PAIRS + 1).collect()
     if len(part) > MAX_PAIRS:
         raise DataError(f"{table}: more than {MAX_PAIRS:,} combinations of spellings: spell each state in one way")
-    found = np.zeros((*([len(cells)] if groups is not None else []), *sizes), dtype=np.int64)
+    counts = np.zeros((*([len(cells)] if groups is not None else []), *sizes), dtype=np.int64)
     for *values, n in part.iter_rows():
-        own, group = values[: len(sizes)], values[len(sizes) :]
-        if any(is_absent(value) for value in own):
+        node_values, group = values[: len(sizes)], values[len(sizes) :]
+        if any(is_absent(value) for value in node_values):
             continue
-        at = [place.get(value) for place, value in zip(states, own, strict=True)]
+        index = [place.get(value) for place, value in zip(states, node_values, strict=True)]
         if groups is not None:
-            at = [cells.get(tuple(each.label(x) for each, x in zip(by, group, strict=True))), *at]
-        if None in at:
+            index = [cells.get(tuple(grouping.label(x) for grouping, x in zip(by, group, strict=True))), *index]
+        if None in index:
             raise DataError(f"{table} changed while it was read: a state was not there before")
-        found[tuple(at)] += int(n)
-    return found
+        counts[tuple(index)] += int(n)
+    return counts
 
 
 _CELL, _STATE, _COUNT = "__pf_cell", "__pf_state", "__pf_count"
@@ -128,14 +128,14 @@ def _read(table: Source, options: RowOptions) -> Rows:
         _check_subjects(frame, options.subject, places)
     states = {label: options.network.node_states[options.nodes[label]] for label in cells}
     by_group = _count(frame, cells, MAX_STATES + max(map(len, states.values())), options.by)
-    grouping = without_group({cell for found in by_group.values() for cell in found})
+    grouping = without_group({cell for grouped in by_group.values() for cell in grouped})
     if grouping is not None:
         rows = frame.filter(nw.col(f"{CELL}{grouping}").is_null())
         raise missing_group(options.by[grouping], rows, places)
-    groups = {label: _together(found) for label, found in by_group.items()}
+    groups = {label: _together(grouped) for label, grouped in by_group.items()}
     sizes = {sum(held.values()) for held in groups.values()}
-    totals = [{group: sum(own.values()) for group, own in found.items()} for found in by_group.values()]
-    if any(other != totals[0] for other in totals[1:]):
+    totals = [{group: sum(by_state.values()) for group, by_state in grouped.items()} for grouped in by_group.values()]
+    if any(total != totals[0] for total in totals[1:]):
         raise DataError(f"{table.name} changed while it was read: columns have {min(sizes)} to {max(sizes)} rows")
     if sizes == {0}:
         raise table.nothing(None if options.where is None else options.where.text)
@@ -153,7 +153,10 @@ def _read(table: Source, options: RowOptions) -> Rows:
         if not options.by
         else groups_of(
             options.by,
-            {nodes[label]: {g: _renamed(own, names[label]) for g, own in by_group[label].items()} for label in cells},
+            {
+                nodes[label]: {g: _renamed(by_state, names[label]) for g, by_state in by_group[label].items()}
+                for label in cells
+            },
             {node: states[label] for label, node in nodes.items()},
             rows=True,
         )
@@ -180,7 +183,7 @@ def _read(table: Source, options: RowOptions) -> Rows:
             subject=options.subject,
             where=None if options.where is None else options.where.text,
             missing=options.missing,
-            by=tuple(each.text for each in options.by) or None,
+            by=tuple(grouping.text for grouping in options.by) or None,
         ),
         groups=by_groups,
         joint=joint,
@@ -249,21 +252,21 @@ def _count(frame: Frame, cells: Mapping[str, str], most: int, by: Sequence[Group
     groups = _groups(by)
     for together in by_type.values():
         counted_by = [_CELL, *groups, _STATE]
-        found = (
+        numbers = (
             _stacked(frame, together, groups)
             .group_by(counted_by)
             .agg(nw.len().alias(_COUNT))
             .select(*counted_by, _COUNT)
         )
         enough = (most + 2) * len(together)  # of more, too many are of one column; fewer are all there are
-        part = found.head((MAX_PAIRS if groups else enough) + 1).collect()
+        part = numbers.head((MAX_PAIRS if groups else enough) + 1).collect()
         if groups:
             refuse_many_cells(by, part)
         for key, *group, state, n in part.iter_rows():
             states, held = counts[keys[key]].setdefault(tuple(group), {}), None if is_absent(state) else state
             states[held] = states.get(held, 0) + int(n)
-    for label, found in counts.items():
-        if len(_together(found)) > most + 1:
+    for label, grouped in counts.items():
+        if len(_together(grouped)) > most + 1:
             raise DataError(
                 f"{_named(label, cells)} has more than {most:,} different values, expected the states of the node: "
                 "give the node's own column in columns="
@@ -276,11 +279,11 @@ def _groups(by: Sequence[Grouping]) -> list[str]:
     return [f"{CELL}{i}" for i in range(len(by))]
 
 
-def _together(found: Held) -> dict[Any, int]:
+def _together(grouped: Held) -> dict[Any, int]:
     """Add up all groups."""
     totals: dict[Any, int] = {}
-    for own in found.values():
-        for state, n in own.items():
+    for by_state in grouped.values():
+        for state, n in by_state.items():
             totals[state] = totals.get(state, 0) + n
     return totals
 

@@ -69,8 +69,8 @@ class Sample:
             self._complete = False
             return
         rows = self._layout.observed(linked, timed=self._timed)
-        found = rows.group_by(SUBJECT).agg(nw.len().alias(_COUNT)).select(SUBJECT, _COUNT).collect()
-        here = {state_label(subject): (subject, int(n)) for subject, n in found.iter_rows()}
+        counts = rows.group_by(SUBJECT).agg(nw.len().alias(_COUNT)).select(SUBJECT, _COUNT).collect()
+        here = {state_label(subject): (subject, int(n)) for subject, n in counts.iter_rows()}
         for label, (_, n) in here.items():
             self._count(label, n)
         kept = {label: subject for label, (subject, _) in here.items() if label in self._records}
@@ -87,39 +87,39 @@ class Sample:
 
     def blocks(self, labels: Callable[[set[Any]], Mapping[Any, str]]) -> dict[str, Blocks]:
         """Return of each kept subject the digests of its blocks, given a function that names what cells hold."""
-        found, halvings = self._found, 0
-        while sum(map(len, found.values())) > _MOST:  # of records far apart each one is a block
+        kept, halvings = self._found, 0
+        while sum(map(len, kept.values())) > _MOST:  # of records far apart each one is a block
             halvings += 1
-            found = {
+            kept = {
                 who: {block: held for block, held in blocks.items() if _hashed(block) < self._limit(who) >> halvings}
                 for who, blocks in self._found.items()
             }
-        named = labels({state for blocks in found.values() for held in blocks.values() for state in held})
+        named = labels({state for blocks in kept.values() for held in blocks.values() for state in held})
         return {
             who: {block: _digest(held, named) for block, held in blocks.items()}
-            for who, blocks in found.items()
+            for who, blocks in kept.items()
             if blocks
         }
 
     def _count(self, label: str, n: int) -> None:
         """Count the records of a subject, if its name is among those with the smallest digests."""
         if label not in self._records:
-            own = (name_digest(label), label)
+            entry = (name_digest(label), label)
             if len(self._chosen) == _SUBJECTS:
                 self._left_out = True
-                if own > self._chosen[-1]:
+                if entry > self._chosen[-1]:
                     return
                 _, last = self._chosen.pop()
                 del self._records[last]
                 self._found.pop(last, None)
-            insort(self._chosen, own)
+            insort(self._chosen, entry)
             self._records[label] = 0
         self._records[label] += n
 
     def _limit(self, label: str) -> int:
         """Return what the digest of a block of a subject is below, if the block is kept."""
-        each = max(_EACH, _BLOCKS // len(self._chosen))
-        return _PRIME >> max(0, (self._records[label] // (_RECORDS * each)).bit_length() - 1)
+        share = max(_EACH, _BLOCKS // len(self._chosen))
+        return _PRIME >> max(0, (self._records[label] // (_RECORDS * share)).bit_length() - 1)
 
     def _near(self, here: Mapping[str, Any]) -> nw.Expr:
         """Return what the rows of blocks that are kept fulfil, given the chosen subjects that have rows."""
@@ -175,6 +175,6 @@ def _digest(held: Mapping[Any, list[int]], named: Mapping[Any, str]) -> int:
     for state, (n, places) in held.items():
         before = states.get(named[state], (0, 0))
         states[named[state]] = before[0] + n, (before[1] + places) % _PRIME
-    said = repr(sorted(states.items())).encode("utf-8", "surrogatepass")
-    digest = int.from_bytes(hashlib.blake2b(said, digest_size=4).digest())
+    content = repr(sorted(states.items())).encode("utf-8", "surrogatepass")
+    digest = int.from_bytes(hashlib.blake2b(content, digest_size=4).digest())
     return digest | MIXED if len(states) > 1 else digest & ~MIXED

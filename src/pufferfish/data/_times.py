@@ -90,7 +90,7 @@ class LocalClock:
 
     >>> hour, spring = 3_600_000_000, 1_711_843_200_000_000
     >>> clock = LocalClock.between(ZoneInfo("Europe/Berlin"), spring, spring + 300 * 24 * hour)
-    >>> [((at - spring) // hour, before // hour, after // hour) for at, before, after in clock.changes]
+    >>> [((instant - spring) // hour, before // hour, after // hour) for instant, before, after in clock.changes]
     [(1, 1, 2), (5041, 2, 1)]
     """
 
@@ -106,19 +106,19 @@ class LocalClock:
     def changes(self) -> list[tuple[int, int, int]]:
         """At which instants clocks are changed, from which offset to which."""
         steps = zip(self.offsets, self.offsets[1:], strict=False)
-        return [(at, before, after) for (_, before), (at, after) in steps]
+        return [(instant, before, after) for (_, before), (instant, after) in steps]
 
     def skipped(self, wall: nw.Expr) -> nw.Expr:
         """Whether clocks never show a local time: it is in an hour that they skip."""
-        return _within_any(wall, [(at + before, at + after) for at, before, after in self.changes])
+        return _within_any(wall, [(instant + before, instant + after) for instant, before, after in self.changes])
 
     def twice(self, wall: nw.Expr) -> nw.Expr:
         """Whether clocks show a local time twice: it is in an hour that they repeat."""
-        return _within_any(wall, [(at + after, at + before) for at, before, after in self.changes])
+        return _within_any(wall, [(instant + after, instant + before) for instant, before, after in self.changes])
 
     def instant(self, wall: nw.Expr, *, later: bool) -> nw.Expr:
         """Return the instant of a local time; of two the later one, or the earlier."""
-        walls = [(at + (min if later else max)(before, after), after) for at, before, after in self.changes]
+        walls = [(instant + (min if later else max)(before, after), after) for instant, before, after in self.changes]
         return wall - _offset_at(wall, [self.offsets[0], *walls])
 
 
@@ -133,12 +133,14 @@ def offsets_of(zone: tzinfo, first: int, last: int) -> list[tuple[int, int]]:
     Examples
     --------
     >>> hour = 3_600_000_000
-    >>> found = offsets_of(ZoneInfo("Europe/Berlin"), 0, 2 * 365 * 24 * hour)
-    >>> [(at // hour, offset // hour) for at, offset in found]
+    >>> offsets = offsets_of(ZoneInfo("Europe/Berlin"), 0, 2 * 365 * 24 * hour)
+    >>> [(start // hour, offset // hour) for start, offset in offsets]
     [(0, 1)]
     """
-    begins, ends = (min(max(_EPOCH + timedelta(microseconds=at), _FIRST), _LAST) for at in _within(first, last))
-    found = [(first, _offset(zone, begins))]
+    begins, ends = (
+        min(max(_EPOCH + timedelta(microseconds=instant), _FIRST), _LAST) for instant in _within(first, last)
+    )
+    offsets = [(first, _offset(zone, begins))]
     while begins < ends:
         after = begins + _DAY
         if _offset(zone, after) != _offset(zone, begins):
@@ -147,9 +149,9 @@ def offsets_of(zone: tzinfo, first: int, last: int) -> list[tuple[int, int]]:
                 middle = low + (high - low) // 2
                 low, high = (middle, high) if _offset(zone, middle) == _offset(zone, begins) else (low, middle)
             changes = high.replace(microsecond=0)
-            found.append(((changes - _EPOCH) // timedelta(microseconds=1), _offset(zone, after)))
+            offsets.append(((changes - _EPOCH) // timedelta(microseconds=1), _offset(zone, after)))
         begins = after
-    return found
+    return offsets
 
 
 def shifted(instant: nw.Expr, offsets: list[tuple[int, int]]) -> nw.Expr:
@@ -159,8 +161,8 @@ def shifted(instant: nw.Expr, offsets: list[tuple[int, int]]) -> nw.Expr:
 
 def _offset_at(time: nw.Expr, offsets: Sequence[tuple[int, int]]) -> nw.Expr:
     offset = nw.lit(offsets[0][1])
-    for at, then in offsets[1:]:
-        offset = nw.when(time >= at).then(nw.lit(then)).otherwise(offset)
+    for start, then in offsets[1:]:
+        offset = nw.when(time >= start).then(nw.lit(then)).otherwise(offset)
     return offset
 
 
@@ -172,14 +174,14 @@ def local_time(frame: nw.LazyFrame[Any], instant: str, zone: str, column: str) -
     DataError
         If the zone is not known.
     """
-    at = nw.col(instant)
-    ends = collected(frame.select(at.min().alias("first"), at.max().alias("last"))).row(0)
+    time = nw.col(instant)
+    ends = collected(frame.select(time.min().alias("first"), time.max().alias("last"))).row(0)
     first, last = (int(end or 0) for end in ends)
-    return shifted(at, offsets_of(zone_named(zone, column), first, last))
+    return shifted(time, offsets_of(zone_named(zone, column), first, last))
 
 
 def _within(first: int, last: int) -> tuple[int, int]:
-    least, most = ((each - _EPOCH) // timedelta(microseconds=1) for each in (_FIRST, _LAST))
+    least, most = ((bound - _EPOCH) // timedelta(microseconds=1) for bound in (_FIRST, _LAST))
     return min(max(first, least), most), min(max(last, least), most)
 
 
@@ -211,7 +213,7 @@ def local_columns(
     DataError
         If a column holds no times, or dates where their hour is asked for.
     """
-    schema, found = table.schema, dict[str, Column]()
+    schema, columns = table.schema, dict[str, Column]()
     for i, name in enumerate(names):
         wall, dtype = f"__pf_wall_{i}", schema[name]
         if kind_of(dtype) == "text":
@@ -226,8 +228,8 @@ def local_columns(
                 frame = frame.with_columns(local_time(frame, wall, zone, name).alias(wall))
         else:
             raise _no_times(name, str(dtype))
-        found[name] = Column(name, "instant", nw.col(wall), missing)
-    return frame, found
+        columns[name] = Column(name, "instant", nw.col(wall), missing)
+    return frame, columns
 
 
 def _of_text(frame: nw.LazyFrame[Any], name: str, wall: str, *, hour: bool) -> tuple[nw.LazyFrame[Any], nw.Expr]:

@@ -109,10 +109,10 @@ def _from_text(text: str) -> tuple[float, ...]:
     dots = [i for i, piece in enumerate(pieces) if re.fullmatch(r"\.\.\.|…", piece)]
     if not dots:
         return tuple(_as_float(piece, i) for i, piece in enumerate(pieces))
-    at = dots[0]
-    if len(dots) > 1 or at < 2 or at != len(pieces) - 2:
+    place = dots[0]
+    if len(dots) > 1 or place < 2 or place != len(pieces) - 2:
         raise ParameterError(f"bins is {text!r}: '...' stands between two or more edges and the last one")
-    head = [_as_float(piece, i) for i, piece in enumerate(pieces[:at])]
+    head = [_as_float(piece, i) for i, piece in enumerate(pieces[:place])]
     last = _as_float(pieces[-1], len(pieces) - 1)
     start, step = head[-1], head[-1] - head[-2]
     if not (step > 0 and math.isfinite(last) and last > start):

@@ -101,12 +101,12 @@ def fingerprint_of_rows(counts: Mapping[str, Mapping[str, int]]) -> str:
     >>> same_table(whole, part), same_table(whole, fingerprint_of_rows({"lung": {"yes": 3, "no": 97}}))
     (True, False)
     """
-    seen = {label: sorted((state, n) for state, n in own.items() if n) for label, own in counts.items()}
-    columns = sorted((name_digest(label), name_digest(repr(own))) for label, own in seen.items())
-    return f"{_OF_ROWS}:{base64.b64encode(b''.join(_BLOCK.pack(*each) for each in columns)).decode()}"
+    seen = {label: sorted((state, n) for state, n in by_state.items() if n) for label, by_state in counts.items()}
+    columns = sorted((name_digest(label), name_digest(repr(pairs))) for label, pairs in seen.items())
+    return f"{_OF_ROWS}:{base64.b64encode(b''.join(_BLOCK.pack(*column) for column in columns)).decode()}"
 
 
-def check_fingerprint(given: Any) -> None:
+def check_fingerprint(fingerprint: Any) -> None:
     """Refuse what is no fingerprint of a table.
 
     Raises
@@ -115,12 +115,12 @@ def check_fingerprint(given: Any) -> None:
         If it is something else, such as the digest of a file.
     """
     try:
-        if not isinstance(given, str):
+        if not isinstance(fingerprint, str):
             raise ValueError("no text")
-        _parts(given)
+        _parts(fingerprint)
     except (ValueError, struct.error):  # binascii.Error is a ValueError
         raise ParameterError(
-            f"fitted_on is {shortened(repr(given))}, expected the fingerprint of a table, as "
+            f"fitted_on is {shortened(repr(fingerprint))}, expected the fingerprint of a table, as "
             "data.fingerprint is of what was read"
         ) from None
 
@@ -134,7 +134,7 @@ def same_table(one: str, other: str) -> bool:
     >>> morning = {"": {hour: MIXED + hour for hour in range(6, 12)}}
     >>> elsewhere = {"": {hour: MIXED + hour + 1 for hour in range(20)}}
     >>> whole, *others = [fingerprint_of(x, 320, x) for x in (hours, morning, elsewhere)]
-    >>> [same_table(whole, each) for each in others]
+    >>> [same_table(whole, fingerprint) for fingerprint in others]
     [True, False]
     """
     (whole, mine), (theirs_whole, theirs) = _parts(one), _parts(other)
@@ -166,12 +166,12 @@ def _parts(text: str) -> tuple[str, dict[int, Blocks]]:
     whole, colon, packed = text.partition(":")
     if not colon or re.fullmatch(rf"{_OF_ROWS}|[0-9a-f]{{64}}", whole) is None:
         raise ValueError("no digest")
-    content, at, found = base64.b64decode(packed, validate=True), 0, dict[int, Blocks]()
+    content, place, by_subject = base64.b64decode(packed, validate=True), 0, dict[int, Blocks]()
     if whole == _OF_ROWS:
         return whole, {0: dict(_BLOCK.iter_unpack(content))}
-    while at < len(content):
-        subject, number = _HEAD.unpack_from(content, at)
-        at += _HEAD.size
-        found[subject] = dict(_BLOCK.unpack_from(content, at + i * _BLOCK.size) for i in range(number))
-        at += number * _BLOCK.size
-    return whole, found
+    while place < len(content):
+        subject, number = _HEAD.unpack_from(content, place)
+        place += _HEAD.size
+        by_subject[subject] = dict(_BLOCK.unpack_from(content, place + i * _BLOCK.size) for i in range(number))
+        place += number * _BLOCK.size
+    return whole, by_subject

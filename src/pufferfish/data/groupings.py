@@ -157,36 +157,36 @@ def parse_by(by: Any, *, time: str | None, private: Collection[str], called: str
 
     Examples
     --------
-    >>> [each.text for each in parse_by(["hour", "sex"], time="t", private=["activity"], called="state column")]
+    >>> [grouping.text for grouping in parse_by(["hour", "sex"], time="t", private=["activity"], called="state column")]
     ['hour(t)', 'sex']
     """
     if by is None:
         return ()
-    given: list[Any] = [by] if isinstance(by, str) else list(by) if is_list(by) else []
-    if not 1 <= len(given) <= MAX_GROUPINGS or not all(isinstance(each, str) and each.strip() for each in given):
+    texts: list[Any] = [by] if isinstance(by, str) else list(by) if is_list(by) else []
+    if not 1 <= len(texts) <= MAX_GROUPINGS or not all(isinstance(text, str) and text.strip() for text in texts):
         raise ParameterError(
             f"by is {by!r}, expected 1 to {MAX_GROUPINGS} groupings, each a column or a part of its times, such as "
             "['hour(time)', 'sex']"
         )
-    found = tuple(_parsed(each.strip(), time) for each in given)
-    for i, each in enumerate(found):
-        if each.column in private:
+    groupings = tuple(_parsed(text.strip(), time) for text in texts)
+    for i, grouping in enumerate(groupings):
+        if grouping.column in private:
             joint = ", or ask for its states together with another node's: --query joint:NODE,NODE (pf.Joint in Python)"
             raise DataError(
-                f"by names the {called} {each.column!r}: in which group each record is, is public, so it must not "
+                f"by names the {called} {grouping.column!r}: in which group each record is, is public, so it must not "
                 f"depend on the private states; group by another column{joint if called == NODE_COLUMN else ''}"
             )
-        if each.text in [earlier.text for earlier in found[:i]]:
-            raise ParameterError(f"by names {each.text!r} twice: name it once")
-        if each.text in TAKEN:
-            raise ParameterError(f"by names {each.text!r}, which is a column of every result: rename the column")
-    return found
+        if grouping.text in [earlier.text for earlier in groupings[:i]]:
+            raise ParameterError(f"by names {grouping.text!r} twice: name it once")
+        if grouping.text in TAKEN:
+            raise ParameterError(f"by names {grouping.text!r}, which is a column of every result: rename the column")
+    return groupings
 
 
 def _parsed(text: str, time: str | None) -> Grouping:
     part, inner = None, text
-    if (found := _PART.fullmatch(text)) is not None:
-        part, inner = found[1], found[2].strip()
+    if (matched := _PART.fullmatch(text)) is not None:
+        part, inner = matched[1], matched[2].strip()
     if text in PARTS and time is not None:
         part, column = text, time
     elif (named := _COLUMN.fullmatch(inner)) is not None:

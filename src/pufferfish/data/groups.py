@@ -53,7 +53,7 @@ class Groups(ReadOnly):
         object.__setattr__(self, "by", check_by(self.by))
         object.__setattr__(self, "cells", tuple(tuple(cell) for cell in self.cells))
         object.__setattr__(self, "records", tuple(int(n) for n in self.records))
-        counts = {name: read_only(whole_array(given)) for name, given in self.counts.items()}
+        counts = {name: read_only(whole_array(array)) for name, array in self.counts.items()}
         object.__setattr__(self, "counts", FrozenDict(counts))
         n = len(self.cells)
         if not 1 <= n <= MAX_CELLS or len(set(self.cells)) != n or len(self.records) != n:
@@ -87,12 +87,12 @@ def check_by(by: Any, private: Collection[str] = (), called: str = "") -> tuple[
     """
     from pufferfish.data.groupings import parse_by  # here: it loads what reads tables
 
-    return tuple(each.text for each in parse_by(tuple(by), time=None, private=private, called=called))
+    return tuple(grouping.text for grouping in parse_by(tuple(by), time=None, private=private, called=called))
 
 
 def sentence_of(by: tuple[str, ...], records: str) -> str:
     """Say what a release by groups takes as public."""
-    known = " Weekdays count from Monday, 0." if any(each.startswith("weekday(") for each in by) else ""
+    known = " Weekdays count from Monday, 0." if any(grouping.startswith("weekday(") for grouping in by) else ""
     return (
         f"Records are grouped by {', '.join(by)}. In which group each {records} is, and so which groups there are and "
         f"how many {records}s each has, is public, and assumed independent of the states.{known}"
@@ -107,16 +107,16 @@ def in_order(cells: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
     >>> in_order([("10", "m"), ("9", "m"), ("9", "f")])
     (('9', 'f'), ('9', 'm'), ('10', 'm'))
     """
-    given = list(cells)
+    all_cells = list(cells)
     sizes: list[dict[str, float]] = []
-    for labels in zip(*given, strict=True):
-        found = {label: _size(label) for label in set(labels)}
-        sizes.append({} if None in found.values() else {label: size or 0.0 for label, size in found.items()})
+    for labels in zip(*all_cells, strict=True):
+        by_label = {label: _size(label) for label in set(labels)}
+        sizes.append({} if None in by_label.values() else {label: size or 0.0 for label, size in by_label.items()})
 
     def key(cell: tuple[str, ...]) -> list[tuple[float, str]]:
         return [(size.get(label, 0.0), label) for size, label in zip(sizes, cell, strict=True)]
 
-    return tuple(sorted(given, key=key))
+    return tuple(sorted(all_cells, key=key))
 
 
 def _size(label: str) -> float | None:
@@ -136,5 +136,5 @@ def cells_for_people(by: Sequence[str], cells: Sequence[Sequence[str]]) -> list[
     [['Mon', '5'], ['Sun', '23']]
     """
     days = {str(day): phase_name("weekday", day)[:3] for day in range(7)}
-    names = [days if each.startswith("weekday(") else {} for each in by]
-    return [[own.get(label, label) for own, label in zip(names, cell, strict=True)] for cell in cells]
+    names = [days if grouping.startswith("weekday(") else {} for grouping in by]
+    return [[day_names.get(label, label) for day_names, label in zip(names, cell, strict=True)] for cell in cells]

@@ -42,12 +42,12 @@ def name_states(fold: Fold, options: Options, *, untyped: bool) -> tuple[str, ..
     fold.relabel(labels)
     where = f"column {options.state!r}"
     if options.states is None:
-        found = _sorted_labels(set(labels.values()))
+        names = _sorted_labels(set(labels.values()))
         seen: dict[str, str] = {}
-        for label in found:
+        for label in names:
             if unseen := unseen_difference(label, seen.setdefault(composed(label), label)):
                 raise DataError(f"{where} holds the state {label!r} in two ways.{unseen}".rstrip("."))
-        return found
+        return names
     refuse_strangers(where, fold.totals, options.states, "the model")
     return options.states
 
@@ -97,10 +97,10 @@ def label_states(raw: Iterable[Any], known: Sequence[str], *, untyped: bool, whe
         return {state: state_label(state) for state in raw}
     named: dict[str, str] = {}
     for state in known:
-        other = named.setdefault(_canonical(state), state)
-        if other != state:
+        earlier = named.setdefault(_canonical(state), state)
+        if earlier != state:
             raise DataError(
-                f"{where} is text of a CSV file, which says no types, and {owner} has the states {other!r} and "
+                f"{where} is text of a CSV file, which says no types, and {owner} has the states {earlier!r} and "
                 f"{state!r}, which read alike there: rename one of them in both, or give a table with types (Parquet "
                 "or a frame)"
             )
@@ -135,10 +135,10 @@ def refuse_strangers(where: str, totals: Mapping[str, int], known: Sequence[str]
     strangers = {name: n for name, n in totals.items() if name not in names}
     if strangers:
         shown = sorted(strangers, key=lambda name: (-strangers[name], name))[:8]
-        found = ", ".join(f"{name!r} ({count_rows(strangers[name])})" for name in shown)
+        listing = ", ".join(f"{name!r} ({count_rows(strangers[name])})" for name in shown)
         more = f" and {len(strangers) - 8} more" if len(strangers) > 8 else ""
         raise DataError(
-            f"{where} holds states that {owner} lacks: {found}{more}.{did_you_mean(shown[0], known)}"
+            f"{where} holds states that {owner} lacks: {listing}{more}.{did_you_mean(shown[0], known)}"
             f"{_if_missing(shown)} {owner.capitalize()}'s states: {listed(known)}"
         )
 

@@ -95,8 +95,8 @@ def read_pairs_apart(
         As :func:`read_sequences` does; and if a length of time comes without times.
     """
     sequences = read_chains(source, **{"state": state, **_OPTIONS, **reading})
-    given = sequences.base.step or sequences.usual_step
-    steps = [as_steps(each, given) for each in apart]
+    step = sequences.base.step or sequences.usual_step
+    steps = [as_steps(distance, step) for distance in apart]
     with opened(source, state, sequences, reading) as rows:
         return sequences, tuple(pairs_of(rows, n) for n in steps)
 
@@ -262,20 +262,20 @@ def _steps(rows: LinkedRows) -> tuple[tuple[str, ...], Steps]:
     subjects = tuple(sorted({group[0] for group in groups}))
     place = {who: i for i, who in enumerate(subjects)}
     index = rows.indices({state for group in groups for state in group[-4:-1] if not is_absent(state)})
-    found = np.empty((6, len(groups)), dtype=np.int64)
+    columns = np.empty((6, len(groups)), dtype=np.int64)
     for i, (who, *phase, earlier, before, state, number) in enumerate(groups):
         past = -1 if is_absent(earlier) else index[earlier]
-        found[:, i] = place[who], int(phase[0]) if phase else -1, past, index[before], index[state], number
-    return subjects, Steps(*found)
+        columns[:, i] = place[who], int(phase[0]) if phase else -1, past, index[before], index[state], number
+    return subjects, Steps(*columns)
 
 
 def _occupancy(rows: LinkedRows, phases: int) -> Whole:
     groups = list(rows.layout.by_phase(rows.frame).iter_rows())
     index = rows.indices({state for _, state, _ in groups})
-    found = np.zeros((phases, len(rows.states)), dtype=np.int64)
+    counts = np.zeros((phases, len(rows.states)), dtype=np.int64)
     for phase, state, number in groups:
-        found[int(phase), index[state]] += int(number)
-    return found
+        counts[int(phase), index[state]] += int(number)
+    return counts
 
 
 def _stays(rows: LinkedRows) -> tuple[tuple[Whole, Whole], ...]:
@@ -284,13 +284,13 @@ def _stays(rows: LinkedRows) -> tuple[tuple[Whole, Whole], ...]:
     mine: list[list[tuple[int, bool, int]]] = [[] for _ in rows.states]
     for state, lasted, ended, number in groups:
         mine[index[state]].append((int(lasted), bool(ended), int(number)))
-    return tuple((_by_length(each, ended=True), _by_length(each, ended=False)) for each in mine)
+    return tuple((_by_length(stays, ended=True), _by_length(stays, ended=False)) for stays in mine)
 
 
 def _by_length(stays: Iterable[tuple[int, bool, int]], *, ended: bool) -> Whole:
     stays = list(stays)
-    found = np.zeros(1 + max((lasted for lasted, *_ in stays), default=0), dtype=np.int64)
+    counts = np.zeros(1 + max((lasted for lasted, *_ in stays), default=0), dtype=np.int64)
     for lasted, seen, number in stays:
         if seen == ended:
-            found[lasted] += number
-    return found
+            counts[lasted] += number
+    return counts

@@ -134,9 +134,9 @@ class Rows(Printed, ReadOnly):
         self._check_kinds()
         if not self.nodes or self.records < 1:
             raise ParameterError(f"{self!r} holds nothing, expected at least one node and one row")
-        for name, given in (("states", self.states), ("counts", self.counts)):
-            if set(given) != set(self.nodes):
-                raise ParameterError(f"{name} is about {_names(given)}, expected the nodes {_names(self.nodes)}")
+        for name, by_node in (("states", self.states), ("counts", self.counts)):
+            if set(by_node) != set(self.nodes):
+                raise ParameterError(f"{name} is about {_names(by_node)}, expected the nodes {_names(self.nodes)}")
         counts: dict[Any, NDArray[np.int64]] = {}
         for node in self.nodes:
             try:
@@ -160,19 +160,19 @@ class Rows(Printed, ReadOnly):
                 raise ParameterError(f"groups.records do not add up to the {self.records:,} rows")
             by_group = self.groups.counts
             if set(by_group) != set(counts) or not all(
-                np.array_equal(own.sum(axis=0), counts[node]) for node, own in by_group.items()
+                np.array_equal(table.sum(axis=0), counts[node]) for node, table in by_group.items()
             ):
                 raise ParameterError("groups.counts do not add up to counts")
         object.__setattr__(self, "counts", FrozenDict(counts))
-        joint = {tuple(nodes): self._checked_joint(tuple(nodes), given) for nodes, given in self.joint.items()}
+        joint = {tuple(nodes): self._checked_joint(tuple(nodes), table) for nodes, table in self.joint.items()}
         object.__setattr__(self, "joint", FrozenDict(joint))
 
-    def _checked_joint(self, nodes: tuple[Any, ...], given: Any) -> NDArray[np.int64]:
+    def _checked_joint(self, nodes: tuple[Any, ...], table: Any) -> NDArray[np.int64]:
         """Return the counts of several nodes together, refused where they are none or contradict those of a node."""
         if len(nodes) < 2 or len(set(nodes)) < len(nodes) or not set(nodes) <= set(self.nodes):
             raise ParameterError(f"joint names {_names(nodes)}, expected two or more of the nodes {_names(self.nodes)}")
         try:
-            array = whole_array(given)
+            array = whole_array(table)
         except TypeError as error:
             raise ParameterError(f"joint[{_names(nodes)}] {error}; expected numbers of rows") from None
         cells = () if self.groups is None else (len(self.groups.cells),)
@@ -182,9 +182,9 @@ class Rows(Printed, ReadOnly):
                 f"joint[{_names(nodes)}] has the shape {array.shape}, expected numbers of rows of the shape {shape}"
             )
         for i, node in enumerate(nodes):
-            own = array.sum(axis=tuple(axis for axis in range(array.ndim) if axis != len(cells) + i))
-            same = np.array_equal(own, self.counts[node]) if self.base.missing == "refuse" else None
-            if same is False or (own > self.counts[node]).any():
+            margin = array.sum(axis=tuple(axis for axis in range(array.ndim) if axis != len(cells) + i))
+            same = np.array_equal(margin, self.counts[node]) if self.base.missing == "refuse" else None
+            if same is False or (margin > self.counts[node]).any():
                 raise ParameterError(f"joint[{_names(nodes)}] does not add up to the counts of {node!r}")
         return read_only(array)
 
@@ -216,7 +216,9 @@ class Rows(Printed, ReadOnly):
         for name in ("states", "counts"):
             if not isinstance(getattr(self, name), Mapping):
                 raise ParameterError(f"{name} is {shortened(repr(getattr(self, name)))}, expected a dict from nodes")
-        states = {node: texts(own, f"states[{shortened(repr(node))}]") for node, own in self.states.items()}
+        states = {
+            node: texts(node_states, f"states[{shortened(repr(node))}]") for node, node_states in self.states.items()
+        }
         object.__setattr__(self, "states", FrozenDict(states))
 
     def __repr__(self) -> str:

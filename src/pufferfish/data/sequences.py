@@ -76,14 +76,14 @@ class TimeGrid(ReadOnly):
     def __post_init__(self) -> None:
         try:
             step, slack = whole_number(self.step), whole_number(self.slack)
-            ends = tuple(None if own is None else _span(own) for own in listed(self.ends, "ends", "two times each"))
+            ends = tuple(None if span is None else _span(span) for span in listed(self.ends, "ends", "two times each"))
         except (TypeError, ValueError):
             raise ParameterError(
                 "a grid of times is a step, and of each chain the first and the last time, expected whole numbers"
             ) from None
         if step < 1 or slack < 0:
             raise ParameterError(f"a grid of times has a step of {step}, a slack of {slack}; expected 1, 0, or more")
-        if any(own is not None and (own[0] > own[1] or (own[1] - own[0]) % step) for own in ends):
+        if any(span is not None and (span[0] > span[1] or (span[1] - span[0]) % step) for span in ends):
             raise ParameterError("a grid of times has a chain that ends before it begins, or between two steps")
         object.__setattr__(self, "step", step)
         object.__setattr__(self, "slack", slack)
@@ -91,14 +91,14 @@ class TimeGrid(ReadOnly):
 
     def places(self, chain: int, base: "TimeGrid", of: int) -> tuple[int, int] | None:
         """Return which steps of a chain of another grid the two ends of one are; None where the grids do not fit."""
-        own, there = self.ends[chain], base.ends[of]
-        if own is None or there is None or self.step != base.step or (own[0] - there[0]) % self.step:
+        span, base_span = self.ends[chain], base.ends[of]
+        if span is None or base_span is None or self.step != base.step or (span[0] - base_span[0]) % self.step:
             return None
-        return (own[0] - there[0]) // self.step, (own[1] - there[0]) // self.step
+        return (span[0] - base_span[0]) // self.step, (span[1] - base_span[0]) // self.step
 
 
-def _span(own: Any) -> tuple[int, int]:
-    first, last = listed(own, "ends", "two times")
+def _span(ends: Any) -> tuple[int, int]:
+    first, last = listed(ends, "ends", "two times")
     return whole_number(first), whole_number(last)
 
 
@@ -121,13 +121,13 @@ def widened(spans: Iterable[tuple[int, int]], by: int, size: int) -> tuple[tuple
     >>> widened([(0, 60), (120, 180), (600, 660)], 60, 660)
     ((0, 240), (540, 660))
     """
-    found: list[tuple[int, int]] = []
+    merged: list[tuple[int, int]] = []
     for start, stop in spans:
         start, stop = max(start - by, 0), min(stop + by, size)
-        if found and start <= found[-1][1]:
-            start = found.pop()[0]
-        found.append((start, stop))
-    return tuple(found)
+        if merged and start <= merged[-1][1]:
+            start = merged.pop()[0]
+        merged.append((start, stop))
+    return tuple(merged)
 
 
 MANY_CHAINS, SHORT_CHAIN = 20, 5  # so many chains of a median of so many records look like a wrong column

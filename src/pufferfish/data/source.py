@@ -100,20 +100,20 @@ class Source:
         (narwhals LazyFrame, dict of str to Column)
             The frame with more columns, which hold the values, and the columns of a filter, which refer to them.
         """
-        frame, found = self.frame, dict[str, Column]()
+        frame, columns = self.frame, dict[str, Column]()
         profiles = profile_text(frame, names) if self.untyped else {}
         schema = self.schema
         for i, name in enumerate(names):
             parsed = f"__pf_parsed_{i}"
             if self.untyped:
-                frame, found[name] = with_text_column(frame, name, profiles[name], parsed)
+                frame, columns[name] = with_text_column(frame, name, profiles[name], parsed)
                 continue
             polars = frame.implementation.is_polars()
             column = native_column(name, schema[name], zoned=name in self.zoned, polars=polars)
             if column.kind != "other":
                 frame, column = frame.with_columns(column.value.alias(parsed)), replace(column, value=nw.col(parsed))
-            found[name] = column
-        return frame, found
+            columns[name] = column
+        return frame, columns
 
     def nothing(self, where: str | None) -> DataError:
         """Error for a table of which no row is left."""
@@ -329,22 +329,22 @@ def numbered(frame: pl.LazyFrame) -> nw.LazyFrame[Any]:
 
 def _of_arrow(rows: Any) -> pl.DataFrame:
     """Take columns of Arrow as polars has them, each by its type alone: times with a zone in UTC, no dictionaries."""
-    found = list[pl.Series]()
-    for each in rows.schema:
-        column, held = rows.column(each.name), each.type
+    columns = list[pl.Series]()
+    for arrow_field in rows.schema:
+        column, held = rows.column(arrow_field.name), arrow_field.type
         if hasattr(held, "value_type") and hasattr(held, "index_type"):  # a dictionary
             held = held.value_type
         if getattr(held, "tz", None) is not None:  # of zones polars knows names, but no +05:30
             held = import_module("pyarrow").timestamp(held.unit, "UTC")
         if str(held).startswith("decimal256"):  # polars would panic, in many lines
-            raise _no_type(each.name, each.type)
+            raise _no_type(arrow_field.name, arrow_field.type)
         try:
-            series = pl.Series(each.name, column if held == each.type else column.cast(held))
+            series = pl.Series(arrow_field.name, column if held == arrow_field.type else column.cast(held))
         except (pl.exceptions.PolarsError, NotImplementedError, ValueError, TypeError):
-            raise _no_type(each.name, each.type) from None
+            raise _no_type(arrow_field.name, arrow_field.type) from None
         whole = isinstance(series.dtype, pl.Decimal) and series.dtype.scale == 0
-        found.append(series.cast(pl.Int128) if whole else series)
-    return pl.DataFrame(found)
+        columns.append(series.cast(pl.Int128) if whole else series)
+    return pl.DataFrame(columns)
 
 
 def _no_type(name: str, held: Any) -> DataError:
@@ -396,7 +396,7 @@ def _of_pandas(
     pd: Any = import_module("pandas")
     labels = {str(label): label for label in native.columns}  # they need not be text
     index = [str(name) for name in native.index.names if name is not None]
-    found, zones = list[pl.Series](), dict[str, str]()
+    columns, zones = list[pl.Series](), dict[str, str]()
     for name in _require(needed, [str(name) for name in native.columns], parts=parts, index=index):
         column: Any = native[labels[name]]
         if isinstance(column.dtype, pd.CategoricalDtype):
@@ -408,8 +408,8 @@ def _of_pandas(
             column = _typed(column) if name in public else _labelled(column)
         if (zone := getattr(getattr(column.dtype, "pyarrow_dtype", column.dtype), "tz", None)) is not None:
             zones[name] = str(zone)
-        found.append(_series(name, column))
-    return pl.DataFrame(found), zones
+        columns.append(_series(name, column))
+    return pl.DataFrame(columns), zones
 
 
 def _series(name: str, column: Any) -> pl.Series:

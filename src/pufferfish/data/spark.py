@@ -168,7 +168,7 @@ def refuse_lines(files: SparkFiles) -> None:
     bare = functions.regexp_replace(line, rf'(?:^|(?<={separator}))"(?:[^"]|"")*"(?={separator}|$)', "")
     faults = {
         "no UTF-8 text: save it as CSV in UTF-8": ~functions.is_valid_utf8("value"),
-        **{what: functions.contains("value", functions.lit(mark.decode())) for mark, what in NO_TEXT.items()},
+        **{fault: functions.contains("value", functions.lit(mark.decode())) for mark, fault in NO_TEXT.items()},
         "a line with CR inside: end lines with LF or CRLF": functions.contains(line, functions.lit("\r")),
         "a cell of several lines or a stray quote: Spark reads each line by itself, so save it as Parquet, or without "
         'line ends in cells, and write a quote inside a cell twice ("")': functions.contains(bare, functions.lit('"')),
@@ -243,9 +243,9 @@ def _started(builder: Any, master: str) -> Any:
             warnings.simplefilter("ignore")
             return builder.getOrCreate()
     except Exception as error:
-        said = " ".join(str(error).split()).rpartition("Exception: ")[2]
+        message = " ".join(str(error).split()).rpartition("Exception: ")[2]
         raise public(
-            ParameterError(f"--spark: Spark does not start on {display_path(master)!r}: {said[:300]}")
+            ParameterError(f"--spark: Spark does not start on {display_path(master)!r}: {message[:300]}")
         ) from error
 
 

@@ -152,7 +152,7 @@ def parse_where(text: Any, private: Collection[str], called: str) -> Where:
             )
     if not columns:
         raise DataError(f"where {text!r} names no column, expected a condition such as 'awake and steps > 0'")
-    parts = [found for node in ast.walk(tree) if (found := _part_of_time(node)) is not None]
+    parts = [part for node in ast.walk(tree) if (part := _part_of_time(node)) is not None]
     timed = tuple(dict.fromkeys(column for _, column in parts))
     hours = tuple(dict.fromkeys(column for part, column in parts if part == "hour"))
     return Where(text, columns, timed, hours, tree)
@@ -347,46 +347,46 @@ class _Compiler:
             present: Any = b if a is None else a
             absent: nw.Expr = present.missing
             return _Truth(absent, ~absent) if isinstance(op, ast.Eq) else _Truth(~absent, absent)
-        column, other = (a, b) if isinstance(a, Column) else (b, a)
+        column, operand = (a, b) if isinstance(a, Column) else (b, a)
         if equality:
-            self._refuse_beyond(left if column is a else right, [other])
-        if column.kind == "nothing" or (isinstance(other, Column) and other.kind == "nothing"):
+            self._refuse_beyond(left if column is a else right, [operand])
+        if column.kind == "nothing" or (isinstance(operand, Column) and operand.kind == "nothing"):
             return _never(column)
-        if column.untyped and isinstance(other, str) and not equality and parse_instant(other) is not None:
+        if column.untyped and isinstance(operand, str) and not equality and parse_instant(operand) is not None:
             self._refuse(
                 f"column {column.name!r} holds text, and not only ISO times such as '2016-04-13 08:00', so none of it "
-                f"is before or after {other!r}: write dates as year-month-day, and leave cells without a time empty"
+                f"is before or after {operand!r}: write dates as year-month-day, and leave cells without a time empty"
             )
-        if column.kind == "text" and isinstance(other, str) and not equality and parse_instant(other) is not None:
+        if column.kind == "text" and isinstance(operand, str) and not equality and parse_instant(operand) is not None:
             self._refuse(
-                f"column {column.name!r} holds text, which would be compared with {other!r} letter by letter: make "
+                f"column {column.name!r} holds text, which would be compared with {operand!r} letter by letter: make "
                 "it a column of times first"
             )
-        other_value, other_missing = self._match(column, other)
+        operand_value, operand_missing = self._match(column, operand)
         if column.kind == "boolean" and not equality:
             self._refuse(f"{_holds(column)}, which has no order; use == or !=")
-        defined = ~column.missing if other_missing is None else ~column.missing & ~other_missing
-        x, y = (column.value, other_value) if column is a else (other_value, column.value)
+        defined = ~column.missing if operand_missing is None else ~column.missing & ~operand_missing
+        x, y = (column.value, operand_value) if column is a else (operand_value, column.value)
         result = compare(x, y) if isinstance(x, nw.Expr) else _MIRROR[type(op)](y, x)
         return _Truth(defined & result, defined & ~result)
 
-    def _match(self, column: Column, other: Any) -> tuple[Any, nw.Expr | None]:
+    def _match(self, column: Column, operand: Any) -> tuple[Any, nw.Expr | None]:
         """Value of the other side in the column's terms; refuse what does not compare."""
-        if isinstance(other, Column):
-            if other.kind != column.kind:
-                self._refuse(f"{_holds(column)} and {_holds(other)}, which do not compare")
-            if other.zoned != column.zoned:
-                self._refuse(f"only one of {column.name!r} and {other.name!r} has a time zone")
-            return other.value, other.missing
-        if column.kind == "boolean" and isinstance(other, bool):
-            return other, None
-        if column.kind == "number" and isinstance(other, int | float) and not isinstance(other, bool):
-            return other, None
-        if column.kind == "text" and isinstance(other, str):
-            return other, None
-        if column.kind == "instant" and isinstance(other, str):
-            return self._instant(column, other), None
-        self._refuse(f"{_holds(column)}, which does not compare with {_show(other)}")
+        if isinstance(operand, Column):
+            if operand.kind != column.kind:
+                self._refuse(f"{_holds(column)} and {_holds(operand)}, which do not compare")
+            if operand.zoned != column.zoned:
+                self._refuse(f"only one of {column.name!r} and {operand.name!r} has a time zone")
+            return operand.value, operand.missing
+        if column.kind == "boolean" and isinstance(operand, bool):
+            return operand, None
+        if column.kind == "number" and isinstance(operand, int | float) and not isinstance(operand, bool):
+            return operand, None
+        if column.kind == "text" and isinstance(operand, str):
+            return operand, None
+        if column.kind == "instant" and isinstance(operand, str):
+            return self._instant(column, operand), None
+        self._refuse(f"{_holds(column)}, which does not compare with {_show(operand)}")
 
     def _instant(self, column: Column, text: str) -> int:
         parsed = parse_instant(text)
@@ -406,12 +406,12 @@ class _Compiler:
         literals = [_literal(value) for value in right.elts]
         self._refuse_beyond(left, literals)
         values = [self._match(column, value)[0] for value in literals if value is not None and column.kind != "nothing"]
-        found = _never(column).true
+        inside = _never(column).true
         # is_in would want a list of exactly the column's type
-        found = _folded(operator.or_, [found, *(~column.missing & (column.value == value) for value in values)])
+        inside = _folded(operator.or_, [inside, *(~column.missing & (column.value == value) for value in values)])
         if None in literals:
-            return _Truth(found | column.missing, ~column.missing & ~found)
-        return _Truth(found, ~column.missing & ~found)
+            return _Truth(inside | column.missing, ~column.missing & ~inside)
+        return _Truth(inside, ~column.missing & ~inside)
 
     def _refuse_beyond(self, node: ast.expr, values: Sequence[Any]) -> None:
         """Refuse hours, weekdays and months that there are not: no record has them, so another one was meant."""

@@ -245,8 +245,8 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
     >>> theta.lower.round(2).tolist(), theta.upper.round(2).tolist()
     ([[0.45, 0.45], [0.69, 0.2]], [[0.55, 0.55], [0.8, 0.31]])
     """
-    given = real_number(confidence)
-    if given is None or not 0 < given < 1:
+    probability = real_number(confidence)
+    if probability is None or not 0 < probability < 1:
         raise ParameterError(f"confidence is {confidence!r}, expected a probability such as 0.95, above 0 and below 1")
     check_transitions(sequences)
     counts, k = sequences.transitions, sequences.transitions.shape[0]
@@ -255,12 +255,12 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
             f"there is one state, {sequences.states[0]!r}: a record that is always the same has nothing to hide; read "
             "the sequences with the states they can have"
         )
-    each = (1 - confidence) / (k if k == 2 else k * k)  # of two entries that sum to 1 one decides
+    share = (1 - confidence) / (k if k == 2 else k * k)  # of two entries that sum to 1 one decides
     lower, upper = np.zeros((k, k)), np.ones((k, k))
     for x in range(k):
         left = int(counts[x].sum())
         for y in range(1 if k == 2 else k):
-            lower[x, y], upper[x, y] = proportion_bounds(int(counts[x, y]), left, each)
+            lower[x, y], upper[x, y] = proportion_bounds(int(counts[x, y]), left, share)
     if k == 2:
         lower[:, 1] = np.maximum(np.nextafter(1 - upper[:, 0], 0), 0)
         upper[:, 1] = np.minimum(np.nextafter(1 - lower[:, 0], 2), 1)
@@ -329,7 +329,7 @@ def proportion_bounds(successes: int, trials: int, miss: float) -> tuple[float, 
     return end(0.0) if s else 0.0, end(1.0) if s < n else 1.0
 
 
-def added_count(name: str, given: float) -> float:
+def added_count(name: str, count: float) -> float:
     """Return what is added to counts as a float.
 
     Raises
@@ -337,9 +337,9 @@ def added_count(name: str, given: float) -> float:
     ParameterError
         If it is negative or above 1e15, where counts would be lost.
     """
-    added = real_number(given)
+    added = real_number(count)
     if added is None or not 0 <= added <= _MOST_SMOOTHING:
-        raise ParameterError(f"{name} is {given!r}, expected a number from 0 to {_MOST_SMOOTHING:g}, such as 1")
+        raise ParameterError(f"{name} is {count!r}, expected a number from 0 to {_MOST_SMOOTHING:g}, such as 1")
     return added
 
 
@@ -358,10 +358,10 @@ def _with_remedy(error: ModelError, k: int) -> ModelError:
             "the table has one state, so nothing is to hide: name the others that may occur, by states "
             "(--states A,B on the command line)"
         )
-    said = (
+    message = (
         str(error).replace("initial_distribution=", "initial=").replace('give an array or "any"', 'give initial="any"')
     )
-    return ModelError(f"{said}; or use smoothing (such as 1), which lets every transition happen")
+    return ModelError(f"{message}; or use smoothing (such as 1), which lets every transition happen")
 
 
 def check_transitions(sequences: Any) -> None:

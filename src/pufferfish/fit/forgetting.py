@@ -76,8 +76,8 @@ def overlap(chain: Any, steps: Any) -> Any:
                 'time: use initial_distribution="stationary"'
             )
     asked = list(steps) if is_list(steps) else [steps]
-    found = tuple(min(_of_chain(m, whole_at_least(n, "steps", 1, ", such as 8")) for m in members) for n in asked)
-    return found if is_list(steps) else found[0]
+    shares = tuple(min(_of_chain(m, whole_at_least(n, "steps", 1, ", such as 8")) for m in members) for n in asked)
+    return shares if is_list(steps) else shares[0]
 
 
 def _of_chain(chain: MarkovChain, n: int) -> float:
@@ -184,8 +184,8 @@ def fit_forgetting(
     >>> import polars as pl
     >>> import pufferfish as pf
     >>> days = pl.DataFrame({"who": ["a"] * 800 + ["b"] * 800, "s": list("rrwrrwww" * 100) + list("rwrrrrww" * 100)})
-    >>> found = fit_forgetting(days, "s", 3, subject="who")
-    >>> found.theta.steps, round(found.theta.overlap[0], 2), found.estimates[0].subject
+    >>> fit = fit_forgetting(days, "s", 3, subject="who")
+    >>> fit.theta.steps, round(fit.theta.overlap[0], 2), fit.estimates[0].subject
     ((3,), 0.94, 'b')
     """
     added = real_number(smoothing)
@@ -197,8 +197,8 @@ def fit_forgetting(
     from pufferfish.data.public_counts import read_pairs_apart  # here: it loads what reads tables
 
     sequences, apart = read_pairs_apart(source, state, asked, **reading)
-    each = {pairs.steps: _estimate(pairs, sequences.states, added) for pairs in apart}
-    estimates = tuple(each[n] for n in sorted(each))
+    by_steps = {pairs.steps: _estimate(pairs, sequences.states, added) for pairs in apart}
+    estimates = tuple(by_steps[n] for n in sorted(by_steps))
     many = len(estimates) > 1
     parts = [f"{e.overlap:.4g} after {e.steps:,} steps, of {_whose(e)}" for e in estimates]
     origin = (
@@ -210,20 +210,20 @@ def fit_forgetting(
     return ForgettingFit(theta=theta, estimates=estimates, sequences=sequences, smoothing=added)
 
 
-def _whose(found: OverlapEstimate) -> str:
-    who = "all records" if not found.subject else f"subject {found.subject!r}, the least"
-    return f"{who}, about the state so many {found.direction}"
+def _whose(estimate: OverlapEstimate) -> str:
+    who = "all records" if not estimate.subject else f"subject {estimate.subject!r}, the least"
+    return f"{who}, about the state so many {estimate.direction}"
 
 
 def _estimate(pairs: "PairsApart", states: Sequence[str], added: float) -> OverlapEstimate:
-    found = overlap_of(pairs, states, added)
-    if not found.overlap > 0:
+    estimate = overlap_of(pairs, states, added)
+    if not estimate.overlap > 0:
         raise ModelError(
-            f"the laws of the state {found.steps:,} steps {found.direction} have nothing in common for two states"
-            + (f" of subject {found.subject!r}" if found.subject else "")
+            f"the laws of the state {estimate.steps:,} steps {estimate.direction} have nothing in common for two states"
+            + (f" of subject {estimate.subject!r}" if estimate.subject else "")
             + ": forget after more steps, merge rare states, or use more smoothing"
         )
-    return found
+    return estimate
 
 
 def overlap_of(pairs: "PairsApart", states: Sequence[str], added: float) -> OverlapEstimate:

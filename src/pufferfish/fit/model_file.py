@@ -85,9 +85,9 @@ class Model(Printed, ReadOnly):
                 f"theta is a class of {theta.kind}; a model is made of Markov chains or Bayesian networks, others are "
                 "made where they are used"
             )
-        for name, given in (("bins", self.bins), ("step", self.step)):
-            if given is not None:
-                raise ParameterError(f"{name} is {given!r}, and belongs to Markov chains: leave it out for networks")
+        for name, value in (("bins", self.bins), ("step", self.step)):
+            if value is not None:
+                raise ParameterError(f"{name} is {value!r}, and belongs to Markov chains: leave it out for networks")
 
     @classmethod
     def fitted(cls, theta: Any, data: Sequences) -> Self:
@@ -144,16 +144,18 @@ class Model(Printed, ReadOnly):
             view,
             title=f"Model file: {self.theta.kind}",
             facts={**(view.facts or {}), **facts},
-            grids=[in_time(each, self.step) if isinstance(each, Bars) else each for each in view.grids],
+            grids=[in_time(grid, self.step) if isinstance(grid, Bars) else grid for grid in view.grids],
         )
 
     def _check_reading(self, theta: Theta) -> None:
         """Check how tables are read, as where they are read."""
-        own = theta.step if isinstance(theta, ChainModels) else None
-        if own is not None and self.step is None:
-            object.__setattr__(self, "step", own)
-        elif own is not None and parse_duration(self.step, "step") != parse_duration(own, "step"):
-            raise ParameterError(f"step is {self.step!r}, and the clock of theta has a step of {own}: leave step out")
+        clock_step = theta.step if isinstance(theta, ChainModels) else None
+        if clock_step is not None and self.step is None:
+            object.__setattr__(self, "step", clock_step)
+        elif clock_step is not None and parse_duration(self.step, "step") != parse_duration(clock_step, "step"):
+            raise ParameterError(
+                f"step is {self.step!r}, and the clock of theta has a step of {clock_step}: leave step out"
+            )
         if self.step is not None:
             parse_duration(self.step, "step")
         if self.bins is not None:
@@ -164,7 +166,7 @@ class Model(Printed, ReadOnly):
                 )
 
 
-def _origin(said: str, data: Sequences) -> str:
+def _origin(theta_origin: str, data: Sequences) -> str:
     """Return what Θ was fitted to, and what it says of itself besides."""
     base, fitted = data.base, "fitted to public data"
     odd = base.state != base.state.strip() or "," in base.state
@@ -174,8 +176,8 @@ def _origin(said: str, data: Sequences) -> str:
         f"{fitted} on {datetime.now(UTC).date().isoformat()}: {base.source}, column {state}{kept}, "
         f"{data.records:,} records of {data.subjects:,} subject{'s' if data.subjects != 1 else ''}"
     )
-    own = said.removeprefix(f"{fitted}: ").removeprefix(f"{base.source}, column {base.state}, ")
-    return origin if said == STATED else f"{origin}; {own}"
+    rest = theta_origin.removeprefix(f"{fitted}: ").removeprefix(f"{base.source}, column {base.state}, ")
+    return origin if theta_origin == STATED else f"{origin}; {rest}"
 
 
 def _few(names: Sequence[str]) -> str:

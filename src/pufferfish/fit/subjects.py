@@ -93,8 +93,8 @@ def fit_each_subject(
     >>> import polars as pl
     >>> import pufferfish as pf
     >>> days = pl.DataFrame({"who": ["a"] * 40 + ["b"] * 40, "s": list("rrrw" * 10) + list("rrww" * 10)})
-    >>> found = fit_each_subject(days, "s", subject="who")
-    >>> found.theta.names, [chain.transition_matrix[0].round(2).tolist() for chain in found.theta.chains]
+    >>> fit = fit_each_subject(days, "s", subject="who")
+    >>> fit.theta.names, [chain.transition_matrix[0].round(2).tolist() for chain in fit.theta.chains]
     (('subject a', 'subject b'), [[0.65, 0.35], [0.53, 0.47]])
     """
     towards, added = added_count("pooling", pooling), added_count("smoothing", smoothing)
@@ -143,7 +143,7 @@ def class_of_each(
         f"subjects{f', {len(chains):,} of them different' if len(chains) < sequences.subjects else ''}, {pooling:g} "
         f"transitions of all subjects added to every row; {sequences.records:,} records"
     )
-    names = tuple(_names(each, unseen) for each in named.values())
+    names = tuple(_names(subjects, unseen) for subjects in named.values())
     theta = ChainClass(tuple(chains.values()), origin, names=names)
     return SubjectsFit(theta=theta, sequences=sequences, pooling=pooling, mostly_pool=few)
 
@@ -189,7 +189,7 @@ def _chain(matrix: NDArray[np.float64], initial: Any, states: Sequence[str], who
 
 def _names(who: Sequence[str], unseen: int) -> str:
     """Return whose a chain is."""
-    seen = [each for each in who if each]
+    seen = [name for name in who if name]
     more = len(seen) - _NAMED
     names = ", ".join(seen[:_NAMED]) + (f" and {more} more" if more > 0 else "")
     parts = [f"subject{'s' if len(seen) > 1 else ''} {names}"] if seen else []

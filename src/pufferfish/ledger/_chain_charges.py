@@ -61,7 +61,7 @@ class ChainCharging(Charging):
 
     def charge(
         self,
-        what: Any,
+        released: Any,
         *,
         base: AnyBase | None,
         subjects: Subjects | None,
@@ -82,32 +82,32 @@ class ChainCharging(Charging):
             )
         states, length = self._bound.theta.states, self._bound.length
         windows, step = as_windows(window, length, subjects), 0
-        if isinstance(what, Calibration):
-            if what.theta.variables is not None:
+        if isinstance(released, Calibration):
+            if released.theta.variables is not None:
                 raise ReleaseRefused(
-                    f"the noise was calibrated for {what.theta.kind}, whose records have names, and this ledger is "
+                    f"the noise was calibrated for {released.theta.kind}, whose records have names, and this ledger is "
                     "about Markov chains: make a ledger for them"
                 )
-            linear = composing(what, "calibration.record_loss" if what.theta.states == states else None)
+            linear = composing(released, "calibration.record_loss" if released.theta.states == states else None)
             if data is None:
-                check_lengths(what.length, length, None, "the calibration")
-            groups = groups_of(states, base, what.theta.states, data, coarsening)
-            scale = Fraction(what.unit_scale)
+                check_lengths(released.length, length, None, "the calibration")
+            groups = groups_of(states, base, released.theta.states, data, coarsening)
+            scale = Fraction(released.unit_scale)
             if isinstance(linear, StepQuery):
                 _check_steps(data, base)
-                own, step = linear.losses
+                unit_distance, step = linear.losses
             else:
                 assert isinstance(linear, LinearQuery)  # several columns together are those of networks
-                windows = windows_read(linear, what.length, windows, length)
-                own = linear.unit_distance
-            distance = _on_the_base(whole(own), groups)
+                windows = windows_read(linear, released.length, windows, length)
+                unit_distance = linear.unit_distance
+            distance = _on_the_base(whole(unit_distance), groups)
         else:
             if coarsening is not None:
                 raise ParameterError("coarsening goes with a calibration: a loss is given on the ledger's own states")
             if data is not None and not data.base.bins:
                 _check_states(data, states)
             groups = groups_of(states, base, states, data, None)
-            loss = _loss(what, len(states))
+            loss = _loss(released, len(states))
             if data is not None and data.states != states and len(set(loss[~np.eye(len(states), dtype=np.bool_)])) > 1:
                 raise ReleaseRefused(
                     "the loss is one for every pair of the ledger's states, in their order, and the data have their "
@@ -134,7 +134,7 @@ class ChainCharging(Charging):
         classes, which = classes_of(charges, self.places, among)
         if not classes:
             return self._bound, 0.0
-        return self._bound_on(classes, which), _with_steps([self._sum(each) for each in classes])
+        return self._bound_on(classes, which), _with_steps([self._sum(members) for members in classes])
 
     def _sum(self, charges: Sequence[Charge]) -> tuple[NDArray[np.float64], float]:
         """Return what the records of a chain lose by all of some charges, and what its steps lose."""
@@ -156,11 +156,11 @@ class ChainCharging(Charging):
         """Return the bound on chains of these lengths, the same one if it was the last that was asked for."""
         if length == self._bound.length:
             return self._bound
-        found = self._bounds.get(length)
-        if found is None:
-            found = self._bound.of(self._bound.given_by, length, **self._bound.settings)
-            self._bounds = {length: found}  # at once: other threads may be reading
-        return found
+        bound = self._bounds.get(length)
+        if bound is None:
+            bound = self._bound.of(self._bound.given_by, length, **self._bound.settings)
+            self._bounds = {length: bound}  # at once: other threads may be reading
+        return bound
 
     def _by_steps(self, charges: Sequence[Charge], among: bytes | None) -> tuple[InfluenceBound, Any]:
         """Return the losses of each class of chains: equally long ones, of which the same charges read the same steps.
@@ -183,8 +183,8 @@ class ChainCharging(Charging):
             for _, active in stretches:
                 if active not in known:
                     known[active] = self._sum([charges[i] for i in sorted(active)])
-            each = [(steps, known[active][0]) for steps, active in stretches]
-            losses.append(each[0][1] if len(each) == 1 else Profile(each))
+            profile = [(steps, known[active][0]) for steps, active in stretches]
+            losses.append(profile[0][1] if len(profile) == 1 else Profile(profile))
             largest_steps.append(max(known[active][1] for _, active in stretches))
         bound = self._bound_of(tuple(length for length, _ in classes))
         return bound, StepLoss(largest_steps, losses) if any(largest_steps) else losses
@@ -202,9 +202,9 @@ class ChainCharging(Charging):
         if subjects is None and len(self._bound.length) > 1:
             return data
         places = None if subjects is None else subjects.places_of(data.names or ())
-        own = [[0]] * len(data.length) if places is None else [places[name] for name in data.names or ()]
+        chain_places = [[0]] * len(data.length) if places is None else [places[name] for name in data.names or ()]
         lengths: list[ChainLength] = []
-        for i, (chain, there) in enumerate(zip(data.length, own, strict=True)):
+        for i, (chain, there) in enumerate(zip(data.length, chain_places, strict=True)):
             ends = data.grid.places(i, grid, there[0]) if len(there) == 1 else None
             if ends is None:  # other times than the base's: nobody knows where they are in it
                 return data
@@ -231,26 +231,26 @@ class ChainCharging(Charging):
             return None
         places, length = subjects.places_of(data.names), self._bound.length
         for name, chain in zip(data.names, data.length, strict=True):
-            own = [length[place] for place in places[name]]
-            if not any(c.without_positions.covers(chain) for c in own):
-                longest = max(own)
+            base_lengths = [length[place] for place in places[name]]
+            if not any(c.without_positions.covers(chain) for c in base_lengths):
+                longest = max(base_lengths)
                 raise ReleaseRefused(
                     f"subject {name!r} has a chain of {chain.steps:,} steps and {chain.records:,} records, and in the "
                     f"ledger's base at most {longest.steps:,} steps and {longest.records:,} records: other records "
                     "need a ledger of their own"
                 )
         marks = np.zeros(self.places, dtype=np.bool_)
-        marks[[place for found in places.values() for place in found]] = True
+        marks[[place for subject_places in places.values() for place in subject_places]] = True
         if windows is not None:
-            for name, own in places.items():
-                seen = tuple(windows[place] for place in own)
+            for name, subject_places in places.items():
+                seen = tuple(windows[place] for place in subject_places)
                 if not any(seen):
                     raise ReleaseRefused(
                         f"window leaves out all steps of subject {name!r}, who is in the data: give a window for every "
                         "subject that is read"
                     )
                 chains = [chain for n, chain in zip(data.names, data.length, strict=True) if n == name]
-                check_lengths(chains, [length[place] for place in own], seen, f"subject {name!r}")
+                check_lengths(chains, [length[place] for place in subject_places], seen, f"subject {name!r}")
         return None if marks.all() else marks.tobytes()
 
     def part(self, length: Any, window: Any) -> InfluenceBound:
@@ -273,7 +273,7 @@ class ChainCharging(Charging):
 
 def _with_steps(sums: Sequence[tuple[NDArray[np.float64], float]]) -> Any:
     """Return losses of records, of one class of chains or of each, and those of their steps where there are any."""
-    records, steps = [each for each, _ in sums], [step for _, step in sums]
+    records, steps = [loss for loss, _ in sums], [step for _, step in sums]
     if len(sums) == 1:
         return StepLoss(steps[0], records[0]) if steps[0] else records[0]
     return StepLoss(steps, records) if any(steps) else records
@@ -304,9 +304,9 @@ def _on_the_base(distance: Distance, groups: Sequence[int] | None) -> Distance:
     return distance if groups is None else tuple(tuple(distance[x][x_] for x_ in groups) for x in groups)
 
 
-def _loss(what: Any, k: int) -> NDArray[np.float64]:
+def _loss(released: Any, k: int) -> NDArray[np.float64]:
     try:
-        loss = real_array(what)
+        loss = real_array(released)
     except TypeError as error:
         raise ParameterError(f"a loss {error}; expected a calibration, a number, or one per pair of states") from None
     if loss.shape not in ((), (k, k)):
@@ -327,13 +327,13 @@ def _stretches(read: Sequence[Steps | None], steps: int) -> list[tuple[int, froz
     """Return stretches of a chain and which charges read them, given the steps that each charge reads."""
     begin: defaultdict[int, set[int]] = defaultdict(set)
     end: defaultdict[int, set[int]] = defaultdict(set)
-    for i, own in enumerate(read):
-        for start, stop in own or ():
+    for i, spans in enumerate(read):
+        for start, stop in spans or ():
             begin[start].add(i)
             end[stop].add(i)
-    found: list[tuple[int, frozenset[int]]] = []
+    stretches: list[tuple[int, frozenset[int]]] = []
     active: frozenset[int] = frozenset()
     for start, stop in pairwise(sorted({0, steps, *begin, *end})):
         active = (active - end[start]) | begin[start]  # what ends where it begins again goes on
-        found.append((stop - start, active))
-    return found
+        stretches.append((stop - start, active))
+    return stretches

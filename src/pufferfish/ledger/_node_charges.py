@@ -65,7 +65,7 @@ class NodeCharging(Charging):
 
     def charge(
         self,
-        what: Any,
+        released: Any,
         *,
         base: AnyBase | None,
         subjects: Subjects | None,
@@ -81,15 +81,15 @@ class NodeCharging(Charging):
                 f"the data are {type(data).__name__}, and this ledger is about Bayesian networks: read the table with "
                 "read_rows"
             )
-        if isinstance(what, Calibration):
-            distances, scale = self._of_calibration(what), Fraction(what.unit_scale)
+        if isinstance(released, Calibration):
+            distances, scale = self._of_calibration(released), Fraction(released.unit_scale)
         else:
-            if isinstance(what, list | tuple) or getattr(what, "ndim", 0):
+            if isinstance(released, list | tuple) or getattr(released, "ndim", 0):
                 raise ParameterError(
                     "the loss is a list, and nodes are told by their names: expected a number for all of them, or "
                     "{node: loss, …}, such as calibration.node_loss"
                 )
-            losses, scale = in_decimals(as_record_loss(what, self._bound.theta, ()).nodes)
+            losses, scale = in_decimals(as_record_loss(released, self._bound.theta, ()).nodes)
             distances = dict(zip(self._states, losses, strict=True))
         read = {node: distance for node, distance in distances.items() if any(map(any, distance))}
         if not read:
@@ -115,28 +115,30 @@ class NodeCharging(Charging):
         bound = self._bound
         return bound.of(bound.given_by, length, **bound.settings)
 
-    def _of_calibration(self, what: Calibration) -> dict[str, Distance]:
+    def _of_calibration(self, calibration: Calibration) -> dict[str, Distance]:
         """Return the distances of all nodes under a calibration, refused where it is for another network."""
-        if not what.theta.networks:
+        if not calibration.theta.networks:
             raise ReleaseRefused(
-                f"the noise was calibrated for {what.theta.kind}, and this ledger is about Bayesian networks: make a "
-                "ledger for them"
+                f"the noise was calibrated for {calibration.theta.kind}, and this ledger is about Bayesian networks: "
+                "make a ledger for them"
             )
-        network = what.theta.networks[0]
-        found = _by_label(network.node_states)
-        self._check_states(found, "the noise was calibrated for another network")
-        if len(found) < len(self._states):
-            lacking = next(node for node in self._states if node not in found)
+        network = calibration.theta.networks[0]
+        states = _by_label(network.node_states)
+        self._check_states(states, "the noise was calibrated for another network")
+        if len(states) < len(self._states):
+            lacking = next(node for node in self._states if node not in states)
             raise ReleaseRefused(f"the noise was calibrated for another network: it lacks the node {lacking!r}")
-        query = composing(what, "calibration.node_loss")  # now that its states are known to stand as the ledger's do
+        query = composing(
+            calibration, "calibration.node_loss"
+        )  # now that its states are known to stand as the ledger's do
         assert isinstance(query, LinearQuery | JointQuery)  # steps are those of chains
         known = query if isinstance(query, JointQuery) else replace(query, domains=network.domains)
-        if what.bound.rows > self._bound.rows:
+        if calibration.bound.rows > self._bound.rows:
             raise ReleaseRefused(
-                f"the noise was calibrated for a table of {what.bound.rows:,} rows, and that of the ledger has "
+                f"the noise was calibrated for a table of {calibration.bound.rows:,} rows, and that of the ledger has "
                 f"{self._bound.rows}: other records need a ledger of their own"
             )
-        return {node: whole(distance) for node, distance in zip(found, known.distances, strict=True)}
+        return {node: whole(distance) for node, distance in zip(states, known.distances, strict=True)}
 
     def _check_data(self, data: Rows, base: RowsBase | None, read: Mapping[str, Distance]) -> None:
         """Refuse data that are no part of the base, or that take a node that is charged from another column."""
@@ -169,13 +171,13 @@ class NodeCharging(Charging):
 
             parse_where(data.base.where, base.columns.values(), "node column of the ledger's base")
 
-    def _check_nodes(self, given: Mapping[str, Any], whose: str) -> None:
-        for node in given:
+    def _check_nodes(self, nodes: Mapping[str, Any], whose: str) -> None:
+        for node in nodes:
             if node not in self._states:
                 raise ParameterError(f"{whose} names {node!r}, which is no node of Θ. Nodes: {names_of(self._states)}")
 
-    def _check_states(self, found: States, why: str) -> None:
-        for node, states in found.items():
+    def _check_states(self, by_node: States, why: str) -> None:
+        for node, states in by_node.items():
             if node not in self._states:
                 raise ReleaseRefused(f"{why}: {node!r} is no node of the ledger's")
             if states != self._states[node]:
@@ -190,8 +192,8 @@ def _by_label(node_states: Mapping[Any, tuple[str, ...]]) -> States:
 
 
 def _check_part(window: Any, coarsening: Any) -> None:
-    for name, given in (("window", window), ("coarsening", coarsening)):
-        if given is not None:
+    for name, value in (("window", window), ("coarsening", coarsening)):
+        if value is not None:
             raise ParameterError(
                 f"{name} is for Markov chains, and this ledger is about Bayesian networks: leave it out; what reads "
                 "some nodes or states only, such as Subset(query, nodes), is charged on those alone"

@@ -61,21 +61,21 @@ def as_windows(window: Any, length: Sequence[ChainLength], subjects: Subjects | 
     """
     if window is None:
         return None
-    found: list[Steps | None] = [None] * len(length)
-    for places, own in _of_chains(window, len(length), subjects):
+    windows: list[Steps | None] = [None] * len(length)
+    for places, stretches in _of_chains(window, len(length), subjects):
         steps = max(length[place].steps for place in places)
-        if own[-1][1] > steps:
-            raise ParameterError(f"window {own[-1]} is not inside a chain of {steps:,} steps")
+        if stretches[-1][1] > steps:
+            raise ParameterError(f"window {stretches[-1]} is not inside a chain of {steps:,} steps")
         for place in places:
             last = length[place].steps
-            found[place] = tuple((start, min(stop, last)) for start, stop in own if start < last) or None
-    return tuple(found)
+            windows[place] = tuple((start, min(stop, last)) for start, stop in stretches if start < last) or None
+    return tuple(windows)
 
 
 def begins_later(window: Any) -> bool:
     """Whether a window leaves out the first step of some chain."""
-    each: Any = window.values() if isinstance(window, Mapping) else [] if window is None else [window]
-    return any(_steps(own)[0][0] > 0 for own in each)
+    windows: Any = window.values() if isinstance(window, Mapping) else [] if window is None else [window]
+    return any(_steps(chain_window)[0][0] > 0 for chain_window in windows)
 
 
 def windows_written(windows: Sequence[Any], length: Sequence[ChainLength]) -> Windows:
@@ -86,11 +86,11 @@ def windows_written(windows: Sequence[Any], length: Sequence[ChainLength]) -> Wi
     ParameterError
         If they are none.
     """
-    found = tuple(None if own is None else _steps(list(own)) for own in windows)
-    fits = len(found) == len(length) and any(found)
-    if not fits or any(own and own[-1][1] > chain.steps for own, chain in zip(found, length, strict=True)):
+    checked = tuple(None if window is None else _steps(list(window)) for window in windows)
+    fits = len(checked) == len(length) and any(checked)
+    if not fits or any(window and window[-1][1] > chain.steps for window, chain in zip(checked, length, strict=True)):
         raise ParameterError(f"windows are none of {len(length)} chains: {shortened(repr(windows))}")
-    return found
+    return checked
 
 
 def windows_read(
@@ -109,10 +109,12 @@ def windows_read(
     if linear.factors is None:
         return windows
     read, chain = np.flatnonzero(linear.factors), of[0].without_positions
-    own: Steps = ((int(read[0]), int(read[-1]) + 1),)
+    query_window: Steps = ((int(read[0]), int(read[-1]) + 1),)
     if windows is None:
-        return tuple(own if there == chain else ((0, there.steps),) for there in length)
-    if any(there == chain and given not in (None, own) for there, given in zip(length, windows, strict=True)):
+        return tuple(query_window if there == chain else ((0, there.steps),) for there in length)
+    if any(
+        there == chain and window not in (None, query_window) for there, window in zip(length, windows, strict=True)
+    ):
         raise ReleaseRefused(
             f"the query reads records {read[0]} to {read[-1]}, and window says otherwise: leave window out"
         )
@@ -152,24 +154,24 @@ def windows_by_time(
             f"column {data.base.time!r} has times {_zones(data.grid)}, and the ledger was made from times "
             f"{_zones(grid)}: they name other hours, so read both in one way (time_zone= names the zone of local times)"
         )
-    own = [[0]] * len(data.length) if places is None else [places[name] for name in data.names or ()]
-    found: list[Steps | None] = [None] * len(length)
+    chain_places = [[0]] * len(data.length) if places is None else [places[name] for name in data.names or ()]
+    windows: list[Steps | None] = [None] * len(length)
     part = False
-    for i, (chain, there) in enumerate(zip(data.length, own, strict=True)):
-        one = there[0] if len(there) == 1 and found[there[0]] is None else None
+    for i, (chain, there) in enumerate(zip(data.length, chain_places, strict=True)):
+        one = there[0] if len(there) == 1 and windows[there[0]] is None else None
         read = None if one is None else _read(chain, data.grid.places(i, grid, one), grid, one, length[one].steps)
         for place in there:
             everything = ((0, length[place].steps),)
-            found[place] = read or everything
-            part = part or found[place] != everything
-    return tuple(found) if part else None
+            windows[place] = read or everything
+            part = part or windows[place] != everything
+    return tuple(windows) if part else None
 
 
 def _zones(grid: TimeGrid) -> str:
     return "without a zone" if grid.slack else "with a zone"
 
 
-def check_within(known: Windows, given: Windows, whose: str) -> None:
+def check_within(known: Windows, windows: Windows, whose: str) -> None:
     """Refuse windows that leave out what times say is read.
 
     Raises
@@ -177,9 +179,9 @@ def check_within(known: Windows, given: Windows, whose: str) -> None:
     ReleaseRefused
         If they do.
     """
-    for read, said in zip(known, given, strict=True):
+    for read, window in zip(known, windows, strict=True):
         for start, stop in read or ():
-            if not any(first <= start and stop <= last for first, last in said or ()):
+            if not any(first <= start and stop <= last for first, last in window or ()):
                 raise ReleaseRefused(
                     f"{whose} are steps {start} to {stop - 1} of a chain by their times, and window leaves some of "
                     "them out: leave window out"
@@ -219,20 +221,20 @@ def _of_chains(window: Any, chains: int, subjects: Subjects | None) -> list[tupl
             f"window is {shortened(repr(window))}, expected {{subject: (first step, one past the last)}}"
         )
     places = subjects.places_of(window, by="window has")
-    return [(places[name], _steps(own)) for name, own in window.items()]
+    return [(places[name], _steps(chain_window)) for name, chain_window in window.items()]
 
 
 def _steps(window: Any) -> Steps:
     """Return stretches of steps, in order and apart, that a user or a ledger's file gives."""
-    if not isinstance(window, list | tuple) or not any(isinstance(each, list | tuple | None) for each in window):
+    if not isinstance(window, list | tuple) or not any(isinstance(stretch, list | tuple | None) for stretch in window):
         return (_stretch(window),)
-    found = tuple(_stretch(each) for each in window)
-    if any(stop >= start for (_, stop), (start, _) in pairwise(found)):
+    stretches = tuple(_stretch(stretch) for stretch in window)
+    if any(stop >= start for (_, stop), (start, _) in pairwise(stretches)):
         raise ParameterError(
             f"window {shortened(repr(window))} has stretches that are out of order, or touch: join those that do; "
             "windows of subjects are given by name, {subject: (first step, one past the last)}"
         )
-    return found
+    return stretches
 
 
 def _stretch(entry: Any) -> tuple[int, int]:

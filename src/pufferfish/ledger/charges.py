@@ -98,7 +98,7 @@ class Charging(ABC):
     @abstractmethod
     def charge(
         self,
-        what: Any,
+        released: Any,
         *,
         base: AnyBase | None,
         subjects: Subjects | None,
@@ -155,7 +155,7 @@ class Charging(ABC):
             "scale": str(charge.scale),
             "windows": None
             if charge.windows is None
-            else [None if own is None else list(own) for own in charge.windows],
+            else [None if window is None else list(window) for window in charge.windows],
             "subjects": None if charge.reads is None else packed(charge.reads),
             "step": charge.step,
         }
@@ -170,21 +170,21 @@ class Charging(ABC):
         """
         number, sizes = entry.number, self.sizes
         of_chains = EVERY in sizes
-        given: dict[str | None, Any] = {EVERY: entry.distance}
+        by_node: dict[str | None, Any] = {EVERY: entry.distance}
         if isinstance(entry.distance, dict):
-            given = {node: distance for node, distance in entry.distance.items()}
-        if not given or (EVERY in given) != of_chains or not (of_chains or entry.windows is None):
+            by_node = {node: distance for node, distance in entry.distance.items()}
+        if not by_node or (EVERY in by_node) != of_chains or not (of_chains or entry.windows is None):
             raise ParameterError(
                 f"entry {number} is none of {self._bound.theta.kind}: chains have one table of distances for all "
                 "records, networks one by node and no windows"
             )
-        for node in given:
+        for node in by_node:
             if node not in sizes:
                 raise ParameterError(f"entry {number} names {node!r}, which is no node of Θ")
         if entry.step < 0 or (entry.step and not of_chains):
             raise ParameterError(f"entry {number} has the step {entry.step}, expected 0, or above it on chains")
         distances = {
-            node: _checked(distance, sizes[node], number, some=not entry.step) for node, distance in given.items()
+            node: _checked(distance, sizes[node], number, some=not entry.step) for node, distance in by_node.items()
         }
         if entry.epsilon is not None:  # calibrated: the distances of a query
             if not 0 < entry.epsilon < math.inf:
@@ -212,12 +212,12 @@ def classes_of(
     kept, which = np.unique(reads, axis=1, return_inverse=True)
     which = which.ravel()
     lists = [[charge for charge, read in zip(charges, column, strict=True) if read] for column in kept.T]
-    read = np.array([bool(found) for found in lists])
+    read = np.array([bool(members) for members in lists])
     numbers = np.where(read, np.cumsum(read) - 1, -1)
-    return [found for found in lists if found], numbers[which]
+    return [members for members in lists if members], numbers[which]
 
 
-def composing(what: Calibration, way_out: str | None) -> RecordQuery:
+def composing(calibration: Calibration, way_out: str | None) -> RecordQuery:
     """Return the query whose release with noise of ``unit_scale`` has a calibration's record losses, which add.
 
     It is what was asked, or with a strategy what is measured for it.
@@ -229,20 +229,21 @@ def composing(what: Calibration, way_out: str | None) -> RecordQuery:
     ParameterError
         If its noise or its ε is out of range, or the query has no record-level loss.
     """
-    if not what.composes:
+    if not calibration.composes:
         remedy = (
             "calibrate it on the ledger's states, in their order, and charge it at its record-level loss, which adds"
             if way_out is None
             else f"charge the same release at its record-level loss, which adds: ledger.spend({way_out})"
         )
         raise ReleaseRefused(
-            f"{what.title} calibrates noise to one query, and its epsilon does not add to others; {remedy}"
+            f"{calibration.title} calibrates noise to one query, and its epsilon does not add to others; {remedy}"
         )
-    if not (0 < what.unit_scale < math.inf and 0 < what.epsilon < math.inf):
+    if not (0 < calibration.unit_scale < math.inf and 0 < calibration.epsilon < math.inf):
         raise ParameterError(
-            f"the calibration has scale {what.unit_scale}, epsilon {what.epsilon}: expected positive finite numbers"
+            f"the calibration has scale {calibration.unit_scale}, epsilon {calibration.epsilon}: "
+            "expected positive finite numbers"
         )
-    measured = what.measured
+    measured = calibration.measured
     if isinstance(measured, FunctionQuery):
         raise ParameterError("a function of the database has no known record-level loss, and cannot be charged")
     return measured
@@ -260,32 +261,32 @@ def in_decimals(losses: Sequence[NDArray[np.float64]]) -> tuple[list[Distance], 
         for d in losses
     ]
     parts = lcm(*(v.denominator for distance in exact for row in distance for v in row))
-    found = [tuple(tuple(int(v * parts) for v in row) for row in distance) for distance in exact]
-    return found, Fraction(parts)
+    distances = [tuple(tuple(int(v * parts) for v in row) for row in distance) for distance in exact]
+    return distances, Fraction(parts)
 
 
 def sum_up(shares: Iterable[tuple[Distance, Fraction]], k: int) -> NDArray[np.float64]:
     """Return the sum of distances over their scales, exact and rounded up once; shape (k, k)."""
-    each: dict[Distance, Fraction] = {}
+    weights: dict[Distance, Fraction] = {}
     for distance, scale in shares:
-        each[distance] = each.get(distance, Fraction(0)) + 1 / scale
+        weights[distance] = weights.get(distance, Fraction(0)) + 1 / scale
     known: dict[tuple[int, ...], float] = {}
     total = np.zeros((k, k))
     for x in range(k):
         for x_ in range(k):
-            distances = tuple(distance[x][x_] for distance in each)
+            distances = tuple(distance[x][x_] for distance in weights)
             if distances not in known:
                 known[distances] = float_up(
-                    sum((d * s for d, s in zip(distances, each.values(), strict=True)), Fraction(0))
+                    sum((d * s for d, s in zip(distances, weights.values(), strict=True)), Fraction(0))
                 )
             total[x, x_] = known[distances]
     return total
 
 
-def check_tied(found: Any, base: Any, remedies: Mapping[str, str]) -> None:
+def check_tied(base_of_data: Any, base: Any, remedies: Mapping[str, str]) -> None:
     """Refuse data that were not read from the same table in the same way; a filter on an unfiltered base is a part."""
     for name, remedy in remedies.items():
-        here, there = getattr(found, name), getattr(base, name)
+        here, there = getattr(base_of_data, name), getattr(base, name)
         if here == there or (name == "where" and there is None):
             continue
         raise ReleaseRefused(f"{name} of the ledger's table is {there!r}, and of these data {here!r}; {remedy}")

@@ -146,8 +146,8 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     def bound(self, theta: Theta) -> InfluenceBound:
         """Return the bound that the book names, on the class Θ."""
-        each = {pair: ChainLength(*pair) for pair in set(self.length)}
-        length = self.rows if theta.networks else [each[pair] for pair in self.length]
+        lengths = {pair: ChainLength(*pair) for pair in set(self.length)}
+        length = self.rows if theta.networks else [lengths[pair] for pair in self.length]
         return bound_of(self.mechanism, theta, length, self.settings)
 
 
@@ -177,10 +177,10 @@ _NO_DIGEST = b"0" * 64
 
 def with_digest(content: bytes) -> bytes:
     """Return the content of a ledger's file with the digest that fits it: SHA-256 of it all, with 0 for the digest."""
-    found = _DIGEST.search(content)
-    if found is None:
+    digest = _DIGEST.search(content)
+    if digest is None:
         raise ValueError("it has no digest: another program wrote it, or a part is lost")
-    head, tail = content[: found.start(1)], content[found.end(1) :]
+    head, tail = content[: digest.start(1)], content[digest.end(1) :]
     return head + hashlib.sha256(head + _NO_DIGEST + tail).hexdigest().encode() + tail
 
 

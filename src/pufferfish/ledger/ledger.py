@@ -124,12 +124,12 @@ class Ledger(Printed):
     """
 
     def __init__(self, bound: InfluenceBound, budget: float, *, base: AnyBase | Sequences | Rows | None = None) -> None:
-        given, bound = bound, without_positions(bound)
+        full_bound, bound = bound, without_positions(bound)
         self._charging = charging_of(bound)
         data, base = (base, base.base) if isinstance(base, Sequences | Rows) else (None, base)
         self._charging.check_base(base)
         budget = positive(budget, "budget")
-        names = names_in(bound, given.subjects, base, data)
+        names = names_in(bound, full_bound.subjects, base, data)
         self._bound = bound
         self._file: BookFile | None = None
         self._lock = threading.RLock()
@@ -328,15 +328,15 @@ class Ledger(Printed):
             charge = self._charge(ledger_file, replace(alone, unit_scale=scale), data, window, None)
             return self._leakage(ledger_file.entries, charge, among=reads) - spent
 
-        found = replace(
+        calibration = replace(
             alone, unit_scale=bracket(added, left, alone.unit_scale, tolerance=1e-5, from_above=False).enough
         )
-        if not found.unit_scale < math.inf:
+        if not calibration.unit_scale < math.inf:
             raise BudgetExceeded(
                 f"{at_most(spent)} are spent, and what is left to {number(level, 6)} is too little for any noise"
             )
-        leakage, witness = part.verify(found)
-        return found if witness is None else replace(found, epsilon=leakage, witness=witness)
+        leakage, witness = part.verify(calibration)
+        return calibration if witness is None else replace(calibration, epsilon=leakage, witness=witness)
 
     def spend(
         self,
@@ -385,7 +385,7 @@ class Ledger(Printed):
         ReleaseRefused
             If the release does not compose, or belongs to another base; nothing is spent.
         """
-        with self._remedies(what, data, window, each=release is not None), self._alone():
+        with self._remedies(what, data, window, each_subject=release is not None), self._alone():
             entry, changed = self._next(what, data, window, coarsening, note, release)
             if begin is not None:
                 begin()
@@ -408,28 +408,28 @@ class Ledger(Printed):
 
         Parameters and errors are those of :meth:`spend`.
         """
-        with self._remedies(what, data, window, each=release is not None):
+        with self._remedies(what, data, window, each_subject=release is not None):
             self._now_in_file()
             return self._next(what, data, window, coarsening, note, release)[0]
 
     @contextmanager
-    def _remedies(self, what: Any, data: Any, window: Any, *, each: bool) -> Generator[None]:
+    def _remedies(self, released: Any, data: Any, window: Any, *, each_subject: bool) -> Generator[None]:
         """Say what would fit, where a release does not."""
         try:
             yield
         except _AboveBudget as error:
             # looked for when others can spend again: it is a calibration, which may take long
-            raise BudgetExceeded(f"{error}; {what_fits(self, what, data, window, each=each)}") from None
+            raise BudgetExceeded(f"{error}; {what_fits(self, released, data, window, each=each_subject)}") from None
 
     def _next(
-        self, what: Any, data: Any, window: Any, coarsening: Any, note: str | None, release: str | None
+        self, released: Any, data: Any, window: Any, coarsening: Any, note: str | None, release: str | None
     ) -> tuple[Entry, Book]:
         """Return the entry of one more release, and the book with it; refused where it does not fit."""
         if note is not None and not isinstance(note, str):
             raise ParameterError(f"note is {note!r}, expected text")
         ledger_file = self._book  # once: another thread may put its own in this place
         base, subjects, grid = ledger_file.tied_to, ledger_file.subjects, ledger_file.grid
-        charge = self._charge(ledger_file, what, data, window, coarsening)
+        charge = self._charge(ledger_file, released, data, window, coarsening)
         spent = ledger_file.entries[-1].spent if ledger_file.entries else 0.0
         after = max(self._leakage(ledger_file.entries, charge), spent)
         if not after <= float_up(Fraction(repr(ledger_file.budget))):
@@ -440,8 +440,8 @@ class Ledger(Printed):
         entry = Entry(
             number=len(ledger_file.entries) + 1,
             created=now(),
-            what=note or in_words(what),
-            epsilon=what.epsilon if isinstance(what, Calibration) else None,
+            what=note or in_words(released),
+            epsilon=released.epsilon if isinstance(released, Calibration) else None,
             **self._charging.written(charge),
             where=filter_of(data, base),
             release=release,
@@ -453,12 +453,12 @@ class Ledger(Printed):
             grid = grid_of(data, names, self._bound)
         return entry, ledger_file.with_entry(entry, base, subjects=subjects, grid=grid)
 
-    def _charge(self, ledger_file: Book, what: Any, data: Any, window: Any, coarsening: Any) -> Charge:
+    def _charge(self, ledger_file: Book, released: Any, data: Any, window: Any, coarsening: Any) -> Charge:
         """Return the charge of a release, and on whom; refused where it is not of the base."""
         base, subjects = ledger_file.tied_to, ledger_file.subjects
         inside = self._charging.in_base(data, subjects, ledger_file.grid)
         charge = self._charging.charge(
-            what, base=base, subjects=subjects, data=inside, window=window, coarsening=coarsening
+            released, base=base, subjects=subjects, data=inside, window=window, coarsening=coarsening
         )
         charge = replace(charge, reads=self._charging.reads(inside, subjects, charge.windows))
         read = self._charging.by_time(
@@ -469,7 +469,9 @@ class Ledger(Printed):
             check_within(read, charge.windows, "the data")
         windows = charge.windows or read
         if windows is not None and charge.reads is not None:  # a window of all chains is one of those that are read
-            windows = tuple(own if there else None for own, there in zip(windows, charge.reads, strict=True))
+            windows = tuple(
+                chain_window if there else None for chain_window, there in zip(windows, charge.reads, strict=True)
+            )
         return replace(charge, windows=windows)
 
     def _leakage(self, entries: Sequence[Entry], *more: Charge, among: bytes | None = None) -> float:

@@ -33,19 +33,19 @@ MUST_MATCH = {
 
 
 def check_lengths(
-    found: Sequence[ChainLength], base: Sequence[ChainLength], windows: Windows | None, whose: str
+    chains: Sequence[ChainLength], base: Sequence[ChainLength], windows: Windows | None, whose: str
 ) -> None:
     """Refuse chains that are no part of the base's chains: longer ones, or more of them."""
     parts = [(chain.steps, chain.records) for chain in base]
     if windows is not None:
         parts = [
-            (own[-1][1] - own[0][0], min(chain.records, sum(stop - start for start, stop in own)))
-            for chain, own in zip(base, windows, strict=True)
-            if own
+            (window[-1][1] - window[0][0], min(chain.records, sum(stop - start for start, stop in window)))
+            for chain, window in zip(base, windows, strict=True)
+            if window
         ]
     there, records_there = (sorted(values, reverse=True) for values in zip(*parts, strict=True))
-    here = sorted((chain.steps for chain in found), reverse=True)
-    records = sorted((chain.records for chain in found), reverse=True)
+    here = sorted((chain.steps for chain in chains), reverse=True)
+    records = sorted((chain.records for chain in chains), reverse=True)
     fits = len(here) <= len(there) and all(a <= b for a, b in zip(here, there, strict=False))
     if not fits or any(a > b for a, b in zip(records, records_there, strict=False)):
         part = "a window" if windows is not None else "the base"
@@ -73,7 +73,7 @@ def check_start(theta: Theta, window: Any) -> None:
 def groups_of(
     states: tuple[str, ...],
     base: Base | None,
-    found: tuple[str, ...],
+    release_states: tuple[str, ...],
     data: Sequences | None,
     coarsening: Mapping[Any, Any] | None,
 ) -> list[int] | None:
@@ -86,41 +86,41 @@ def groups_of(
     ReleaseRefused
         If the release's states are no groups of the base's.
     """
-    given = None if coarsening is None else _given(states, found, coarsening)
+    stated_groups = None if coarsening is None else _given(states, release_states, coarsening)
     edges = None if base is None else base.bins
     if edges is not None and states == bin_labels(edges):
-        coarse = inner_edges_of(found, edges[1:-1])
+        coarse = inner_edges_of(release_states, edges[1:-1])
         if data is not None and data.base.bins is not None and data.base.bins[1:-1] != coarse:
             coarse = None
         if coarse is None:
             raise ReleaseRefused(
                 f"the inner edges of the ledger's bins are {_numbers(edges[1:-1])}, and those of the release "
-                f"({_shown(found)}) are not among them: join bins of the ledger, or make another ledger"
+                f"({_shown(release_states)}) are not among them: join bins of the ledger, or make another ledger"
             )
         groups = [sum(edge <= low for edge in coarse) for low in (-math.inf, *edges[1:-1])]
     elif data is not None and data.base.bins is not None and base is not None:
         raise ReleaseRefused(
             "the ledger was made for a column without bins, and these data have some: read them without"
         )
-    elif found == states:
+    elif release_states == states:
         groups = list(range(len(states)))
-    elif given is not None:
-        groups = given
-    elif sorted(found) == sorted(states):  # the same states in another order
-        groups = [found.index(state) for state in states]
+    elif stated_groups is not None:
+        groups = stated_groups
+    elif sorted(release_states) == sorted(states):  # the same states in another order
+        groups = [release_states.index(state) for state in states]
     else:
         raise ReleaseRefused(
-            f"the release has the states {_shown(found)} and the ledger {_shown(states)}: if the first are groups of "
-            "the second, say which by coarsening={state of the ledger: state of the release, …}"
+            f"the release has the states {_shown(release_states)} and the ledger {_shown(states)}: if the first are "
+            "groups of the second, say which by coarsening={state of the ledger: state of the release, …}"
         )
-    if given is not None and given != groups:
+    if stated_groups is not None and stated_groups != groups:
         raise ReleaseRefused(
             "coarsening disagrees with the states themselves: leave it out where they are equal or bins"
         )
-    return None if groups == list(range(len(found))) else groups
+    return None if groups == list(range(len(release_states))) else groups
 
 
-def _given(states: tuple[str, ...], found: tuple[str, ...], coarsening: Mapping[Any, Any]) -> list[int]:
+def _given(states: tuple[str, ...], release_states: tuple[str, ...], coarsening: Mapping[Any, Any]) -> list[int]:
     if not isinstance(coarsening, Mapping):
         raise ReleaseRefused("coarsening is no mapping: give {state of the ledger: state of the release, …}")
     named = {str(state): str(group) for state, group in coarsening.items()}
@@ -131,16 +131,16 @@ def _given(states: tuple[str, ...], found: tuple[str, ...], coarsening: Mapping[
                 f"coarsening names {state!r}, which is no state of the ledger.{hint} States: {_shown(states)}"
             )
     for state in states:
-        if named.get(state) not in found:
+        if named.get(state) not in release_states:
             raise ReleaseRefused(
                 f"coarsening says {named.get(state)!r} of state {state!r}, expected one of the release's states: "
-                f"{names_of(found)}"
+                f"{names_of(release_states)}"
             )
-    if len(set(named.values())) < len(found):
+    if len(set(named.values())) < len(release_states):
         raise ReleaseRefused(
             "coarsening leaves out a state of the release: every state of it stands for some of the base"
         )
-    return [found.index(named[state]) for state in states]
+    return [release_states.index(named[state]) for state in states]
 
 
 def _numbers(values: Sequence[float]) -> str:

@@ -65,13 +65,15 @@ def draw_ledger(ledger: AnyLedger) -> "Figure":
     n = len(entries)
     figure = new_figure(min(12.0, max(5.5, 0.35 * n + 2.5)), 4.0)
     axes: Any = figure.add_subplot()
-    at, spent = np.arange(1, n + 1), np.array([entry.spent for entry in entries])
-    axes.bar(at, spent, color=PALE, edgecolor=BLUE, linewidth=0.8 if n <= 120 else 0, label="all up to it together")
+    numbers, spent = np.arange(1, n + 1), np.array([entry.spent for entry in entries])
+    axes.bar(
+        numbers, spent, color=PALE, edgecolor=BLUE, linewidth=0.8 if n <= 120 else 0, label="all up to it together"
+    )
     alone = [(entry.number, entry.epsilon) for entry in entries if entry.epsilon is not None]
     if alone:
         axes.plot(*zip(*alone, strict=True), linestyle="", marker="D", markersize=5, color=INK, label="alone")
     if n <= _MOST_WRITTEN:
-        for x, value in zip(at, spent, strict=True):
+        for x, value in zip(numbers, spent, strict=True):
             axes.annotate(at_most(value), (x, value), (0, 6), textcoords="offset points", ha="center", fontsize=8)
     axes.axhline(budget, color=ORANGE, linewidth=1.6)
     line = f"budget {number(budget, 6)}"
@@ -144,10 +146,10 @@ def view_of(ledger: AnyLedger) -> View:
     return View(f"Ledger: {spent}", facts, [grid])
 
 
-def in_words(what: Any) -> str:
+def in_words(released: Any) -> str:
     """Return what an entry says of a release."""
-    if isinstance(what, Calibration):
-        return f"{what.query.kind}: {what.linear.description}"
+    if isinstance(released, Calibration):
+        return f"{released.query.kind}: {released.linear.description}"
     return "a release of given record-level loss"
 
 
@@ -169,7 +171,7 @@ def hides_all(calibration: Calibration, data: Sequences | Rows | None) -> bool:
     return noise_hides_everything(calibration, [data.records] if data.groups is None else data.groups.records)
 
 
-def what_fits(ledger: AnyLedger, what: Any, data: Sequences | Rows | None, window: Any, *, each: bool) -> str:
+def what_fits(ledger: AnyLedger, released: Any, data: Sequences | Rows | None, window: Any, *, each: bool) -> str:
     """Return the remedy for a release that does not fit: its noise is looked for, and judged as ``--up-to`` would.
 
     ``each`` says that it is a release for each subject, which only takes an epsilon.
@@ -177,41 +179,43 @@ def what_fits(ledger: AnyLedger, what: Any, data: Sequences | Rows | None, windo
     left = ledger.remaining
     if left < LEAST_EPSILON:
         return _USED_UP
-    if not isinstance(what, Calibration):
+    if not isinstance(released, Calibration):
         return f"{left:.6g} are left: release with more noise, whose loss is smaller"
-    if what.theta.of_chains and what.theta.states != ledger.bound.theta.states:
+    if released.theta.of_chains and released.theta.states != ledger.bound.theta.states:
         return _LESS  # noise of the ledger's own mechanism is for its own states
-    length: Any = what.bound.rows if what.theta.networks else what.length
+    length: Any = released.bound.rows if released.theta.networks else released.length
     try:
-        found = ledger.calibrate(what.query, length=length, window=window, data=data)
+        fitting = ledger.calibrate(released.query, length=length, window=window, data=data)
     except BudgetExceeded:
         return _USED_UP
     except PufferfishError:  # the ledger's own mechanism has no noise for this query
         return _LESS
-    if hides_all(found, data):
+    if hides_all(fitting, data):
         return _USED_UP
     if not each:
         return f"for all that is left: ledger.calibrate(query, up_to={_in_full(ledger.budget)})"
     try:
-        largest = _largest_epsilon(ledger, what, found, data, window)
+        largest = _largest_epsilon(ledger, released, fitting, data, window)
     except PufferfishError:
         return _LESS
     return _LESS if largest is None else f"the largest epsilon that fits is {largest}"
 
 
-def _largest_epsilon(ledger: AnyLedger, what: Calibration, found: Calibration, data: Any, window: Any) -> str | None:
+def _largest_epsilon(
+    ledger: AnyLedger, calibration: Calibration, fitting: Calibration, data: Any, window: Any
+) -> str | None:
     """Return in few digits the ε at which the mechanism of a release has the noise that fits; None if it is not found.
 
     It is tried: rounding, or a mechanism whose noise is not in proportion, may take the noise below what fits.
     """
-    if not isinstance(what.bound, InfluenceBound):
+    if not isinstance(calibration.bound, InfluenceBound):
         return None
-    leaks = what.bound.verify(replace(what, unit_scale=found.unit_scale, epsilon=found.epsilon))[0]
+    leaks = calibration.bound.verify(replace(calibration, unit_scale=fitting.unit_scale, epsilon=fitting.epsilon))[0]
     for largest in (leaks * (1 + 1e-4), leaks):
         text = at_least(largest, 3).replace(",", "")
-        if not LEAST_EPSILON <= float(text) < what.epsilon:
+        if not LEAST_EPSILON <= float(text) < calibration.epsilon:
             continue
-        tried = what.bound.calibrate(what.query, float(text))
+        tried = calibration.bound.calibrate(calibration.query, float(text))
         if ledger.leakage_with(tried, data=data, window=window) <= ledger.budget:
             return text
     return None

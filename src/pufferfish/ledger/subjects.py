@@ -79,7 +79,7 @@ class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         known: dict[bytes, list[int]] = {}
         for place in range(len(content) // _BYTES):
             known.setdefault(content[_BYTES * place : _BYTES * (place + 1)], []).append(place)
-        found: dict[str, list[int]] = {}
+        by_name: dict[str, list[int]] = {}
         for name in names:
             places = known.get(_digest(key, name))
             if places is None:
@@ -88,8 +88,8 @@ class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
                     "name: releases about different people are told apart by their names, so every table has to name "
                     "them as the base does"
                 )
-            found[name] = places
-        return found
+            by_name[name] = places
+        return by_name
 
     @property
     def _content(self) -> bytes:
@@ -138,7 +138,7 @@ def _check_planned(data: Any, here: Sequence[str], bound: InfluenceBound, planne
     for name, chain in zip(planned, bound.length, strict=True):
         longest.setdefault(name, []).append(chain)
     for name, chain in zip(here, data.length, strict=True):
-        if not any(own.without_positions.covers(chain.without_positions) for own in longest.get(name, ())):
+        if not any(length.without_positions.covers(chain.without_positions) for length in longest.get(name, ())):
             raise ParameterError(
                 f"base has the subject {shortened(repr(name))} with a chain of {chain.steps:,} steps, and the bound is "
                 "not on such a one: give the length of every subject by its name, as long as it is planned"
@@ -154,13 +154,13 @@ def grid_of(data: Any, names: Sequence[str] | None, bound: InfluenceBound) -> Ti
     grid: TimeGrid | None = getattr(data, "grid", None)
     if grid is None or (names is None and not len(grid.ends) == len(bound.length) == 1):
         return None
-    own = list(zip(grid.ends, data.length, strict=True))
+    spans = list(zip(grid.ends, data.length, strict=True))
     if names is not None and names != data.names:  # in another order, say: by name, where it has one chain
-        at, here, there = {name: i for i, name in enumerate(data.names)}, Counter(data.names), Counter(names)
-        own = [own[at[name]] if here[name] == there[name] == 1 else (None, None) for name in names]
+        index, here, there = {name: i for i, name in enumerate(data.names)}, Counter(data.names), Counter(names)
+        spans = [spans[index[name]] if here[name] == there[name] == 1 else (None, None) for name in names]
     ends = tuple(
         span if here is not None and here.steps == there.steps else None
-        for (span, here), there in zip(own, bound.length, strict=True)
+        for (span, here), there in zip(spans, bound.length, strict=True)
     )
     return replace(grid, ends=ends) if any(ends) else None
 
@@ -171,7 +171,7 @@ def packed(reads: bytes) -> str:
     return base64.b64encode(zlib.compress(bits.tobytes(), 9)).decode()
 
 
-def unpacked(text: str, places: int, what: str) -> bytes:
+def unpacked(text: str, places: int, entry: str) -> bytes:
     """Return what :func:`packed` was given, for so many chains.
 
     Raises
@@ -184,10 +184,10 @@ def unpacked(text: str, places: int, what: str) -> bytes:
         bits = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), size + 1)
     except (ValueError, zlib.error):
         bits = b""
-    each = np.unpackbits(np.frombuffer(bits, dtype=np.uint8))
-    if len(bits) != size or each[places:].any() or not each.any():
-        raise ParameterError(f"{what} does not say which of the {places} subjects it reads")
-    return each[:places].tobytes()
+    marks = np.unpackbits(np.frombuffer(bits, dtype=np.uint8))
+    if len(bits) != size or marks[places:].any() or not marks.any():
+        raise ParameterError(f"{entry} does not say which of the {places} subjects it reads")
+    return marks[:places].tobytes()
 
 
 def _digest(key: bytes, name: str) -> bytes:
