@@ -272,7 +272,7 @@ def one_input(data: bytes) -> None:
         os.chdir(here)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
-    if result.exit_code not in (0, 1, 2):
+    if result.exit_code not in (0, 1, 2, 3):
         raise Accepted(f"exit code: {result.exit_code}")
     if "Traceback" in result.output:
         raise Accepted(f"traceback: {result.output[:300]!r}")
