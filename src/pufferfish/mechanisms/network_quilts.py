@@ -35,7 +35,7 @@ class NodeSecrets:
 
     Parameters
     ----------
-    given : sequence, optional
+    secrets : sequence, optional
         Names of nodes, each any two values of which are secret; pairs of :class:`RecordIs` of one node; or the same
         as (node, values, other values). By default every node is secret.
     network : BayesianNetwork
@@ -184,7 +184,7 @@ class NetworkQuilts(Engine):
         The members of Θ.
     secrets : NodeSecrets
         What shall not be told apart.
-    given : mapping from int to list of int
+    given_quilts : mapping from int to list of int
         For some nodes the sets of places that are their quilts; for others quilts are searched.
     most : int or None
         How many quilts are looked at for each node.
