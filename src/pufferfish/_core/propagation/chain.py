@@ -366,7 +366,7 @@ def _later(runs: Sequence[Run], by: int) -> list[Run]:
 def _together(profiles: Sequence[Sequence[Run]]) -> tuple[list[Run], list[list[Matrix]]]:
     """Cut several profiles of the same records where any changes: runs of the first, and the losses of the others."""
     edges = [list(accumulate(run.steps for run in runs)) for runs in profiles]
-    cuts = sorted({edge for ends in edges for edge in ends})
+    cuts = sorted({edge for profile_edges in edges for edge in profile_edges})
     first_runs, others = list[Run](), list[list[Matrix]]()
     for begins, ends in zip([0, *cuts[:-1]], cuts, strict=True):
         losses = [runs[bisect_right(edge, begins)].loss for runs, edge in zip(profiles, edges, strict=True)]
