@@ -32,8 +32,8 @@ MUTANTS = [
     Mutant(
         "rounding: a sum of fractions is rounded to nearest, not up",
         "_core/numbers/rounding.py",
-        "return found if found == math.inf or Fraction(found) >= exact else math.nextafter(found, math.inf)",
-        "return found",
+        "return double if double == math.inf or Fraction(double) >= exact else math.nextafter(double, math.inf)",
+        "return double",
         "unit/_core/numbers unit/ledger/test_ledger_sums.py",
     ),
     Mutant(
@@ -60,8 +60,8 @@ MUTANTS = [
     Mutant(
         "phi: a walk passes on what arrived without the loss of the record",
         "_core/phi/loops.py",
-        "arrived = loss[y, z] if told == 0.0 else np.nextafter(loss[y, z] + told, np.inf)",
-        "arrived = loss[y, z] if told == 0.0 else told",
+        "arrived = loss[y, z] if bound == 0.0 else np.nextafter(loss[y, z] + bound, np.inf)",
+        "arrived = loss[y, z] if bound == 0.0 else bound",
         "unit/_core/propagation/test_walks.py",
     ),
     Mutant(
@@ -74,8 +74,8 @@ MUTANTS = [
     Mutant(
         "propagation: the past of a given start is dropped",
         "_core/propagation/chain.py",
-        "total = np.where(secrets, own + before + after, -np.inf)",
-        "total = np.where(secrets, own + after, -np.inf)",
+        "total = np.where(secrets, loss + before + after, -np.inf)",
+        "total = np.where(secrets, loss + after, -np.inf)",
         "oracle/test_oracle_propagation.py",
     ),
     Mutant(
@@ -88,8 +88,8 @@ MUTANTS = [
     Mutant(
         "forgetting: the loss of the record itself is taken off twice",
         "_core/propagation/forgetting.py",
-        "total = future + past - own",
-        "total = future + past - 2 * own",
+        "total = future + past - rounded",
+        "total = future + past - 2 * rounded",
         "unit/_core/propagation/test_forgetting.py oracle/test_oracle_forgetting.py",
     ),
     Mutant(
@@ -109,8 +109,8 @@ MUTANTS = [
     Mutant(
         "propagation on networks: a cluster forgets the losses that are at home in it",
         "_core/propagation/cluster_sweep.py",
-        "every = (*self._at_home[cluster], *told.values())",
-        "every = (*told.values(),)",
+        "every = (*self._at_home[cluster], *messages.values())",
+        "every = (*messages.values(),)",
         "oracle/test_oracle_networks_by_clusters.py oracle/test_oracle_cluster_propagation.py",
     ),
     Mutant(
@@ -137,14 +137,14 @@ MUTANTS = [
     Mutant(
         "laws: what rounding may cost is taken off a loss",
         "_core/laws/law.py",
-        "return or_infinite(float(np.max(np.abs(first - second))) + error + other)",
-        "return or_infinite(float(np.max(np.abs(first - second))) - error - other)",
+        "return or_infinite(float(np.max(np.abs(first - second))) + first_error + second_error)",
+        "return or_infinite(float(np.max(np.abs(first - second))) - first_error - second_error)",
         "unit/_core/laws unit/mechanisms/test_exact_loss.py oracle/test_oracle_wasserstein_inf.py",
     ),
     Mutant(
         "laws: answers above an output are left out of its likelihood",
         "_core/numbers/wide_loops.py",
-        "out[w], out_levels[w] = plus(out[w], out_levels[w], a, at)",
+        "out[w], out_levels[w] = plus(out[w], out_levels[w], a, a_level)",
         "out[w] = out[w]",
         "unit/_core/laws unit/_core/numbers/test_wide.py golden/test_golden_general_framework.py",
     ),

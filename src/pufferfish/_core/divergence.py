@@ -123,10 +123,10 @@ def log_ratios(rows: Any, columns: Any, ratios: Any) -> None:
         best[:] = -np.inf
         for y in range(rows.shape[1]):
             here, column = rows[x, y], columns[y]
-            for other in range(rows.shape[0]):
-                difference = here - column[other]
-                if difference > best[other]:
-                    best[other] = difference
+            for x_ in range(rows.shape[0]):
+                difference = here - column[x_]
+                if difference > best[x_]:
+                    best[x_] = difference
 
 
 _LOOPS = Loops(log_ratios)

@@ -232,15 +232,15 @@ def steps_of(
     """
     n = len(alphabets.sets)
     several = np.array([len(states) > 1 for states in alphabets.sets])
-    found = np.zeros((n, 3))
+    influences = np.zeros((n, 3))
     for i in range(n):
         j = alphabets.after(i)
         m = alphabets.after(j)
-        found[i] = inner(alphabets.sets[i], alphabets.sets[j], alphabets.sets[m])
+        influences[i] = inner(alphabets.sets[i], alphabets.sets[j], alphabets.sets[m])
         before, after = several[i] and several[j], several[j] and several[m]
-        found[i] *= [before, after, before]
+        influences[i] *= [before, after, before]
     together = bool(several[0] and several[alphabets.after(0)])
-    left, right, last = found.T.copy()
+    left, right, last = influences.T.copy()
     return Influences(
         first=first if together else 0.0,
         least_first=least_first if together else 0.0,
@@ -353,13 +353,13 @@ def _half(twice: float) -> float:
 def _quotients(lo: Matrix, hi: Matrix) -> Matrix:
     """Bound log P(x, z)/P(x, z') in every row x; shape (rows, columns, columns)."""
     k = lo.shape[1]
-    found = np.log(hi[:, :, None] / lo[:, None, :]) + 8 * UNIT
+    quotients = np.log(hi[:, :, None] / lo[:, None, :]) + 8 * UNIT
     if lo.shape[0] <= _FEW:
         unit = np.eye(k)
         ratio = largest_ratio(unit[:, None, :], unit[None, :, :], lo[:, None, None, :], hi[:, None, None, :])
-        found = np.minimum(found, np.log(ratio) + 8 * UNIT)
-    found[:, np.arange(k), np.arange(k)] = 0.0
-    return found
+        quotients = np.minimum(quotients, np.log(ratio) + 8 * UNIT)
+    quotients[:, np.arange(k), np.arange(k)] = 0.0
+    return quotients
 
 
 def _of_two(quotients: Matrix) -> Matrix:
@@ -388,12 +388,12 @@ def _left(lo: Matrix, hi: Matrix, lo2: Matrix, hi2: Matrix) -> float:
 
 def _right(lo: Matrix, hi: Matrix, lo2: Matrix, hi2: Matrix) -> float:
     k, worst = lo.shape[1], 0.0
-    own = np.eye(k, dtype=np.bool_)
+    diagonal = np.eye(k, dtype=np.bool_)
     for z, z_ in product(range(lo2.shape[1]), repeat=2):
         if z == z_:
             continue
-        below = np.where(own, hi2[:, z], lo2[:, z])
-        above = np.where(own, lo2[:, z_], hi2[:, z_])
+        below = np.where(diagonal, hi2[:, z], lo2[:, z])
+        above = np.where(diagonal, lo2[:, z_], hi2[:, z_])
         ratio = largest_ratio(above, below, lo[:, None, :], hi[:, None, :]).max(axis=0)
         worst = max(worst, or_infinite(float(np.log(ratio * (hi2[:, z] / lo2[:, z_])).max())))
     return worst + 16 * UNIT * (1 + worst)

@@ -71,10 +71,10 @@ def log_ratio(a: Array, b: Array) -> tuple[Array, float]:
     x, y = a[both], b[both]
     near = (x <= 2 * y) & (y <= 2 * x)  # then x − y is exact
     log_x, log_y = np.log(x), np.log(y)
-    found = log_x - log_y
-    found[near] = np.log1p((x[near] - y[near]) / y[near])
-    logs[both] = found
-    errors = np.where(near, 4 * np.abs(found), 2 * (np.abs(log_x) + np.abs(log_y)))
+    ratios = log_x - log_y
+    ratios[near] = np.log1p((x[near] - y[near]) / y[near])
+    logs[both] = ratios
+    errors = np.where(near, 4 * np.abs(ratios), 2 * (np.abs(log_x) + np.abs(log_y)))
     return logs, UNIT * float(errors.max(initial=0.0))
 
 
@@ -249,9 +249,9 @@ class Normalisers:
             in_a, in_b = a.sums(sets), b.sums(sets)
             if isinstance(in_a, Wide) or isinstance(in_b, Wide):
                 error = max(error, _flush(waiting, ratios))
-                found, found_error = _wide_ratios(in_a, in_b)
-                ratios.append(found)
-                error = max(error, found_error)
+                wide_ratios, wide_error = _wide_ratios(in_a, in_b)
+                ratios.append(wide_ratios)
+                error = max(error, wide_error)
             else:
                 waiting.append((in_a, in_b))
                 error = max(error, _flush(waiting, ratios, least=_TOGETHER))
@@ -269,12 +269,12 @@ def _flush(waiting: list[tuple[Array, Array]], ratios: list[Array], least: int =
     """Turn masses that wait into ratios, many at a time; return the error."""
     if len(waiting) < least:
         return 0.0
-    a, b = np.array([one for one, _ in waiting]), np.array([other for _, other in waiting])
-    (first, error), (second, other) = log_ratio(b, a), log_ratio(a, b)
+    a, b = np.array([in_a for in_a, _ in waiting]), np.array([in_b for _, in_b in waiting])
+    (first, first_error), (second, second_error) = log_ratio(b, a), log_ratio(a, b)
     both: Array = np.stack([first.max(axis=1), second.max(axis=1)], axis=1)
     ratios.extend(both)
     waiting.clear()
-    return max(error, other)
+    return max(first_error, second_error)
 
 
 def _wide_ratios(a: "Array | Wide", b: "Array | Wide") -> tuple[Array, float]:
@@ -369,9 +369,9 @@ def path_ratios(
         rows = (starts[0][None, :], starts[1][None, :])
     normalisers = Normalisers(rows, matrices, count, sets, start_errors)
     ways: list[PathRatio] = []
-    for way, (one, other) in enumerate(((0, 1), (1, 0))):
-        weights, error = log_ratio(matrices[one], matrices[other])
-        first, first_error = (zero, 0.0) if starts is None else log_ratio(starts[one], starts[other])
+    for way, (numerator, denominator) in enumerate(((0, 1), (1, 0))):
+        weights, error = log_ratio(matrices[numerator], matrices[denominator])
+        first, first_error = (zero, 0.0) if starts is None else log_ratio(starts[numerator], starts[denominator])
         forward = MaxPlusPath(first, weights, count, error, first_error + start_errors)
         backward = MaxPlusPath(zero, np.ascontiguousarray(weights.T), count, error)
         ways.append(PathRatio(forward, backward, normalisers, way))

@@ -133,11 +133,11 @@ def split(k: int, where: Callable[[int, int], int]) -> Rows:
         first, last = waiting.pop()
         if first == last:
             continue
-        at = where(first, last)
+        cut = where(first, last)
         row = np.zeros(k, dtype=np.int64)
-        row[first : at + 1] = 1
+        row[first : cut + 1] = 1
         rows.append(row)
-        waiting += [(at + 1, last), (first, at)]
+        waiting += [(cut + 1, last), (first, cut)]
     return np.array(rows)
 
 
@@ -197,10 +197,10 @@ def best_scales(shifts: Matrix, taken: NDArray[np.bool_], power: float, start: V
         Scales to begin with.
     """
     alone = np.where(shifts.max(axis=0) > 0, shifts.max(axis=0), 1.0)
-    at = -np.log(alone) if start is None else -np.log(start)
+    log_weights = -np.log(alone) if start is None else -np.log(start)
     for sharper in _SHARPER:
-        at = _least(lambda u, p=sharper: _cost(u, shifts, taken, power, p), at)
-    w = np.exp(at - at.max())
+        log_weights = _least(lambda u, p=sharper: _cost(u, shifts, taken, power, p), log_weights)
+    w = np.exp(log_weights - log_weights.max())
     return float(np.max(shifts @ w)) / w
 
 
@@ -213,13 +213,13 @@ def _cost(u: Vector, shifts: Matrix, taken: NDArray[np.bool_], power: float, sha
     sum_of_powers = float(np.sum(shares * errors / largest))
     of_errors = math.log(largest) + math.log(sum_of_powers) / power
     gradient = -(shares @ slopes) / largest / sum_of_powers / w
-    told = shifts @ w
-    most = float(told.max())
-    weights = (told / most) ** (sharper - 1)
-    sum_of_told = float(np.sum(weights * told / most))
-    of_told = math.log(most) + math.log(sum_of_told) / sharper
-    gradient = gradient + (weights @ shifts) * w / most / sum_of_told
-    return of_errors + of_told, gradient
+    leakages = shifts @ w
+    most = float(leakages.max())
+    weights = (leakages / most) ** (sharper - 1)
+    sum_of_leakages = float(np.sum(weights * leakages / most))
+    of_leakages = math.log(most) + math.log(sum_of_leakages) / sharper
+    gradient = gradient + (weights @ shifts) * w / most / sum_of_leakages
+    return of_errors + of_leakages, gradient
 
 
 def errors_of(scales: Vector, taken: NDArray[np.bool_]) -> tuple[Vector, Matrix]:
@@ -242,9 +242,9 @@ def errors_of(scales: Vector, taken: NDArray[np.bool_]) -> tuple[Vector, Matrix]
     return errors, slopes
 
 
-def _least(cost: Callable[[Vector], tuple[float, Vector]], at: Vector) -> Vector:
+def _least(cost: Callable[[Vector], tuple[float, Vector]], point: Vector) -> Vector:
     """Return where a smooth function is least, nearby: L-BFGS with halved steps."""
-    value, slope = cost(at)
+    value, slope = cost(point)
     steps: list[tuple[Vector, Vector]] = []
     for _ in range(_STEPS):
         way = -_scaled(slope, steps)
@@ -253,35 +253,35 @@ def _least(cost: Callable[[Vector], tuple[float, Vector]], at: Vector) -> Vector
             way = -slope
         size = min(1.0, 2.0 / max(float(np.abs(way).max()), 1e-300))
         for _ in range(_HALVINGS):
-            to = at + size * way
+            to = point + size * way
             there, slope_there = cost(to)
             if there <= value + 1e-4 * size * float(way @ slope):
                 break
             size /= 2
         else:
             break
-        moved, bent = to - at, slope_there - slope
+        moved, bent = to - point, slope_there - slope
         if float(moved @ bent) > 0:
             steps = [*steps[1 - _KEPT :], (moved, bent)]
-        gained, at, value, slope = value - there, to, there, slope_there
+        gained, point, value, slope = value - there, to, there, slope_there
         if gained < _ENOUGH:
             break
-    return at
+    return point
 
 
 def _scaled(slope: Vector, steps: list[tuple[Vector, Vector]]) -> Vector:
     """Return the inverse of what is known of the curvature, times a slope."""
-    found, factors = slope.copy(), list[float]()
+    direction, factors = slope.copy(), list[float]()
     for moved, bent in reversed(steps):
-        factor = float(moved @ found) / float(moved @ bent)
+        factor = float(moved @ direction) / float(moved @ bent)
         factors.append(factor)
-        found = found - factor * bent
+        direction = direction - factor * bent
     if steps:
         moved, bent = steps[-1]
-        found = found * (float(moved @ bent) / float(bent @ bent))
+        direction = direction * (float(moved @ bent) / float(bent @ bent))
     for (moved, bent), factor in zip(steps, reversed(factors), strict=True):
-        found = found + (factor - float(bent @ found) / float(moved @ bent)) * moved
-    return found
+        direction = direction + (factor - float(bent @ direction) / float(moved @ bent)) * moved
+    return direction
 
 
 # -- Which counts to measure and how sharply -------------------------------------------------------------------------
@@ -344,27 +344,31 @@ def proposals(
         Whether scales are moved afterwards: not where the leakage is linear, as here.
     """
     k = len(responses[0])
-    found: list[tuple[Proposal, NDArray[np.bool_]]] = []
+    candidates: list[tuple[Proposal, NDArray[np.bool_]]] = []
     alone = best_scales(shifts_of(responses, bins(k)), np.eye(k, dtype=np.bool_), power)
     for rows, start in _candidates(k, alone):
         taken = taken_of(rows)
         if taken is None:
             continue
         scales = best_scales(shifts_of(responses, rows), taken, power, start) / epsilon
-        found.append((Proposal(rows, scales, _norm(scales, taken, power)), taken))
-    found.sort(key=lambda each: each[0].error)
+        candidates.append((Proposal(rows, scales, _norm(scales, taken, power)), taken))
+    candidates.sort(key=lambda candidate: candidate[0].error)
     asked = int(min(_WORK / k**4, MOST_ASKED)) if move else 0
     if asked > 2 * k:
-        found = found[:_LEADING]
+        candidates = candidates[:_LEADING]
     else:  # each takes long
-        found = [each for each in found[:_FEW_LEADING] if each[0].error <= _FAR_OFF * found[0][0].error]
-    leading = [_Search(each, taken, leakage, epsilon, power) for each, taken in found]
-    leading = sorted((each for each in leading if each.error < math.inf), key=lambda each: each.error)
+        candidates = [
+            candidate
+            for candidate in candidates[:_FEW_LEADING]
+            if candidate[0].error <= _FAR_OFF * candidates[0][0].error
+        ]
+    leading = [_Search(proposal, taken, leakage, epsilon, power) for proposal, taken in candidates]
+    leading = sorted((search for search in leading if search.error < math.inf), key=lambda search: search.error)
     if leading and asked > 2 * k:
         leading[0].move(asked)
     elif leading:
         leading[0].ask()
-    yield from (each.proposal for each in leading)
+    yield from (search.proposal for search in leading)
 
 
 def _candidates(k: int, alone: Vector) -> Iterator[tuple[Rows, Vector | None]]:

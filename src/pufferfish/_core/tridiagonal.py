@@ -101,10 +101,10 @@ class InfluenceMatrix:
         return self._worst(sums)
 
     def _row_sums(self, weights: Vector) -> Vector:
-        found = np.empty(self.left.size)
-        if not _solve(2 * found.size, self.left, self.right, weights + _LEAST, found):
-            found[:] = math.inf
-        return found
+        sums = np.empty(self.left.size)
+        if not _solve(2 * sums.size, self.left, self.right, weights + _LEAST, sums):
+            sums[:] = math.inf
+        return sums
 
     def _worst(self, sums: Vector) -> tuple[float, int] | None:
         if not self.secret.any():

@@ -43,7 +43,7 @@ def norm_is_below(left: Any, right: Any, square: float) -> bool:
     return True
 
 
-def solve(left: Any, right: Any, weights: Any, found: Any) -> bool:
+def solve(left: Any, right: Any, weights: Any, sums: Any) -> bool:
     """Write an upper bound on (I − Γ)⁻¹ · weights, if every pivot of I − Γ is proven positive; weights at least 1e-250.
 
     Positive pivots make I − Γ an M-matrix, so that its inverse is the sum of the powers of Γ.
@@ -52,21 +52,21 @@ def solve(left: Any, right: Any, weights: Any, found: Any) -> bool:
     pivots = np.empty(n)
     for i in range(n):
         if i == 0:
-            pivots[i], found[i] = 1.0, weights[i]
+            pivots[i], sums[i] = 1.0, weights[i]
             continue
         back = left[i] / pivots[i - 1]
         pivots[i] = (1 - back * right[i - 1] * _UP) * _DOWN
         if not pivots[i] > 0:
             return False
-        found[i] = (weights[i] + back * found[i - 1]) * _UP
-    found[n - 1] = found[n - 1] / pivots[n - 1] * _UP
+        sums[i] = (weights[i] + back * sums[i - 1]) * _UP
+    sums[n - 1] = sums[n - 1] / pivots[n - 1] * _UP
     for i in range(n - 2, -1, -1):
-        found[i] = (found[i] + right[i] * found[i + 1]) / pivots[i] * _UP
+        sums[i] = (sums[i] + right[i] * sums[i + 1]) / pivots[i] * _UP
     return True
 
 
-def largest_sums(left: Any, right: Any, count: int, most: int, found: Any) -> None:
-    """Lower row sums of (I − Γ)⁻¹, which ``found`` holds, to bounds on the sums of the ``count`` largest entries.
+def largest_sums(left: Any, right: Any, count: int, most: int, sums: Any) -> None:
+    """Lower row sums of (I − Γ)⁻¹, which ``sums`` holds, to bounds on the sums of the ``count`` largest entries.
 
     From G = (I − Γ)⁻¹[i, j] to the next column away from i, the entry is multiplied by a ratio that does not depend on
     i. Where no ratio is above 1, the largest entries of a row are next to its diagonal, and what follows ``most`` of
@@ -96,9 +96,9 @@ def largest_sums(left: Any, right: Any, count: int, most: int, found: Any) -> No
         pivot = pivot * _DOWN - 2.0**-50
         if not pivot > 0:
             continue
-        own = 1 / pivot * _UP
-        total, taken, a, b = own, 1, i, i
-        before, after = own * before * _UP, own * after * _UP
+        diagonal = 1 / pivot * _UP
+        total, taken, a, b = diagonal, 1, i, i
+        before, after = diagonal * before * _UP, diagonal * after * _UP
         while taken < count and taken < most and max(before, after) > 0:
             if before >= after:
                 total += before
@@ -111,4 +111,4 @@ def largest_sums(left: Any, right: Any, count: int, most: int, found: Any) -> No
             total *= _UP
             taken += 1
         total = (total + (count - taken) * max(before, after)) * _UP
-        found[i] = min(found[i], total)
+        sums[i] = min(sums[i], total)

@@ -117,8 +117,8 @@ def periodic_law(matrices: Matrix, within: Mask | None = None) -> tuple[Matrix, 
             "the periodic law has a probability below 1e-270, too small to compute accurately; merge states that are "
             "all but impossible, or give initial_distribution as an array"
         )
-    each = phases * (k + 4) * UNIT
-    return law, support, stationary_log_error(k) + 2 * k * each + each
+    rounding = phases * (k + 4) * UNIT
+    return law, support, stationary_log_error(k) + 2 * k * rounding + rounding
 
 
 def _few(states: NDArray[np.intp]) -> str:

@@ -325,16 +325,16 @@ def places_of(start: Mask, possible: Mask, steps: int) -> Places:
     steps : int
         Records of the chain.
     """
-    found: list[Mask] = [start]
-    while len(found) < min(steps, _FOLLOWED):
-        after = bool_matmul(found[-1][None, :], possible)[0]
-        if np.array_equal(after, found[-1]):
+    masks: list[Mask] = [start]
+    while len(masks) < min(steps, _FOLLOWED):
+        after = bool_matmul(masks[-1][None, :], possible)[0]
+        if np.array_equal(after, masks[-1]):
             break
-        found.append(after)
-    left = steps - len(found)
-    stretches: Places = [(1, states) for states in found]
+        masks.append(after)
+    left = steps - len(masks)
+    stretches: Places = [(1, states) for states in masks]
     if left:
-        stretches.append((left, closure(found[-1], possible)))
+        stretches.append((left, closure(masks[-1], possible)))
     return stretches
 
 

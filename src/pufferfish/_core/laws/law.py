@@ -153,15 +153,15 @@ class VectorLaw:
 
 def sum_of(parts: Iterable[tuple[Law, int]], more: Law | None = None) -> Law:
     """Return the law of a sum of independent numbers: so many with each law, and one more where it is given."""
-    found = more
+    total = more
     for law, times in parts:
         power = law
         while times:
             if times % 2:
-                found = power if found is None else found.plus(power)
+                total = power if total is None else total.plus(power)
             times //= 2
             power = power.plus(power) if times else power
-    return Law.exact(0, [Fraction(1)]) if found is None else found
+    return Law.exact(0, [Fraction(1)]) if total is None else total
 
 
 def log_rounding(masses: Wide, additions: int) -> float:
@@ -192,10 +192,10 @@ def laplace_loss(mu: Law, nu: Law, scale: float) -> float:
     1.0
     """
     low, high = min(mu.start, nu.start), max(mu.end, nu.end)
-    (first, error), (second, other) = (smoothed([law], low, high, scale) for law in (mu, nu))
-    if not (error < math.inf and other < math.inf):
+    (first, first_error), (second, second_error) = (smoothed([law], low, high, scale) for law in (mu, nu))
+    if not (first_error < math.inf and second_error < math.inf):
         return math.inf
-    return or_infinite(float(np.max(np.abs(first - second))) + error + other)
+    return or_infinite(float(np.max(np.abs(first - second))) + first_error + second_error)
 
 
 def smoothed(laws: Sequence[Law | None], low: int, high: int, scale: float) -> tuple[NDArray[np.float64], float]:
@@ -212,9 +212,9 @@ def smoothed(laws: Sequence[Law | None], low: int, high: int, scale: float) -> t
     ratio, error = Wide.exp(-1 / b), 0.0
     for i, law in enumerate(laws):
         if law is not None:
-            found = law.masses.smoothed(ratio, law.start - low, size)
-            logs[i] = found.log()
-            error = max(error, or_infinite(law.log_error + log_rounding(found, 4 * size)))
+            masses = law.masses.smoothed(ratio, law.start - low, size)
+            logs[i] = masses.log()
+            error = max(error, or_infinite(law.log_error + log_rounding(masses, 4 * size)))
     return logs, error
 
 
@@ -276,9 +276,9 @@ def _broadcast(one: Wide, shape: tuple[int, ...]) -> Wide:
 def _convolved(one: Wide, two: Wide) -> Wide:
     shape = np.broadcast_shapes(one.shape[:-1], two.shape[:-1])
     rows = [_broadcast(w, (*shape, w.shape[-1])) for w in (one, two)]
-    found = rows[0].convolved(rows[1])
-    size = found.shape[-1]
-    return Wide(found.values.reshape(*shape, size), found.levels.reshape(*shape, size))
+    convolution = rows[0].convolved(rows[1])
+    size = convolution.shape[-1]
+    return Wide(convolution.values.reshape(*shape, size), convolution.levels.reshape(*shape, size))
 
 
 def product(factors: Iterable[Factor]) -> Factor:
@@ -308,24 +308,24 @@ def all_but_one(context: Factor, factors: Sequence[Factor]) -> Iterator[tuple[in
 def summed_out(factors: Sequence[Factor], variable: int, shifts: Sequence[int]) -> Factor:
     """Multiply factors and sum a variable out, its state x raising the partial sum by ``shifts[x]``."""
     low, span = min(shifts), max(shifts) - min(shifts)
-    found: Wide | None = None
+    masses: Wide | None = None
     part = unit()
     for state, shift in enumerate(shifts):
         part = product(f.at(variable, state) for f in factors)
-        if found is None:
-            found = zeros((*part.masses.shape[:-1], part.span + span + 1))
-        at = (..., slice(shift - low, shift - low + part.span + 1))
-        added = found[at] + part.masses
-        found.values[at], found.levels[at] = added.values, added.levels
-    assert found is not None
-    return Factor(part.scope, found, part.start + low, part.roundings + len(shifts))
+        if masses is None:
+            masses = zeros((*part.masses.shape[:-1], part.span + span + 1))
+        block = (..., slice(shift - low, shift - low + part.span + 1))
+        added = masses[block] + part.masses
+        masses.values[block], masses.levels[block] = added.values, added.levels
+    assert masses is not None
+    return Factor(part.scope, masses, part.start + low, part.roundings + len(shifts))
 
 
 def shifted(factor: Factor, shifts: Sequence[int]) -> Factor:
     """Raise the partial sums of state x of a factor over one variable by ``shifts[x]``."""
     low, size = min(shifts), factor.span + 1
-    found = zeros((len(shifts), factor.span + max(shifts) - low + 1))
+    masses = zeros((len(shifts), factor.span + max(shifts) - low + 1))
     for state, shift in enumerate(shifts):
-        at = (state, slice(shift - low, shift - low + size))
-        found.values[at], found.levels[at] = factor.masses.values[state], factor.masses.levels[state]
-    return Factor(factor.scope, found, factor.start + low, factor.roundings)
+        block = (state, slice(shift - low, shift - low + size))
+        masses.values[block], masses.levels[block] = factor.masses.values[state], factor.masses.levels[state]
+    return Factor(factor.scope, masses, factor.start + low, factor.roundings)

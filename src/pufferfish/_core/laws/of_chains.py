@@ -127,14 +127,14 @@ def _within(mu: LawFamily, nu: LawFamily, reach: int) -> bool:
 
 def _below(law: Law, numbers: NDArray[np.int64]) -> Logs:
     """Return log P(F ≤ n)."""
-    found = law.log_below()[np.clip(numbers - law.start, 0, law.size - 1)]
-    return np.where(numbers < law.start, -np.inf, np.where(numbers >= law.end, 0.0, found))
+    logs = law.log_below()[np.clip(numbers - law.start, 0, law.size - 1)]
+    return np.where(numbers < law.start, -np.inf, np.where(numbers >= law.end, 0.0, logs))
 
 
 def _above(law: Law, numbers: NDArray[np.int64]) -> Logs:
     """Return log P(F > n)."""
-    found = law.log_above()[np.clip(numbers + 1 - law.start, 0, law.size - 1)]
-    return np.where(numbers >= law.end, -np.inf, np.where(numbers < law.start, 0.0, found))
+    logs = law.log_above()[np.clip(numbers + 1 - law.start, 0, law.size - 1)]
+    return np.where(numbers >= law.end, -np.inf, np.where(numbers < law.start, 0.0, logs))
 
 
 def _on(family: LawFamily, of: Callable[[Law, NDArray[np.int64]], Logs], numbers: NDArray[np.int64]) -> Logs:
@@ -198,16 +198,16 @@ def _quadratic(n0: Logs, n1: Logs, n2: Logs, d0: Logs, d1: Logs, d2: Logs) -> Lo
         inside = (linear > 0) & (m1 > outer * e1)  # else the ratio is largest at t → 0 or t → ∞
         middle = np.where(inside, 2 * np.maximum(constant, 0.0) / np.where(inside, linear + root, 1.0), 0.0)
         least = np.maximum(outer, middle)
-        found = np.full(len(n0), np.inf)
+        bounds = np.full(len(n0), np.inf)
         for inflate in reversed(_INFLATE):
             λ = least * (1 + inflate)
             first, last = (λ * e * (1 - _ROUND) - m * (1 + _ROUND) for e, m in ((e0, m0), (e2, m2)))
             over = m1 * (1 + _ROUND) - λ * e1 * (1 - _ROUND)
             holds = (over <= 0) | (over * over * (1 + _ROUND) <= 4 * first * last * (1 - _ROUND))
-            found = np.where(holds & (first >= 0) & (last >= 0), np.log(λ), found)
+            bounds = np.where(holds & (first >= 0) & (last >= 0), np.log(λ), bounds)
     nothing = (n0 == -np.inf) & (n1 == -np.inf) & (n2 == -np.inf)
-    found = np.where(ends > _FARTHEST, np.inf, np.maximum(found, ends))
-    return np.where(nothing, -np.inf, np.where(lopsided, np.maximum(ends, _ratio(n1, d1)), found))
+    bounds = np.where(ends > _FARTHEST, np.inf, np.maximum(bounds, ends))
+    return np.where(nothing, -np.inf, np.where(lopsided, np.maximum(ends, _ratio(n1, d1)), bounds))
 
 
 _NEGLIGIBLE = 4e-13
@@ -283,9 +283,9 @@ class AdditiveChain:
         self.k: int = transition.shape[0]
         self._initial, self._period, self._others = initial, period, others
         self._alike = values.ndim == 1
-        each = np.broadcast_to(values, (steps, self.k))
-        low = each.min(axis=1)
-        self._adds = (each - low[:, None]).astype(np.int64)
+        contributions = np.broadcast_to(values, (steps, self.k))
+        low = contributions.min(axis=1)
+        self._adds = (contributions - low[:, None]).astype(np.int64)
         self._negligible = max(_LEAST_NEGLIGIBLE, _NEGLIGIBLE * steps)
         self._start = int(low.sum()) + (0 if others is None else others.start)
         self._parts = _Parts(transition, np.zeros((self.k, self.k), dtype=np.int64) if moves is None else moves)
@@ -301,20 +301,22 @@ class AdditiveChain:
 
     def total(self) -> Law:
         """Return the law of the statistic itself."""
-        found = self.given([None] * self.steps)
-        assert found is not None  # some sequence is possible
-        return found
+        law = self.given([None] * self.steps)
+        assert law is not None  # some sequence is possible
+        return law
 
     def given(self, allowed: Sequence[NDArray[np.bool_] | None]) -> Law | None:
         """Return the law given which states each record may have (None: any); None if that is impossible."""
-        at = self._with_others(self._first())
+        masses = self._with_others(self._first())
         for t in range(self.steps):
             if t:
-                at = self._parts.pushed(at, self._adds[t])
+                masses = self._parts.pushed(masses, self._adds[t])
             mask = allowed[t]
             if mask is not None:
-                at = Wide(np.where(mask[:, None], at.values, 0.0), np.where(mask[:, None], at.levels, -(2**40)))
-        weights = Wide(at.values.T.copy(), at.levels.T.copy()).sum()
+                masses = Wide(
+                    np.where(mask[:, None], masses.values, 0.0), np.where(mask[:, None], masses.levels, -(2**40))
+                )
+        weights = Wide(masses.values.T.copy(), masses.levels.T.copy()).sum()
         return Law.of(self.start, weights, self._error) if weights.positive.any() else None
 
     def nodes(self) -> Iterator[NodeLaws]:
@@ -332,10 +334,10 @@ class AdditiveChain:
             yield from self._right(half + 1)
             return
         last = self.steps - 1 - margin
-        for found in self._left(margin + self._period - 1):
-            covers = found.node >= margin
-            laws = [law and law.within(2 * error) for law in found.laws] if covers else found.laws
-            yield NodeLaws(found.node, last if covers else found.node, laws)
+        for node_laws in self._left(margin + self._period - 1):
+            covers = node_laws.node >= margin
+            laws = [law and law.within(2 * error) for law in node_laws.laws] if covers else node_laws.laws
+            yield NodeLaws(node_laws.node, last if covers else node_laws.node, laws)
         yield from self._right(last + 1)
 
     def _first(self) -> Wide:
@@ -441,14 +443,14 @@ class _Parts:
         self.forward: list[tuple[int, Wide]] = [(d, Wide.of(p)) for d, p in zip(amounts, parts, strict=True)]
         self._back = [(d, Wide.of(p.T.copy())) for d, p in zip(amounts, parts, strict=True)]
 
-    def pushed(self, at: Wide, adds: NDArray[np.int64]) -> Wide:
+    def pushed(self, masses: Wide, adds: NDArray[np.int64]) -> Wide:
         """Return one step of a chain, where a record in state y adds ``adds[y]``, and a step what it adds."""
-        return _sum(at.pushed(p, adds + d) for d, p in self.forward)
+        return _sum(masses.pushed(p, adds + d) for d, p in self.forward)
 
-    def pulled(self, at: Wide) -> Wide:
+    def pulled(self, masses: Wide) -> Wide:
         """Return one step backwards, where only steps add."""
-        still = np.zeros(at.shape[0], dtype=np.int64)
-        return _sum(at.pushed(p, still + d) for d, p in self._back)
+        still = np.zeros(masses.shape[0], dtype=np.int64)
+        return _sum(masses.pushed(p, still + d) for d, p in self._back)
 
 
 class _Powers:
@@ -473,13 +475,13 @@ def _apart(near: list[Wide], far: list[Wide]) -> float:
     for a in range(k):
         for u in range(k):
             into, later_into = _rows(near[u][a], k), _rows(far[u][a], k)
-            one, other = into.convolved(far[a]), later_into.convolved(near[a])
-            if not np.array_equal(one.positive, other.positive):
+            near_then_far, far_then_near = into.convolved(far[a]), later_into.convolved(near[a])
+            if not np.array_equal(near_then_far.positive, far_then_near.positive):
                 return np.inf
-            mass = one.positive
+            mass = near_then_far.positive
             if mass.any():
-                difference = float(np.max(np.abs(one.log()[mass] - other.log()[mass])))
-                rounding = sum(log_rounding(w, 4 * w.shape[1] * (k + 2)) for w in (one, other))
+                difference = float(np.max(np.abs(near_then_far.log()[mass] - far_then_near.log()[mass])))
+                rounding = sum(log_rounding(w, 4 * w.shape[1] * (k + 2)) for w in (near_then_far, far_then_near))
                 worst = max(worst, difference + rounding)
     return worst
 

@@ -153,10 +153,10 @@ def all_node_laws(
         part, factors = parts[c]
         tree = _Tree.of(problem, part, factors)
         if tree is not None and tree.entries <= most_entries:
-            found = tree.laws(rest)
+            laws = tree.laws(rest)
         else:
-            found = ((j, problem.eliminated(part, j, [*factors, rest], most_entries)) for j in part)
-        for j, law in found:
+            laws = ((j, problem.eliminated(part, j, [*factors, rest], most_entries)) for j in part)
+        for j, law in laws:
             yield j, problem.finished(law, j)
 
 
@@ -186,9 +186,9 @@ class _Problem:
 
     @classmethod
     def of(cls, tables: Sequence[Table], sizes: Sequence[int], weights: Weights, allowed: Allowed | None) -> "_Problem":
-        given: Allowed = [None] * len(sizes) if allowed is None else allowed
+        masks: Allowed = [None] * len(sizes) if allowed is None else allowed
         states = tuple(
-            np.arange(k) if a is None else np.flatnonzero(np.asarray(a)) for k, a in zip(sizes, given, strict=True)
+            np.arange(k) if a is None else np.flatnonzero(np.asarray(a)) for k, a in zip(sizes, masks, strict=True)
         )
         shifts = tuple(tuple(int(w[x]) for x in s) for w, s in zip(weights, states, strict=True))
         factors: list[Factor] = []
@@ -262,8 +262,8 @@ class _Problem:
                 touching.setdefault(v, set()).add(i)
         for step, v in enumerate(order, start=len(factors)):
             used = sorted(touching.pop(v, ()))
-            found = live[step] = summed_out([live.pop(i) for i in used], v, self.shifts[v])
-            for u in found.scope:
+            summed = live[step] = summed_out([live.pop(i) for i in used], v, self.shifts[v])
+            for u in summed.scope:
                 touching[u] -= set(used)
                 touching[u].add(step)
         if keep is None:

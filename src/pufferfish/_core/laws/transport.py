@@ -159,9 +159,9 @@ def _points(law: Law) -> list[int]:
 
 def _whole(mu: Law, nu: Law) -> tuple[list[int], list[int]]:
     """Return the positive masses of two laws as whole numbers over one denominator."""
-    (p, bits), (q, other) = mu.masses.whole(), nu.masses.whole()
-    common = max(bits, other)
-    return [v << (common - bits) for v in p if v], [v << (common - other) for v in q if v]
+    (p, p_bits), (q, q_bits) = mu.masses.whole(), nu.masses.whole()
+    common = max(p_bits, q_bits)
+    return [v << (common - p_bits) for v in p if v], [v << (common - q_bits) for v in q if v]
 
 
 def _fits(x: Sequence[Any], p: Sequence[int], y: Sequence[Any], q: Sequence[int], reach: Any, s: Fraction) -> bool:

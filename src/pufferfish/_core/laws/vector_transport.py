@@ -358,8 +358,8 @@ def _staircase(points: NDArray[np.int64]) -> NDArray[np.int64] | None:
     Along such a line, the point farthest from any other is an end, and the one farthest from that the other end.
     """
     end = points[np.argmax(np.abs(points - points[0]).sum(axis=1))]
-    other = points[np.argmax(np.abs(points - end).sum(axis=1))]
-    signs = np.sign(other - end)
+    far_end = points[np.argmax(np.abs(points - end).sum(axis=1))]
+    signs = np.sign(far_end - end)
     steps: NDArray[np.int64] = np.diff(points[np.argsort(points @ signs)], axis=0)
     along = bool(np.all(steps * signs >= 0)) and not np.any(steps[:, signs == 0])
     return signs if along else None

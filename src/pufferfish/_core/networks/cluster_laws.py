@@ -56,9 +56,9 @@ class ClusterLaws:
         self._starts = _firsts(math.prod(shape) for shape in self.shapes)
         self._logs, self._errors = np.zeros(self._starts[-1]), np.zeros(len(buckets))
         # every table goes to the bucket in which the first of its nodes is eliminated: it holds all of them
-        place = {bucket.node: at for at, bucket in enumerate(buckets)}
-        given = sorted((min([place[v] for v in nodes]), at) for at, (nodes, _) in enumerate(tables))
-        ordered = [tables[at] for _, at in given]
+        place = {bucket.node: b for b, bucket in enumerate(buckets)}
+        homes = sorted((min([place[v] for v in nodes]), t) for t, (nodes, _) in enumerate(tables))
+        ordered = [tables[t] for _, t in homes]
         with np.errstate(divide="ignore"):
             factors = np.log(np.concatenate([np.zeros(0), *(table.ravel() for _, table in ordered)]))
         _LOOPS.at(self._logs.size).visit(
@@ -68,7 +68,7 @@ class ClusterLaws:
             self._starts,
             np.array(sizes, dtype=np.int64),
             np.array([bucket.node for bucket in buckets], dtype=np.int64),
-            np.array([at for at, _ in given], dtype=np.int64),
+            np.array([b for b, _ in homes], dtype=np.int64),
             *_joined([nodes for nodes, _ in ordered]),
             factors,
             _firsts(table.size for _, table in ordered),
@@ -147,7 +147,7 @@ def visit(
     starts: Any,
     sizes: Any,
     eliminated: Any,
-    given: Any,
+    homes: Any,
     table_nodes: Any,
     table_firsts: Any,
     factors: Any,
@@ -168,7 +168,7 @@ def visit(
         Where the entries of every bucket begin.
     sizes : (n,) ndarray of int
         Number of states of every node.
-    given : (t,) ndarray of int
+    homes : (t,) ndarray of int
         To which bucket each table is given, ascending.
     table_nodes, table_firsts : ndarray of int
         Nodes of the tables, and where those of each begin.
@@ -183,13 +183,13 @@ def visit(
     """
     buckets = parents.shape[0]
     conditional = np.zeros(buckets, dtype=np.bool_)  # given nothing but the law of its node given the others
-    for t in range(given.shape[0]):
-        b = given[t]
+    for t in range(homes.shape[0]):
+        b = homes[t]
         scope, its = nodes[firsts[b] : firsts[b + 1]], table_nodes[table_firsts[t] : table_firsts[t + 1]]
         logs[starts[b] : starts[b + 1]] += factors[factor_starts[t] + within(scope, its, sizes)]
         # a row sums to 1 up to rounding, and so does what it stands for
         errors[b] += UNIT * (sizes[its[-1]] + 8)
-        alone = (t == 0 or given[t - 1] != b) and (t == given.shape[0] - 1 or given[t + 1] != b)
+        alone = (t == 0 or homes[t - 1] != b) and (t == homes.shape[0] - 1 or homes[t + 1] != b)
         conditional[b] = normalised and alone and its[-1] == eliminated[b] and its.shape[0] == scope.shape[0]
     for b in range(buckets):
         law = logs[starts[b] : starts[b + 1]]
@@ -232,16 +232,16 @@ def states_of(scope: Any, sizes: Any) -> int:
 def within(scope: Any, part: Any, sizes: Any) -> Any:
     """Return for every configuration of a scope which one of some of its nodes, in any order, it holds."""
     every = np.arange(states_of(scope, sizes))
-    found = np.zeros_like(every)
+    places = np.zeros_like(every)
     step = 1
     for i in range(part.shape[0] - 1, -1, -1):
         size, repeated, j = sizes[part[i]], 1, scope.shape[0] - 1
         while scope[j] != part[i]:
             repeated *= sizes[scope[j]]
             j -= 1
-        found += every // repeated % size * step
+        places += every // repeated % size * step
         step *= size
-    return found
+    return places
 
 
 def summed(logs: Any, error: float, places: Any, states: int) -> tuple[Any, float]:
@@ -262,11 +262,11 @@ def summed(logs: Any, error: float, places: Any, states: int) -> tuple[Any, floa
 
 def largest(logs: Any) -> float:
     """Return the largest finite logarithm in absolute value."""
-    found = 0.0
+    magnitude = 0.0
     for log in logs:
         if log > -np.inf:
-            found = max(found, abs(log))
-    return found
+            magnitude = max(magnitude, abs(log))
+    return magnitude
 
 
 _LOOPS = Loops(visit, after=20_000)

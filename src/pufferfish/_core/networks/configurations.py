@@ -52,28 +52,28 @@ class Pattern:
 
     def listed(self, scope: Places) -> _Listed:
         """Return the possible configurations of a scope."""
-        found = self._known.get(scope)
-        if found is None:
+        listing = self._known.get(scope)
+        if listing is None:
             if self._occurs is None:
-                found = _Listed(np.arange(math.prod([self._sizes[axis] for axis in scope])), True)
+                listing = _Listed(np.arange(math.prod([self._sizes[axis] for axis in scope])), True)
             else:
                 others = tuple(axis for axis in range(len(self._sizes)) if axis not in scope)
                 occurs = self._occurs.reshape(self._sizes).any(axis=others).ravel()
                 places = np.flatnonzero(occurs)
-                found = _Listed(places, places.size == occurs.size)
-            self._known[scope] = found
-        return found
+                listing = _Listed(places, places.size == occurs.size)
+            self._known[scope] = listing
+        return listing
 
     def map(self, scope: Places, part: Places) -> Indices:
         """Return for every possible configuration of a scope which one of a part of it that is; shape (n,)."""
-        found = self._maps.get((scope, part))
-        if found is None:
+        places = self._maps.get((scope, part))
+        if places is None:
             within = self.listed(part)
-            found = _places_of(self.listed(scope).places, [(self._sizes[axis], axis in part) for axis in scope])
+            places = _places_of(self.listed(scope).places, [(self._sizes[axis], axis in part) for axis in scope])
             if not within.full:
-                found = np.searchsorted(within.places, found)
-            self._maps[scope, part] = found
-        return found
+                places = np.searchsorted(within.places, places)
+            self._maps[scope, part] = places
+        return places
 
 
 class Configurations:
@@ -108,14 +108,14 @@ class Configurations:
 
     def count(self, bucket: int, scope: Scope) -> int:
         """Return how many configurations a scope can have, or how many there are where they are too many to list."""
-        found = self._counts.get(scope)
-        if found is None:
-            found = math.prod([self._sizes[node] for node in scope])
-            if found <= _COUNTED:
+        count = self._counts.get(scope)
+        if count is None:
+            count = math.prod([self._sizes[node] for node in scope])
+            if count <= _COUNTED:
                 pattern, places = self.within(bucket, scope)
-                found = pattern.listed(places).places.size
-            self._counts[scope] = found
-        return found
+                count = pattern.listed(places).places.size
+            self._counts[scope] = count
+        return count
 
     def possible(self, bucket: int, node: int) -> Indices:
         """Return the states that a node can have."""
@@ -151,9 +151,9 @@ class Configurations:
         (logs, errors), (above, its) = self._of(buckets, both), self._of(buckets, rows)
         to_rows, to_columns = pattern.map(both, rows), pattern.map(both, columns)
         shape = pattern.listed(rows).places.size, len(buckets), pattern.listed(columns).places.size
-        found = np.full(shape, -np.inf)
-        found[to_rows, :, to_columns] = (logs - above[:, to_rows]).T
-        return found, errors + its
+        law = np.full(shape, -np.inf)
+        law[to_rows, :, to_columns] = (logs - above[:, to_rows]).T
+        return law, errors + its
 
     def conditional(self, bucket: int, scope: Scope, given: Scope) -> tuple[Vector, float]:
         """Return log P(scope | given) of every possible configuration of a scope that holds what is given."""
@@ -176,14 +176,14 @@ def _places_of(places: Indices, shape: Sequence[tuple[int, bool]]) -> Indices:
 
     ``shape`` holds for every node its number of states, and whether it is in the part.
     """
-    found: Indices = np.zeros(places.size, dtype=np.int64)
+    part_places: Indices = np.zeros(places.size, dtype=np.int64)
     left, step = places, 1
     for size, kept in reversed(shape):
         left, state = np.divmod(left, size)
         if kept:
-            found += state * step
+            part_places += state * step
             step *= size
-    return found
+    return part_places
 
 
 def bounds_of(logs: NDArray[np.float64], errors: NDArray[np.float64], starts: Indices) -> tuple[Vector, Vector]:

@@ -71,46 +71,46 @@ class Dag(ReadOnly):
     def order(self) -> tuple[int, ...]:
         """Nodes, parents before their children."""
         missing = [above.bit_count() for above in self.parents]
-        found = [node for node in range(self.size) if not missing[node]]
-        for node in found:
+        nodes = [node for node in range(self.size) if not missing[node]]
+        for node in nodes:
             for child in members(self.children[node]):
                 missing[child] -= 1
                 if not missing[child]:
-                    found.append(child)
-        return tuple(found)
+                    nodes.append(child)
+        return tuple(nodes)
 
     @cached_property
     def below(self) -> tuple[int, ...]:
         """Every node with its descendants."""
-        found = [1 << node for node in range(self.size)]
+        descendants = [1 << node for node in range(self.size)]
         for node in reversed(self.order):
             for child in members(self.children[node]):
-                found[node] |= found[child]
-        return tuple(found)
+                descendants[node] |= descendants[child]
+        return tuple(descendants)
 
     @cached_property
     def above(self) -> tuple[int, ...]:
         """Every node with its ancestors."""
-        found = [1 << node for node in range(self.size)]
+        ancestors = [1 << node for node in range(self.size)]
         for node in self.order:
             for parent in members(self.parents[node]):
-                found[node] |= found[parent]
-        return tuple(found)
+                ancestors[node] |= ancestors[parent]
+        return tuple(ancestors)
 
     def ancestral(self, nodes: int) -> int:
         """Return the smallest ancestral set that holds some nodes."""
-        found = 0
+        ancestors = 0
         for node in members(nodes):
-            if not found >> node & 1:
-                found |= self.above[node]
-        return found
+            if not ancestors >> node & 1:
+                ancestors |= self.above[node]
+        return ancestors
 
     def reach(self, node: int) -> int:
         """Return the node and all that it is not independent of, with nothing given."""
         if node not in self._reach:
-            found = self.connected(node, 0)
-            for other in members(found) if self.is_forest else (node,):
-                self._reach[other] = found
+            reached = self.connected(node, 0)
+            for member in members(reached) if self.is_forest else (node,):
+                self._reach[member] = reached
         return self._reach[node]
 
     def connected(self, node: int, given: int) -> int:
@@ -120,15 +120,15 @@ class Dag(ReadOnly):
         down: list[int] = []
         while up or down:
             if up:
-                at = up.pop()
-                if given >> at & 1:
+                current = up.pop()
+                if given >> current & 1:
                     continue
-                rises, falls = self.parents[at], self.children[at]
+                rises, falls = self.parents[current], self.children[current]
             else:
-                at = down.pop()
-                collider = self._has_below(at, given)
-                rises = self.parents[at] if collider else 0
-                falls = 0 if given >> at & 1 else self.children[at]
+                current = down.pop()
+                collider = self._has_below(current, given)
+                rises = self.parents[current] if collider else 0
+                falls = 0 if given >> current & 1 else self.children[current]
             rises, falls = rises & ~going_up, falls & ~going_down
             going_up, going_down = going_up | rises, going_down | falls
             up.extend(members(rises))
@@ -144,30 +144,30 @@ class Dag(ReadOnly):
     def near(self, node: int, alive: int) -> int:
         """Return the neighbours of a node in the moral graph of an ancestral set."""
         children = self.children[node] & alive
-        found = self.parents[node] | children
+        neighbours = self.parents[node] | children
         for child in members(children):
-            found |= self.parents[child]
-        return found & ~(1 << node)
+            neighbours |= self.parents[child]
+        return neighbours & ~(1 << node)
 
     def component(self, node: int, alive: int, without: int) -> int:
         """Return the nodes joined with a node in the moral graph of an ancestral set once others are taken out."""
-        found, fresh = 1 << node, 1 << node
+        joined, fresh = 1 << node, 1 << node
         while fresh:
             reached = 0
-            for at in members(fresh):
-                reached |= self.near(at, alive)
-            fresh = reached & ~found & ~without
-            found |= fresh
-        return found
+            for member in members(fresh):
+                reached |= self.near(member, alive)
+            fresh = reached & ~joined & ~without
+            joined |= fresh
+        return joined
 
     def branches(self, node: int, others: int) -> list[int]:
         """Split nodes into parts that are independent of each other given one node, which is not among them."""
         alive = self.ancestral(others | 1 << node)
-        found: list[int] = []
+        parts: list[int] = []
         left = others
         while left:
             first = (left & -left).bit_length() - 1
             part = self.component(first, alive, 1 << node) & others
-            found.append(part)
+            parts.append(part)
             left &= ~part
-        return found
+        return parts

@@ -144,9 +144,9 @@ class Inference(ReadOnly):
             return unknown
         error = (law.roundings + 8) * UNIT + slack
         ratios = _row_ratios(values, support, error)
-        found = np.zeros((k, k))
-        found[np.ix_(possible, possible)] = ratios
-        return np.where(pairs, found, 0.0)
+        bounds = np.zeros((k, k))
+        bounds[np.ix_(possible, possible)] = ratios
+        return np.where(pairs, bounds, 0.0)
 
     def _support(
         self, law: _Contraction, values: Matrix, k: int, possible: NDArray[np.bool_]
@@ -184,17 +184,17 @@ class Inference(ReadOnly):
         line = [node]
         while self.dag.parents[line[-1]]:
             line.append(self.dag.parents[line[-1]].bit_length() - 1)
-        above = {at: height for height, at in enumerate(line)}
+        above = {ancestor: height for height, ancestor in enumerate(line)}
         steps: dict[tuple[int, int], None] = {}
         for target in members(part):
-            at = target
-            while at not in above and self.dag.parents[at]:
-                parent = self.dag.parents[at].bit_length() - 1
-                steps[parent, at] = None
-                at = parent
-            if at not in above:  # another tree
+            current = target
+            while current not in above and self.dag.parents[current]:
+                parent = self.dag.parents[current].bit_length() - 1
+                steps[parent, current] = None
+                current = parent
+            if current not in above:  # another tree
                 return [], math.inf
-            for height in range(above[at], 0, -1):
+            for height in range(above[current], 0, -1):
                 steps[line[height - 1], line[height]] = None
         kernels = [self._step(a, b) for a, b in steps]
         return [table for table, _ in kernels], sum(error for _, error in kernels)
@@ -223,11 +223,11 @@ class Inference(ReadOnly):
                 self._marginals[way[-1]] = self._alone(way[-1])
             else:
                 way.append(up.bit_length() - 1)
-        for at in reversed(way[:-1]):
-            law, support, error = self._marginals[self.dag.parents[at].bit_length() - 1]
-            table = self._tables[at][1]
+        for child in reversed(way[:-1]):
+            law, support, error = self._marginals[self.dag.parents[child].bit_length() - 1]
+            table = self._tables[child][1]
             reached = np.asarray(np.any(support[:, None] & (table > 0), axis=0), dtype=np.bool_)
-            self._marginals[at] = law @ table, read_only(reached), error + UNIT * (len(law) + 6)
+            self._marginals[child] = law @ table, read_only(reached), error + UNIT * (len(law) + 6)
         return self._marginals[node]
 
     def _alone(self, node: int) -> tuple[Matrix, NDArray[np.bool_], float]:
@@ -274,10 +274,10 @@ def _row_ratios(values: Matrix, support: NDArray[np.bool_], error: float) -> Mat
     for first in range(0, values.shape[1], _COLUMNS):
         block = slice(first, first + _COLUMNS)
         if np.array_equal(low[:, block], logs[:, block]):
-            found = max_log_ratio(logs[:, block])
+            block_ratios = max_log_ratio(logs[:, block])
         else:
-            found = max_log_ratio(np.concatenate([logs[:, block], low[:, block]]))[:n, n:]
-        np.maximum(rows, found, out=rows)
+            block_ratios = max_log_ratio(np.concatenate([logs[:, block], low[:, block]]))[:n, n:]
+        np.maximum(rows, block_ratios, out=rows)
     total = np.abs(weights)[:, None] + np.abs(weights)[None, :] + np.max(np.abs(logs), where=support, initial=1.0)
     adds = UNIT * (values.shape[1] + 8)
     ratios = rows - weights[:, None] + weights[None, :] + 4 * error + 2 * adds + 8 * UNIT * total

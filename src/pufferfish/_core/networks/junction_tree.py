@@ -83,10 +83,10 @@ def buckets_of(scopes: Sequence[Scope], sizes: Sequence[int]) -> list[Bucket]:
         if len(others) < 2:
             return 0.0, -rank[node]
         added = 0.0
-        for one in others:
-            for other in others - near[one]:
-                added += weights[one] * weights[other] if other < one else 0.0
-        return added, sum(weights[other] for other in others) + weights[node] if added else -rank[node]
+        for neighbour in others:
+            for unjoined in others - near[neighbour]:
+                added += weights[neighbour] * weights[unjoined] if unjoined < neighbour else 0.0
+        return added, sum(weights[neighbour] for neighbour in others) + weights[node] if added else -rank[node]
 
     prices: dict[int, tuple[float, float]] = {}
     queue: list[tuple[float, float, int]] = []

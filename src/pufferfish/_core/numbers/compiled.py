@@ -37,14 +37,16 @@ def _machine_code(function: FunctionType, from_python: bool) -> Any:
 
     jit: Any = partial(numba.njit, nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=not from_python)
     try:
-        own = renamed(function, f"{version([function])}{'' if from_python else '_inner'}")
-        found = jit(own, cache=True)
+        copy = renamed(function, f"{version([function])}{'' if from_python else '_inner'}")
+        compiled_copy = jit(copy, cache=True)
     except (OSError, RuntimeError):  # no folder to write to: compile anew in every process
-        own = renamed(function, "")
-        found = jit(own)
+        copy = renamed(function, "")
+        compiled_copy = jit(copy)
     outer = {loop for loops in Loops.made for loop in vars(loops.plain).values()}
-    own.__globals__.update({name: _machine_code(each, each in outer) for name, each in _called(function).items()})
-    return found
+    copy.__globals__.update(
+        {name: _machine_code(callee, callee in outer) for name, callee in _called(function).items()}
+    )
+    return compiled_copy
 
 
 def _called(function: FunctionType) -> dict[str, FunctionType]:
@@ -55,14 +57,14 @@ def _called(function: FunctionType) -> dict[str, FunctionType]:
 
 def reached(functions: Iterable[FunctionType]) -> set[FunctionType]:
     """Return the functions that machine code is made of: some, and all that they call."""
-    found: set[FunctionType] = set()
+    all_reached: set[FunctionType] = set()
     left = list(functions)
     while left:
         function = left.pop()
-        if function not in found:
-            found.add(function)
+        if function not in all_reached:
+            all_reached.add(function)
             left.extend(_called(function).values())
-    return found
+    return all_reached
 
 
 def version(functions: Iterable[FunctionType]) -> str:
@@ -71,10 +73,10 @@ def version(functions: Iterable[FunctionType]) -> str:
     Files may have changed since they were imported: code made now would be kept under the name of what they hold.
     """
     parts: set[str] = set()
-    for each in reached(functions):
-        code, known = each.__code__, each.__globals__
+    for function in reached(functions):
+        code, known = function.__code__, function.__globals__
         parts.add(
-            repr((each.__module__, code.co_qualname, code.co_code, code.co_consts, code.co_names, code.co_varnames))
+            repr((function.__module__, code.co_qualname, code.co_code, code.co_consts, code.co_names, code.co_varnames))
         )
         constants = {name: known.get(name) for name in code.co_names}
         parts.update(repr((name, value)) for name, value in constants.items() if isinstance(value, int | float | tuple))
@@ -115,9 +117,9 @@ class Loops:
     @cached_property
     def compiled(self) -> SimpleNamespace:
         """The loops compiled, by their names."""
-        found = SimpleNamespace(**dict(zip(vars(self.plain), _compiled(vars(self.plain).values()), strict=True)))
+        loops = SimpleNamespace(**dict(zip(vars(self.plain), _compiled(vars(self.plain).values()), strict=True)))
         self._loaded = True
-        return found
+        return loops
 
     def at(self, work: float) -> Any:
         """Return the loops by their names, for so many steps in all: compiled ones once they are loaded."""

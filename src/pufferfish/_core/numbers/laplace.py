@@ -114,8 +114,8 @@ def accuracy(b: float, alpha: float, *, together: int = 1) -> int:
     share = check_alpha(alpha)
     if not 0 < b < math.inf:
         raise ParameterError(f"the scale is {b!r}, expected a positive finite number")
-    each = -math.expm1(math.log1p(-share) / together)
-    level = math.log(each) if each > _FEW_DIGITS else math.log(share) - math.log(together)
+    single_share = -math.expm1(math.log1p(-share) / together)
+    level = math.log(single_share) if single_share > _FEW_DIGITS else math.log(share) - math.log(together)
     closed = b * (math.log(2) - level - math.log1p(math.exp(-1 / b)))  # P(|Z| > t) = alpha at t + 1 = closed
     if b >= _TOLD_APART:
         return math.ceil(min(closed + _ROUNDING * (closed + b), _LARGEST))
@@ -275,10 +275,10 @@ def errors_within(sums: Sums, alpha: float, *, joint: bool = False, apart: bool 
     apart : bool, default False
         Whether no noise is in two outputs, so that they are independent.
     """
-    each = check_alpha(alpha)
+    share = check_alpha(alpha)
     if joint:
-        each = -math.expm1(math.log1p(-each) / len(sums)) if apart else each / len(sums)
-    return [laplace_sum(scales).accuracy(each) for scales in sums]
+        share = -math.expm1(math.log1p(-share) / len(sums)) if apart else share / len(sums)
+    return [laplace_sum(scales).accuracy(share) for scales in sums]
 
 
 def share_of_each(alpha: float, groups: int) -> float:
@@ -298,8 +298,8 @@ def joint_error(sums: Sums, alpha: float, *, apart: bool = False) -> int:
             return sum(tail * times for tail, times in tails)
         return -math.expm1(sum(times * math.log1p(-min(tail, 1 - 1e-16)) for tail, times in tails))
 
-    each = errors_within(sums, share)
-    low, high = max(each) - 1, max(errors_within(sums, share, joint=True, apart=apart))
+    errors = errors_within(sums, share)
+    low, high = max(errors) - 1, max(errors_within(sums, share, joint=True, apart=apart))
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if any_beyond(middle) <= share else (middle, high)
@@ -337,5 +337,5 @@ def mean_moduli(scales: NDArray[np.float64], taken: NDArray[np.bool_]) -> NDArra
     logs = np.log1p(2 * spread[:, None] * half)  # φ = 1 / (1 + 2·E Z²·sin²(t/2))
     lost = -np.expm1(-(taken.astype(np.float64) @ logs))
     whole = lost @ (weights / (2 * half)) + taken @ spread * math.exp(low)
-    found: NDArray[np.float64] = whole / math.pi
-    return found
+    moduli: NDArray[np.float64] = whole / math.pi
+    return moduli

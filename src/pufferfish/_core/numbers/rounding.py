@@ -68,26 +68,26 @@ def bracket(
     low, high = level * (1 - tolerance), level * (1 + tolerance)
     goal = level * (1 + tolerance / 2) if from_above else level * (1 - tolerance / 2)
     too_small, enough = 0.0, math.inf
-    at, last = start, None
+    point, last = start, None
     for _ in range(_MOST_EVALUATIONS):
-        value = falling(at)
+        value = falling(point)
         if value <= level:
-            enough = min(enough, at)
+            enough = min(enough, point)
             if not from_above and (value >= low or value == 0):
                 break
         else:
-            too_small = max(too_small, at)
+            too_small = max(too_small, point)
             if from_above and value <= high:
                 break
         slope = 1.0
-        if last is not None and last[0] != at and 0 < value < math.inf and 0 < last[1] < math.inf:
-            slope = math.log(last[1] / value) / math.log(at / last[0])
-        last = at, value
+        if last is not None and last[0] != point and 0 < value < math.inf and 0 < last[1] < math.inf:
+            slope = math.log(last[1] / value) / math.log(point / last[0])
+        last = point, value
         if 0 < value < math.inf:
             off = min(max(value / goal, 1 / _FAR_OFF), _FAR_OFF)
-            at *= min(max(off ** (1 / min(max(slope, 0.2), 20.0)), 1 / _FARTHEST), _FARTHEST)
-        if not too_small < at < enough:
-            at = _between(too_small, enough)
+            point *= min(max(off ** (1 / min(max(slope, 0.2), 20.0)), 1 / _FARTHEST), _FARTHEST)
+        if not too_small < point < enough:
+            point = _between(too_small, enough)
         if enough < math.inf and enough - too_small <= 0.01 * tolerance * enough:
             break
     return Bracket(too_small, enough)
@@ -135,8 +135,8 @@ def float_up(exact: Fraction | int) -> float:
     >>> float_up(sum([Fraction("0.1")] * 10)), float_up(Fraction(1, 3)) > 1 / 3
     (1.0, True)
     """
-    found = nearest(exact)
-    return found if found == math.inf or Fraction(found) >= exact else math.nextafter(found, math.inf)
+    double = nearest(exact)
+    return double if double == math.inf or Fraction(double) >= exact else math.nextafter(double, math.inf)
 
 
 def nearest(exact: Fraction | int) -> float:

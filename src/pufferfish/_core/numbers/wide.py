@@ -114,8 +114,8 @@ class Wide:
     def log(self) -> Values:
         """Return natural logarithms, −∞ for 0."""
         with np.errstate(divide="ignore"):
-            found: Values = np.log(self.values)
-        return found + self.levels * LOG_STEP
+            logs: Values = np.log(self.values)
+        return logs + self.levels * LOG_STEP
 
     def whole(self) -> tuple[list[int], int]:
         """Return the very same numbers as whole numbers over one power of two, for a one-dimensional array."""
@@ -130,9 +130,9 @@ class Wide:
         values, levels = self.values, self.levels
         if from_above:
             values, levels = values[::-1].copy(), levels[::-1].copy()
-        sums, at = np.empty_like(values), np.empty_like(levels)
-        _accumulate(4 * values.size, values, levels, sums, at)
-        return Wide(sums[::-1], at[::-1]) if from_above else Wide(sums, at)
+        sums, sum_levels = np.empty_like(values), np.empty_like(levels)
+        _accumulate(4 * values.size, values, levels, sums, sum_levels)
+        return Wide(sums[::-1], sum_levels[::-1]) if from_above else Wide(sums, sum_levels)
 
     def smoothed(self, ratio: "Wide", first: int, size: int) -> "Wide":
         """Return Σ_n x(n) ratio^|w − n| for w = 0, …, size − 1, where this one-dimensional array is x(first), ….
@@ -140,9 +140,9 @@ class Wide:
         ``ratio`` is one wide number of at most 1; no x lies outside of the w.
         """
         assert 0 <= first <= size - self.size
-        sums, at = np.empty(size), np.empty(size, dtype=np.int64)
-        _smooth(8 * size, self.values, self.levels, first, float(ratio.values), int(ratio.levels), sums, at)
-        return Wide(sums, at)
+        sums, sum_levels = np.empty(size), np.empty(size, dtype=np.int64)
+        _smooth(8 * size, self.values, self.levels, first, float(ratio.values), int(ratio.levels), sums, sum_levels)
+        return Wide(sums, sum_levels)
 
     def convolved(self, other: "Wide") -> "Wide":
         """Return the convolutions along the last axis, row by row of equally many rows (or of two single rows)."""

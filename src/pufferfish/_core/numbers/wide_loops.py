@@ -11,59 +11,59 @@ BIG, SMALL = 2.0**300, 2.0**-300
 LEVEL_OF_ZERO = -(2**40)
 
 
-def times(a: float, at: int, b: float, level: int) -> Any:
+def times(a: float, a_level: int, b: float, level: int) -> Any:
     """Return the value and the level of a product."""
     if a == 0.0 or b == 0.0:
         return 0.0, LEVEL_OF_ZERO
-    a, at = a * b, at + level
+    a, a_level = a * b, a_level + level
     if a < SMALL:
-        return a * UP, at - 1
+        return a * UP, a_level - 1
     if a >= BIG:
-        return a * DOWN, at + 1
-    return a, at
+        return a * DOWN, a_level + 1
+    return a, a_level
 
 
-def plus(a: float, at: int, b: float, level: int) -> Any:
+def plus(a: float, a_level: int, b: float, level: int) -> Any:
     """Return the value and the level of a sum."""
     if b == 0.0:
-        return a, at
-    if level == at:
+        return a, a_level
+    if level == a_level:
         a += b
-    elif level == at + 1:
-        a, at = a * DOWN + b, level
-    elif level > at:
-        a, at = b, level
-    elif level == at - 1:
+    elif level == a_level + 1:
+        a, a_level = a * DOWN + b, level
+    elif level > a_level:
+        a, a_level = b, level
+    elif level == a_level - 1:
         a += b * DOWN
     if a >= BIG:
-        return a * DOWN, at + 1
-    return a, at
+        return a * DOWN, a_level + 1
+    return a, a_level
 
 
 def accumulate(values: Any, levels: Any, out: Any, out_levels: Any) -> None:
     """Write A(n) = A(n−1) + x(n)."""
-    a, at = 0.0, LEVEL_OF_ZERO
+    a, a_level = 0.0, LEVEL_OF_ZERO
     for n in range(values.shape[0]):
-        a, at = plus(a, at, values[n], levels[n])
+        a, a_level = plus(a, a_level, values[n], levels[n])
         out[n] = a
-        out_levels[n] = at
+        out_levels[n] = a_level
 
 
 def smooth(values: Any, levels: Any, first: int, ratio: float, ratio_level: int, out: Any, out_levels: Any) -> None:
     """Write Σ_n x(n) ratio^|w − n| for w = 0, 1, …, where ``values`` are x(first), x(first + 1), …; others are 0."""
-    a, at = 0.0, LEVEL_OF_ZERO
+    a, a_level = 0.0, LEVEL_OF_ZERO
     for w in range(out.shape[0]):  # n ≤ w
-        a, at = times(a, at, ratio, ratio_level)
+        a, a_level = times(a, a_level, ratio, ratio_level)
         if first <= w < first + values.shape[0]:
-            a, at = plus(a, at, values[w - first], levels[w - first])
+            a, a_level = plus(a, a_level, values[w - first], levels[w - first])
         out[w] = a
-        out_levels[w] = at
-    a, at = 0.0, LEVEL_OF_ZERO
+        out_levels[w] = a_level
+    a, a_level = 0.0, LEVEL_OF_ZERO
     for w in range(out.shape[0] - 1, -1, -1):  # n > w
-        a, at = times(a, at, ratio, ratio_level)
-        out[w], out_levels[w] = plus(out[w], out_levels[w], a, at)
+        a, a_level = times(a, a_level, ratio, ratio_level)
+        out[w], out_levels[w] = plus(out[w], out_levels[w], a, a_level)
         if first <= w < first + values.shape[0]:
-            a, at = plus(a, at, values[w - first], levels[w - first])
+            a, a_level = plus(a, a_level, values[w - first], levels[w - first])
 
 
 def convolve(short: Any, short_levels: Any, long: Any, long_levels: Any, out: Any, out_levels: Any) -> None:
@@ -105,28 +105,28 @@ def convolve(short: Any, short_levels: Any, long: Any, long_levels: Any, out: An
                     v = sums[m]
                     if v == 0.0:
                         continue
-                    at = level
+                    v_level = level
                     if v < SMALL:
                         v *= UP
-                        at -= 1
+                        v_level -= 1
                     elif v >= BIG:
                         v *= DOWN
-                        at += 1
+                        v_level += 1
                     n = i + j + m
                     there = out_levels[row, n]
-                    if there == at:
+                    if there == v_level:
                         v += out[row, n]
                         if v >= BIG:
                             v *= DOWN
-                            at += 1
+                            v_level += 1
                         out[row, n] = v
-                        out_levels[row, n] = at
-                    elif there < at:
-                        if there == at - 1:
+                        out_levels[row, n] = v_level
+                    elif there < v_level:
+                        if there == v_level - 1:
                             v += out[row, n] * DOWN
                         out[row, n] = v
-                        out_levels[row, n] = at
-                    elif there == at + 1:
+                        out_levels[row, n] = v_level
+                    elif there == v_level + 1:
                         out[row, n] += v * DOWN
                 j = j_end
             i = i_end
@@ -160,16 +160,16 @@ def push(values: Any, levels: Any, p: Any, p_levels: Any, shifts: Any, out: Any,
         if top == LEVEL_OF_ZERO:
             continue
         for y in range(k):
-            a, at = 0.0, LEVEL_OF_ZERO
+            a, a_level = 0.0, LEVEL_OF_ZERO
             if alike:
-                at = top
+                a_level = top
                 for x in range(k):
                     a += values[x, s] * p[x, y]
                 if a == 0.0:
                     continue
                 if a < SMALL:
                     a *= UP
-                    at -= 1
+                    a_level -= 1
             else:
                 for x in range(k):
                     v = values[x, s] * p[x, y]
@@ -182,15 +182,15 @@ def push(values: Any, levels: Any, p: Any, p_levels: Any, shifts: Any, out: Any,
                     elif v >= BIG:
                         v *= DOWN
                         level += 1
-                    if level == at:
+                    if level == a_level:
                         a += v
-                    elif level > at:
-                        a = v + a * DOWN if level == at + 1 else v
-                        at = level
-                    elif level == at - 1:
+                    elif level > a_level:
+                        a = v + a * DOWN if level == a_level + 1 else v
+                        a_level = level
+                    elif level == a_level - 1:
                         a += v * DOWN
             if a >= BIG:
                 a *= DOWN
-                at += 1
+                a_level += 1
             out[y, s + shifts[y]] = a
-            out_levels[y, s + shifts[y]] = at
+            out_levels[y, s + shifts[y]] = a_level

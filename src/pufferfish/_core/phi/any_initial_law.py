@@ -99,8 +99,8 @@ class AnyPrior:
             best = np.argmax(flat, axis=2)
             value = np.take_along_axis(flat, best[:, :, None], axis=2)[:, :, 0]
             with np.errstate(divide="ignore"):
-                told = np.maximum(2 * np.log(value) * (1 + 4 * UNIT) + 32 * UNIT, 0.0)
-            result[xs] = np.where(follows, told, np.inf)
+                log_ratios = np.maximum(2 * np.log(value) * (1 + 4 * UNIT) + 32 * UNIT, 0.0)
+            result[xs] = np.where(follows, log_ratios, np.inf)
             y, y_ = best // states.size, best % states.size
             i, j = np.arange(xs.size)[:, None], np.arange(k)[None, :]
             g_, h_, s_ = g[i, y, j, y_], h[i, y, j, y_], sigma[0, y, 0, y_]
@@ -156,11 +156,11 @@ class AnyPriors:
             same = known.setdefault(key, after)
             if same != after:  # near the start the phases of an hour are alike
                 result[after], self._slope[after] = result[same], self._slope[same]
-                at = self._at[same] % (k * k)
+                place = self._at[same] % (k * k)
             else:
                 result[after] = prior(b[phase], states)
-                self._slope[after], at = prior.slopes
-            self._at[after] = phase * k * k + at
+                self._slope[after], place = prior.slopes
+            self._at[after] = phase * k * k + place
         return result
 
     def solve(self, residual: Matrix) -> Matrix:
@@ -168,9 +168,9 @@ class AnyPriors:
         return _followed(residual, self._slope, self._at)
 
 
-def _followed(residual: Matrix, slope: Matrix, at: NDArray[np.intp]) -> Matrix:
-    change, slope, at = residual.ravel().copy(), slope.ravel().copy(), at.ravel().copy()
+def _followed(residual: Matrix, slope: Matrix, places: NDArray[np.intp]) -> Matrix:
+    change, slope, places = residual.ravel().copy(), slope.ravel().copy(), places.ravel().copy()
     for _ in range(_DOUBLINGS):
-        change = change + slope * change[at]
-        slope, at = slope * slope[at], at[at]
+        change = change + slope * change[places]
+        slope, places = slope * slope[places], places[places]
     return change.reshape(residual.shape)

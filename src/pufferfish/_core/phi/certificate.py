@@ -49,7 +49,7 @@ def prove(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows
     into, out = np.empty(k), np.empty(k)
     rounding = (arcs + 8) * UNIT
     for i in range(x.shape[0]):
-        row, other = p[x[i]], q[x_[i]]
+        row, other_row = p[x[i]], q[x_[i]]
         for y in range(k):
             into[y] = 0.0
             out[y] = 0.0
@@ -66,7 +66,7 @@ def prove(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows
             excess = (row[y] + into[y]) * (1 + rounding) - out[y] * (1 - rounding)
             if excess <= 0.0:
                 continue
-            ratio = excess / other[y] if other[y] > 0.0 else np.inf
+            ratio = excess / other_row[y] if other_row[y] > 0.0 else np.inf
             if math.isnan(ratio):  # no number is no proof
                 ratio = np.inf
             most = max(most, ratio * (1 + 8 * UNIT))
@@ -115,18 +115,18 @@ def phi(rows: Any, upper: Any, lower: Any, a: Any, bounds: Any) -> None:  # noqa
         return
     # 2. what holds without a search: no more than the largest bound, and what the laws' ratios prove
     top = (most + UNIT * (k + 4)) * (1 + 4 * UNIT)  # rows sum to 1 up to rounding
-    one, other, proved = np.empty(pairs, dtype=np.int64), np.empty(pairs, dtype=np.int64), np.empty(pairs)
+    xs, xs_, proved = np.empty(pairs, dtype=np.int64), np.empty(pairs, dtype=np.int64), np.empty(pairs)
     n = 0
     for x in range(r):
         for x_ in range(r):
             if rows[x] and rows[x_] and x != x_:
-                one[n] = x
-                other[n] = x_
+                xs[n] = x
+                xs_[n] = x_
                 n += 1
     nowhere, nothing = np.zeros((pairs, 0), dtype=np.int64), np.zeros((pairs, 0))
-    prove(upper, lower, a, one, other, nowhere, nowhere, nothing, proved)
+    prove(upper, lower, a, xs, xs_, nowhere, nowhere, nothing, proved)
     for n in range(pairs):
-        bounds[one[n], other[n]] = min(proved[n], top)
+        bounds[xs[n], xs_[n]] = min(proved[n], top)
     if most > SEARCHED:
         return
     # 3. stars, the vertices around one state: best for most pairs
@@ -138,22 +138,22 @@ def phi(rows: Any, upper: Any, lower: Any, a: Any, bounds: Any) -> None:  # noqa
     arcs = max(k - 1, 1)
     tails, heads = np.zeros((pairs, arcs), dtype=np.int64), np.zeros((pairs, arcs), dtype=np.int64)
     flows, ratios = np.zeros((pairs, arcs)), np.zeros(pairs)
-    stars(upper, lower, grown, one, other, ratios, tails, heads, flows)
-    prove(upper, lower, a, one, other, tails, heads, flows, proved)
+    stars(upper, lower, grown, xs, xs_, ratios, tails, heads, flows)
+    prove(upper, lower, a, xs, xs_, tails, heads, flows, proved)
     # 4. a climb from the best star for the pairs that are not settled
     left = 0
     for n in range(pairs):
-        x, x_ = one[n], other[n]
+        x, x_ = xs[n], xs_[n]
         bounds[x, x_] = min(bounds[x, x_], proved[n])
         if ratios[n] <= 0.0 or bounds[x, x_] > max(math.log(ratios[n]), 0.0) + _NEAR:
-            one[left], other[left] = x, x_
+            xs[left], xs_[left] = x, x_
             for e in range(arcs):  # entry by entry: whole rows take seconds to compile
                 tails[left, e], heads[left, e] = tails[n, e], heads[n, e]
             left += 1
     if left == 0:
         return
-    one, other, tails, heads, flows = one[:left], other[:left], tails[:left], heads[:left], flows[:left]
-    climb(upper, lower, a, one, other, np.zeros(left, dtype=np.bool_), tails, heads, flows, np.zeros((left, arcs)))
-    prove(upper, lower, a, one, other, tails, heads, flows, proved)
+    xs, xs_, tails, heads, flows = xs[:left], xs_[:left], tails[:left], heads[:left], flows[:left]
+    climb(upper, lower, a, xs, xs_, np.zeros(left, dtype=np.bool_), tails, heads, flows, np.zeros((left, arcs)))
+    prove(upper, lower, a, xs, xs_, tails, heads, flows, proved)
     for n in range(left):
-        bounds[one[n], other[n]] = min(bounds[one[n], other[n]], proved[n])
+        bounds[xs[n], xs_[n]] = min(bounds[xs[n], xs_[n]], proved[n])

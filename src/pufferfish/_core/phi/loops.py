@@ -35,10 +35,10 @@ def search_each(
     proved : (n, m) ndarray, written
         What the flows prove, rounded up.
     """
-    own = np.zeros(x.shape[0], dtype=np.bool_)
+    follows = np.zeros(x.shape[0], dtype=np.bool_)
     for n in range(which.shape[0]):
         j = which[n]
-        climb(upper[j], lower[j], a[j], x, x_, own, tails[n], heads[n], flows[n], shares[n])
+        climb(upper[j], lower[j], a[j], x, x_, follows, tails[n], heads[n], flows[n], shares[n])
         prove(upper[j], lower[j], a[j], x, x_, tails[n], heads[n], flows[n], proved[n])
 
 
@@ -141,8 +141,8 @@ def walk(
         alike, moved = True, 0.0
         for y in range(k):
             for z in range(k):
-                told = message[y, z]
-                arrived = loss[y, z] if told == 0.0 else np.nextafter(loss[y, z] + told, np.inf)
+                bound = message[y, z]
+                arrived = loss[y, z] if bound == 0.0 else np.nextafter(loss[y, z] + bound, np.inf)
                 if math.isinf(arrived) != math.isinf(a[y, z]):
                     alike = False
                 elif not math.isinf(arrived):

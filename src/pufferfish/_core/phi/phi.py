@@ -110,7 +110,7 @@ class _Pairs:
     @classmethod
     def of(cls, kernel: Kernel) -> "_Pairs":
         pairs = np.nonzero(kernel.rows[:, None] & kernel.rows[None, :] & ~np.eye(kernel.rows.size, dtype=np.bool_))
-        x, x_ = (np.ascontiguousarray(each) for each in pairs)
+        x, x_ = (np.ascontiguousarray(indices) for indices in pairs)
         reached = np.flatnonzero(np.any(kernel.upper[kernel.rows] > 0, axis=0))
         always = without_flows(kernel)[x, x_] if x.size else np.zeros(0)
         return cls(kernel, x, x_, _inside(kernel, x, x_), np.ix_(reached, reached), always)
@@ -135,10 +135,10 @@ class LogRatios:
         np.fill_diagonal(bounds, 0.0)
         if x.size:
             most = up(float(np.max(a[pairs.reached])) + UNIT * (k + 4))  # rows sum to 1 up to rounding
-            found = np.minimum(pairs.always, most)
+            proved = np.minimum(pairs.always, most)
             if most <= SEARCHED:
-                found = np.minimum(found, self.of_pairs(kernel, a, x, x_))
-            bounds[x, x_] = found
+                proved = np.minimum(proved, self.of_pairs(kernel, a, x, x_))
+            bounds[x, x_] = proved
         return bounds
 
     def walk(self, kernel: Kernel, a: Matrix, loss: Matrix, most: int, enough: float) -> Matrix:
@@ -186,7 +186,7 @@ class LogRatios:
 
         def look(part: slice) -> None:
             trees.follows[part.start] = False
-            changed = (each[part] for each in (trees.follows, *arcs, trees.shares))
+            changed = (array[part] for array in (trees.follows, *arcs, trees.shares))
             search(kernel.upper, kernel.lower, a, x[part], x_[part], *changed)
 
         if len(parts) == 1:
@@ -221,8 +221,8 @@ class LogRatios:
 
     def _trees_for(self, kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64]) -> _Trees:
         pairs, known = self._pairs, self._trees
-        own = pairs is not None and pairs.kernel is kernel and pairs.x is x and pairs.x_ is x_
-        inside = pairs.inside if pairs is not None and own else _inside(kernel, x, x_)
+        same_pairs = pairs is not None and pairs.kernel is kernel and pairs.x is x and pairs.x_ is x_
+        inside = pairs.inside if pairs is not None and same_pairs else _inside(kernel, x, x_)
         if known is None or (known.inside is not inside and not np.array_equal(known.inside, inside)):
             known = stars_of(kernel, a, x, x_, inside)
         known.x, known.x_ = x, x_
@@ -243,8 +243,8 @@ def _inside(kernel: Kernel, x: NDArray[np.int64], x_: NDArray[np.int64]) -> Mask
 def _parts(pairs: int, k: int) -> list[slice]:
     """Return parts that several cores may take, always the same ones: what is found is the same on every machine."""
     most = max(1, min(_MOST_PARTS, pairs * k**2 // _WORTH_A_CORE))
-    each = -(-pairs // most)
-    return [slice(first, min(first + each, pairs)) for first in range(0, pairs, each)]
+    size = -(-pairs // most)
+    return [slice(first, min(first + size, pairs)) for first in range(0, pairs, size)]
 
 
 def solve_slopes(

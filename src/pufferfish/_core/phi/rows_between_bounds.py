@@ -163,10 +163,10 @@ def _chords(lower: Matrix, upper: Matrix, a: Matrix) -> tuple[Matrix, Matrix]:
     least = at_reference(below, below - low, high - below, -1.0)
     rows = np.arange(k)
 
-    def chosen(slope: Matrix, at: Matrix, cost: Matrix, otherwise: Matrix) -> Matrix:
+    def chosen(slope: Matrix, entries: Matrix, cost: Matrix, otherwise: Matrix) -> Matrix:
         z = np.argmin(cost, axis=1)
         vectors = slope[rows, :, z]
-        vectors[rows, z] = np.maximum(at[rows, z], 0.0)
+        vectors[rows, z] = np.maximum(entries[rows, z], 0.0)
         return np.where(np.isfinite(cost[rows, z])[:, None], vectors, otherwise)
 
     spread = np.where(reached, (wide * fall * share).sum(axis=1), np.inf)

@@ -76,11 +76,11 @@ def climb(  # noqa: C901 - one loop, compiled as it stands: its phases share a d
     rising, staying = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
     loose = np.empty(k, dtype=np.bool_)
     for i in range(x.shape[0]):
-        row, other, tail, head, flow, share = p[x[i]], q[x_[i]], tails[i], heads[i], flows[i], shares[i]
+        row, other_row, tail, head, flow, share = p[x[i]], q[x_[i]], tails[i], heads[i], flows[i], shares[i]
         # 1. the states of this pair, and its first tree
         s = 0
         for y in range(k):
-            if row[y] > 0 or other[y] > 0:
+            if row[y] > 0 or other_row[y] > 0:
                 states[s] = y
                 s += 1
         if s == 0:  # no laws: there is nothing to propose
@@ -91,7 +91,7 @@ def climb(  # noqa: C901 - one loop, compiled as it stands: its phases share a d
         # sums run towards the heaviest state, so that what lies behind an arc is never a small difference
         root = states[0]
         for j in range(s):
-            if row[states[j]] + other[states[j]] > row[root] + other[root]:
+            if row[states[j]] + other_row[states[j]] > row[root] + other_row[root]:
                 root = states[j]
         for e in range(k - 1):
             flow[e] = 0.0
@@ -154,14 +154,14 @@ def climb(  # noqa: C901 - one loop, compiled as it stands: its phases share a d
             for j in range(s):
                 y = states[j]
                 total += row[y] * v[y]
-                against += other[y] * v[y]
+                against += other_row[y] * v[y]
             if total <= 0.0 or against <= 0.0:
                 break  # the laws' numbers underflow on this vertex: propose nothing
             ratio = total / against
             per_total, per_against = 1.0 / total, 1.0 / against
             for j in range(s):
                 y = states[j]
-                one, two = row[y] * v[y] * per_total, other[y] * v[y] * per_against
+                one, two = row[y] * v[y] * per_total, other_row[y] * v[y] * per_against
                 sums[y] = one - two
                 mass[y] = one + two
             worst, leaving = 0.0, -1
@@ -249,10 +249,10 @@ def climb(  # noqa: C901 - one loop, compiled as it stands: its phases share a d
                     most = e
             if most >= 0:
                 holds = row[y] + into[y]
-                if margin * holds <= ROOM * ratio * other[y]:  # its own q takes up the rounding
-                    lacking = holds - ratio * other[y] * (1 + ROOM) - sums[y]
+                if margin * holds <= ROOM * ratio * other_row[y]:  # its own q takes up the rounding
+                    lacking = holds - ratio * other_row[y] * (1 + ROOM) - sums[y]
                 else:
-                    lacking = holds * (1 + margin) - ratio * other[y] * (1 - margin) - sums[y]
+                    lacking = holds * (1 + margin) - ratio * other_row[y] * (1 - margin) - sums[y]
                 if lacking > 0:
                     flow[most] += lacking
                 for e in range(s - 1):
@@ -395,12 +395,12 @@ def on_path(
         if grown[a, d] * grown[b, c] > grown[a, c] * grown[b, d]:
             c, d = d, c
         # a → d and b → c are tight, and either a → c or b → d; the latter is a → c with other names
-        one, other = path_ratio(p, q, grown, a, b, c, d), path_ratio(p, q, grown, b, a, d, c)
-        if other > one:
+        ratio_ac, ratio_bd = path_ratio(p, q, grown, a, b, c, d), path_ratio(p, q, grown, b, a, d, c)
+        if ratio_bd > ratio_ac:
             a, b, c, d = b, a, d, c
-        if max(one, other) <= ratio:
+        if max(ratio_ac, ratio_bd) <= ratio:
             break
-        ratio, last = max(one, other), sources
+        ratio, last = max(ratio_ac, ratio_bd), sources
     return ratio
 
 

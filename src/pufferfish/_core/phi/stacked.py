@@ -88,11 +88,11 @@ class StackedRatios:
             if not group.x.size:
                 continue
             most = np.max(a[np.ix_(group.which, *group.reached)], axis=(-2, -1), initial=0.0)
-            found = np.minimum(group.always, ((most + UNIT * (k + 4)) * (1 + 4 * UNIT))[:, None])
+            proved = np.minimum(group.always, ((most + UNIT * (k + 4)) * (1 + 4 * UNIT))[:, None])
             searched = most <= SEARCHED
             if searched.all():
-                found = np.minimum(found, self._search(kernel, a, group))
-            bounds[group.which[:, None], group.x, group.x_] = found
+                proved = np.minimum(proved, self._search(kernel, a, group))
+            bounds[group.which[:, None], group.x, group.x_] = proved
         return bounds
 
     def solve(self, residual: Matrix) -> Matrix:
@@ -111,9 +111,9 @@ class StackedRatios:
         direct = k * k <= DENSE
         most = max(4, (_INTERPRETED if direct else _MOST_PASSED) // ends.size)
         enough = _ENOUGH * float(np.max(np.abs(residual)))
-        given = ends, shares, source, order, residual.reshape(phases, -1)
-        if not self._loops(ends.size * (1 if direct else most)).pass_on(*given, most, enough, change) and direct:
-            _solve_around(*given, change)  # a cycle that hardly forgets would take very many rounds
+        arguments = ends, shares, source, order, residual.reshape(phases, -1)
+        if not self._loops(ends.size * (1 if direct else most)).pass_on(*arguments, most, enough, change) and direct:
+            _solve_around(*arguments, change)  # a cycle that hardly forgets would take very many rounds
         return change.reshape(residual.shape)
 
     def _search(self, kernel: Kernel, a: Matrix, group: _Group) -> Matrix:
@@ -151,12 +151,12 @@ def _grouped(kernel: Kernel, which: Places, known: _Group | None) -> _Group:
     reached = np.flatnonzero(np.any(upper[rows] > 0, axis=0))
     always = _always(kernel.upper[which], kernel.lower[which])[:, x, x_]
     inside = (upper > 0)[x] | (lower > 0)[x_]
-    found = (which, x, x_, inside, (reached, reached))
+    fields = (which, x, x_, inside, (reached, reached))
     if known is not None and np.array_equal(known.x, x) and np.array_equal(known.inside, inside):
-        return _Group(*found, known.tails, known.heads, known.flows, known.shares, always)
+        return _Group(*fields, known.tails, known.heads, known.flows, known.shares, always)
     first = stars_of(Kernel(upper, lower, rows), np.zeros((k, k)), x, x_, inside)
-    tails, heads = (np.repeat(each[None], which.size, axis=0) for each in (first.tails, first.heads))
-    return _Group(*found, tails, heads, np.zeros(tails.shape), np.zeros(tails.shape), always)
+    tails, heads = (np.repeat(ends[None], which.size, axis=0) for ends in (first.tails, first.heads))
+    return _Group(*fields, tails, heads, np.zeros(tails.shape), np.zeros(tails.shape), always)
 
 
 def _always(upper: Matrix, lower: Matrix) -> Matrix:

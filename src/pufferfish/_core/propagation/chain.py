@@ -131,19 +131,19 @@ class ChainPropagation:
     @classmethod
     def between(cls, lower: Matrix, upper: Matrix) -> Self:
         """Return the search under every initial law and every sequence of matrices between two bounds."""
-        found = cls.__new__(cls)
-        found._states = np.arange(len(lower))
-        found._future, found._past = sides_between(lower, upper)
-        return found
+        search = cls.__new__(cls)
+        search._states = np.arange(len(lower))
+        search._future, search._past = sides_between(lower, upper)
+        return search
 
     @np.errstate(over="ignore")  # beyond the largest number a sum is infinite, which is more
     def leakage(self, runs: Sequence[Run]) -> Attained:
         """Bound the leakage of a profile, its runs from the first record to the last."""
         if self._states.size == 1:
             return Attained(0.0)
-        each = {run.loss.tobytes(): run.loss for run in runs}  # profiles of many runs have few losses
-        own = {name: close(loss)[np.ix_(self._states, self._states)] for name, loss in each.items()}
-        closed = [Run(run.steps, own[run.loss.tobytes()]) for run in runs]
+        losses = {run.loss.tobytes(): run.loss for run in runs}  # profiles of many runs have few losses
+        closed_losses = {name: close(loss)[np.ix_(self._states, self._states)] for name, loss in losses.items()}
+        closed = [Run(run.steps, closed_losses[run.loss.tobytes()]) for run in runs]
         steps = sum(run.steps for run in closed)
         if any(steps > exact_steps(side, closed) for side in (self._future, self._past)):
             fold = folded([(run.steps, run.loss.tobytes()) for run in closed])
@@ -189,22 +189,22 @@ class ChainPropagation:
         future = from_the_end(future, sum(run.steps for run in runs))
         worst: tuple[int, tuple[np.intp, ...], tuple[int, ...], tuple[Matrix, Matrix, Matrix]] | None = None
         most = 0.0
-        for first, last, after, before, own in overlaps(future, past, runs):
+        for first, last, after, before, loss in overlaps(future, past, runs):
             secrets = self._past.secrets(first, last)
             if not secrets.any():
                 continue
-            total = np.where(secrets, own + before + after, -np.inf)
+            total = np.where(secrets, loss + before + after, -np.inf)
             total[np.isnan(total)] = np.inf  # no number is no proof
-            at = np.unravel_index(int(np.argmax(total)), total.shape)
-            if worst is None or total[at] > most:
-                most, worst = up(float(total[at])), ((first + last) // 2, at, total.shape, (own, before, after))
+            place = np.unravel_index(int(np.argmax(total)), total.shape)
+            if worst is None or total[place] > most:
+                most, worst = up(float(total[place])), ((first + last) // 2, place, total.shape, (loss, before, after))
         if worst is None:
             return Attained(0.0)
-        node, at, shape, parts = worst
-        *phase, x, x_ = (int(v) for v in at)
-        each = (float(np.broadcast_to(part, shape)[at]) for part in parts)
+        node, place, shape, parts = worst
+        *phase, x, x_ = (int(v) for v in place)
+        shares = (float(np.broadcast_to(part, shape)[place]) for part in parts)
         pair = int(self._states[x]), int(self._states[x_])
-        return Attained(most, node, pair, *each, phase=phase[0] if phase else None)
+        return Attained(most, node, pair, *shares, phase=phase[0] if phase else None)
 
 
 # -- Leakage propagation on chains with more memory ------------------------------------------------------------------
@@ -276,100 +276,100 @@ class TuplePropagation(ChainPropagation):
         behind = [Run(run.steps, self._lifted(run.loss, 0)) for run in closed]
         future = from_the_end(sweep(self._future, ahead[::-1]), length)
         past = sweep(self._past, behind)
-        own, between = _together([closed, *(_later(closed, j) for j in range(1, m))])
+        first_runs, between = _together([closed, *(_later(closed, j) for j in range(1, m))])
         middle = [
-            Run(run.steps, sum((self._lifted(d, j + 1) for j, d in enumerate(each)), np.zeros_like(behind[0].loss)))
-            for run, each in zip(own, between, strict=True)
+            Run(run.steps, sum((self._lifted(d, j + 1) for j, d in enumerate(losses)), np.zeros_like(behind[0].loss)))
+            for run, losses in zip(first_runs, between, strict=True)
         ]
-        worst, ends = _Worst(-np.inf), list(accumulate(run.steps for run in own))
+        worst, ends = _Worst(-np.inf), list(accumulate(run.steps for run in first_runs))
         for first, last, after, before, inside in overlaps(future, past, middle):
-            loss = own[bisect_right(ends, first - 1)].loss
-            found = self._of_records(first, last, loss, before, inside + after)
-            worst = found if found.total > worst.total else worst
+            loss = first_runs[bisect_right(ends, first - 1)].loss
+            candidate = self._of_records(first, last, loss, before, inside + after)
+            worst = candidate if candidate.total > worst.total else worst
         return self._parts(worst) if worst.first else Attained(0.0)
 
     def guess(self, runs: Sequence[Run]) -> float:
         """Return what a profile leaks at most: here there is no quicker way."""
         return self.leakage(runs).total
 
-    def _of_records(self, first: int, last: int, own: Matrix, before: Matrix, others: Matrix) -> "_Worst":
+    def _of_records(self, first: int, last: int, loss: Matrix, before: Matrix, others: Matrix) -> "_Worst":
         """Bound what is told of records first to last, each the first of its cluster."""
         seen = np.any(self._past.secrets(first, last), axis=0)
         states = np.unique(self._tuples[seen, 0])
         if states.size < 2:
             return _Worst(-np.inf)
-        told = self._of_first(before + others, seen, first, last)
+        leaks = self._of_first(before + others, seen, first, last)
         places = np.searchsorted(self._states, states)
-        total = own[np.ix_(states, states)] + told[np.ix_(places, places)]
+        total = loss[np.ix_(states, states)] + leaks[np.ix_(places, places)]
         total[np.isnan(total)] = np.inf  # no number is no proof
         np.fill_diagonal(total, -np.inf)
         x, x_ = (int(states[v]) for v in np.unravel_index(int(np.argmax(total)), total.shape))
-        return _Worst(float(total.max()), first, last, x, x_, own, before, others)
+        return _Worst(float(total.max()), first, last, x, x_, loss, before, others)
 
     def _parts(self, worst: "_Worst") -> Attained:
         """Say what the worst record itself, its past and its future tell: what the past tells alone, and the rest."""
         first, last, before, others = worst.first, worst.last, worst.before, worst.others
         x, x_ = (int(np.searchsorted(self._states, v)) for v in (worst.x, worst.x_))
-        own, seen = float(worst.own[worst.x, worst.x_]), np.any(self._past.secrets(first, last), axis=0)
-        told = max(worst.total - own, 0.0)
-        behind = min(float(self._of_first(before, seen, first, last)[x, x_]), told)
+        loss, seen = float(worst.own[worst.x, worst.x_]), np.any(self._past.secrets(first, last), axis=0)
+        leak = max(worst.total - loss, 0.0)
+        behind = min(float(self._of_first(before, seen, first, last)[x, x_]), leak)
         if not np.any(others[np.ix_(seen, seen)] > 0):  # nothing follows
-            behind = told
+            behind = leak
         pair = worst.x, worst.x_
-        return Attained(up(worst.total), (first + last) // 2, pair, own, behind, told - behind)
+        return Attained(up(worst.total), (first + last) // 2, pair, loss, behind, leak - behind)
 
     def _of_first(self, bounds: Matrix, seen: Mask, first: int, last: int) -> Matrix:
         """Return what bounds between clusters tell of their first records: under their law if it is known, or any."""
-        at, k = np.searchsorted(self._states, self._tuples[:, 0]), self._states.size
+        places, k = np.searchsorted(self._states, self._tuples[:, 0]), self._states.size
         bounds = close(np.where(np.isnan(bounds), np.inf, bounds))
-        found = np.zeros((k, k))
+        largest = np.zeros((k, k))
         for x in range(k):
             for x_ in range(k):
-                rows, columns = seen & (at == x), seen & (at == x_)
+                rows, columns = seen & (places == x), seen & (places == x_)
                 if x != x_ and rows.any() and columns.any():
-                    found[x, x_] = up(float(np.max(bounds[np.ix_(rows, columns)])))
+                    largest[x, x_] = up(float(np.max(bounds[np.ix_(rows, columns)])))
         law = self._past.law(first, last)
         kernel = self._always if law is None else self._given_first(*law)
-        if kernel is None or not found.any():
-            return found
-        told = self._ratios(kernel, bounds)[:k, :k]
-        return np.where(np.isfinite(told), np.minimum(found, told), found)
+        if kernel is None or not largest.any():
+            return largest
+        ratios = self._ratios(kernel, bounds)[:k, :k]
+        return np.where(np.isfinite(ratios), np.minimum(largest, ratios), largest)
 
     def _given_first(self, logs: Vector, positive: Mask, error: float) -> Kernel:
         """Return P(Y | X = x) of a law of clusters, in one row for each state x."""
-        at, s = np.searchsorted(self._states, self._tuples[:, 0]), len(logs)
-        found, rows = np.full((s, s), -np.inf), np.zeros(s, dtype=np.bool_)
-        for x in np.unique(at[positive]):
-            of_x = positive & (at == x)
+        places, s = np.searchsorted(self._states, self._tuples[:, 0]), len(logs)
+        kernel_logs, rows = np.full((s, s), -np.inf), np.zeros(s, dtype=np.bool_)
+        for x in np.unique(places[positive]):
+            of_x = positive & (places == x)
             top = float(logs[of_x].max())
-            found[x, of_x] = logs[of_x] - top - np.log(np.exp(logs[of_x] - top).sum())
+            kernel_logs[x, of_x] = logs[of_x] - top - np.log(np.exp(logs[of_x] - top).sum())
             rows[x] = True
-        return Kernel.of_logs(found, rows, 2 * error + UNIT * (s + 8))
+        return Kernel.of_logs(kernel_logs, rows, 2 * error + UNIT * (s + 8))
 
     def _lifted(self, loss: Matrix, j: int) -> Matrix:
         """Return the loss of record j of a cluster, between values of the cluster."""
-        at = self._tuples[:, j]
-        return loss[np.ix_(at, at)]
+        states = self._tuples[:, j]
+        return loss[np.ix_(states, states)]
 
 
 def _later(runs: Sequence[Run], by: int) -> list[Run]:
     """Return for each record the loss of the one so many steps later, 0 beyond the last."""
-    left, found = by, list[Run]()
+    left, later = by, list[Run]()
     for run in runs:
         dropped = min(left, run.steps)
         left -= dropped
         if run.steps > dropped:
-            found.append(Run(run.steps - dropped, run.loss))
-    return [*found, Run(by - left, np.zeros_like(runs[0].loss))] if by - left else found
+            later.append(Run(run.steps - dropped, run.loss))
+    return [*later, Run(by - left, np.zeros_like(runs[0].loss))] if by - left else later
 
 
 def _together(profiles: Sequence[Sequence[Run]]) -> tuple[list[Run], list[list[Matrix]]]:
     """Cut several profiles of the same records where any changes: runs of the first, and the losses of the others."""
     edges = [list(accumulate(run.steps for run in runs)) for runs in profiles]
-    cuts = sorted({edge for each in edges for edge in each})
-    own, others = list[Run](), list[list[Matrix]]()
+    cuts = sorted({edge for profile_edges in edges for edge in profile_edges})
+    first_runs, others = list[Run](), list[list[Matrix]]()
     for begins, ends in zip([0, *cuts[:-1]], cuts, strict=True):
-        each = [runs[bisect_right(edge, begins)].loss for runs, edge in zip(profiles, edges, strict=True)]
-        own.append(Run(ends - begins, each[0]))
-        others.append(each[1:])
-    return own, others
+        losses = [runs[bisect_right(edge, begins)].loss for runs, edge in zip(profiles, edges, strict=True)]
+        first_runs.append(Run(ends - begins, losses[0]))
+        others.append(losses[1:])
+    return first_runs, others

@@ -60,14 +60,14 @@ class Term(NamedTuple):
 
     def leaves(self) -> "list[Term]":
         """Return the terms that it is the sum of, down to those that are no sums."""
-        found: list[Term] = []
+        leaves: list[Term] = []
         waiting: list[Term] = [self]
         while waiting:
             term = waiting.pop()
             waiting.extend(term.parts)
             if not term.parts:
-                found.append(term)
-        return found
+                leaves.append(term)
+        return leaves
 
 
 class Large(NamedTuple):
@@ -161,9 +161,9 @@ class Layout:
         starts = np.array(self._entries, dtype=np.int64)
         logs, errors = np.empty(starts[-1]), np.empty(starts.size - 1)
         for (_, rows, columns), (buckets, laws) in self._laws.items():
-            found, errors[laws] = self._states.law(buckets, rows, columns)
-            r, m, n = found.shape
-            logs[starts[laws][:, None] + np.arange(r * n)] = np.moveaxis(found, 1, 0).reshape(m, r * n)
+            block, errors[laws] = self._states.law(buckets, rows, columns)
+            r, m, n = block.shape
+            logs[starts[laws][:, None] + np.arange(r * n)] = np.moveaxis(block, 1, 0).reshape(m, r * n)
         return bounds_of(logs, errors, starts[:-1])
 
     def loss(self, node: int, size: int) -> Term:
@@ -233,8 +233,8 @@ class Layout:
         whole = _whole(rows, columns)
         if rows**2 * columns <= MOST_WHOLE and whole <= self._most:
             self._seconds += whole
-            (pattern, given), (_, places) = self._states.within(bucket, about), self._states.within(bucket, scope)
-            buckets, laws = self._laws.setdefault((pattern, given, places), ([], []))
+            (pattern, row_places), (_, places) = self._states.within(bucket, about), self._states.within(bucket, scope)
+            buckets, laws = self._laws.setdefault((pattern, row_places, places), ([], []))
             buckets.append(bucket)
             laws.append(len(self._entries) - 1)
             kernel = self._entries[-1]
@@ -265,11 +265,11 @@ class Layout:
 
     def _order(self, bucket: int, scope: Scope, about: Scope) -> list[Scope]:
         """Return the scopes that are left as one variable after the other is taken out, those of most states first."""
-        found = [scope]
+        scopes = [scope]
         out = sorted(set(scope) - set(about), key=lambda node: -self._states.count(bucket, (node,)))
         for node in out:
-            found.append(tuple(v for v in found[-1] if v != node))
-        return found
+            scopes.append(tuple(v for v in scopes[-1] if v != node))
+        return scopes
 
     def _one_out(self, bucket: int, before: Scope, after: Scope, all_pairs: bool) -> tuple[Any, ...]:
         logs, error = self._states.conditional(bucket, before, after)
@@ -298,25 +298,25 @@ class Layout:
     def _map(self, bucket: int, scope: Scope, part: Scope, count: int) -> int:
         """Return where the map from the configurations of a scope, so many, to those of a part begins."""
         if scope == part:
-            at = self._same.get(count)
-            if at is None:
-                at = self._same[count] = self._placed(np.arange(count))
-            return at
-        found = self._states.map(bucket, scope, part)
-        if id(found) not in self._maps:
-            self._maps[id(found)] = self._placed(found)
-        return self._maps[id(found)]
+            start = self._same.get(count)
+            if start is None:
+                start = self._same[count] = self._placed(np.arange(count))
+            return start
+        places = self._states.map(bucket, scope, part)
+        if id(places) not in self._maps:
+            self._maps[id(places)] = self._placed(places)
+        return self._maps[id(places)]
 
-    def _placed(self, found: Indices) -> int:
-        at = self._mapped
-        self._places.append(found)
-        self._mapped += found.size
-        return at
+    def _placed(self, places: Indices) -> int:
+        start = self._mapped
+        self._places.append(places)
+        self._mapped += places.size
+        return start
 
     def _taken(self, size: int) -> int:
-        at = self._room
+        start = self._room
         self._room += size * size
-        return at
+        return start
 
     def _end(self, rows: int, columns: int = 0, kernel: int = 0) -> int:
         """End a step, whose terms are the last that were added, and return where its message is written."""

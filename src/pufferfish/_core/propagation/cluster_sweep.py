@@ -122,26 +122,26 @@ class ClusterSweep:
                 self._at_home[self._homes[v]].append(term)
         self._told: list[dict[int, Term]] = [{} for _ in tree.scopes]
         edges = [(cluster, parent) for cluster, parent in enumerate(tree.parents) if parent >= 0]
-        for one, other in (*reversed(edges), *((parent, cluster) for cluster, parent in edges)):
-            message = self._sent(one, other, {}, None)
+        for sender, receiver in (*reversed(edges), *((parent, cluster) for cluster, parent in edges)):
+            message = self._sent(sender, receiver, {}, None)
             if message is not None:
-                self._told[other][one] = message
+                self._told[receiver][sender] = message
         self._leaks: list[list[Term | None]] = [[self._leak(v, self._homes[v], {})] for v, _ in self._secret]
         for (v, _), leaks in zip(self._secret, self._leaks, strict=True):
             if layout.seconds <= _SECONDS_OF_ALTERNATIVES and len(tree.scopes[self._homes[v]]) > 1:
                 leaks.extend(self._elsewhere(v))
 
-    def _sent(self, one: int, other: int, instead: dict[int, Term | None], without: Term | None) -> Term | None:
+    def _sent(self, sender: int, receiver: int, instead: dict[int, Term | None], without: Term | None) -> Term | None:
         """Plan the message of a cluster to another; see :meth:`_terms`."""
         tree = self._tree
-        about = tree.scopes[one if tree.separates[one] else other]  # one of the two is a separator
-        terms = self._terms(one, {other: None, **instead}, without)
-        return self._layout.message(tree.buckets[one], tree.scopes[one], about, terms)
+        about = tree.scopes[sender if tree.separates[sender] else receiver]  # one of the two is a separator
+        terms = self._terms(sender, {receiver: None, **instead}, without)
+        return self._layout.message(tree.buckets[sender], tree.scopes[sender], about, terms)
 
     def _terms(self, cluster: int, instead: dict[int, Term | None], without: Term | None) -> list[Term]:
         """Return the bounds at home in a cluster, but one, and its neighbours' messages, some replaced by others."""
-        told = {**self._told[cluster], **instead} if instead else self._told[cluster]
-        every = (*self._at_home[cluster], *told.values())
+        messages = {**self._told[cluster], **instead} if instead else self._told[cluster]
+        every = (*self._at_home[cluster], *messages.values())
         return [term for term in every if term is not None and term is not without]
 
     def _leak(self, v: int, cluster: int, instead: dict[int, Term | None]) -> Term | None:
@@ -152,17 +152,17 @@ class ClusterSweep:
     def _elsewhere(self, v: int) -> list[Term | None]:
         """Plan what leaks of a record when another cluster is its home: messages change on the way there alone."""
         tree = self._tree
-        found: list[Term | None] = []
+        leaks: list[Term | None] = []
         waiting: list[tuple[int, int, dict[int, Term | None]]] = [(self._homes[v], -1, {})]
         while waiting:
-            at, came_from, instead = waiting.pop()
-            if at != self._homes[v] and not tree.separates[at]:
-                found.append(self._leak(v, at, instead))
-            for cluster in self._near[at]:
+            home, came_from, instead = waiting.pop()
+            if home != self._homes[v] and not tree.separates[home]:
+                leaks.append(self._leak(v, home, instead))
+            for cluster in self._near[home]:
                 if cluster != came_from and v in tree.scopes[cluster]:
-                    message = self._sent(at, cluster, instead, self._own.get(v))
-                    waiting.append((cluster, at, {at: message}))
-        return found
+                    message = self._sent(home, cluster, instead, self._own.get(v))
+                    waiting.append((cluster, home, {home: message}))
+        return leaks
 
     def losses(self, losses: Sequence[Matrix]) -> Vector:
         """Return closed losses of all nodes as the flat array that memory begins with."""
@@ -195,15 +195,15 @@ class ClusterSweep:
                 done = large.step + 1
                 self._take_out(loops, large, memory)
             loops.sweep(self._steps, done, len(self._steps.outs), memory)
-            found: tuple[Any, ...] = loops.worst_of(*self._totals, pairs, memory)
-        which, x, x_, way, total = found
+            worst: tuple[Any, ...] = loops.worst_of(*self._totals, pairs, memory)
+        which, x, x_, way, total = worst
         if which < 0:
             return Attained(0.0)
         node, can = self._secret[int(which)]
         place = int(x) * can.size + int(x_)
-        own = float(memory[self._own[node].source + place]) if node in self._own else 0.0
+        loss = float(memory[self._own[node].source + place]) if node in self._own else 0.0
         neighbours = _explained(node, self._leaks[int(which)][int(way)], place, memory)
-        return Attained(float(total), node, (int(can[x]), int(can[x_])), own, neighbours)
+        return Attained(float(total), node, (int(can[x]), int(can[x_])), loss, neighbours)
 
     def _take_out(self, loops: Any, large: Any, memory: Vector) -> None:
         """Finish a step whose Φ is taken one variable at a time."""
@@ -253,15 +253,15 @@ def _flat(matrix: NDArray[Any], can: Indices) -> NDArray[Any]:
 
 
 def _totals(
-    secret: Sequence[tuple[int, Indices]], own: dict[int, Term], leaks: Sequence[Sequence[Term | None]]
+    secret: Sequence[tuple[int, Indices]], loss_terms: dict[int, Term], leaks: Sequence[Sequence[Term | None]]
 ) -> tuple[Indices, ...]:
     """Return what ``worst_of`` needs to add a record's loss and what else leaks."""
-    each = [leak for several in leaks for leak in several]
+    every_leak = [leak for several in leaks for leak in several]
     numbers = [
-        [own[v].source if v in own else -1 for v, _ in secret],
+        [loss_terms[v].source if v in loss_terms else -1 for v, _ in secret],
         [0, *np.cumsum([len(several) for several in leaks])],
-        [-1 if leak is None else leak.source for leak in each],
-        [0 if leak is None else leak.size for leak in each],
+        [-1 if leak is None else leak.source for leak in every_leak],
+        [0 if leak is None else leak.size for leak in every_leak],
         [can.size for _, can in secret],
     ]
     return tuple(np.array(column, dtype=np.int64) for column in numbers)

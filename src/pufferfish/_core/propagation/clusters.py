@@ -170,11 +170,11 @@ class ClusterPropagation:
 
     def _ancestors(self, nodes: set[int]) -> list[int]:
         """Return nodes and all that lead to them: what only follows them tells nothing."""
-        found, fresh = set(nodes), list(nodes)
+        ancestors, fresh = set(nodes), list(nodes)
         while fresh:
-            fresh = list({v for node in fresh for v in self._parents[node] if v not in found})
-            found.update(fresh)
-        return sorted(found)
+            fresh = list({v for node in fresh for v in self._parents[node] if v not in ancestors})
+            ancestors.update(fresh)
+        return sorted(ancestors)
 
 
 def _crossing(leakage: Callable[[float], float], goal: float, start: float, tolerance: float) -> float:
@@ -199,14 +199,14 @@ def _crossing(leakage: Callable[[float], float], goal: float, start: float, tole
 
 def _closed(losses: Sequence[Matrix], sizes: Sequence[int]) -> list[Matrix]:
     """Check losses, and close them by shortest paths, many at once: a sum of doubles rounded up."""
-    found: list[Matrix] = [np.asarray(loss, dtype=np.float64) for loss in losses]
-    if [loss.shape for loss in found] != [(k, k) for k in sizes]:
-        raise ModelError(f"losses are of {len(found)} nodes, expected one matrix of pairs of states for each node")
+    matrices: list[Matrix] = [np.asarray(loss, dtype=np.float64) for loss in losses]
+    if [loss.shape for loss in matrices] != [(k, k) for k in sizes]:
+        raise ModelError(f"losses are of {len(matrices)} nodes, expected one matrix of pairs of states for each node")
     by_size: dict[int, list[int]] = {}
-    for v, loss in enumerate(found):
+    for v, loss in enumerate(matrices):
         by_size.setdefault(len(loss), []).append(v)
     for k, nodes in by_size.items():
-        a = np.stack([found[v] for v in nodes])
+        a = np.stack([matrices[v] for v in nodes])
         if not np.all(a >= 0) or np.any(np.diagonal(a, axis1=1, axis2=2)):
             raise ModelError("a loss is negative, no number, or not 0 from a state to itself")
         others = a[:, ~np.eye(k, dtype=bool)]
@@ -216,5 +216,5 @@ def _closed(losses: Sequence[Matrix], sizes: Sequence[int]) -> list[Matrix]:
             for z in range(k):
                 np.minimum(a, (a[:, :, z, None] + a[:, z, None, :]) * (1 + 2 * UNIT), out=a)
         for v, closed in zip(nodes, a, strict=True):
-            found[v] = closed
-    return found
+            matrices[v] = closed
+    return matrices

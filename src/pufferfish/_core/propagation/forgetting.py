@@ -98,11 +98,11 @@ def told_by_uniform(loss: float, steps: int, pairs: Sequence[Forgets]) -> Leakag
         return LeakageParts((steps - 1) // 2, loss, math.inf, math.inf)
     if steps <= _SHORT or (steps <= _DIRECT and not _settles(loss, steps, pairs)):
         return told_by_profile(np.array([steps]), np.array([loss]), pairs)
-    each = up(math.log1p(fixed_point(loss, pairs)), _ULPS)
+    bound = up(math.log1p(fixed_point(loss, pairs)), _ULPS)
     node = (steps - 1) // 2
     # no more than all records together
     past, future = (float_up(Fraction(loss) * n) for n in (node, steps - 1 - node))
-    side = max(each - loss, 0.0)
+    side = max(bound - loss, 0.0)
     return LeakageParts(node, loss, min(side, past), min(side, future))
 
 
@@ -126,16 +126,16 @@ def told_by_profile(steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Fo
         known, beside = _affordable(steps, known)
     reach = _reach(known)
     places, stretch, held = _followed(steps, losses, known, reach, beside)
-    each, quantum = _whole_numbers(losses[stretch])
+    units, quantum = _whole_numbers(losses[stretch])
     later, earlier = (
-        _side(each if ahead else each[::-1], quantum, held if ahead else held[::-1], known, reach)
+        _side(units if ahead else units[::-1], quantum, held if ahead else held[::-1], known, reach)
         for ahead in (True, False)
     )
-    own, future, past = each * quantum, np.log1p(later), np.log1p(earlier[::-1])
-    total = future + past - own
+    rounded, future, past = units * quantum, np.log1p(later), np.log1p(earlier[::-1])
+    total = future + past - rounded
     most = int(np.argmax(np.where(np.isnan(total), np.inf, total)))
-    sides = (or_infinite(max(up(float(side[most]), _ULPS) - float(own[most]), 0.0)) for side in (past, future))
-    return LeakageParts(int(places[most]), float(own[most]), *sides)
+    sides = (or_infinite(max(up(float(side[most]), _ULPS) - float(rounded[most]), 0.0)) for side in (past, future))
+    return LeakageParts(int(places[most]), float(rounded[most]), *sides)
 
 
 def _side(units: NDArray[np.int64], quantum: float, held: Vector, pairs: Sequence[Forgets], reach: int) -> Vector:

@@ -68,10 +68,10 @@ def carry(before: Any, quantum: float, held: Any, steps: Any, keeps: Any, reach:
                 else:
                     grown[p], times[p] = math.inf, math.inf
             share, then = 1.0 if p == pairs else float(keeps[p]), float(excess[after])
-            found = float(grown[p])
+            bound = float(grown[p])
             if share > 0.0 and then > 0.0:
-                found = (found + float(times[p]) * share * _UP * then) * _UP
-            least = min(least, found)
+                bound = (bound + float(times[p]) * share * _UP * then) * _UP
+            least = min(least, bound)
         excess[i] = least
     return excess
 
@@ -231,21 +231,21 @@ def eliminate(starts: Any, columns: Any, upper: Any, lower: Any, near: Any, fibr
 
 def one_pair(starts: Any, columns: Any, upper: Any, lower: Any, a: Any, w: int, w_: int, message: Any) -> None:
     """Write Φ of the laws of one variable given two configurations of the others, both ways; see `eliminate`."""
-    both, found = np.ones(2, dtype=np.bool_), np.empty((2, 2))
-    one, other = starts[w + 1] - starts[w], starts[w_ + 1] - starts[w_]
-    n = one + other
+    both, pair_bounds = np.ones(2, dtype=np.bool_), np.empty((2, 2))
+    width, width_ = starts[w + 1] - starts[w], starts[w_ + 1] - starts[w_]
+    n = width + width_
     above, below, bounds = np.zeros((2, n)), np.zeros((2, n)), np.empty((n, n))
     for i in range(n):
-        here = starts[w] + i if i < one else starts[w_] + i - one
-        side = 0 if i < one else 1
+        here = starts[w] + i if i < width else starts[w_] + i - width
+        side = 0 if i < width else 1
         above[side, i] = upper[here]
         below[side, i] = lower[here]
         for j in range(n):
-            there = starts[w] + j if j < one else starts[w_] + j - one
+            there = starts[w] + j if j < width else starts[w_] + j - width
             bounds[i, j] = a[columns[here], columns[there]]
-    phi(both, above, below, bounds, found)
-    message[w, w_] = found[0, 1]
-    message[w_, w] = found[1, 0]
+    phi(both, above, below, bounds, pair_bounds)
+    message[w, w_] = pair_bounds[0, 1]
+    message[w_, w] = pair_bounds[1, 0]
 
 
 def worst_of(
@@ -266,7 +266,7 @@ def worst_of(
     memory : ndarray
         The bounds.
     """
-    node, one, other, best, worst, first = -1, 0, 0, 0, 0.0, 0
+    node, first_state, second_state, best, worst, first = -1, 0, 0, 0, 0.0, 0
     for i in range(states.shape[0]):
         k = states[i]
         for x in range(k):
@@ -281,6 +281,6 @@ def worst_of(
                         least, way = leak, m
                 total = ((memory[losses[i] + place] if losses[i] >= 0 else 0.0) + least) * (1 + 4 * UNIT)
                 if node < 0 or total > worst:
-                    node, one, other, best, worst = i, x, x_, way - firsts[i], total
+                    node, first_state, second_state, best, worst = i, x, x_, way - firsts[i], total
         first += k * k
-    return node, one, other, best, worst
+    return node, first_state, second_state, best, worst

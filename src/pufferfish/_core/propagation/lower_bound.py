@@ -104,7 +104,7 @@ class TiltedNetwork:
         entries = [math.prod(sizes[v] for v in bucket.scope) for bucket in self._buckets]
         # every node is looked up in a smallest bucket that holds it
         largest_first = sorted(range(len(entries)), key=lambda b: -entries[b])
-        self._holds = {v: (b, at) for b in largest_first for at, v in enumerate(self._buckets[b].scope)}
+        self._holds = {v: (b, place) for b in largest_first for place, v in enumerate(self._buckets[b].scope)}
         self.affordable = sum(entries) <= _MANY
         self._plain = self._marginals([]) if self.affordable else []
 
@@ -114,11 +114,11 @@ class TiltedNetwork:
 
     def search(self, signs: Matrix, scale: float) -> Matrix:
         """Return signs that are as good as single turns make them at a scale; shape (n, m)."""
-        return np.unique(np.array([self._climb(each, scale) for each in signs]), axis=0)
+        return np.unique(np.array([self._climb(row, scale) for row in signs]), axis=0)
 
     def losses(self, signs: Matrix, scale: float) -> Vector:
         """Return what each tilt tells at least, about the node about which it tells most; shape (n,)."""
-        return np.array([self._loss(each, scale) for each in signs])
+        return np.array([self._loss(row, scale) for row in signs])
 
     def _climb(self, signs: Vector, scale: float) -> Vector:
         for _ in range(_TURNS):
@@ -151,8 +151,8 @@ class TiltedNetwork:
         best = 0.0
         for (tilted, error), (plain, its) in zip(self._marginals(tilts), self._plain, strict=True):
             can = plain > -np.inf
-            told = tilted[can] - plain[can]
-            best = max(best, float(np.ptp(told)) - 2 * (error + its + off) - 8 * UNIT * float(np.max(np.abs(told))))
+            ratios = tilted[can] - plain[can]
+            best = max(best, float(np.ptp(ratios)) - 2 * (error + its + off) - 8 * UNIT * float(np.max(np.abs(ratios))))
         return best
 
     def _tilts(self, signs: Vector, scale: float) -> list[Table]:
@@ -162,12 +162,12 @@ class TiltedNetwork:
     def _marginals(self, factors: Sequence[Table]) -> list[tuple[Vector, float]]:
         """Return logarithms of every node's law, and by how much they may be off, under the network times factors."""
         laws = ClusterLaws(self._buckets, [*self._tables, *factors], self._sizes, normalised=not factors)
-        found: list[tuple[Vector, float]] = []
+        marginals: list[tuple[Vector, float]] = []
         for v in range(len(self._sizes)):
-            bucket, at = self._holds[v]
-            logs, errors = laws.of([bucket], [at])
-            found.append((logs[0], float(errors[0])))
-        return found
+            bucket, place = self._holds[v]
+            logs, errors = laws.of([bucket], [place])
+            marginals.append((logs[0], float(errors[0])))
+        return marginals
 
 
 Signs = NDArray[np.float64]
@@ -253,20 +253,20 @@ class TiltedChain:
         return self._best_where_noise_is_large()
 
     def _best_where_noise_is_large(self) -> Signs:
-        told = visits(self._p, min(self._records, 4 * HORIZON))
+        counts = visits(self._p, min(self._records, 4 * HORIZON))
         if len(strong_components(self._p > 0)) == 1:
             pi = stationary_law(self._p)
-            told = told + visits(self._p.T * pi[None, :] / pi[:, None], min(self._records, 4 * HORIZON))
+            counts = counts + visits(self._p.T * pi[None, :] / pi[:, None], min(self._records, 4 * HORIZON))
         x, x_ = np.nonzero(~np.eye(self._p.shape[0], dtype=np.bool_))
-        return telling((told @ self._weights.T)[x] - (told @ self._weights.T)[x_])
+        return telling((counts @ self._weights.T)[x] - (counts @ self._weights.T)[x_])
 
     def losses(self, signs: Signs, scale: float) -> Vector:
         """Return what each tilt tells at least, under the worst of the initial laws; shape (n,)."""
         tilts = signs @ self._weights / scale
-        each = max(1, _ENTRIES // self._starts.size)
-        found = [self._losses(tilts[i : i + each]) for i in range(0, len(tilts), each)]
+        batch = max(1, _ENTRIES // self._starts.size)
+        losses = [self._losses(tilts[i : i + batch]) for i in range(0, len(tilts), batch)]
         rounding = self._error + 16 * UNIT * (self._records + 8) * np.max(np.abs(tilts), axis=1)
-        return np.concatenate(found) - rounding
+        return np.concatenate(losses) - rounding
 
     def glance(self, scale: float) -> float:
         """Return about what the tilts tell at a scale: as seen from a middle record, and of few if they are many."""
@@ -275,22 +275,22 @@ class TiltedChain:
     def search(self, signs: Signs, scale: float) -> Signs:
         """Return the best few of many sign vectors, each improved by single flips; as seen from a middle record."""
         signs = signs[: max(1, _AFFORDED // self._p.size)]
-        told = [self._seen_from_the_middle(signs[i : i + _BATCH], scale) for i in range(0, len(signs), _BATCH)]
-        best = signs[np.argsort(-np.concatenate(told), kind="stable")[:_STARTS]]
-        return np.unique(np.array([self._climb(each, scale) for each in best]), axis=0)
+        losses = [self._seen_from_the_middle(signs[i : i + _BATCH], scale) for i in range(0, len(signs), _BATCH)]
+        best = signs[np.argsort(-np.concatenate(losses), kind="stable")[:_STARTS]]
+        return np.unique(np.array([self._climb(row, scale) for row in best]), axis=0)
 
     def _climb(self, signs: Vector, scale: float) -> Vector:
-        told = self._seen_from_the_middle(signs[None, :], scale)[0]
+        loss = self._seen_from_the_middle(signs[None, :], scale)[0]
         every = flips = 1.0 - 2.0 * np.eye(signs.size)
         left = _AFFORDED // self._p.size
         while left > 0:
             left -= len(flips)
-            found = self._seen_from_the_middle(flips * signs, scale)
-            better = found > told + 1e-9 * abs(told)
+            losses = self._seen_from_the_middle(flips * signs, scale)
+            better = losses > loss + 1e-9 * abs(loss)
             if better.any():  # those that were of no use are tried again at the end only
-                at = int(np.argmax(found))
-                signs, told = flips[at] * signs, found[at]
-                better[at] = False
+                best = int(np.argmax(losses))
+                signs, loss = flips[best] * signs, losses[best]
+                better[best] = False
                 flips = flips[better]
             elif len(flips) == len(every):
                 break
@@ -301,22 +301,22 @@ class TiltedChain:
     def _seen_from_the_middle(self, signs: Signs, scale: float) -> Vector:
         """Return about what each tilt tells about a record in the middle: with the records near it only."""
         tilts = signs @ self._weights / scale
-        g, own, law = self._factors(tilts), self._own(tilts), self._starts[:1]
-        future, past = np.ones_like(own), np.repeat(law[None], len(own), axis=0)
+        g, by_state, law = self._factors(tilts), self._own(tilts), self._starts[:1]
+        future, past = np.ones_like(by_state), np.repeat(law[None], len(by_state), axis=0)
         for _ in range(min(self._records // 2, HORIZON)):
             before = future, past
             future, past, law = self._back(g, future), self._on(g, past), law @ self._p
             if all(np.max(np.abs(b - a)) < _SETTLED for a, b in zip(before, (future, past), strict=True)):
                 break
-        return _spread(own, future, past, law)[:, 0]
+        return _spread(by_state, future, past, law)[:, 0]
 
     def _losses(self, tilts: Matrix) -> Vector:
         """Largest loss over the records looked at and the initial laws, of each tilt; (n,)."""
-        g, own, records = self._factors(tilts), self._own(tilts), self._records
+        g, by_state, records = self._factors(tilts), self._own(tilts), self._records
         near = records if records <= 2 * _EDGE else _EDGE
         far_on, far_back = self._powers(g)
-        law, nothing = self._starts, np.ones_like(own)
-        first = past = np.repeat(law[None], len(own), axis=0)
+        law, nothing = self._starts, np.ones_like(by_state)
+        first = past = np.repeat(law[None], len(by_state), axis=0)
         steps: list[tuple[NDArray[np.float64], Matrix]] = []
         for _ in range(near):
             steps.append((past, law))
@@ -324,14 +324,14 @@ class TiltedChain:
         future = far_back.from_right(nothing, records - near)
         best = np.full(first.shape[:2], -np.inf)
         for past, law in reversed(steps):
-            best = np.maximum(best, _spread(own, future, past, law))
+            best = np.maximum(best, _spread(by_state, future, past, law))
             future = self._back(g, future)
         if near < records:
             middle = records // 2
             future = far_back.from_right(nothing, records - 1 - middle)
             past = far_on.from_left(first, middle)
             law = Powers(self._p[None]).from_left(self._starts[None], middle)[0]
-            best = np.maximum(best, _spread(own, future, past, law))
+            best = np.maximum(best, _spread(by_state, future, past, law))
         return best.max(axis=1)
 
     # -- what a tilt is: here a factor for the state of each record -----------------------------------------------
@@ -377,19 +377,19 @@ def _spread(tilts: Matrix, future: Matrix, past: NDArray[np.float64], law: Matri
     """
     known = (future > _LEAST)[:, None, :] & (past > _LEAST) & (law > _LEAST)
     alone = tilts + np.log(np.maximum(future, _LEAST))
-    told = alone[:, None, :] + np.log(np.where(known, past, 1.0)) - np.log(np.maximum(law, _LEAST))
-    highest = np.max(np.where(known, told, -np.inf), axis=-1)
-    lowest = np.min(np.where(known, told, np.inf), axis=-1)
+    log_ratios = alone[:, None, :] + np.log(np.where(known, past, 1.0)) - np.log(np.maximum(law, _LEAST))
+    highest = np.max(np.where(known, log_ratios, -np.inf), axis=-1)
+    lowest = np.min(np.where(known, log_ratios, np.inf), axis=-1)
     return np.where(highest >= lowest, highest - lowest, 0.0)
 
 
 def visits(kernel: Matrix, steps: int) -> Matrix:
     """Return expected visits to each state within some steps, from each state, less what all share; (k, k)."""
-    law, found = np.eye(kernel.shape[0]), np.eye(kernel.shape[0])
+    law, excess = np.eye(kernel.shape[0]), np.eye(kernel.shape[0])
     for _ in range(steps):
         law = law @ kernel
-        found += law - law.mean(axis=0)
-    return found
+        excess += law - law.mean(axis=0)
+    return excess
 
 
 def _starts(p: Matrix, initial: Vector | Literal["stationary", "any"]) -> tuple[Matrix, float]:
@@ -439,8 +439,8 @@ def telling_most(models: Sequence[TiltedChain], scale: float) -> Sequence[Tilted
     """Return members of Θ that are worth a search: of many those of which tilts tell most at about this scale."""
     if len(models) <= _MOST_MODELS:
         return models
-    told = [-model.glance(scale) for model in models]
-    return [models[i] for i in np.argsort(told, kind="stable")[:_MOST_MODELS]]
+    glances = [-model.glance(scale) for model in models]
+    return [models[i] for i in np.argsort(glances, kind="stable")[:_MOST_MODELS]]
 
 
 class Tilted(Protocol):
@@ -493,16 +493,16 @@ def _of_leading(model: Tilted, signs: Signs, epsilon: float, start: float, best:
 
     It is sought for those that tell most; the others are looked at again there, until none of them tells more.
     """
-    found, at = best, start
+    largest, scale = best, start
     while True:
-        told = model.losses(signs, at)
-        if found and not np.max(told, initial=0.0) > epsilon:
-            return found
-        leading = signs[np.argsort(-told, kind="stable")[:_LEADING]]
-        better = _too_small(model, leading, epsilon, at)
-        if not better > found:
-            return found
-        found, at = better, better * (1 + model.tolerance)
+        losses = model.losses(signs, scale)
+        if largest and not np.max(losses, initial=0.0) > epsilon:
+            return largest
+        leading = signs[np.argsort(-losses, kind="stable")[:_LEADING]]
+        better = _too_small(model, leading, epsilon, scale)
+        if not better > largest:
+            return largest
+        largest, scale = better, better * (1 + model.tolerance)
 
 
 def _too_small(model: Tilted, signs: Signs, epsilon: float, start: float) -> float:
@@ -548,13 +548,13 @@ class TiltedSteps(TiltedChain):
     def _best_where_noise_is_large(self) -> Signs:
         p, k = self._p, self._p.shape[0]
         steps = min(self._records, 4 * HORIZON)
-        told = visits(p, steps)[:, :, None] * p  # how often each step follows in the mean, from each state
+        counts = visits(p, steps)[:, :, None] * p  # how often each step follows in the mean, from each state
         if len(strong_components(p > 0)) == 1:
             pi = stationary_law(p)
             back = p.T * pi[None, :] / pi[:, None]
-            told = told + (visits(back, steps)[:, :, None] * back).transpose(0, 2, 1)
+            counts = counts + (visits(back, steps)[:, :, None] * back).transpose(0, 2, 1)
         x, x_ = np.nonzero(~np.eye(k, dtype=np.bool_))
-        apart = (told[x] - told[x_]).reshape(len(x), k * k)
+        apart = (counts[x] - counts[x_]).reshape(len(x), k * k)
         return telling(apart @ self._weights.T)
 
     # -- a tilt is a matrix here ----------------------------------------------------------------------------------

@@ -449,10 +449,10 @@ class PastBetween(AnyPast):
             return self._prior.solve(residual)
         k = len(residual)
         x, x_ = pairs_of(k)
-        (tails, heads, shares), (slope, at) = slopes, self._prior.slopes
+        (tails, heads, shares), (slope, places) = slopes, self._prior.slopes
         tails, heads, shares = tails.copy(), heads.copy(), shares.copy()
         by_prior = ~self._nearest[0][x, x_]
         tails[by_prior], heads[by_prior], shares[by_prior] = 0, 0, 0.0
-        tails[by_prior, 0], heads[by_prior, 0] = np.divmod(at[x, x_][by_prior], k)
+        tails[by_prior, 0], heads[by_prior, 0] = np.divmod(places[x, x_][by_prior], k)
         shares[by_prior, 0] = slope[x, x_][by_prior]
         return solve_slopes(residual, x, x_, tails, heads, shares)

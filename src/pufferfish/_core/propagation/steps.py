@@ -109,10 +109,10 @@ class FixedPoint:
     def _find(self, loss: Matrix, room: float) -> Settled | None:
         try:
             for slack in SLACKS if room > 0 else SLACKS[:1]:  # shares of nothing are all the same
-                found = self._newton(loss, slack * room)
-                if found is not None:
-                    self._last = loss, found.bound
-                    return found
+                settled = self._newton(loss, slack * room)
+                if settled is not None:
+                    self._last = loss, settled.bound
+                    return settled
                 self._first_guess = None
         except _Unbounded:
             pass

@@ -112,29 +112,29 @@ def folded(stretches: Sequence[Hashable]) -> Fold:
     """
     names: dict[Hashable, int] = {}
     ids = [names.setdefault(stretch, len(names)) for stretch in stretches]
-    kept, repeated, at = list[int](), list[Repeated](), 0
-    while at < len(ids):
-        period, times = _most(ids, at)
+    kept, repeated, place = list[int](), list[Repeated](), 0
+    while place < len(ids):
+        period, times = _most(ids, place)
         if times < _FEWEST:
-            kept.append(at)
-            at += 1
+            kept.append(place)
+            place += 1
             continue
-        end = at + period * times
-        kept += range(at, at + 2 * period)
+        end = place + period * times
+        kept += range(place, place + 2 * period)
         repeated.append(Repeated(len(kept) - period, len(kept), times - 2))
         kept += range(end - period, end)
-        at = end
+        place = end
     return Fold(tuple(kept), tuple(repeated))
 
 
-def _most(ids: Sequence[int], at: int) -> tuple[int, int]:
+def _most(ids: Sequence[int], place: int) -> tuple[int, int]:
     """Return the cycle that begins here and covers most, and how often it comes."""
     best = 1, 1
-    for period in range(1, min(_LONGEST, (len(ids) - at) // _FEWEST) + 1):
-        matching = at
+    for period in range(1, min(_LONGEST, (len(ids) - place) // _FEWEST) + 1):
+        matching = place
         while matching + period < len(ids) and ids[matching] == ids[matching + period]:
             matching += 1
-        times = (matching - at) // period + 1
+        times = (matching - place) // period + 1
         if times >= _FEWEST and period * times > best[0] * best[1]:
             best = period, times
     return best
@@ -216,24 +216,24 @@ def sweep(side: Side, runs: Sequence[Run], *, proven: bool = True) -> list[Segme
 
     Without ``proven`` a run ends as soon as the sweep hardly moves, and what is said of its rest is no bound.
     """
-    found = _Sweep(side, runs, proven=proven)
+    sweeper = _Sweep(side, runs, proven=proven)
     for run in runs:
-        found.follow(run)
-    return found.segments
+        sweeper.follow(run)
+    return sweeper.segments
 
 
 def sweep_folded(side: Side, runs: Sequence[Run], repeated: Sequence[Repeated]) -> list[Segment] | None:
     """Do the same with cycles that stand for several; None where one of them could not be certified."""
-    found, at = _Sweep(side, runs), 0
+    sweeper, start = _Sweep(side, runs), 0
     for cycle in repeated:
-        for run in runs[at : cycle.first]:
-            found.follow(run)
-        if not found.repeat(runs[cycle.first : cycle.stop]):
+        for run in runs[start : cycle.first]:
+            sweeper.follow(run)
+        if not sweeper.repeat(runs[cycle.first : cycle.stop]):
             return None
-        at = cycle.stop
-    for run in runs[at:]:
-        found.follow(run)
-    return found.segments
+        start = cycle.stop
+    for run in runs[start:]:
+        sweeper.follow(run)
+    return sweeper.segments
 
 
 class _Sweep:
@@ -258,13 +258,13 @@ class _Sweep:
             looks = self.a is not None and run.steps - left >= look
             if still or spent or looks:
                 look = max(look, int(_LOOKS * (run.steps - left)))
-                found = _covering(side, self.place, self.a, run, self.heaviest if spent else None, self.room)
-                if still and found is not None and self.a is not None:
-                    found = min(found, _drifting(side, self.place, left, self.a, run.loss) or found, key=_largest)
-                near = found is not None and (still or spent or _is_near(self.a, found.bound))
-                if found is not None and near:
-                    self.segments.append(Segment(self.place + 1, self.place + left, found.message))
-                    self.place, self.a = self.place + left, found.bound
+                settled = _covering(side, self.place, self.a, run, self.heaviest if spent else None, self.room)
+                if still and settled is not None and self.a is not None:
+                    settled = min(settled, _drifting(side, self.place, left, self.a, run.loss) or settled, key=_largest)
+                near = settled is not None and (still or spent or _is_near(self.a, settled.bound))
+                if settled is not None and near:
+                    self.segments.append(Segment(self.place + 1, self.place + left, settled.message))
+                    self.place, self.a = self.place + left, settled.bound
                     break
                 if spent:
                     self.segments.extend(_adding_up(self.place, left, self.a, run.loss, side.phases))
@@ -278,7 +278,9 @@ class _Sweep:
                 most = max(1, min(left, self.visits, look - (run.steps - left)))
                 messages = side.walk(self.place, self.a, run.loss, most, enough)
                 before, arrived = (self.a, *(_arrived(run.loss, message) for message in messages[-2:]))[-2:]
-            self.segments.extend(Segment(self.place + i, self.place + i, each) for i, each in enumerate(messages, 1))
+            self.segments.extend(
+                Segment(self.place + i, self.place + i, message) for i, message in enumerate(messages, 1)
+            )
             n = len(messages)
             self.place, self.visits, left = self.place + n, self.visits - n, left - n
             still = left < run.steps - 1 and before is not None and _moves_little(before, arrived, enough)
@@ -336,14 +338,14 @@ def _covering(
     """
     entering = side.secrets(max(place, 1), max(place, 1))
 
-    def covers(found: Settled | None) -> bool:
-        return found is not None and (a is None or bool(np.all(a[entering] <= found.bound[entering])))
+    def covers(candidate: Settled | None) -> bool:
+        return candidate is not None and (a is None or bool(np.all(a[entering] <= candidate.bound[entering])))
 
-    found = side.settled(place, run.loss, room)
-    if heaviest is None or covers(found):
-        return found if covers(found) else None
-    if side.phases and found is not None and a is not None:
-        return _lifted(found, float(np.max(a[entering] - found.bound[entering])))
+    settled = side.settled(place, run.loss, room)
+    if heaviest is None or covers(settled):
+        return settled if covers(settled) else None
+    if side.phases and settled is not None and a is not None:
+        return _lifted(settled, float(np.max(a[entering] - settled.bound[entering])))
     roomier = heaviest * (1 + _ROOMIER)  # above what an earlier run may have settled at, its slack included
     wider = (
         lambda: side.at_worst(run.loss, room),
@@ -355,10 +357,12 @@ def _covering(
     return next((bound for bound in (find() for find in wider) if covers(bound)), None)
 
 
-def _lifted(found: Settled, by: float) -> Settled:
+def _lifted(settled: Settled, by: float) -> Settled:
     """Return a fixed bound that many nats above one: Φ(A + μ) ≤ Φ(A) + μ, so what holds of A holds of A + μ."""
-    lift, other = up(by), ~np.eye(found.bound.shape[-1], dtype=np.bool_)
-    bound, message = (np.where(other, np.nextafter(part + lift, np.inf), 0.0) for part in (found.bound, found.message))
+    lift, off_diagonal = up(by), ~np.eye(settled.bound.shape[-1], dtype=np.bool_)
+    bound, message = (
+        np.where(off_diagonal, np.nextafter(part + lift, np.inf), 0.0) for part in (settled.bound, settled.message)
+    )
     return Settled(bound, message)
 
 
@@ -371,19 +375,19 @@ def _drifting(side: Side, place: int, steps: int, a: Matrix, loss: Matrix) -> Se
     phi = side.onwards(place)
     if phi is None:
         return None
-    a, other = close(a), ~np.eye(len(a), dtype=np.bool_)
+    a, off_diagonal = close(a), ~np.eye(len(a), dtype=np.bool_)
     message = phi(a)
-    defined = np.isfinite(message) & other
-    if not np.array_equal(np.isfinite(a) & other, defined):
+    defined = np.isfinite(message) & off_diagonal
+    if not np.array_equal(np.isfinite(a) & off_diagonal, defined):
         return None
     added = up(float(np.max(np.nextafter(loss + message, np.inf)[defined] - a[defined], initial=0.0)))
     later = up(added * (steps - 1))
-    message = np.where(other & (message + later > message), np.nextafter(message + later, np.inf), message)
-    return Settled(np.where(other, np.nextafter(loss + message, np.inf), 0.0), message)
+    message = np.where(off_diagonal & (message + later > message), np.nextafter(message + later, np.inf), message)
+    return Settled(np.where(off_diagonal, np.nextafter(loss + message, np.inf), 0.0), message)
 
 
-def _largest(found: Settled) -> float:
-    return float(np.max(found.message, where=np.isfinite(found.message), initial=0.0))
+def _largest(settled: Settled) -> float:
+    return float(np.max(settled.message, where=np.isfinite(settled.message), initial=0.0))
 
 
 def exact_steps(side: Side, runs: Sequence[Run]) -> int:
@@ -421,11 +425,11 @@ def _is_near(a: Matrix | None, bound: Matrix) -> bool:
 def _adding_up(place: int, steps: int, a: Matrix | None, loss: Matrix, phases: tuple[int, ...]) -> Iterator[Segment]:
     """Yield the bound that needs nothing: Φ(A) ≤ max A, so no step adds more than its own largest loss."""
     enters = 0.0 if a is None else float(np.max(a, where=np.isfinite(a), initial=0.0))
-    each, rounding = float(loss.max()), UNIT * (len(loss) + 4)  # rows sum to 1 up to rounding, at every step
+    largest, rounding = float(loss.max()), UNIT * (len(loss) + 4)  # rows sum to 1 up to rounding, at every step
     block, done = 1, 0
     while done < steps:
-        block = min(block, steps - done) if each > 0 else steps
-        most = up(enters + (done + block - 1) * each + (done + block) * rounding)
+        block = min(block, steps - done) if largest > 0 else steps
+        most = up(enters + (done + block - 1) * largest + (done + block) * rounding)
         message = np.broadcast_to(np.where(np.eye(len(loss), dtype=np.bool_), 0.0, most), (*phases, *loss.shape))
         yield Segment(place + done + 1, place + done + block, message)
         done, block = done + block, 2 * block

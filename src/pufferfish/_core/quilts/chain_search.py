@@ -278,13 +278,13 @@ def worst_node(
     if enough >= objective(problem.weight(1, problem.length), 0.0):
         return None  # the trivial quilt serves every node this well
     if first == last:
-        found = best_quilt(problem, objective, first, enough=enough, below=below, hint=hint)
+        quilt = best_quilt(problem, objective, first, enough=enough, below=below, hint=hint)
     elif uniform:
         node = _worst_served_by_one_side(problem, objective, first, last)
-        found = best_quilt(problem, objective, node, enough=enough, below=below, hint=hint)
+        quilt = best_quilt(problem, objective, node, enough=enough, below=below, hint=hint)
     else:
         return _worst_of_all(problem, objective, first, last, floor, below)
-    return found if found.value > enough else None
+    return quilt if quilt.value > enough else None
 
 
 def _worst_served_by_one_side(problem: SearchProblem, objective: Objective, first: int, last: int) -> int:
@@ -314,25 +314,25 @@ def _worst_of_all(
     Inside a window nodes need the same but for rounding. So all are dropped that need no more than a few last digits
     above the worst one found, and what is returned is as much above it.
     """
-    worst, found = floor, list[Quilt]()
+    worst, quilts = floor, list[Quilt]()
     nodes = np.arange(first, last + 1)
-    at = nodes.size // 2
+    place = nodes.size // 2
     trivial = objective(problem.weight(1, problem.length), 0.0)
     missing = np.full(nodes.size, np.inf)
     while nodes.size:
-        quilt = best_quilt(problem, objective, int(nodes[at]), below=below)
-        found = [*found[1 - _REMEMBERED :], quilt]
+        quilt = best_quilt(problem, objective, int(nodes[place]), below=below)
+        quilts = [*quilts[1 - _REMEMBERED :], quilt]
         higher = worst is None or quilt.value > worst.value
         worst = quilt if worst is None or higher else worst
         if worst.value >= min(trivial, below):
             break
         # what a caller knows already is not raised, so nothing above it may be dropped
         enough = worst.value if worst is floor else up(worst.value, _ALIKE)
-        for served in found if higher else [quilt]:
+        for served in quilts if higher else [quilt]:
             missing = np.minimum(missing, _excess(problem, objective, nodes, served, enough))
-        missing[at] = -math.inf
+        missing[place] = -math.inf
         nodes, missing = nodes[missing > 0], missing[missing > 0]
-        at = int(np.argmax(missing)) if nodes.size else 0
+        place = int(np.argmax(missing)) if nodes.size else 0
     if worst is None or worst is floor:
         return None
     return replace(worst, value=min(up(worst.value, _ALIKE), trivial))

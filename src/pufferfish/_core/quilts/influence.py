@@ -302,11 +302,11 @@ class ChainInfluence:
         """
         near = 1
         while near < distance:
-            found = part(near)
+            ratios = part(near)
             with np.errstate(invalid="ignore"):  # ∞ less ∞ is no number, and has not settled
-                settled = bool(np.max(found + found.T) <= NOTHING)
+                settled = bool(np.max(ratios + ratios.T) <= NOTHING)
             if settled:
-                return found
+                return ratios
             near *= 2
         return None
 

@@ -252,14 +252,17 @@ class QuiltSearch:
         while heap and best.value > enough and (left is None or left > 0):
             _, weight, _, state = heapq.heappop(heap)
             if self._objective(weight, 0.0) < min(best.value, than):
-                found = self.judged(node, state.border, pairs, min(best.value, than))
-                best = min(best, found, key=_value)
+                candidate = self.judged(node, state.border, pairs, min(best.value, than))
+                best = min(best, candidate, key=_value)
                 spent = 1 + state.border.bit_count() // _LARGE
                 self.looked += spent
                 left = None if left is None else left - spent
                 if self.tells is not None:
                     self.tells(self.looked)
-                wait(self._moves(state), self._objective.promise(found.weight, found.influence, min(best.value, than)))
+                wait(
+                    self._moves(state),
+                    self._objective.promise(candidate.weight, candidate.influence, min(best.value, than)),
+                )
         return best
 
     def _most_of_a_node(self) -> int | None:
@@ -286,8 +289,8 @@ class QuiltSearch:
             larger = best
             for j in inside[:most]:
                 self.looked += 1
-                found = self.judged(best.node, best.quilt | 1 << j, pairs, min(larger.value, than))
-                larger = min(larger, found, key=_value)
+                candidate = self.judged(best.node, best.quilt | 1 << j, pairs, min(larger.value, than))
+                larger = min(larger, candidate, key=_value)
             if larger is best:
                 break
             best = larger
@@ -295,17 +298,17 @@ class QuiltSearch:
 
     def _parts(self, node: int, quilt: int, nearby: int) -> list[int]:
         """Return the parts of a quilt that tell something, independent of each other given the node."""
-        told = quilt & self._dag.reach(node)
-        if not told:
+        dependent = quilt & self._dag.reach(node)
+        if not dependent:
             return []
         if self._dag.is_forest:
-            return list(self._twigs(node, told, nearby))
-        return [part for part in self._dag.branches(node, quilt) if part & told]
+            return list(self._twigs(node, dependent, nearby))
+        return [part for part in self._dag.branches(node, quilt) if part & dependent]
 
     def _singles(self, node: int, part: int) -> NDArray[np.float64]:
         """Return the largest log ratios of single nodes of a part."""
-        told = part & self._dag.reach(node)
-        return np.max([self._inference.log_ratios(node, 1 << j) for j in members(told)], axis=0)
+        dependent = part & self._dag.reach(node)
+        return np.max([self._inference.log_ratios(node, 1 << j) for j in members(dependent)], axis=0)
 
     def _twigs(self, node: int, quilt: int, nearby: int) -> Iterator[int]:
         """Yield the quilt's nodes on each branch of a tree."""
@@ -315,8 +318,8 @@ class QuiltSearch:
                 part |= fresh & quilt
                 seen |= fresh
                 reached = 0
-                for at in members(fresh & nearby):
-                    reached |= self._dag.parents[at] | self._dag.children[at]
+                for member in members(fresh & nearby):
+                    reached |= self._dag.parents[member] | self._dag.children[member]
                 fresh = reached & ~seen & (nearby | quilt)
             if part:
                 yield part
@@ -340,8 +343,8 @@ class QuiltSearch:
         """Return the state with a connected set, grown by all neighbours in ``free`` and theirs."""
         alive, border, fresh = self._all & ~dropped, 0, inside
         while fresh:
-            for at in members(fresh):
-                border |= self._dag.near(at, alive)
+            for node in members(fresh):
+                border |= self._dag.near(node, alive)
             fresh = border & free & ~inside
             inside |= fresh
             border &= ~inside
@@ -356,8 +359,8 @@ class QuiltSearch:
             yield _State(inside, state.dropped, (state.border | self._dag.near(q, alive)) & ~inside)
         if self._dag.is_forest:
             return
-        for at in members(state.inside):
-            below_inside |= self._dag.children[at]
+        for node in members(state.inside):
+            below_inside |= self._dag.children[node]
         for q in members(state.border & below_inside):
             swallowed = self._dag.below[q] & alive
             if swallowed & state.inside or not self._keeps_out(swallowed, state.inside):
@@ -367,8 +370,8 @@ class QuiltSearch:
     def _keeps_out(self, swallowed: int, inside: int) -> bool:
         """Whether some nodes have parents other than themselves and those inside: else absorbing them is as good."""
         parents = 0
-        for at in members(swallowed):
-            parents |= self._dag.parents[at]
+        for node in members(swallowed):
+            parents |= self._dag.parents[node]
         return bool(parents & ~swallowed & ~inside)
 
 
