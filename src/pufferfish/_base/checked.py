@@ -113,22 +113,22 @@ def real_array(given: Any) -> NDArray[np.float64]:
         raise TypeError("holds masked entries: fill them in, or leave them out")
     plain = isinstance(given, list | tuple)
     try:
-        found: Any = np.array(given, dtype=object) if plain else np.asarray(given)
+        entries: Any = np.array(given, dtype=object) if plain else np.asarray(given)
     except ValueError:
         raise TypeError("is not an array of numbers (rows of equal length)") from None
-    if found.dtype.kind in "fiu":
-        return np.array(found, dtype=np.float64)
-    if found.dtype.kind != "O":
+    if entries.dtype.kind in "fiu":
+        return np.array(entries, dtype=np.float64)
+    if entries.dtype.kind != "O":
         words = {"b": "truth values", "c": "complex numbers", "U": "text", "S": "text"}
-        raise TypeError(f"holds {words.get(found.dtype.kind, f'entries of type {found.dtype}')}")
-    one_of_each: dict[type, Any] = {type(entry): entry for entry in found.flat}
+        raise TypeError(f"holds {words.get(entries.dtype.kind, f'entries of type {entries.dtype}')}")
+    one_of_each: dict[type, Any] = {type(entry): entry for entry in entries.flat}
     for entry in one_of_each.values():
         wrong = why_no_number(entry)
         if wrong is not None:
             rows = isinstance(entry, list | tuple | np.ndarray)
             raise TypeError("is not an array of numbers (rows of equal length)" if rows else f"holds {_holding(wrong)}")
     try:
-        return np.array(found, dtype=np.float64)
+        return np.array(entries, dtype=np.float64)
     except (OverflowError, ValueError, TypeError):
         raise TypeError("holds a number that no double can hold") from None
 
@@ -206,7 +206,7 @@ def is_list(given: Any) -> bool:
     return not (isinstance(given, np.ndarray) and given.ndim == 0)
 
 
-def listed(given: Any, what: str, expected: str, error: type[PufferfishError] = ParameterError) -> list[Any]:
+def listed(given: Any, name: str, expected: str, error: type[PufferfishError] = ParameterError) -> list[Any]:
     """Return the members of a list that a user gives.
 
     Raises
@@ -216,11 +216,11 @@ def listed(given: Any, what: str, expected: str, error: type[PufferfishError] = 
     """
     members: list[Any] = list(given) if is_list(given) else []
     if not is_list(given) or any(member is np.ma.masked for member in members):
-        raise error(f"{what} is {shortened(repr(given))}, expected {expected}")
+        raise error(f"{name} is {shortened(repr(given))}, expected {expected}")
     return members
 
 
-def texts(given: Any, what: str) -> tuple[str, ...]:
+def texts(given: Any, name: str) -> tuple[str, ...]:
     """Return the names that a user gives, as a tuple.
 
     Raises
@@ -228,13 +228,13 @@ def texts(given: Any, what: str) -> tuple[str, ...]:
     ParameterError
         If it is no list of texts.
     """
-    members = listed(given, what, "a list of names")
+    members = listed(given, name, "a list of names")
     if not all(isinstance(member, str) for member in members):
-        raise ParameterError(f"{what} is {shortened(repr(given))}, expected a list of names, each of them text")
+        raise ParameterError(f"{name} is {shortened(repr(given))}, expected a list of names, each of them text")
     return tuple(members)
 
 
-def check_kind(given: Any, kind: type, what: str) -> None:
+def check_kind(given: Any, kind: type, name: str) -> None:
     """Refuse what is of another kind than one class of this package.
 
     Raises
@@ -243,10 +243,10 @@ def check_kind(given: Any, kind: type, what: str) -> None:
         If it is.
     """
     if not isinstance(given, kind):
-        raise ParameterError(f"{what} is {shortened(repr(given))}, expected a {kind.__name__}")
+        raise ParameterError(f"{name} is {shortened(repr(given))}, expected a {kind.__name__}")
 
 
-def truth(given: Any, what: str, error: type[PufferfishError] = ParameterError) -> bool:
+def truth(given: Any, name: str, error: type[PufferfishError] = ParameterError) -> bool:
     """Return a truth value that a user gives; text such as "no" is none.
 
     Raises
@@ -255,11 +255,11 @@ def truth(given: Any, what: str, error: type[PufferfishError] = ParameterError) 
         Of the kind that is named, if it is none.
     """
     if not isinstance(given, bool | np.bool_):
-        raise error(f"{what} is {shortened(repr(given))}, expected True or False")
+        raise error(f"{name} is {shortened(repr(given))}, expected True or False")
     return bool(given)
 
 
-def whole_at_least(given: Any, what: str, least: int, also: str = "") -> int:
+def whole_at_least(given: Any, name: str, least: int, also: str = "") -> int:
     """Return a whole number that a user gives; ``also`` ends the message, such as by an example.
 
     Raises
@@ -272,7 +272,7 @@ def whole_at_least(given: Any, what: str, least: int, also: str = "") -> int:
     except TypeError:
         number = least - 1
     if number < least:
-        raise ParameterError(f"{what} is {given!r}, expected a whole number of at least {least}{also}")
+        raise ParameterError(f"{name} is {given!r}, expected a whole number of at least {least}{also}")
     return number
 
 

@@ -30,8 +30,8 @@ def now(after: str | None = None) -> str:
     >>> is_moment(now())
     True
     """
-    found = datetime.now(UTC).replace(microsecond=0)
-    return (found if after is None else max(found, datetime.fromisoformat(after))).isoformat(timespec="seconds")
+    moment = datetime.now(UTC).replace(microsecond=0)
+    return (moment if after is None else max(moment, datetime.fromisoformat(after))).isoformat(timespec="seconds")
 
 
 def is_moment(text: str) -> bool:

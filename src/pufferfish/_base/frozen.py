@@ -152,9 +152,9 @@ class FrozenRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
-            given = getattr(self, name)
-            kept = frozen(given)
-            if kept is not given:
+            value = getattr(self, name)
+            kept = frozen(value)
+            if kept is not value:
                 msgspec.structs.force_setattr(self, name, kept)
 
     def __repr__(self) -> str:

@@ -55,11 +55,11 @@ Listener = Callable[[str, float], None]
 _listener: ContextVar[Listener | None] = ContextVar("pufferfish_progress", default=None)
 
 
-def report_progress(what: str, share: float) -> None:
+def report_progress(task: str, share: float) -> None:
     """Tell the listener, if there is one."""
     listener = _listener.get()
     if listener is not None:
-        listener(what, share)
+        listener(task, share)
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def listening(listener: Listener) -> Generator[None]:
 
     Examples
     --------
-    >>> with listening(lambda what, share: print(what, share)):
+    >>> with listening(lambda task, share: print(task, share)):
     ...     report_progress("search", 0.5)
     search 0.5
     """
@@ -80,12 +80,12 @@ def listening(listener: Listener) -> Generator[None]:
 
 
 @contextmanager
-def part_of(what: str) -> Generator[None]:
+def part_of(whole: str) -> Generator[None]:
     """Name, inside the block, what all that is reported there is a part of.
 
     Examples
     --------
-    >>> with listening(lambda what, share: print(what, share)), part_of("Wasserstein"):
+    >>> with listening(lambda task, share: print(task, share)), part_of("Wasserstein"):
     ...     report_progress("laws of the query", 0.5)
     Wasserstein: laws of the query 0.5
     """
@@ -93,5 +93,5 @@ def part_of(what: str) -> Generator[None]:
     if listener is None:
         yield
         return
-    with listening(lambda part, share: listener(f"{what}: {part}", share)):
+    with listening(lambda part, share: listener(f"{whole}: {part}", share)):
         yield

@@ -50,16 +50,16 @@ def display_path(path: Any) -> str:
 
 
 @contextmanager
-def failing(what: str, path: Any) -> Generator[None]:
-    """Turn whatever the system says of a path into one line: ``what`` is "cannot read" or "cannot write"."""
+def failing(failure: str, path: Any) -> Generator[None]:
+    """Turn whatever the system says of a path into one line: ``failure`` is "cannot read" or "cannot write"."""
     try:
         yield
     except PufferfishError:
         raise
     except FileNotFoundError as error:
-        raise RecordError(f"{what} {display_path(path)}: there is no such {_lacking(path)}") from error
+        raise RecordError(f"{failure} {display_path(path)}: there is no such {_lacking(path)}") from error
     except (OSError, ValueError, TypeError, RuntimeError) as error:  # RuntimeError: a loop of links
-        raise RecordError(f"{what} {display_path(path)}: {getattr(error, 'strerror', None) or error}") from error
+        raise RecordError(f"{failure} {display_path(path)}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def near_files(path: str | os.PathLike[str]) -> str:
@@ -110,8 +110,8 @@ def check_path(path: Any) -> None:
         If it is neither text nor a path, is JSON itself, or ends as the name of a folder does.
     """
     if not isinstance(path, str | os.PathLike):
-        given = path.__name__ if isinstance(path, type) else type(path).__name__
-        raise RecordError(f"the path of a file is {given}, expected its name as text, or a pathlib.Path")
+        type_name = path.__name__ if isinstance(path, type) else type(path).__name__
+        raise RecordError(f"the path of a file is {type_name}, expected its name as text, or a pathlib.Path")
     name = os.fsdecode(os.fspath(cast("str | os.PathLike[str]", path)))
     if not name.strip():
         raise RecordError("the name of a file is empty: name one")
@@ -212,18 +212,18 @@ def decode_record(
         head: Any = msgspec.json.decode(content.removeprefix(_BYTE_ORDER_MARK))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         if not content.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith((b"{", b"[")):
-            what = "looks like a table" if b"," in content.partition(b"\n")[0] else "is not JSON"
-            raise RecordError(f"{source} {what if content else 'is empty'}, expected a {format_} file") from error
+            reason = "looks like a table" if b"," in content.partition(b"\n")[0] else "is not JSON"
+            raise RecordError(f"{source} {reason if content else 'is empty'}, expected a {format_} file") from error
         raise RecordError(f"{source} is damaged or cut short, it is not JSON: {error}") from error
     if not isinstance(head, dict) or head.get("format") != format_:
-        given = head.get("format") if isinstance(head, dict) else None
-        ours = isinstance(given, str) and re.fullmatch("pufferfish-[a-z-]{1,30}", given)
-        what = f"this is a {given} file" if ours else f'expected "format": "{format_}" at its top'
-        raise RecordError(f"{source} is no {format_} file: {what}")
-    found: Any = head.get("version")
-    if isinstance(found, bool) or found != version:
+        file_format = head.get("format") if isinstance(head, dict) else None
+        ours = isinstance(file_format, str) and re.fullmatch("pufferfish-[a-z-]{1,30}", file_format)
+        reason = f"this is a {file_format} file" if ours else f'expected "format": "{format_}" at its top'
+        raise RecordError(f"{source} is no {format_} file: {reason}")
+    file_version: Any = head.get("version")
+    if isinstance(file_version, bool) or file_version != version:
         raise RecordError(
-            f"{source} is version {found!r} of {format_}, this program reads version {version}: "
+            f"{source} is version {file_version!r} of {format_}, this program reads version {version}: "
             "make the file anew, or use the program that wrote it"
         )
     try:
@@ -252,23 +252,23 @@ def _check_each_key_once(content: bytes) -> None:
     json.loads(content.removeprefix(_BYTE_ORDER_MARK).decode(), object_pairs_hook=check, parse_int=str)
 
 
-def _same(given: Any, again: Any, where: str) -> None:
+def _same(original: Any, again: Any, where: str) -> None:
     """Refuse what a decoder passed over in silence: keys that are unknown or missing, however deep."""
-    if given == again:  # as nearly always, and quick for a book of many subjects
+    if original == again:  # as nearly always, and quick for a book of many subjects
         return
-    if isinstance(given, dict) and isinstance(again, dict):
-        here, there = cast("dict[str, Any]", given), cast("dict[str, Any]", again)
+    if isinstance(original, dict) and isinstance(again, dict):
+        here, there = cast("dict[str, Any]", original), cast("dict[str, Any]", again)
         for key in here.keys() - there.keys():
             raise ValueError(f"{where} has the unknown field {key!r}")
         for key in there.keys() - here.keys():
             raise ValueError(f"{where} lacks the field {key!r}")
         for key, value in here.items():
             _same(value, there[key], f"{where}.{key}")
-    elif isinstance(given, list) and isinstance(again, list):
-        listed, anew = cast("list[Any]", given), cast("list[Any]", again)
+    elif isinstance(original, list) and isinstance(again, list):
+        listed, anew = cast("list[Any]", original), cast("list[Any]", again)
         if len(listed) != len(anew):
             raise ValueError(f"{where} has {len(listed)} entries, expected {len(anew)}")
         for i, pair in enumerate(zip(listed, anew, strict=True)):
             _same(*pair, f"{where}[{i}]")
-    elif given != again:
-        raise ValueError(f"{where} is {given!r}, expected {again!r}")
+    elif original != again:
+        raise ValueError(f"{where} is {original!r}, expected {again!r}")

@@ -85,12 +85,12 @@ def tag(name: str, /, *parts: Any, **attributes: Any) -> Html:
     >>> tag("td", "<script>", class_="n", title='"')
     '<td class="n" title="&quot;">&lt;script&gt;</td>'
     """
-    given = "".join(
+    attribute_text = "".join(
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(printable(str(value)))}"')
         for key, value in attributes.items()
         if value is not None and value is not False
     )
-    return Html(f"<{name}{given}>" if name in _VOID else f"<{name}{given}>{join(*parts)}</{name}>")
+    return Html(f"<{name}{attribute_text}>" if name in _VOID else f"<{name}{attribute_text}>{join(*parts)}</{name}>")
 
 
 MOST_ROWS, MOST_COLUMNS = 30, 12
@@ -166,9 +166,9 @@ def grid_of(shown: Grid | Tabled) -> Grid:
     return shown if isinstance(shown, Grid) else shown.grid
 
 
-def view_of(found: Shown) -> View:
+def view_of(shown: Shown) -> View:
     """Return what an object shows."""
-    return found._view()
+    return shown._view()
 
 
 def in_short(value: Any) -> str:
@@ -284,7 +284,7 @@ def part_shown(grid: Grid, most: int = MOST_ROWS) -> Grid:
 def _numeric_columns(grid: Grid) -> list[bool]:
     """Say of each column whether it holds numbers, which stand on the right; words stand on the left."""
     cells = [[in_short(row[i]) for row in grid.rows] for i in range(len(grid.columns))]
-    return [i >= grid.heads and all(_NUMBER.fullmatch(cell) for cell in own) for i, own in enumerate(cells)]
+    return [i >= grid.heads and all(_NUMBER.fullmatch(cell) for cell in column) for i, column in enumerate(cells)]
 
 
 def _table(grid: Grid) -> Html:

@@ -113,7 +113,7 @@ def nearest(name: object, known: Iterable[object]) -> str | None:
     >>> nearest("activty", ["Subject", "Activity"]), nearest("MQMExact", ["mqm-approx", "mqm-exact"])
     ('Activity', 'mqm-exact')
     """
-    names = {_bare(other): str(other) for other in reversed(list(known))}
+    names = {_bare(candidate): str(candidate) for candidate in reversed(list(known))}
     near = get_close_matches(_bare(name), names, n=1)
     return names[near[0]] if near else None
 
@@ -132,7 +132,7 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     return f" Did you mean {near!r}?{unseen_difference(str(name), near)}" if near else ""
 
 
-def unseen_difference(name: str, other: str) -> str:
+def unseen_difference(first: str, second: str) -> str:
     """Return the sentence to put behind a message about two names that look the same; empty if they do not.
 
     Examples
@@ -142,7 +142,7 @@ def unseen_difference(name: str, other: str) -> str:
     >>> unseen_difference("rest", "Rest")
     ''
     """
-    if name == other or composed(name) != composed(other):
+    if first == second or composed(first) != composed(second):
         return ""
     return " Both look the same and have other code points: write both in one Unicode form (NFC)."
 
@@ -161,7 +161,7 @@ def composed(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
-def same_name(name: object, other: object) -> bool:
+def same_name(first: object, second: object) -> bool:
     """Whether two names differ in capitals, spaces, hyphens and underscores at most.
 
     Examples
@@ -169,7 +169,7 @@ def same_name(name: object, other: object) -> bool:
     >>> same_name("intensive_care", "Intensive Care"), same_name("care", "card")
     (True, False)
     """
-    return _bare(name) == _bare(other)
+    return _bare(first) == _bare(second)
 
 
 def names_of(names: Iterable[object], most: int = 20) -> str:

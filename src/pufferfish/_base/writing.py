@@ -177,20 +177,20 @@ def _check_kind(path: Any, target: Path, kind: Kind, *, overwrite: bool) -> None
             f"{display_path(path)} exists and cannot be looked at ({error}): name another file"
         ) from error
     if not holds:
-        other = _format_of(content)
-        what = f"holds a {other} file" if other is not None else f"is no {kind.name}" if content else "is empty"
+        format_ = _format_of(content)
+        problem = f"holds a {format_} file" if format_ is not None else f"is no {kind.name}" if content else "is empty"
         raise RecordError(
-            f"{display_path(path)} exists and {what}: only an earlier {kind.name} is ever replaced; name "
+            f"{display_path(path)} exists and {problem}: only an earlier {kind.name} is ever replaced; name "
             "another file, or move this one away first"
         )
     if not overwrite:
         raise RecordError(f"{display_path(path)} exists: {kind.keep}")
 
 
-def same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+def same_file(one_path: str | os.PathLike[str], other_path: str | os.PathLike[str]) -> bool:
     """Whether two paths name one file, or would if it were made: by links, or by names that some disks take as one."""
     try:
-        first, second = Path(one).resolve(), Path(other).resolve()
+        first, second = Path(one_path).resolve(), Path(other_path).resolve()
         there = [path.exists() for path in (first, second)]
         if all(there):
             return first.samefile(second)
@@ -213,10 +213,10 @@ class _Head(msgspec.Struct):
 def _format_of(content: bytes) -> str | None:
     """Return which format of this package a file says it holds; None for other files."""
     try:
-        found = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=_Head).format
+        file_format = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=_Head).format
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    return found if found.startswith("pufferfish-") else None
+    return file_format if file_format.startswith("pufferfish-") else None
 
 
 # -- Writing a file whole --------------------------------------------------------------------------------------------
@@ -438,7 +438,7 @@ _LARGEST_LOCK = 200
 """Bytes that a lock file may have: programs may write into it who they are."""
 
 
-def check_lock(lock: Path, what: str) -> None:
+def check_lock(lock: Path, target: str) -> None:
     """Refuse to take somebody's file for a lock.
 
     Raises
@@ -449,4 +449,4 @@ def check_lock(lock: Path, what: str) -> None:
     if os.path.lexists(lock):
         status = lock.lstat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_LOCK:
-            raise RecordError(f"cannot lock {what}: {display_path(lock)} is no lock, but another file; move it")
+            raise RecordError(f"cannot lock {target}: {display_path(lock)} is no lock, but another file; move it")

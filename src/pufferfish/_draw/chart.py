@@ -171,10 +171,10 @@ class Lines:
     @property
     def grid(self) -> Grid:
         """The lines over the places of the first points, or of the first line, as a table."""
-        at = next((line.x for line in self.lines if line.look == "points"), self.lines[0].x)
-        lines = [line for line in self.lines if np.array_equal(line.x, at)]
+        positions = next((line.x for line in self.lines if line.look == "points"), self.lines[0].x)
+        lines = [line for line in self.lines if np.array_equal(line.x, positions)]
         few = lines[:MOST_COLUMNS]
-        names = self.places or [int(x) for x in at]
+        names = self.places or [int(x) for x in positions]
         rows = [
             [name, *(from_to(float(line.low[i]), float(line.high[i])) for line in few)] for i, name in enumerate(names)
         ]

@@ -216,12 +216,12 @@ def _draw_bars(axes: Any, bars: Bars) -> None:
         if np.isfinite(least):
             axes.barh([y], [min(most, right) - start], left=start, color=PALE, edgecolor=BLUE, linewidth=0.8)
         if few:
-            at = next((end for end in (most, least) if np.isfinite(end)), 0.0)
-            axes.annotate(_ends(least, most), (at, y), (3, 0), textcoords="offset points", va="center", fontsize=8)
+            x = next((end for end in (most, least) if np.isfinite(end)), 0.0)
+            axes.annotate(_ends(least, most), (x, y), (3, 0), textcoords="offset points", va="center", fontsize=8)
     points = bars.points if bars.points is not None and apart and len(bars.points) <= _MOST_POINTS else ()
-    for each in points:
-        known = np.flatnonzero(np.isfinite(each))
-        axes.plot(each[known], known, color=INK, marker="o", markersize=2.5, linestyle="")
+    for values in points:
+        known = np.flatnonzero(np.isfinite(values))
+        axes.plot(values[known], known, color=INK, marker="o", markersize=2.5, linestyle="")
     if few:
         axes.set_yticks(range(len(bars.names)), [shortened(name) for name in bars.names], parse_math=False)
     axes.set_ylim(len(bars.names) - 0.4, -0.6)

@@ -136,8 +136,8 @@ def _squares(
         if (levels == level).any()
     ]
     order = np.argsort(-np.nan_to_num(values, nan=-np.inf), axis=None)[:_MOST_TOLD]
-    told: list[tuple[int, int]] = [divmod(place, wide) for place in order.tolist()]
-    largest = ", ".join(f"{rows[i]} / {columns[j]}: {number(float(values[i, j]), 3)}" for i, j in told)
+    cells: list[tuple[int, int]] = [divmod(place, wide) for place in order.tolist()]
+    largest = ", ".join(f"{rows[i]} / {columns[j]}: {number(float(values[i, j]), 3)}" for i, j in cells)
     stretched = high * 6 < wide or wide * 6 < high
     drawn = tag(
         "svg",

@@ -34,10 +34,10 @@ def nearest(pulls: list[list[tuple[float, float]]], offsets: list[float]) -> lis
     pools: list[tuple[float, float, int]] = []
     for pull, offset in zip(pulls, offsets, strict=True):
         total, count = sum(strength for _, strength in pull), 1
-        mean = sum(at * strength for at, strength in pull) / total - offset
+        mean = sum(place * strength for place, strength in pull) / total - offset
         while pools and pools[-1][0] > mean:
-            other, heavier, more = pools.pop()
-            mean = (mean * total + other * heavier) / (total + heavier)
+            left_mean, heavier, more = pools.pop()
+            mean = (mean * total + left_mean * heavier) / (total + heavier)
             total, count = total + heavier, count + more
         pools.append((mean, total, count))
     means = [mean for mean, _, count in pools for _ in range(count)]
@@ -94,19 +94,19 @@ def layered(parents: Sequence[Sequence[int]], widths: Sequence[float] | None = N
     parts = sorted(nx.weakly_connected_components(graph), key=lambda part: (-len(part), min(part)))
     drawn = [_part(graph.subgraph(sorted(part)), wide, height, most) for part in parts]
     most = max([most, *(width for _, width, _ in drawn)])
-    at: dict[Any, tuple[float, float]] = {}
+    centres: dict[Any, tuple[float, float]] = {}
     left = top = right = low = 0.0
     for places, width, tall in drawn:  # on shelves, from left to right
         if left + width > most + 1e-9:
             left, top = 0.0, low - RISE
-        at |= {v: (left + x, top + y) for v, (x, y) in places.items()}
+        centres |= {v: (left + x, top + y) for v, (x, y) in places.items()}
         right, low = max(right, left + width), min(low, top - tall)
         left += width + 2 * GAP
     routes: dict[tuple[int, int], list[tuple[float, float]]] = {edge: [] for edge in graph.edges}
-    for v, (x, y) in at.items():
+    for v, (x, y) in centres.items():
         if v not in wide:
             routes[v[:2]].append((x, y - low))
-    positions = np.array([at[v] for v in wide]).reshape(-1, 2) - [0.0, low]
+    positions = np.array([centres[v] for v in wide]).reshape(-1, 2) - [0.0, low]
     return Layout(positions, {edge: np.array(way).reshape(-1, 2) for edge, way in routes.items()}, (right, -low))
 
 
@@ -126,15 +126,15 @@ def _part(graph: Any, widths: dict[Any, float], height: float, most: float) -> t
     widths = dict.fromkeys(steps, 0.0) | {v: widths[v] for v in graph}
     x = _across(rows, steps, widths)
     left, right = min(x[v] - widths[v] / 2 for v in x), max(x[v] + widths[v] / 2 for v in x)
-    at: dict[Any, tuple[float, float]] = {}
+    places: dict[Any, tuple[float, float]] = {}
     depth = height / 2
     for r, members in enumerate(rows):
         if r:
             # where edges run far to the side, rows stand apart, or they would be too flat to follow
             far = max(abs(x[v] - x[w]) for v in members for w in steps.pred[v])
             depth += height + RISE + 0.07 * min(far, 8.0)
-        at |= {v: (x[v] - left, -depth) for v in members}
-    return at, right - left, depth + height / 2
+        places |= {v: (x[v] - left, -depth) for v in members}
+    return places, right - left, depth + height / 2
 
 
 def _row_of_each(graph: Any, widths: dict[int, float], most: float) -> dict[Any, int]:
@@ -169,10 +169,10 @@ def _ordered(rows: list[Row], steps: Any) -> list[Row]:
         down = sweep % 2 == 0
         near = steps.pred if down else steps.succ
         rows = [list(row) for row in rows]
-        at = _shares(rows)
+        shares = _shares(rows)
         for row in rows if down else rows[::-1]:
-            row.sort(key=lambda v: sum(at[w] for w in near[v]) / len(near[v]) if near[v] else at[v])
-            at |= _shares([row])
+            row.sort(key=lambda v: sum(shares[w] for w in near[v]) / len(near[v]) if near[v] else shares[v])
+            shares |= _shares([row])
         crossings = _crossings(rows, steps)
         if crossings < fewest:
             best, fewest = rows, crossings
@@ -184,8 +184,8 @@ def _shares(rows: list[Row]) -> dict[Any, float]:
 
 
 def _crossings(rows: list[Row], steps: Any) -> int:
-    at = _shares(rows)
-    ends = [np.array([(at[v], at[w]) for v in row for w in steps.succ[v]]).reshape(-1, 2).T for row in rows]
+    shares = _shares(rows)
+    ends = [np.array([(shares[v], shares[w]) for v in row for w in steps.succ[v]]).reshape(-1, 2).T for row in rows]
     return sum(int(np.sum((a[:, None] < a) & (b[:, None] > b))) for a, b in ends)
 
 
@@ -197,7 +197,7 @@ def _across(rows: list[Row], steps: Any, widths: dict[Any, float]) -> dict[Any, 
     for row in rows:
         gaps = [(widths[v] + widths[w]) / 2 + (LANE if lane[v] or lane[w] else GAP) for v, w in pairwise(row)]
         offsets = list(accumulate(gaps, initial=0.0))
-        x |= {v: at - offsets[-1] / 2 for v, at in zip(row, offsets, strict=True)}
+        x |= {v: offset - offsets[-1] / 2 for v, offset in zip(row, offsets, strict=True)}
         placed.append((row, offsets))
     for move in range(_MOVES):
         down = move % 2 == 0

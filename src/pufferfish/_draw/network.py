@@ -63,12 +63,12 @@ def draw_graph(graph: Graph, *, in_page: bool = False) -> "Figure":
     from pufferfish._draw.layers import layered
 
     least = _LEAST_WIDTH_IN_PAGE if in_page else _LEAST_WIDTH
-    said = [words for words in (graph.title, graph.note) if words and not in_page]
+    texts = [words for words in (graph.title, graph.note) if words and not in_page]
     labels = [_label(name) for name in graph.names]
     widths = [max(_NARROWEST, _text_width(label) + 2 * _PAD) for label in labels]
     layout = layered(graph.parents, widths, _HEIGHT)
     wide = max(least, layout.size[0] + 2 * _MARGIN)
-    title = [line for words in said for line in textwrap.wrap(words, int(_LETTERS * wide))]
+    title = [line for words in texts for line in textwrap.wrap(words, int(_LETTERS * wide))]
     columns = max(1, min(len(graph.legend), int((wide - 2 * _MARGIN) / _COLUMN)))
     below = _MARGIN + _ENTRY * -(-len(graph.legend) // columns) + (_MARGIN if graph.legend else 0)
     tall = below + layout.size[1] + _LINE * len(title) + 2 * _MARGIN
@@ -174,11 +174,11 @@ def _label(name: str) -> str:
     if len(plain) > 26:
         return f"{plain[:12]}…\n{plain[-13:]}"
     breaks = [m.end() for m in re.finditer(r"[\s_\-./:]+(?=.)|[a-z0-9](?=[A-Z])", plain)]
-    fitting = [at for at in breaks if 3 <= at <= min(len(plain) - 2, 13) >= len(plain) - at - 1]
+    fitting = [split for split in breaks if 3 <= split <= min(len(plain) - 2, 13) >= len(plain) - split - 1]
     if len(plain) <= (9 if fitting else 13):
         return plain
-    at = min(fitting, key=lambda at: abs(2 * at - len(plain)), default=(len(plain) + 1) // 2)
-    return f"{plain[:at].rstrip()}\n{plain[at:]}"
+    split = min(fitting, key=lambda split: abs(2 * split - len(plain)), default=(len(plain) + 1) // 2)
+    return f"{plain[:split].rstrip()}\n{plain[split:]}"
 
 
 def _text_width(label: str) -> float:

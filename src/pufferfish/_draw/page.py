@@ -20,9 +20,9 @@ _HEAD = '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<met
 _MARKS = {"report": "pufferfish-report", "preview": "pufferfish-preview"}
 
 
-def _kind(name: str, what: str, keep: str) -> Kind:
+def _kind(name: str, full_name: str, keep: str) -> Kind:
     begins = _HEAD.format(_MARKS[name]).encode()
-    return Kind(what, lambda content: content.startswith(begins), keep, (".html", ".htm"))
+    return Kind(full_name, lambda content: content.startswith(begins), keep, (".html", ".htm"))
 
 
 REPORT = _kind("report", "report of releases", "it is an earlier report; name another file, or give --overwrite")

@@ -185,9 +185,11 @@ def titled(figure: Any, *lines: str) -> None:
     """Write what the picture shows above it, then how it was made; the picture grows where that takes many lines."""
     wide, high = figure.get_size_inches()
     first, *others = map(printable, lines)
-    told = [part for line in (first[:1].upper() + first[1:], *others) for part in _in_lines(line, int(_LETTERS * wide))]
-    figure.set_size_inches(wide, high + _LINE * max(0, len(told) - _LINES_WITH_ROOM))
-    figure.suptitle("\n".join(told), fontsize=10, x=0.01, ha="left", parse_math=False)
+    title_lines = [
+        part for line in (first[:1].upper() + first[1:], *others) for part in _in_lines(line, int(_LETTERS * wide))
+    ]
+    figure.set_size_inches(wide, high + _LINE * max(0, len(title_lines) - _LINES_WITH_ROOM))
+    figure.suptitle("\n".join(title_lines), fontsize=10, x=0.01, ha="left", parse_math=False)
 
 
 def _in_lines(text: str, most: int) -> list[str]:
@@ -202,15 +204,15 @@ def _in_lines(text: str, most: int) -> list[str]:
     >>> _in_lines("noisy value ± 29 with 95% probability each", 40)
     ['noisy value ± 29 with', '95% probability each']
     """
-    found = textwrap.wrap(text, most, max_lines=_MOST_LINES, placeholder=" …", break_on_hyphens=False)
-    if len(found) < 2 or found[-1].endswith(" …"):
-        return found
+    wrapped = textwrap.wrap(text, most, max_lines=_MOST_LINES, placeholder=" …", break_on_hyphens=False)
+    if len(wrapped) < 2 or wrapped[-1].endswith(" …"):
+        return wrapped
     longest = min(most, max(map(len, text.split())))
-    for narrower in range(max(longest, -(-len(text) // len(found))), most):
+    for narrower in range(max(longest, -(-len(text) // len(wrapped))), most):
         lines = textwrap.wrap(text, narrower, break_on_hyphens=False)
-        if len(lines) == len(found):
+        if len(lines) == len(wrapped):
             return lines
-    return found
+    return wrapped
 
 
 def made_with(title: str, epsilon: float, size: str, description: str) -> str:
@@ -224,8 +226,8 @@ def made_with(title: str, epsilon: float, size: str, description: str) -> str:
     'GroupDP, ε = 1, n = 2'
     """
     number_alone = size.removeprefix("n = ").split()[0]
-    said = re.search(rf"(?<![\d,.]){number_alone} (record|row|step)s?\b", description)
-    return f"{title}, ε = {at_most(epsilon)}{'' if said else f', {size}'}"
+    mention = re.search(rf"(?<![\d,.]){number_alone} (record|row|step)s?\b", description)
+    return f"{title}, ε = {at_most(epsilon)}{'' if mention else f', {size}'}"
 
 
 def percent(share: float, _: object = None) -> str:
@@ -264,8 +266,8 @@ def log_ticks(low: float, high: float) -> list[float]:
     """
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     for digits in ((1,), (1, 2, 5), tuple(range(1, 10))):
-        found = [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
-        inside = [value for value in found if low <= value <= high]
+        ticks = [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
+        inside = [value for value in ticks if low <= value <= high]
         if len(inside) >= 3:
             return inside[:: -(-len(inside) // _MOST_LOG_TICKS)]
     step = 10.0 ** math.floor(math.log10(max(high - low, 1e-9 * high)))
@@ -305,8 +307,8 @@ def in_short_lines(label: str, room: int) -> list[str] | None:
         if lines[-1] and width_of((lines[-1] + part).rstrip()) > room:
             lines.append("")
         lines[-1] += part
-    found = [line.rstrip() for line in lines]
-    return found if len(found) <= _MOST_LABEL_LINES and max(map(width_of, found)) <= room else None
+    stripped = [line.rstrip() for line in lines]
+    return stripped if len(stripped) <= _MOST_LABEL_LINES and max(map(width_of, stripped)) <= room else None
 
 
 def name_rows(axes: Any, labels: Sequence[str]) -> None:
@@ -346,23 +348,23 @@ def bars_with_errors(
     axes: Any, values: Array, noisy: Array, errors: Array, *, share: bool, seen: bool, lying: bool = False
 ) -> None:
     """Draw bars, with error bars where they can be seen, and the values in numbers where they are few."""
-    at = np.arange(len(values))
+    positions = np.arange(len(values))
     low, high = noisy - errors, noisy + errors
-    many = len(at) > 120
-    width = 0.8 if len(at) > 1 else 0.3
+    many = len(positions) > 120
+    width = 0.8 if len(positions) > 1 else 0.3
     colours = {"color": PALE, "edgecolor": BLUE, "linewidth": 0 if many else 0.8}
     if lying:
-        axes.barh(at, values, height=width, **colours)
+        axes.barh(positions, values, height=width, **colours)
     else:
-        axes.bar(at, values, width=width, **colours)
+        axes.bar(positions, values, width=width, **colours)
     if seen:
-        (axes.hlines if lying else axes.vlines)(at, low, high, color=INK, linewidth=1.2)
+        (axes.hlines if lying else axes.vlines)(positions, low, high, color=INK, linewidth=1.2)
     (axes.axvline if lying else axes.axhline)(0, color=INK, linewidth=0.6)
-    if len(at) == 1:
+    if len(positions) == 1:
         axes.set_xlim(-1, 1)
-    if len(at) > (_MOST_LYING if lying else _MOST_WRITTEN):
+    if len(positions) > (_MOST_LYING if lying else _MOST_WRITTEN):
         return
-    for x, value, error, top in zip(at, values, errors, np.maximum(high, np.maximum(values, 0.0)), strict=True):
+    for x, value, error, top in zip(positions, values, errors, np.maximum(high, np.maximum(values, 0.0)), strict=True):
         whole = error >= 0.5 or abs(value) >= 1000
         text = in_percent(value, error) if share else f"{value:,.0f}" if whole else f"{value:.4g}"
         place = (top, x) if lying else (x, top)

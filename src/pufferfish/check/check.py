@@ -90,20 +90,20 @@ def held_out(steps: "Steps", k: int) -> dict[str, Values]:
     """
     x, y, n = steps.before, steps.state, steps.number
     pooled = _left_out(x, y, n, 1 / k, k / 2, k)
-    found = {"pooled": pooled}
+    probabilities = {"pooled": pooled}
     if len(np.unique(steps.subject)) > 1:
         mine, all_mine = _totals(steps.subject * k + x, n), _totals((steps.subject * k + x) * k + y, n)
         others, all_others = _totals(x, n) - mine, _totals(x * k + y, n) - all_mine
         like = (all_others + 0.5) / (others + k / 2)
-        found["own"] = _left_out(steps.subject * k + x, y, n, like, TOWARDS, k)
+        probabilities["own"] = _left_out(steps.subject * k + x, y, n, like, TOWARDS, k)
     known = steps.earlier >= 0
     second = pooled.copy()
     pairs = (steps.earlier * k + x)[known]
     second[known] = _left_out(pairs, y[known], n[known], pooled[known], TOWARDS, k)
-    found["order2"] = second
+    probabilities["order2"] = second
     if np.all(steps.phase >= 0):
-        found["hour"] = _left_out(steps.phase * k + x, y, n, pooled, TOWARDS, k)
-    return found
+        probabilities["hour"] = _left_out(steps.phase * k + x, y, n, pooled, TOWARDS, k)
+    return probabilities
 
 
 def by_model(steps: "Steps", matrices: Sequence[Values]) -> Values:
@@ -147,15 +147,15 @@ def richer_models(
     made["hour"] = lambda: fit_periodic(sequences, smoothing=_HOURLY)
     made["order2"] = lambda: _longer_memory(habits)
     made["forgets"] = lambda: _forgetting(curve, sequences.states)
-    found: list[RicherModel] = []
+    models: list[RicherModel] = []
     for i, (kind, make) in enumerate(made.items()):
         if (reason := unknown.get(kind)) is not None:
-            found.append(RicherModel(kind=kind, reason=reason))
+            models.append(RicherModel(kind=kind, reason=reason))
             continue
         report_progress("leakage under richer models", i / len(made))
         with part_of(f"{CALLED[kind]} ({i + 1} of {len(made)})"):
-            found.append(_leaking(kind, make, noise, sequences.length))
-    return tuple(found)
+            models.append(_leaking(kind, make, noise, sequences.length))
+    return tuple(models)
 
 
 def _leaking(kind: str, make: Callable[[], Any], noise: Calibration, length: Any) -> RicherModel:
@@ -183,10 +183,10 @@ def _longer_memory(habits: "Habits") -> HigherOrderChain:
 
 
 def _forgetting(curve: Sequence[OverlapEstimate], states: Sequence[str]) -> ForgettingClass:
-    kept = [each for each in curve if each.overlap > 0]
+    kept = [estimate for estimate in curve if estimate.overlap > 0]
     if not kept:
         raise ModelError("two states have nothing in common at any distance that was looked at")
-    return ForgettingClass([each.steps for each in kept], [each.overlap for each in kept], states)
+    return ForgettingClass([estimate.steps for estimate in kept], [estimate.overlap for estimate in kept], states)
 
 
 # -- How long states last: observed stays against the geometric ones of a Markov chain -------------------------------
@@ -212,7 +212,7 @@ def observed(ended: NDArray[np.int64], cut: NDArray[np.int64]) -> tuple[float, f
     (1.5, 3.0)
     """
     longest = max(len(ended), len(cut))
-    over, lost = (np.pad(each, (0, longest - len(each))) for each in (ended, cut))
+    over, lost = (np.pad(counts, (0, longest - len(counts))) for counts in (ended, cut))
     if not over.any():
         return None
     reached = (over + lost)[::-1].cumsum()[::-1]
@@ -337,7 +337,7 @@ def check_model(
     )
     multiplier = None if noise is None else noise.noise_multiplier
     sequences, steady = habits.sequences, _stationary(chains)
-    known = None if steady is None else overlap(chains, [each.steps for each in curve])
+    known = None if steady is None else overlap(chains, [estimate.steps for estimate in curve])
     return ModelCheck(
         verdict=verdict_of(gains, richer, epsilon, subjects, multiplier),
         origin=theta.origin,
@@ -352,13 +352,13 @@ def check_model(
         stays=_stays(habits, matrices),
         overlaps=tuple(
             OverlapAfter(
-                steps=each.steps,
-                worst=each.overlap,
-                subject=each.subject,
-                pooled=each.pooled,
+                steps=estimate.steps,
+                worst=estimate.overlap,
+                subject=estimate.subject,
+                pooled=estimate.pooled,
                 model=None if known is None else known[i],
             )
-            for i, each in enumerate(curve)
+            for i, estimate in enumerate(curve)
         ),
         states=sequences.states,
         occupancy=None if habits.occupancy is None else tuple(tuple(map(int, row)) for row in habits.occupancy),
@@ -397,7 +397,9 @@ _DAY = parse_duration("1d", "a day").value
 def _likelihoods(habits: "Habits", matrices: Sequence[Values]) -> tuple[tuple[SubjectCheck, ...], dict[str, float]]:
     """Return what each law says of every subject, and by how many nats it predicts better than what is simpler."""
     steps = habits.steps
-    laws = {name: np.log(found) for name, found in held_out(steps, len(habits.sequences.states)).items()}
+    laws = {
+        name: np.log(probabilities) for name, probabilities in held_out(steps, len(habits.sequences.states)).items()
+    }
     with np.errstate(divide="ignore"):
         members = np.log(by_model(steps, matrices))
     many = len(habits.subjects)
@@ -406,9 +408,9 @@ def _likelihoods(habits: "Habits", matrices: Sequence[Values]) -> tuple[tuple[Su
         return np.bincount(steps.subject, weights=logs * steps.number, minlength=many).astype(np.float64)
 
     totals = {name: of_each(logs) for name, logs in laws.items()}
-    each = np.array([of_each(logs) for logs in members])
-    best = each.argmax(axis=0)
-    model = each.max(axis=0)
+    by_member = np.array([of_each(logs) for logs in members])
+    best = by_member.argmax(axis=0)
+    model = by_member.max(axis=0)
     numbers = np.bincount(steps.subject, weights=steps.number, minlength=many)
     subjects = tuple(
         SubjectCheck(
@@ -430,13 +432,13 @@ def _likelihoods(habits: "Habits", matrices: Sequence[Values]) -> tuple[tuple[Su
 
 def _curve(habits: "Habits") -> tuple[list[OverlapEstimate], str | None]:
     """Return how much is forgotten, for as many steps as there are pairs of every state; and why for none."""
-    found: list[OverlapEstimate] = []
+    curve: list[OverlapEstimate] = []
     for pairs in habits.pairs:
         try:
-            found.append(overlap_of(pairs, habits.sequences.states, SMOOTHING))
+            curve.append(overlap_of(pairs, habits.sequences.states, SMOOTHING))
         except ModelError as error:  # too few records so far apart, or a state that no record has
-            return found, None if found else str(error)
-    return found, None
+            return curve, None if curve else str(error)
+    return curve, None
 
 
 def _noise(theta: ChainClass, habits: "Habits", epsilon: float) -> tuple[Calibration | None, str]:
@@ -456,13 +458,13 @@ def _stationary(theta: ChainClass) -> Values | None:
 
 
 def _stays(habits: "Habits", matrices: Sequence[Values]) -> tuple[StateStays, ...]:
-    found: list[StateStays] = []
+    stays: list[StateStays] = []
     for x, (ended, cut) in enumerate(habits.stays):
         kept = [float(matrix[x, x]) for matrix in matrices]
         least, most = geometric(min(kept)), geometric(max(kept))
         name = habits.sequences.states[x]
-        found.append(StateStays(state=name, observed=observed(ended, cut), least=least, most=most))
-    return tuple(found)
+        stays.append(StateStays(state=name, observed=observed(ended, cut), least=least, most=most))
+    return tuple(stays)
 
 
 def _ends(values: Values) -> tuple[float, float]:

@@ -21,29 +21,29 @@ __all__ = ["draw_check", "view_of"]
 # -- What a check of a model shows in a notebook ---------------------------------------------------------------------
 
 
-def view_of(found: CheckFields) -> View:
+def view_of(check: CheckFields) -> View:
     """Return the verdict first, then its numbers."""
     facts = {
-        "held against": found.source,
-        "class Θ": found.origin,
-        "records": found.records,
-        "transitions": found.transitions,
+        "held against": check.source,
+        "class Θ": check.origin,
+        "records": check.records,
+        "transitions": check.transitions,
     }
-    leaks = {each.kind: "no known limit" if each.leakage == math.inf else each.leakage for each in found.richer}
-    richer = [[CALLED[each.kind], leaks[each.kind], each.decided_by, each.reason] for each in found.richer]
-    stays = [[each.state, _pair(each.observed), _of_model(each)] for each in found.stays]
-    gains = [[CALLED[kind], gain] for kind, gain in found.gains.items()]
+    leaks = {model.kind: "no known limit" if model.leakage == math.inf else model.leakage for model in check.richer}
+    richer = [[CALLED[model.kind], leaks[model.kind], model.decided_by, model.reason] for model in check.richer]
+    stays = [[stay.state, _pair(stay.observed), _of_model(stay)] for stay in check.stays]
+    gains = [[CALLED[kind], gain] for kind, gain in check.gains.items()]
     grids = [
         Grid(
-            f"What noise for ε = {at_most(found.epsilon)} leaks at most to somebody who knows more, in nats",
+            f"What noise for ε = {at_most(check.epsilon)} leaks at most to somebody who knows more, in nats",
             ["who knows", "leakage", "decided by", "why there is none"],
             richer,
         ),
         Grid("How much better richer models predict the transitions, in nats in all", ["model", "gain"], gains),
         Grid("Records that a state lasts: mean and 95% quantile", ["state", "data", "model"], stays),
     ]
-    first = verdict_lines(found.verdict)
-    rest = [each for each in sentences_of(found.verdict) if each not in first]
+    first = verdict_lines(check.verdict)
+    rest = [sentence for sentence in sentences_of(check.verdict) if sentence not in first]
     return View(" ".join(first), facts, grids, rest)
 
 
@@ -63,46 +63,46 @@ _MARKERS = ("o", "^")
 """Of the average stay, and of the number of records within which 95% of the stays end."""
 
 
-def draw_check(found: CheckFields) -> "Figure":
+def draw_check(check: CheckFields) -> "Figure":
     """Draw a check: data in blue, the model in black."""
-    panels = [_stays, _overlaps] if found.occupancy is None else [_stays, _hours, _overlaps]
+    panels = [_stays, _overlaps] if check.occupancy is None else [_stays, _hours, _overlaps]
     figure = new_figure(4.2 * len(panels), 4.2)
     for axes, draw in zip(figure.subplots(1, len(panels)), panels, strict=True):
-        draw(axes, found)
+        draw(axes, check)
         clean(axes, share=draw is not _stays)
-    titled(figure, *words.verdict_lines(found.verdict), f"{found.source}; Θ: {found.origin}")
+    titled(figure, *words.verdict_lines(check.verdict), f"{check.source}; Θ: {check.origin}")
     return figure
 
 
-def _usual(found: CheckFields) -> list[int]:
+def _usual(check: CheckFields) -> list[int]:
     """Return the states that are drawn: the most frequent ones, in their order."""
-    weights = np.zeros(len(found.states)) if found.occupancy is None else np.sum(found.occupancy, axis=0)
-    return sorted(sorted(range(len(found.states)), key=lambda x: -weights[x])[:_MOST_STATES])
+    weights = np.zeros(len(check.states)) if check.occupancy is None else np.sum(check.occupancy, axis=0)
+    return sorted(sorted(range(len(check.states)), key=lambda x: -weights[x])[:_MOST_STATES])
 
 
-def _stays(axes: Any, found: CheckFields) -> None:
+def _stays(axes: Any, check: CheckFields) -> None:
     """Draw mean and high quantile of the stays in each state; those of the model from its least to its most.
 
     A quantile that is not reached stands above, hollow.
     """
-    usual = _usual(found)
+    usual = _usual(check)
     aside = 0.025 * len(usual)  # as far on paper, however many states there are
-    for at, x in enumerate(usual):
-        stays = found.stays[x]
+    for place, x in enumerate(usual):
+        stays = check.stays[x]
         for i, marker in enumerate(_MARKERS):
             ends = [value for value in (stays.least[i], stays.most[i]) if math.isfinite(value)]
             if ends:
-                right = at + (1 + i) * aside  # the two may overlap
+                right = place + (1 + i) * aside  # the two may overlap
                 axes.plot([right] * len(ends), ends, color=INK, marker=marker, markersize=5, linewidth=1.2)
             if stays.observed is not None and math.isfinite(stays.observed[i]):
-                axes.plot([at - aside], [stays.observed[i]], color=BLUE, marker=marker, markersize=5)
+                axes.plot([place - aside], [stays.observed[i]], color=BLUE, marker=marker, markersize=5)
     axes.set_xlim(-0.5, len(usual) - 0.5)
-    seen = [found.stays[x].observed for x in usual]
-    open_ = [at for at, pair in enumerate(seen) if pair is None or math.isinf(pair[1])]
-    never = [at for at, x in enumerate(usual) if math.isinf(found.stays[x].most[1])]
+    seen = [check.stays[x].observed for x in usual]
+    open_ = [place for place, pair in enumerate(seen) if pair is None or math.isinf(pair[1])]
+    never = [place for place, x in enumerate(usual) if math.isinf(check.stays[x].most[1])]
     for places, side, colour in ((open_, -aside, BLUE), (never, 2 * aside, INK)):
         axes.plot(
-            [at + side for at in places],
+            [place + side for place in places],
             [1.03] * len(places),
             color=colour,
             marker=_MARKERS[1],
@@ -116,7 +116,7 @@ def _stays(axes: Any, found: CheckFields) -> None:
     ticks = log_ticks(*axes.get_ylim())
     axes.set_yticks(ticks, [f"{tick:,.6g}" for tick in ticks])
     axes.minorticks_off()
-    axes.set_xticks(range(len(usual)), [shortened(found.states[x], 10) for x in usual], parse_math=False)
+    axes.set_xticks(range(len(usual)), [shortened(check.states[x], 10) for x in usual], parse_math=False)
     for marker, label in zip(_MARKERS, ("average", "95% end within"), strict=True):
         axes.plot([], [], color="0.5", marker=marker, linestyle="", label=label)
     if open_ or never:
@@ -129,18 +129,18 @@ def _stays(axes: Any, found: CheckFields) -> None:
     axes.set_ylabel("records that a state lasts (log scale)")
 
 
-def _hours(axes: Any, found: CheckFields) -> None:
+def _hours(axes: Any, check: CheckFields) -> None:
     """Draw the share of each state by the hour, and the model's as a dashed line."""
-    assert found.occupancy is not None
-    counts = np.array(found.occupancy, dtype=np.float64)
+    assert check.occupancy is not None
+    counts = np.array(check.occupancy, dtype=np.float64)
     totals = counts.sum(axis=1)
     hours = np.flatnonzero(totals)
-    usual = _usual(found)
+    usual = _usual(check)
     ends = _apart([counts[hours[-1], x] / totals[hours[-1]] for x in usual])
     for x, end, (colour, marker) in zip(usual, ends, LINES, strict=False):
         axes.plot(hours, counts[hours, x] / totals[hours], color=colour, marker=marker, markersize=3, linewidth=1.4)
         axes.annotate(
-            shortened(found.states[x], 14),
+            shortened(check.states[x], 14),
             (hours[-1], end),
             (6, -3),
             textcoords="offset points",
@@ -148,9 +148,9 @@ def _hours(axes: Any, found: CheckFields) -> None:
             fontsize=8,
             parse_math=False,
         )
-        if found.stationary:
-            axes.fill_between([0, 23], *found.stationary[x], color=colour, alpha=0.15, linewidth=0)
-            axes.hlines(np.mean(found.stationary[x]), 0, 23, color=colour, linewidth=0.8, linestyle=(0, (4, 2)))
+        if check.stationary:
+            axes.fill_between([0, 23], *check.stationary[x], color=colour, alpha=0.15, linewidth=0)
+            axes.hlines(np.mean(check.stationary[x]), 0, 23, color=colour, linewidth=0.8, linestyle=(0, (4, 2)))
     axes.set_ylim(0, 1)
     axes.set_xlim(0, 29)
     axes.set_xticks(range(0, 25, 6), [f"{hour}:00" for hour in range(0, 25, 6)])
@@ -178,16 +178,16 @@ _LINE = 0.05
 """The height of a name, as a share of the axis."""
 
 
-def _overlaps(axes: Any, found: CheckFields) -> None:
+def _overlaps(axes: Any, check: CheckFields) -> None:
     """Draw how much is forgotten after so many steps."""
-    steps = [each.steps for each in found.overlaps]
-    axes.plot(steps, [each.pooled for each in found.overlaps], color=BLUE, marker="o", markersize=4, label="data")
-    worst = [each.worst for each in found.overlaps]
+    steps = [overlap.steps for overlap in check.overlaps]
+    axes.plot(steps, [overlap.pooled for overlap in check.overlaps], color=BLUE, marker="o", markersize=4, label="data")
+    worst = [overlap.worst for overlap in check.overlaps]
     axes.plot(steps, worst, color=PALE, marker="^", markersize=4, label="data, least forgetful subject")
-    model = [(each.steps, each.model) for each in found.overlaps if each.model is not None]
+    model = [(overlap.steps, overlap.model) for overlap in check.overlaps if overlap.model is not None]
     if model:
-        at, shares = zip(*model, strict=True)
-        axes.plot(at, shares, color=INK, marker="s", markersize=3.5, linewidth=1.2, label="model")
+        known_steps, shares = zip(*model, strict=True)
+        axes.plot(known_steps, shares, color=INK, marker="s", markersize=3.5, linewidth=1.2, label="model")
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter("{x:,g}")
     axes.set_ylim(0, 1.02)

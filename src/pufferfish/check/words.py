@@ -68,7 +68,7 @@ def gain_of(subject: SubjectCheck) -> float:
 
 def _differing_of(subjects: Sequence[SubjectCheck]) -> list[SubjectCheck]:
     """Return the subjects whose own chains clearly predict them better, even where that of all others does not."""
-    return sorted((each for each in subjects if gain_of(each) > CLEARLY), key=gain_of, reverse=True)
+    return sorted((subject for subject in subjects if gain_of(subject) > CLEARLY), key=gain_of, reverse=True)
 
 
 def _leaks_more(richer: RicherModel, epsilon: float) -> bool:
@@ -79,7 +79,7 @@ def _leaks_more(richer: RicherModel, epsilon: float) -> bool:
 def verdict_lines(verdict: str) -> list[str]:
     """Return the sentences that say whether to go on, what decides, and what else leaks."""
     sentences = sentences_of(verdict)
-    return sentences[:2] + [each for each in sentences[2:] if each.startswith(_ELSE)]
+    return sentences[:2] + [sentence for sentence in sentences[2:] if sentence.startswith(_ELSE)]
 
 
 _ELSE = ("The doubt:", "Besides,")
@@ -116,11 +116,11 @@ class _Verdict:
     ) -> None:
         self._gains, self._epsilon, self._subjects, self._noise = gains, epsilon, subjects, noise
         self._differing = _differing_of(subjects)
-        self._transitions = sum(each.transitions for each in subjects)
+        self._transitions = sum(subject.transitions for subject in subjects)
         self._found = [kind for kind in _FOUND if self._is_found(kind)]
-        self._known = {each.kind: each for each in richer if each.leakage is not None}
-        self._others = [each for each in self._known.values() if each.kind != "forgets"]
-        self._above = [each for each in self._known.values() if _leaks_more(each, epsilon)]
+        self._known = {model.kind: model for model in richer if model.leakage is not None}
+        self._others = [model for model in self._known.values() if model.kind != "forgets"]
+        self._above = [model for model in self._known.values() if _leaks_more(model, epsilon)]
         self._doubts = self._in_doubt()
 
     def _is_found(self, kind: str) -> bool:
@@ -128,10 +128,10 @@ class _Verdict:
 
     def _in_doubt(self) -> list[RicherModel]:
         """Return what leaks too much though nothing says that it is so; how soon subjects forget is told apart."""
-        return [each for each in self._above if each.kind not in self._found and each.kind != "forgets"]
+        return [model for model in self._above if model.kind not in self._found and model.kind != "forgets"]
 
     def sentences(self) -> Iterator[str]:
-        decisive = [each for each in self._above if each.kind in self._found]
+        decisive = [model for model in self._above if model.kind in self._found]
         unknown = [kind for kind in self._found if kind not in self._known]
         few = self._transitions < _FEW
         if decisive:
@@ -146,12 +146,12 @@ class _Verdict:
         yield from self._doubt(_ELSE[bool(decisive)])
         yield from self._cautious()
         if decisive:
-            yield f"Next: {self._enough(decisive)}{_again(each.kind for each in _most_noise(decisive))}."
+            yield f"Next: {self._enough(decisive)}{_again(model.kind for model in _most_noise(decisive))}."
         elif unknown:
             yield f"Next: {_listed([_REMEDY[kind] for kind in unknown], 'or')}{_again(unknown)}."
         elif few and not self._found:
-            other = f"; if there are none, {self._remedies(self._doubts)}" if self._doubts else ""
-            yield f"Next: take more public data{other}."
+            otherwise = f"; if there are none, {self._remedies(self._doubts)}" if self._doubts else ""
+            yield f"Next: take more public data{otherwise}."
         elif self._doubts:
             yield f"Next: go on if nobody can know so much; if somebody may, {self._enough(self._doubts)}."
 
@@ -169,25 +169,25 @@ class _Verdict:
             if not self._others:
                 yield "What noise for it leaks to somebody who knows more is not computed."
             elif not self._doubts:
-                most = max(each.leakage or 0.0 for each in self._others)
+                most = max(model.leakage or 0.0 for model in self._others)
                 yield f"{_capital(noise)} leaks at most {at_most(most, 3)} to somebody who knows these, too."
             return
-        said = _listed([self._says(kind) for kind in self._found])
-        told = _listed([_leaks(self._known[kind]) for kind in self._found if kind in self._known])
-        if not told:
-            yield f"What decides: {said}, and what {noise} leaks for that is not computed."
+        findings = _listed([self._says(kind) for kind in self._found])
+        leaks = _listed([_leaks(self._known[kind]) for kind in self._found if kind in self._known])
+        if not leaks:
+            yield f"What decides: {findings}, and what {noise} leaks for that is not computed."
             return
         if decisive:
-            yield f"What decides: {said}, and {noise} would leak {told}."
+            yield f"What decides: {findings}, and {noise} would leak {leaks}."
         else:
-            yield f"What decides: {said}, but {noise} covers it: it leaks {told}."
+            yield f"What decides: {findings}, but {noise} covers it: it leaks {leaks}."
         if unknown:
             yield f"What {_listed([_MISSING[kind] for kind in unknown])} leaks is not computed."
 
     def _says(self, kind: str) -> str:
         if kind != "own" or self._gains.get(kind, 0.0) > CLEARLY:
             return _FOUND[kind]
-        names = [f"subject {each.subject}" for each in self._differing[:_NAMED]]
+        names = [f"subject {subject.subject}" for subject in self._differing[:_NAMED]]
         if more := len(self._differing) - len(names):
             names.append(f"{more:,} more")
         return f"habits of {_listed(names)} differ from those of the others"
@@ -196,20 +196,20 @@ class _Verdict:
         """Yield what leaks more than was promised though the data do not say that it is so."""
         if self._doubts:
             yield (
-                f"{first} its noise would leak {_listed([_leaks(each) for each in self._doubts])}, "
+                f"{first} its noise would leak {_listed([_leaks(model) for model in self._doubts])}, "
                 f"where {at_most(self._epsilon)} is promised."
             )
-            own = [self._chance_of_own(each) for each in self._doubts if each.kind == "own"]
-            others = [CALLED[each.kind] for each in self._doubts if each.kind != "own"]
+            chances = [self._chance_of_own(model) for model in self._doubts if model.kind == "own"]
+            others = [CALLED[model.kind] for model in self._doubts if model.kind != "own"]
             by = [f"these data are not clearly better predicted by {_listed(others, 'or')}"] if others else []
-            why = _listed([*own, *by])
+            why = _listed([*chances, *by])
             yield f"That can be chance, and a check cannot say how much of it is: {why}."
 
     def _cautious(self) -> Iterator[str]:
         """Yield what leaks under the Θ that assumes least: of itself that says nothing against another model."""
-        for each in self._above:
-            if each.kind == "forgets" and each.leakage is not None:
-                amount = "without a known limit" if math.isinf(each.leakage) else f"up to {at_most(each.leakage, 3)}"
+        for model in self._above:
+            if model.kind == "forgets" and model.leakage is not None:
+                amount = "without a known limit" if math.isinf(model.leakage) else f"up to {at_most(model.leakage, 3)}"
                 yield (
                     f"A cautious look: its noise would leak {amount} under a Θ that assumes nothing but how soon the "
                     f"least forgetful subject forgets ({_REMEDY['forgets']}); that may be so where this model is "
@@ -222,14 +222,14 @@ class _Verdict:
         if who is None:
             return "own chains do not clearly predict their subjects better"
         gain = gain_of(who)
-        said = f"better by {gain:.1f} only" if gain > 0 else "no better"
+        comparison = f"better by {gain:.1f} only" if gain > 0 else "no better"
         return (
-            f"subject {who.subject} has {who.transitions:,} transitions, which its own chain predicts {said} "
+            f"subject {who.subject} has {who.transitions:,} transitions, which its own chain predicts {comparison} "
             f"(above {CLEARLY:g} nats would be clear)"
         )
 
     def _remedies(self, richer: Sequence[RicherModel]) -> str:
-        return _listed([f"{_REMEDY[each.kind]}{self._cost(each)}" for each in richer], "or")
+        return _listed([f"{_REMEDY[model.kind]}{self._cost(model)}" for model in richer], "or")
 
     def _enough(self, richer: Sequence[RicherModel]) -> str:
         """Return the remedy whose noise covers all of these models."""
@@ -250,7 +250,7 @@ class _Verdict:
 
 def _most_noise(richer: Sequence[RicherModel]) -> list[RicherModel]:
     """Return the model that needs the most noise, as more noise leaks less under the others; all, where one needs ∞."""
-    needs = [math.inf if each.noise_multiplier is None else each.noise_multiplier for each in richer]
+    needs = [math.inf if model.noise_multiplier is None else model.noise_multiplier for model in richer]
     most = max(needs)
     return [richer[needs.index(most)]] if most < math.inf else list(richer)
 
@@ -287,72 +287,72 @@ _SIMPLER = {
 }
 
 
-def text_of(found: CheckFields, reworded: Callable[[str], str] = str, *, details: bool = True) -> str:
+def text_of(check: CheckFields, reworded: Callable[[str], str] = str, *, details: bool = True) -> str:
     """Return a check as text: the verdict, then the numbers it rests on.
 
     ``reworded`` turns errors of the library, by which numbers are missing, into the reader's words. Without
     ``details`` the subjects and the hours are told only where the verdict speaks of them, and overlaps never.
     """
-    return "\n".join(printable(line) for line in _lines(found, reworded, details))
+    return "\n".join(printable(line) for line in _lines(check, reworded, details))
 
 
-def _lines(found: CheckFields, reworded: Callable[[str], str], details: bool) -> Iterator[str]:
-    many = len(found.subjects)
-    yield from sentences_of(found.verdict)
+def _lines(check: CheckFields, reworded: Callable[[str], str], details: bool) -> Iterator[str]:
+    many = len(check.subjects)
+    yield from sentences_of(check.verdict)
     yield ""
-    yield f"Θ: {found.origin}"
+    yield f"Θ: {check.origin}"
     who = "one chain" if many == 1 else f"{many:,} subjects"
-    yield f"held against {found.source}: {found.records:,} records, {found.transitions:,} transitions of {who}"
+    yield f"held against {check.source}: {check.records:,} records, {check.transitions:,} transitions of {who}"
     yield ""
-    yield from _leakage(found, reworded)
+    yield from _leakage(check, reworded)
     yield ""
-    yield from _predictions(found)
+    yield from _predictions(check)
     yield ""
-    yield from _stays(found)
-    differ = found.gains.get("own", 0.0) > CLEARLY or any(gain_of(each) > CLEARLY for each in found.subjects)
+    yield from _stays(check)
+    differ = check.gains.get("own", 0.0) > CLEARLY or any(gain_of(subject) > CLEARLY for subject in check.subjects)
     if details or (differ and many > 1):
         yield ""
-        yield from _subjects(found)
+        yield from _subjects(check)
     if details:
         yield ""
-        yield from _overlaps(found)
-    if found.occupancy is not None and (details or found.gains.get("hour", 0.0) > CLEARLY):
+        yield from _overlaps(check)
+    if check.occupancy is not None and (details or check.gains.get("hour", 0.0) > CLEARLY):
         yield ""
-        yield from _hours(found)
+        yield from _hours(check)
 
 
-def _leakage(found: CheckFields, reworded: Callable[[str], str]) -> Iterator[str]:
-    noise = "" if found.noise_multiplier is None else f" (multiplier {found.noise_multiplier:.3g})"
-    of = f"the noise of a histogram, calibrated to this model at ε = {at_most(found.epsilon)}{noise}"
+def _leakage(check: CheckFields, reworded: Callable[[str], str]) -> Iterator[str]:
+    noise = "" if check.noise_multiplier is None else f" (multiplier {check.noise_multiplier:.3g})"
+    of = f"the noise of a histogram, calibrated to this model at ε = {at_most(check.epsilon)}{noise}"
     yield f"what {of}, leaks at most, in nats"
     rows = [
         (
-            CALLED[each.kind],
-            "" if each.leakage is None else "no bound" if math.isinf(each.leakage) else at_most(each.leakage, 3),
-            "" if each.noise_multiplier is None else f"{each.noise_multiplier:.3g}",
-            each.decided_by or "",
+            CALLED[model.kind],
+            "" if model.leakage is None else "no bound" if math.isinf(model.leakage) else at_most(model.leakage, 3),
+            "" if model.noise_multiplier is None else f"{model.noise_multiplier:.3g}",
+            model.decided_by or "",
         )
-        for each in found.richer
-        if each.reason is None
+        for model in check.richer
+        if model.reason is None
     ]
     yield from _table(("to somebody who knows", "leakage", "multiplier it needs", "decided by"), rows)
-    for each in found.richer:
-        if each.reason is not None:
-            yield f"  {CALLED[each.kind]}: not computed: {reworded(each.reason)}"
+    for model in check.richer:
+        if model.reason is not None:
+            yield f"  {CALLED[model.kind]}: not computed: {reworded(model.reason)}"
 
 
-def _predictions(found: CheckFields) -> Iterator[str]:
+def _predictions(check: CheckFields) -> Iterator[str]:
     yield (
         "do other models predict these data better? gain: the sum over all transitions, in nats; above "
         f"{CLEARLY:g} is clearly better, below 0 is worse"
     )
-    kinds = [kind for kind in _SIMPLER if kind in found.gains]
+    kinds = [kind for kind in _SIMPLER if kind in check.gains]
     rows = [
-        (CALLED[kind], _SIMPLER[kind], f"{found.gains[kind]:+,.0f}".replace("inf", "∞"), _better(found.gains[kind]))
+        (CALLED[kind], _SIMPLER[kind], f"{check.gains[kind]:+,.0f}".replace("inf", "∞"), _better(check.gains[kind]))
         for kind in kinds
     ]
     yield from _table(("model", "compared with", "gain", "better?"), rows, texts=2)
-    if found.gains.get("pooled") == math.inf:
+    if check.gains.get("pooled") == math.inf:
         yield "  +∞: this model takes some of these transitions as impossible"
 
 
@@ -362,7 +362,7 @@ def _better(gain: float) -> str:
     return "not clearly" if gain > 0 else "no"
 
 
-def _stays(found: CheckFields) -> Iterator[str]:
+def _stays(check: CheckFields) -> Iterator[str]:
     """Yield how long states last."""
     yield "how many records a state lasts: on average, and the number within which 95% of its stays end"
     rows = [
@@ -370,10 +370,10 @@ def _stays(found: CheckFields) -> Iterator[str]:
             s.state,
             *(_ends(s.least[i], s.most[i]) if ours else _seen(s.observed, i) for i in (0, 1) for ours in (False, True)),
         )
-        for s in found.stays
+        for s in check.stays
     ]
     yield from _table(("state", "average, data", "average, model", "95%, data", "95%, model"), rows)
-    if any(s.observed is not None and math.isinf(s.observed[1]) for s in found.stays):
+    if any(s.observed is not None and math.isinf(s.observed[1]) for s in check.stays):
         yield (
             f"  {_OPEN}: too many of the longest stays are cut off, by a gap or the end of the data, before they end; "
             "the average counts these as ended, so it is too small"
@@ -390,24 +390,24 @@ def _seen(observed: tuple[float, float] | None, i: int) -> str:
 
 
 def _ends(least: float, most: float) -> str:
-    ends = ["never ends" if math.isinf(each) else number(each, 3) for each in (least, most)]
+    ends = ["never ends" if math.isinf(end) else number(end, 3) for end in (least, most)]
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
 
-def _subjects(found: CheckFields) -> Iterator[str]:
+def _subjects(check: CheckFields) -> Iterator[str]:
     """Yield how well each subject is predicted."""
-    kinds = [kind for kind in ("pooled", "own", "order2", "hour") if kind in found.gains]
+    kinds = [kind for kind in ("pooled", "own", "order2", "hour") if kind in check.gains]
     names = {"pooled": "one chain", "own": "own chain", "order2": "order 2", "hour": "by hour"}
-    subjects = sorted(found.subjects, key=lambda s: s.model - (s.own if s.own is not None else s.pooled))
+    subjects = sorted(check.subjects, key=lambda s: s.model - (s.own if s.own is not None else s.pooled))
     shown = sorted(subjects[:_MOST_SUBJECTS], key=lambda s: _in_order(s.subject))
     left = len(subjects) - len(shown)
     some = f", of the {len(shown)} subjects whose own chain beats the model most" if left else ""
     yield f"log-likelihood per transition, in nats (nearer to 0 is better){some}"
     yield "  the model is taken as it stands; the others predict each transition from all other transitions"
-    total = sum(s.transitions for s in found.subjects)
+    total = sum(s.transitions for s in check.subjects)
     rows: list[tuple[str, ...]] = []
-    if len(found.subjects) > 1:
-        whole = [sum(s.transitions * (getattr(s, kind) or 0.0) for s in found.subjects) for kind in ("model", *kinds)]
+    if len(check.subjects) > 1:
+        whole = [sum(s.transitions * (getattr(s, kind) or 0.0) for s in check.subjects) for kind in ("model", *kinds)]
         rows.append(("all", f"{total:,}", *(f"{value / total:.4f}" for value in whole)))
     for s in shown:
         values = [getattr(s, kind) for kind in ("model", *kinds)]
@@ -417,13 +417,13 @@ def _subjects(found: CheckFields) -> Iterator[str]:
         yield f"  and {counted(left, 'subject')} whose own chain beats the model by less, or does not"
 
 
-def _overlaps(found: CheckFields) -> Iterator[str]:
+def _overlaps(check: CheckFields) -> Iterator[str]:
     """Yield how soon the present is forgotten."""
-    missing = "" if found.overlaps else ": not known for these data"
+    missing = "" if check.overlaps else ": not known for these data"
     yield f"overlap of the laws of the state, given any two states some steps away (1: all is forgotten){missing}"
     rows = [
         (f"{o.steps}", f"{o.pooled:.3f}", "" if o.model is None else f"{o.model:.3f}", f"{o.worst:.3f}", o.subject)
-        for o in found.overlaps
+        for o in check.overlaps
     ]
     yield from _table(("steps", "all data", "model", "least forgetful subject", "who"), rows)
 
@@ -433,19 +433,19 @@ def _in_order(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
-def _hours(found: CheckFields) -> Iterator[str]:
-    assert found.occupancy is not None
-    totals = [sum(row[x] for row in found.occupancy) for x in range(len(found.states))]
+def _hours(check: CheckFields) -> Iterator[str]:
+    assert check.occupancy is not None
+    totals = [sum(row[x] for row in check.occupancy) for x in range(len(check.states))]
     usual = sorted(sorted(range(len(totals)), key=lambda x: -totals[x])[:_MOST_STATES])  # in the model's order
     rest = "" if len(usual) == len(totals) else f", the {len(usual)} most frequent states"
     yield f"share of each state by the hour{rest}"
     rows: list[tuple[str, ...]] = []
-    for hour, row in enumerate(found.occupancy):
+    for hour, row in enumerate(check.occupancy):
         if n := sum(row):
             rows.append((f"{hour}", f"{n:,}", *(f"{row[x] / n:.3f}" for x in usual)))
-    if found.stationary:
-        rows.append(("model", "", *(_range(*found.stationary[x]) for x in usual)))
-    yield from _table(("hour", "records", *(found.states[x] for x in usual)), rows)
+    if check.stationary:
+        rows.append(("model", "", *(_range(*check.stationary[x]) for x in usual)))
+    yield from _table(("hour", "records", *(check.states[x] for x in usual)), rows)
 
 
 def _range(least: float, most: float) -> str:

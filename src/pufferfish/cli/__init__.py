@@ -61,9 +61,9 @@ class Commands(click.Group):
         """Find the command that is called; a misspelt one is told what it was probably meant to be."""
         if args and not args[0].startswith("-") and args[0] not in self.modules:
             ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], self.modules)}")
-        found = super().resolve_command(ctx, args)
-        _check_given_once(found[2])
-        return found
+        resolved = super().resolve_command(ctx, args)
+        _check_given_once(resolved[2])
+        return resolved
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what the commands do, none of them loaded."""
@@ -88,47 +88,47 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, and say in one line what is wrong with it."""
-        closed, said = _closed(), Messages(quiet=bool(ctx.params.get("quiet_errors")))
-        ctx.obj = said
+        closed, messages = _closed(), Messages(quiet=bool(ctx.params.get("quiet_errors")))
+        ctx.obj = messages
         try:
-            found = super().invoke(ctx)
+            result = super().invoke(ctx)
             if closed:  # as where whoever read the output has gone
                 ctx.exit(1)
             sys.stdout.flush()
-            return found
+            return result
         except NoArgsIsHelpError:  # a group without a command: its help
             raise
         except click.UsageError as error:
-            if said.quiet:
-                said.say(f"error: {said.words(error)}")
+            if messages.quiet:
+                messages.say(f"error: {messages.words(error)}")
             else:
                 _tell(error, f"{ctx.command_path} {ctx.invoked_subcommand or ''}".rstrip())
             ctx.exit(2)
         except PufferfishError as error:
-            said.say(f"error: {said.words(error)}")
+            messages.say(f"error: {messages.words(error)}")
             ctx.exit(2)
         except OSError as error:
             if error.errno == errno.EPIPE:  # whoever read the output has gone, such as head
                 raise
             _forget_output()
             where = "standard output" if error.filename is None else str(error.filename)
-            why = said.words(error) if said.quiet else f"cannot write to {where}: {error.strerror or error}"
-            said.say(printable(f"error: {why}"))
+            why = messages.words(error) if messages.quiet else f"cannot write to {where}: {error.strerror or error}"
+            messages.say(printable(f"error: {why}"))
             ctx.exit(1)
         except (click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
-            if said.interrupted is None:
+            if messages.interrupted is None:
                 raise
-            said.say(printable(said.interrupted))
+            messages.say(printable(messages.interrupted))
             ctx.exit(1)
         except BaseException as error:
-            if not said.quiet or isinstance(error, SystemExit):
+            if not messages.quiet or isinstance(error, SystemExit):
                 raise
-            said.say(f"error: {said.words(error)}")  # its traceback could quote rows
+            messages.say(f"error: {messages.words(error)}")  # its traceback could quote rows
             ctx.exit(1)
         finally:
-            said.end()
+            messages.end()
 
 
 _COMBINED = ("--query", "--where", "--by", "--columns", "--secrets")
@@ -137,9 +137,9 @@ _COMBINED = ("--query", "--where", "--by", "--columns", "--secrets")
 
 def _check_given_once(args: list[str]) -> None:
     """Refuse two of an option whose last one alone would count, where both are meant."""
-    given = [arg.partition("=")[0] for arg in takewhile(lambda arg: arg != "--", args)]
+    options = [arg.partition("=")[0] for arg in takewhile(lambda arg: arg != "--", args)]
     for name in _COMBINED:
-        if given.count(name) > 1:
+        if options.count(name) > 1:
             raise click.UsageError(f"{name} is given twice, and only the last would count: give it once")
 
 
@@ -149,18 +149,22 @@ _MODEL_FIRST = (" check", " compare", " robustness")
 def _tell(error: click.UsageError, command: str) -> None:
     """Print in one line what is wrong with a command line, and where it is explained."""
     path = command if error.ctx is None else error.ctx.command_path
-    said = " ".join(error.format_message().split()).rstrip(".")
+    message = " ".join(error.format_message().split()).rstrip(".")
     if isinstance(error, click.NoSuchOption) and error.option_name == "--quiet-errors":
-        said, path = "--quiet-errors stands before the command", "pufferfish"
+        message, path = "--quiet-errors stands before the command", "pufferfish"
     elif isinstance(error, click.NoSuchOption) and error.option_name == "--model" and path.endswith(_MODEL_FIRST):
-        said = f"the model file is given first, without --model: {path} model.json …"
+        message = f"the model file is given first, without --model: {path} model.json …"
     elif isinstance(error, click.NoSuchOption) and error.option_name == "--table" and path.endswith(" check"):
-        said = f"the table is given after the model, without --table: {path} model.json table.csv …"
-    if (lacking := re.match(r"No such command '(.*?)'", said)) and error.ctx is not None and "Did you mean" not in said:
+        message = f"the table is given after the model, without --table: {path} model.json table.csv …"
+    if (
+        (lacking := re.match(r"No such command '(.*?)'", message))
+        and error.ctx is not None
+        and "Did you mean" not in message
+    ):
         group = error.ctx.command
         known = group.list_commands(error.ctx) if isinstance(group, click.Group) else []
-        said += f".{did_you_mean(lacking[1], known)}".rstrip(".")  # newer versions of click say it themselves
-    click.echo(f"error: {one_line(said)}{_nearest_choice(error)}; see {path} --help", err=True)
+        message += f".{did_you_mean(lacking[1], known)}".rstrip(".")  # newer versions of click say it themselves
+    click.echo(f"error: {one_line(message)}{_nearest_choice(error)}; see {path} --help", err=True)
 
 
 def _closed() -> bool:
@@ -182,8 +186,10 @@ def _forget_output() -> None:
 def _nearest_choice(error: click.UsageError) -> str:
     """Return what a value was probably meant to be, of an option with a few known ones."""
     kind = error.param.type if isinstance(error, click.BadParameter) and error.param is not None else None
-    given = re.match(r"'(.*?)' is not one of", error.message)
-    return f".{did_you_mean(given[1], kind.choices)}".rstrip(".") if isinstance(kind, click.Choice) and given else ""
+    refused = re.match(r"'(.*?)' is not one of", error.message)
+    return (
+        f".{did_you_mean(refused[1], kind.choices)}".rstrip(".") if isinstance(kind, click.Choice) and refused else ""
+    )
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -56,17 +56,17 @@ def check_targets(targets: Sequence[Target], *, inputs: Sequence[str | Path], ov
     already is replaced only if it is of the kind that will be written; a picture or table may be made anew, a record
     only with ``overwrite``.
     """
-    given = [(named, path, kind) for named, path, kind in targets if path is not None]
-    for named, path, kind in given:
+    files = [(named, path, kind) for named, path, kind in targets if path is not None]
+    for named, path, kind in files:
         if any(same_file(path, source) for source in inputs):
             raise ParameterError(f"{named} {display_path(path)} is the file to be read: it would be lost; name another")
         kind.check_name(named, path)
         if kind is PICTURE:
             require_matplotlib()
-    for (named, path, _), (other, second, _) in combinations(given, 2):
-        if same_file(path, second):
-            raise ParameterError(f"{other} and {named} name the same file")
-    for named, path, kind in given:
+    for (named, path, _), (second_named, second_path, _) in combinations(files, 2):
+        if same_file(path, second_path):
+            raise ParameterError(f"{second_named} and {named} name the same file")
+    for named, path, kind in files:
         with _named(named, path):
             check_writable(path, kind, overwrite=overwrite or kind in (PICTURE, TABLE, PREVIEW))
 
@@ -123,7 +123,7 @@ class Reading:
     def given(self) -> list[str]:
         """Names of the options that are given."""
         usual = {"gaps": "unobserved"}
-        return [each.name for each in fields(self) if getattr(self, each.name) != usual.get(each.name)]
+        return [declared.name for declared in fields(self) if getattr(self, declared.name) != usual.get(declared.name)]
 
     def of_chains(self) -> dict[str, Any]:
         """Return the arguments of :func:`~pufferfish.read_sequences`.
@@ -208,11 +208,11 @@ def read_under(
 
 def check_options(model: Model, reading: Reading) -> None:
     """Refuse options about chains where the model is a network."""
-    given = [name for name in reading.given if name in _OF_CHAINS]
-    if not (model.theta.networks and given):
+    names = [name for name in reading.given if name in _OF_CHAINS]
+    if not (model.theta.networks and names):
         return
-    options = " and ".join(f"--{name.replace('_', '-')}" for name in given)
-    verb, them = ("is", "it") if len(given) == 1 else ("are", "them")
+    options = " and ".join(f"--{name.replace('_', '-')}" for name in names)
+    verb, them = ("is", "it") if len(names) == 1 else ("are", "them")
     raise ParameterError(
         f"{options} {verb} for Markov chains, and the model is a network, whose table has one row per subject and a "
         f"column for every node: leave {them} out, or name a model of chains"

@@ -69,13 +69,13 @@ def check_command(options: CheckOptions) -> None:
                 "that shall be protected"
             )
         with progress("checking the model"):
-            found = check_model(model, source, public=True, epsilon=epsilon, **options.reading.of_chains())
-    click.echo(text_of(found, as_options, details=options.details))
+            check = check_model(model, source, public=True, epsilon=epsilon, **options.reading.of_chains())
+    click.echo(text_of(check, as_options, details=options.details))
     if not options.details:
         click.echo("\n--details prints more: each subject's predictions, how soon states are forgotten, and the hours")
     if output is not None:
-        found.to_json(output, overwrite=options.overwrite)
+        check.to_json(output, overwrite=options.overwrite)
         click.echo(printable(f"written: {output}"))
     if plot is not None:
-        save_figure(draw_check(found), plot)
+        save_figure(draw_check(check), plot)
         click.echo(printable(f"written: {plot}"))

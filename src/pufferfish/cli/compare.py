@@ -140,17 +140,17 @@ def compare_command(options: CompareOptions) -> None:
     contest = Contest(theta, query, length, secrets=secret, noise=options.noise, kinds=kinds, left_out=left_out)
     with progress("comparing mechanisms"):
         if accuracy is not None:
-            found = contest.at_accuracy(accuracy, options.alpha)
-            epsilon = found.rows[0].epsilon
+            comparison = contest.at_accuracy(accuracy, options.alpha)
+            epsilon = comparison.rows[0].epsilon
         else:
-            found = contest.at(as_epsilon(epsilon))
-    click.echo(found)
+            comparison = contest.at(as_epsilon(epsilon))
+    click.echo(comparison)
     if data is not None:
         nodes = [state_label(node) for network in theta.networks[:1] for node in network.nodes]
         click.echo(printable(read_line(data, nodes)))
     if (order := order_of_states(query, model)) is not None:
         click.echo(order)
-    taken = next((row for row in found if row.recommended), None)
+    taken = next((row for row in comparison if row.recommended), None)
     if taken is not None and (tables or lengths):
         _warn_of_few(contest.calibration(taken), data)
     if lengths and not theta.networks and len(length) > 1:  # one with a comma for thousands would be two
@@ -162,9 +162,9 @@ def compare_command(options: CompareOptions) -> None:
         return  # no mechanism applies, and there is nothing to draw
     if options.plot is not None:
         with progress("comparing"):
-            here = found if accuracy is None else contest.at(epsilon)  # by accuracy each row has an ε of its own
+            here = comparison if accuracy is None else contest.at(epsilon)  # by accuracy each row has an ε of its own
             others = contest.at_each([e for e in (epsilon * f for f in _FACTORS) if LEAST_EPSILON <= e < math.inf])
-        chains: list[int] = [] if theta.networks else [getattr(each, "records", each) for each in length]
+        chains: list[int] = [] if theta.networks else [getattr(chain, "records", chain) for chain in length]
         of = _chains(chains) if chains else counted(length, "row")
         made = [f"Noise against ε for the query {query.kind}: {of}", f"Θ: {theta.origin}"]
         save_figure(draw_noise({epsilon: here} | others, made, here.measure), options.plot)
@@ -172,7 +172,7 @@ def compare_command(options: CompareOptions) -> None:
     if options.report is not None:
         with progress("making the preview"):
             assumed = None if data is None or taken is None else assumptions_of(data, contest.calibration(taken))
-            found.report(options.report, assumptions=assumed)
+            comparison.report(options.report, assumptions=assumed)
         click.echo(printable(f"written: {options.report}"))
     if options.draw is not None:
         _draw(theta, query, epsilon, length, secret, options.draw)
@@ -212,8 +212,8 @@ def _check_no_reading(reading: Reading, *, columns: bool) -> None:
 
 def _draw(theta: Theta, query: Query, epsilon: float, length: int, secrets: list[Any] | None, path: str) -> None:
     with progress("drawing the network"):
-        found = MarkovQuilt(theta, length=length, secrets=secrets).calibrate(query, epsilon)
-    save_figure(draw_network(theta.networks[found.witness.theta], found), path)
+        calibration = MarkovQuilt(theta, length=length, secrets=secrets).calibrate(query, epsilon)
+    save_figure(draw_network(theta.networks[calibration.witness.theta], calibration), path)
     click.echo(printable(f"written: {path}"))
 
 
@@ -230,7 +230,7 @@ def _chains(lengths: Sequence[int]) -> str:
 
 def _rows(lengths: tuple[str, ...]) -> int:
     """Return the number of rows of a network's table."""
-    found = parse_lengths(lengths) or [1]
-    if len(found) > 1:
+    rows = parse_lengths(lengths) or [1]
+    if len(rows) > 1:
         raise ParameterError("give one --length for a network: the number of rows of its table")
-    return found[0]
+    return rows[0]

@@ -20,9 +20,9 @@ class _OrFiles(ShellComplete):
 
     # the type is quoted: click 8.2 cannot subscript it
     def get_completions(self, args: list[str], incomplete: str) -> "list[CompletionItem[Any]]":
-        found = super().get_completions(args, incomplete)
-        if found or not args or incomplete.startswith("-"):
-            return found
+        completions = super().get_completions(args, incomplete)
+        if completions or not args or incomplete.startswith("-"):
+            return completions
         return [CompletionItem(incomplete, type="file")]
 
 

@@ -241,13 +241,17 @@ def _stated(options: FitOptions, table: _Table, states: list[str] | None) -> tup
     return Model(theta=theta, bins=bins, step=reading.step), lines
 
 
-def _lines_of_forgetting(found: OverlapEstimate, step: str | None) -> list[str]:
-    whose = f"the least of {counted(found.subjects, 'subject')}, that of {found.subject!r}, " if found.subject else ""
-    after = f"after {found.steps:,} steps{'' if step is None else f' of {step}'}"
+def _lines_of_forgetting(estimate: OverlapEstimate, step: str | None) -> list[str]:
+    whose = (
+        f"the least of {counted(estimate.subjects, 'subject')}, that of {estimate.subject!r}, "
+        if estimate.subject
+        else ""
+    )
+    after = f"after {estimate.steps:,} steps{'' if step is None else f' of {step}'}"
     return [
-        f"{after} habits overlap by {found.overlap:.4g}: {whose}about the state {found.steps:,} steps "
-        f"{found.direction}",
-        f"  all taken together {found.pooled:.4g}, from {found.pairs:,} pairs of records",
+        f"{after} habits overlap by {estimate.overlap:.4g}: {whose}about the state {estimate.steps:,} steps "
+        f"{estimate.direction}",
+        f"  all taken together {estimate.pooled:.4g}, from {estimate.pairs:,} pairs of records",
     ]
 
 
@@ -257,7 +261,7 @@ def _lines_of_forgetting(found: OverlapEstimate, step: str | None) -> list[str]:
 def _each_subject(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
     """Return the model, and what to say of it."""
     with progress("reading the table"):
-        found = fit_each_subject(
+        fit = fit_each_subject(
             table,
             pooling=POOLING if options.pooling is None else options.pooling,
             smoothing=options.smoothing or 0.0,
@@ -265,22 +269,22 @@ def _each_subject(options: FitOptions, table: _Table, states: list[str] | None) 
             states=states,
             **options.reading.of_chains(),
         )
-    print_warnings(found.sequences.warnings)
-    return Model.fitted(found.theta, found.sequences), _lines_of_subjects(found)
+    print_warnings(fit.sequences.warnings)
+    return Model.fitted(fit.theta, fit.sequences), _lines_of_subjects(fit)
 
 
-def _lines_of_subjects(found: SubjectsFit) -> list[str]:
-    theta, subjects = found.theta, found.sequences.subjects
-    each = f"{counted(len(theta.chains), 'chain')} of {theta.k} states, " + (
+def _lines_of_subjects(fit: SubjectsFit) -> list[str]:
+    theta, subjects = fit.theta, fit.sequences.subjects
+    summary = f"{counted(len(theta.chains), 'chain')} of {theta.k} states, " + (
         "one for each subject"
         if len(theta.chains) == subjects
         else f"for {subjects:,} subjects: equal ones are kept once"
     )
-    lines = [f"{each}, from {int(found.sequences.transitions.sum()):,} transitions"]
-    if found.pooling:
+    lines = [f"{summary}, from {int(fit.sequences.transitions.sum()):,} transitions"]
+    if fit.pooling:
         lines.append(
-            f"every row of every subject was given {found.pooling:g} transitions of all subjects; "
-            f"{found.mostly_pool} subject{' has' if found.mostly_pool == 1 else 's have'} a row with fewer of its own"
+            f"every row of every subject was given {fit.pooling:g} transitions of all subjects; "
+            f"{fit.mostly_pool} subject{' has' if fit.mostly_pool == 1 else 's have'} a row with fewer of its own"
         )
     return lines + _never_seen([chain.transition_matrix for chain in theta.chains], 1)
 
@@ -322,13 +326,13 @@ def _one_model(options: FitOptions, table: _Table, states: list[str] | None) -> 
 def _of_clock(chain: PeriodicChain, sequences: Sequences, counted: str, pooling: float) -> list[str]:
     assert chain.clock is not None
     assert sequences.transitions_by_phase is not None
-    each = sequences.transitions_by_phase.sum(axis=(1, 2))
-    word, fewest = CLOCKS[chain.clock].word, int(each.argmin())
+    transitions = sequences.transitions_by_phase.sum(axis=(1, 2))
+    word, fewest = CLOCKS[chain.clock].word, int(transitions.argmin())
     lines = [
         f"{chain.phases} matrices of {chain.k} states, one for each {word}, one record every {chain.step}, {counted}",
-        f"fewest transitions: {int(each[fewest]):,}, at {phase_name(chain.clock, fewest)}",
+        f"fewest transitions: {int(transitions[fewest]):,}, at {phase_name(chain.clock, fewest)}",
     ]
-    unseen = [phase for phase, seen in enumerate(each) if seen == 0]
+    unseen = [phase for phase, seen in enumerate(transitions) if seen == 0]
     if unseen and not pooling:
         names = ", ".join(phase_name(chain.clock, phase) for phase in unseen[:4])
         lines.append(

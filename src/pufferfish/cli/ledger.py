@@ -86,8 +86,10 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
     settings = secret_settings(options.secrets, mechanism, model.theta)
     with opened([options.table], options.reading) as source:
         data = read_under(source, model, options.reading)
-    told = warnings_of_reading(data, model)
-    print_warnings(text for text in warnings_of_model(data, model, public=options.public) if text not in told)
+    already_printed = warnings_of_reading(data, model)
+    print_warnings(
+        text for text in warnings_of_model(data, model, public=options.public) if text not in already_printed
+    )
     Ledger(mechanism.of(model.theta, data.length, **settings), options.budget, base=data).save(path)
     click.echo(f"ledger for {_size(data)}, budget {number(options.budget, 6)}")
     click.echo(printable(f"written: {path}"))
@@ -116,8 +118,8 @@ def ledger_show_command(options: LedgerShowOptions) -> None:
     rows = list[tuple[str, ...]]()
     for entry in ledger.entries:
         alone = "" if entry.epsilon is None else at_most(entry.epsilon)
-        what = ", ".join(filter(None, (entry.what, part_of(entry, ledger))))
-        rows.append((str(entry.number), entry.created[:19], what, alone, at_most(entry.spent)))
+        description = ", ".join(filter(None, (entry.what, part_of(entry, ledger))))
+        rows.append((str(entry.number), entry.created[:19], description, alone, at_most(entry.spent)))
     if rows:
         print_table(("", "when (UTC)", "what", "alone", "together"), rows, names=3)
     base = ledger.base

@@ -99,8 +99,8 @@ class Messages:
 def messages() -> Messages:
     """Return how the command that runs says what is wrong."""
     context = click.get_current_context(silent=True)
-    found = None if context is None else context.find_root().obj
-    return found if isinstance(found, Messages) else Messages()
+    current = None if context is None else context.find_root().obj
+    return current if isinstance(current, Messages) else Messages()
 
 
 def rows_are_read() -> None:
@@ -162,19 +162,19 @@ def as_options(text: str) -> str:
     >>> as_options("column 'max_gap' not found. Columns: max_gap, step.")
     "column 'max_gap' not found. Columns: max_gap, step."
     """
-    said, columns, rest = text.partition(" Columns: ")
-    return _ARGUMENT.sub(_option, said) + columns + rest
+    message, columns, rest = text.partition(" Columns: ")
+    return _ARGUMENT.sub(_option, message) + columns + rest
 
 
-def _option(found: re.Match[str]) -> str:
-    if found["kept"] is not None or found["call"] is not None:
-        return found[0]
-    if found["level"] is not None:
-        return f"--up-to {found['level']}"
-    if found["flag"] is not None:
-        return _FLAGS[found["flag"]]
-    name = found["name"] or found["alone"] or found["first"] or found["file"] or "length"
-    value, quote = found["value"], found["quote"]
+def _option(argument: re.Match[str]) -> str:
+    if argument["kept"] is not None or argument["call"] is not None:
+        return argument[0]
+    if argument["level"] is not None:
+        return f"--up-to {argument['level']}"
+    if argument["flag"] is not None:
+        return _FLAGS[argument["flag"]]
+    name = argument["name"] or argument["alone"] or argument["first"] or argument["file"] or "length"
+    value, quote = argument["value"], argument["quote"]
     if name == _VALID:
         return "--valid"
     option = f"--{name.replace('_', '-')}"

@@ -53,14 +53,14 @@ def notebook_command(options: NotebookOptions) -> None:
             f"{display_path(release_path)} is the release of a measurement, whose algorithm no record holds: a "
             "notebook makes releases of queries again"
         )
-    found = release_in(content, display_path(release_path))
+    release = release_in(content, display_path(release_path))
     try:
-        check_record(found)
+        check_record(release)
     except RecordError as error:
         raise RecordError(f"{display_path(release_path)} contradicts itself: {error}") from error
     ledger = None if ledger_path is None else Ledger.open(ledger_path)
     if ledger is not None and ledger_path is not None:
-        for finding in of_ledger(found, ledger):
+        for finding in of_ledger(release, ledger):
             if not finding.holds:
                 raise RecordError(
                     f"{display_path(release_path)} is not in the ledger {display_path(ledger_path)}: {finding.says}"
@@ -68,17 +68,19 @@ def notebook_command(options: NotebookOptions) -> None:
     here = Path(output).resolve().parent
     named = [None if path is None else _seen_from(here, path) for path in (options.table, ledger_path)]
     write_whole(
-        output, notebook_of(found, _seen_from(here, release_path), *named), NOTEBOOK, overwrite=options.overwrite
+        output, notebook_of(release, _seen_from(here, release_path), *named), NOTEBOOK, overwrite=options.overwrite
     )
     click.echo(printable(f"written: {output}"))
     if ledger is not None:
         spent = f"{at_most(ledger.spent)} of {number(ledger.budget, 6)}"
         short = (
-            f", less than the ε = {at_most(found.epsilon)} of this release" if ledger.remaining < found.epsilon else ""
+            f", less than the ε = {at_most(release.epsilon)} of this release"
+            if ledger.remaining < release.epsilon
+            else ""
         )
         left = f"{at_least(ledger.remaining)} of its budget is left{short}"
         click.echo(printable(f"each run is charged to {ledger_path}: {spent} is spent, {left}"))
-    elif found.ledger is not None:
+    elif release.ledger is not None:
         click.echo(
             "this release was charged to a ledger: set LEDGER in the first cell of the notebook to its file, or give "
             "--ledger FILE; until then a run stops before it releases"

@@ -174,11 +174,11 @@ def command(
 
 
 def _parameters(options: type[Any]) -> Iterator[click.Parameter]:
-    for each in fields(options):
-        if _OF_CLICK in each.metadata:
-            yield _parameter(each)
-        elif is_dataclass(each.type):
-            yield from _parameters(cast(type[Any], each.type))
+    for declared in fields(options):
+        if _OF_CLICK in declared.metadata:
+            yield _parameter(declared)
+        elif is_dataclass(declared.type):
+            yield from _parameters(cast(type[Any], declared.type))
 
 
 def _parameter(declared: Field[Any]) -> click.Parameter:
@@ -197,20 +197,20 @@ def _parameter(declared: Field[Any]) -> click.Parameter:
         known = {"is_flag": True}
     if several:
         known |= {"multiple": True} if parameter is click.Option else {"nargs": -1}
-    given = {key: value for key, value in settings.items() if key != "read"}
+    click_settings = {key: value for key, value in settings.items() if key != "read"}
     flags = [] if parameter is click.Argument else [name or f"--{declared.name.replace('_', '-')}"]
-    return parameter([declared.name, *flags], **known | given)
+    return parameter([declared.name, *flags], **known | click_settings)
 
 
 def _filled(options: type[Options], values: dict[str, Any]) -> Options:
     """Return the options of a command line."""
     filled: dict[str, Any] = {}
-    for each in fields(cast(Any, options)):
-        if _OF_CLICK in each.metadata:
-            value, read = values[each.name], each.metadata[_OF_CLICK][2].get("read")
-            filled[each.name] = value if value is None or read is None else read(value)
-        elif is_dataclass(each.type):
-            filled[each.name] = _filled(cast(type[Any], each.type), values)
+    for declared in fields(cast(Any, options)):
+        if _OF_CLICK in declared.metadata:
+            value, read = values[declared.name], declared.metadata[_OF_CLICK][2].get("read")
+            filled[declared.name] = value if value is None or read is None else read(value)
+        elif is_dataclass(declared.type):
+            filled[declared.name] = _filled(cast(type[Any], declared.type), values)
     return options(**filled)
 
 
@@ -250,8 +250,8 @@ def secret_settings(text: str | None, mechanism: type[Mechanism], theta: Theta) 
 
 def bound_named(name: str | None) -> type[InfluenceBound]:
     """Return the mechanism that ``--mechanism`` names, of those that compose; the same default."""
-    found = mechanism_named(name)
-    return next(bound for bound in BOUNDS if bound is found)
+    mechanism = mechanism_named(name)
+    return next(bound for bound in BOUNDS if bound is mechanism)
 
 
 def node_names(text: str | None, theta: Theta) -> list[Any] | None:
@@ -274,14 +274,14 @@ def split_list(text: str) -> list[str]:
     >>> split_list('"ward, general"=1,*=0')
     ['ward, general=1', '*=0']
     """
-    parts, at = list[str](), 0
-    while at <= len(text):
-        part = _PART.match(text, at)
+    parts, start = list[str](), 0
+    while start <= len(text):
+        part = _PART.match(text, start)
         if part is None:
             raise ParameterError(f'{text!r} is no list: quote a part with commas, all of it, as in one,"two, three"')
         quoted, value, plain = part.groups()
         parts.append(plain.strip() if quoted is None else quoted.replace('""', '"').strip() + value.strip())
-        at = part.end() + 1
+        start = part.end() + 1
     if not all(parts):
         raise ParameterError(f"{text!r} has an empty part: take the odd comma out, or name what is missing")
     return parts
@@ -378,8 +378,8 @@ _ONE_QUERY = {
 
 def check_composes(mechanism: type[Mechanism], options: dict[str, bool], named: str = "--mechanism") -> None:
     """Refuse options that go with mechanisms that compose only: it is known at once, and calibrating may take long."""
-    for option, given in options.items():
-        if given and not mechanism.composes:
+    for option, is_given in options.items():
+        if is_given and not mechanism.composes:
             raise ParameterError(
                 f"{named} {mechanism.name} does not go with {option}: {mechanism.title} calibrates noise to one "
                 f"query of all records{_ONE_QUERY[option]}; use {named} {DEFAULT_MECHANISM}, or leave out {option}"
@@ -404,13 +404,13 @@ def _shares(parts: list[str], text: str) -> list[float]:
     return [_value(part, text) for part in parts]
 
 
-def _value(given: str, text: str) -> float:
+def _value(part: str, text: str) -> float:
     """Return the number that a state is worth, which is text on a command line."""
     try:
-        return plain_number(given)
+        return plain_number(part)
     except ValueError:
         raise QueryError(
-            f"query {text!r} has the value {given.strip()!r}, expected a number such as 1, 0.5 or 1e-3"
+            f"query {text!r} has the value {part.strip()!r}, expected a number such as 1, 0.5 or 1e-3"
         ) from None
 
 
@@ -497,13 +497,13 @@ def parse_query(
         return _parse("histogram" if text is None else text)
     if text is None or text in _OF_COLUMNS:
         return Marginals(named if present is None else present, relative=text != "marginal-counts")
-    found = _parse(text)
-    if isinstance(found, Joint):
+    query = _parse(text)
+    if isinstance(query, Joint):
         network = theta.networks[0]
-        return Joint([network.nodes[network.place(node)] for node in found.records], relative=found.relative)
-    found = found if named is None else Subset(found, named)
-    refuse_pooling(found, theta.networks[0].node_states)
-    return found
+        return Joint([network.nodes[network.place(node)] for node in query.records], relative=query.relative)
+    query = query if named is None else Subset(query, named)
+    refuse_pooling(query, theta.networks[0].node_states)
+    return query
 
 
 def _parse(text: str) -> Query:

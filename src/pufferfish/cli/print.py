@@ -25,19 +25,19 @@ __all__ = ["print_table", "print_warnings", "progress", "until_done"]
 
 
 @contextmanager
-def until_done(what: str) -> Generator[None]:
+def until_done(reason: str) -> Generator[None]:
     """Go on to the end of the block where it is interrupted (Ctrl-C), and say so at once; it has to be short."""
     if threading.current_thread() is not threading.main_thread():  # others are never interrupted
         yield
         return
 
-    told = False
+    warned = False
 
     def wait(number: int, frame: FrameType | None) -> None:
-        nonlocal told
-        if not told:
-            told = True
-            print_error(f"interrupted too late: {what}, so this is finished first, and written")
+        nonlocal warned
+        if not warned:
+            warned = True
+            print_error(f"interrupted too late: {reason}, so this is finished first, and written")
 
     before = signal.signal(signal.SIGINT, wait)
     try:
@@ -51,17 +51,17 @@ _FIRST, _THEN = 10.0, 30.0
 
 
 @contextmanager
-def progress(what: str) -> Generator[None]:
+def progress(title: str) -> Generator[None]:
     """Tell on standard error how far something long is: by a bar on a terminal, else by a plain line now and then."""
     console = Console(stderr=True)
     # as rich may be told to take any file for a terminal
     bars = console.is_terminal and not console.is_dumb_terminal and sys.stderr.isatty()
-    with _bar(what, console) if bars else _lines(what) as listen, listening(listen):
+    with _bar(title, console) if bars else _lines(title) as listen, listening(listen):
         yield
 
 
 @contextmanager
-def _bar(what: str, console: Console) -> Generator[Listener]:
+def _bar(title: str, console: Console) -> Generator[Listener]:
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -70,20 +70,20 @@ def _bar(what: str, console: Console) -> Generator[Listener]:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(what, total=None, done="")
+        task = bar.add_task(title, total=None, done="")
 
         def listen(stage: str, share: float) -> None:
             done = f"{share:.0%}" if share else ""
-            bar.update(task, description=_named(what, stage), completed=share, total=1.0, done=done)
+            bar.update(task, description=_named(title, stage), completed=share, total=1.0, done=done)
 
         yield listen
 
 
 @contextmanager
-def _lines(what: str) -> Generator[Listener]:
+def _lines(title: str) -> Generator[Listener]:
     """Say how far it is by a watch of its own, for what takes long may report nothing meanwhile."""
     begun, over = time.monotonic(), Event()
-    stage, share = what, 0.0
+    stage, share = title, 0.0
 
     def listen(now: str, done: float) -> None:
         nonlocal stage, share
@@ -95,7 +95,7 @@ def _lines(what: str) -> Generator[Listener]:
             far = f"{share:.0%} of this step" if share else "at work"
             with suppress(OSError, ValueError):  # whoever read it has gone
                 click.echo(
-                    printable(f"{_named(what, stage)}: {far}, {time.monotonic() - begun:,.0f} s so far"), err=True
+                    printable(f"{_named(title, stage)}: {far}, {time.monotonic() - begun:,.0f} s so far"), err=True
                 )
             left = _THEN
 
@@ -108,8 +108,8 @@ def _lines(what: str) -> Generator[Listener]:
         watcher.join()
 
 
-def _named(what: str, stage: str) -> str:
-    return what if stage == what else f"{what}: {stage}"
+def _named(title: str, stage: str) -> str:
+    return title if stage == title else f"{title}: {stage}"
 
 
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[str]], names: int = 1) -> None:

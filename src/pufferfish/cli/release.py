@@ -159,7 +159,7 @@ class ReleaseOptions:
         if self.up_to is not None:
             self._check_up_to()
         with_option = {"--ledger": self.ledger, "--by": self.reading.by, "--each-subject": self.each_subject}
-        check_composes(self.kind, {name: bool(given) for name, given in with_option.items()})
+        check_composes(self.kind, {name: bool(value) for name, value in with_option.items()})
         if self.for_spreadsheets and self.csv is None and not self.each_subject:
             raise ParameterError(
                 "--for-spreadsheets is about a table of --csv, or of --each-subject: give one, or leave it out"
@@ -170,9 +170,9 @@ class ReleaseOptions:
     def _check_level(self) -> None:
         """Refuse none or two of the options that say how much may leak, and what goes with another of them only."""
         levels = {"epsilon": self.epsilon, "accuracy": self.accuracy, "up-to": self.up_to}
-        given = [name for name, value in levels.items() if value is not None]
-        if len(given) != 1:
-            both = f"--{' and --'.join(given)} are given: " if given else ""
+        names = [name for name, value in levels.items() if value is not None]
+        if len(names) != 1:
+            both = f"--{' and --'.join(names)} are given: " if names else ""
             raise ParameterError(
                 f"{both}give one of --epsilon, --accuracy (the error that is allowed), and with --ledger --up-to (what "
                 "may be spent in all after this)"
@@ -205,14 +205,14 @@ class ReleaseOptions:
                 "--once takes the mechanism with the least noise, and --mechanism names one: leave out one of them"
             )
         adds, one = "needs noise that adds to other noise", "asks more than one query of all records"
-        for name, given, why in (
+        for name, value, why in (
             ("--ledger", self.ledger, adds),
             ("--up-to", self.up_to, adds),
             ("--by", self.reading.by, one),
             ("--each-subject", self.each_subject, one),
             ("--noise best", self.noise == "best", "is a shape of noise that adds, which --once does not search"),
         ):
-            if given:
+            if value:
                 raise ParameterError(f"--once does not go with {name}, which {why}: leave out one of them")
 
     def _check_up_to(self) -> None:
@@ -221,8 +221,8 @@ class ReleaseOptions:
             raise ParameterError(
                 "--up-to needs --ledger: it says how much of a ledger may be spent; else give --epsilon or --accuracy"
             )
-        for name, given in {"--mechanism": self.mechanism, "--secrets": self.secrets}.items():
-            if given is not None:
+        for name, value in {"--mechanism": self.mechanism, "--secrets": self.secrets}.items():
+            if value is not None:
                 raise ParameterError(
                     f"{name} does not go with --up-to, which uses the mechanism and the secrets of the ledger: leave "
                     f"out {name}, or give --epsilon instead of --up-to"
@@ -232,7 +232,7 @@ class ReleaseOptions:
         """Refuse options that do not go with ``--each-subject``."""
         if self.reading.subject is None:
             raise ParameterError("--each-subject needs --subject: the column that says whose records they are")
-        for what, given, remedy in (
+        for conflict, value, remedy in (
             (
                 "--by does not go with --each-subject",
                 self.reading.by,
@@ -246,8 +246,8 @@ class ReleaseOptions:
                 "after a crash the same command goes on, and what is spent would have changed by then; give --epsilon",
             ),
         ):
-            if given is not None:
-                raise ParameterError(f"{what}: {remedy}")
+            if value is not None:
+                raise ParameterError(f"{conflict}: {remedy}")
 
 
 # -- The work --------------------------------------------------------------------------------------------------------
@@ -353,11 +353,11 @@ def check_group_accuracy(query: Query, accuracy: float | None) -> None:
     _check_accuracy(query, accuracy, query.kind, "group")
 
 
-def _check_accuracy(query: Query, accuracy: float | None, what: str, each: str) -> None:
+def _check_accuracy(query: Query, accuracy: float | None, statistic: str, unit: str) -> None:
     if accuracy is not None and query.known is not None and query.known.relative:
         raise ParameterError(
-            f"--accuracy of {what} differs from {each} to {each}, as their numbers of records do: ask for counts or "
-            "sums, or give --epsilon"
+            f"--accuracy of {statistic} differs from {unit} to {unit}, as their numbers of records do: ask for counts "
+            "or sums, or give --epsilon"
         )
 
 
@@ -705,8 +705,8 @@ def print_group_errors(data: Sequences | Rows, calibration: Calibration) -> None
         (*cell, f"{records:,}", f"{error:.4g}")
         for cell, records, error in zip(groups.cells, groups.records, errors, strict=True)
     ]
-    each = "the one group" if len(rows) == 1 else f"each of {len(rows):,} groups"
-    click.echo(f"each value of {each}, by {calibration.title} at ε = {at_most(calibration.epsilon)}:")
+    scope = "the one group" if len(rows) == 1 else f"each of {len(rows):,} groups"
+    click.echo(f"each value of {scope}, by {calibration.title} at ε = {at_most(calibration.epsilon)}:")
     print_table((*groups.by, "records", "± 95%"), rows[:_MOST_ROWS], names=len(groups.by))
     _print_weekdays(groups.by)
     if len(rows) > _MOST_ROWS:
@@ -727,8 +727,8 @@ def _errors_of_subjects(release: EachRelease, data: Sequences | Rows) -> list[st
         return []
     records, error = records_of_subjects(data).tolist(), release.accuracy_95.each
     few, most = (f"± {error / n:.3g} for {counted(n, 'record')}" for n in (min(records), max(records)))
-    each = few if few == most else f"from {most} to {few}"
-    return [f"each value with 95% probability: {each} (error_95 in the table says it of each subject)"]
+    error_range = few if few == most else f"from {most} to {few}"
+    return [f"each value with 95% probability: {error_range} (error_95 in the table says it of each subject)"]
 
 
 def _print_promise(

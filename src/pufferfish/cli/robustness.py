@@ -46,23 +46,23 @@ def robustness_command(options: RobustnessOptions) -> None:
     if model.step is not None and belief.step is not None and step_length(model.step) != step_length(belief.step):
         raise ParameterError(f"transitions of {options.model} take {model.step}, of {options.belief} {belief.step}")
     with progress("comparing belief and model"):
-        found = robustness(model.theta, belief.theta, parse_lengths(options.length))
+        distance = robustness(model.theta, belief.theta, parse_lengths(options.length))
     origins = [model.theta.origin, belief.theta.origin]
     if origins[0] == origins[1]:  # two models that say the same of themselves are told apart by their files
         origins = [f"{path}, {origin}" for path, origin in zip(paths, origins, strict=True)]
     click.echo(printable(f"Θ: {origins[0]}; belief: {origins[1]}"))
-    if found.reason is not None:
-        click.echo(printable(f"Δ is infinite: {found.reason}"))
+    if distance.reason is not None:
+        click.echo(printable(f"Δ is infinite: {distance.reason}"))
         click.echo("Nothing follows for this belief from privacy under Θ; a Θ that contains it, or one like it, does")
         return
-    click.echo(f"Δ = {at_most(found, 6)}")
-    if found.secret is not None:
-        click.echo(printable(f"decided by: {found.secret} ({found.direction})"))
-    click.echo(f"closest member of Θ: number {found.theta} (from 0); worst belief: number {found.belief}")
+    click.echo(f"Δ = {at_most(distance, 6)}")
+    if distance.secret is not None:
+        click.echo(printable(f"decided by: {distance.secret} ({distance.direction})"))
+    click.echo(f"closest member of Θ: number {distance.theta} (from 0); worst belief: number {distance.belief}")
     if epsilon is None:
-        more = at_most(2 * found, 6)
+        more = at_most(2 * distance, 6)
         click.echo(f"what is ε-private under Θ leaks at most ε + 2Δ = ε + {more} to this belief")
     else:
-        effective = at_most(found.effective_epsilon(epsilon), 6)
+        effective = at_most(distance.effective_epsilon(epsilon), 6)
         private = f"what is private at ε = {at_most(epsilon)} under Θ"
         click.echo(f"{private} leaks at most ε + 2Δ = {effective} to this belief")

@@ -49,16 +49,16 @@ def show_command(path: str) -> None:
 
 
 def _show_release(release_path: str, content: bytes) -> None:
-    found = release_in(content, display_path(release_path))
-    if isinstance(found, EachFields) and (found.table is None or release_path.endswith(".pending")):
+    release = release_in(content, display_path(release_path))
+    if isinstance(release, EachFields) and (release.table is None or release_path.endswith(".pending")):
         raise RecordError(
             f"{release_path} is of a release that was interrupted, and is not to be published: run the same command "
             "again, which finishes it"
         )
     try:
-        check_record(found)
+        check_record(release)
     except RecordError as error:
         raise RecordError(
             f"{release_path} contradicts itself: {error}; pufferfish verify says all that is wrong"
         ) from error
-    click.echo(described(found))
+    click.echo(described(release))

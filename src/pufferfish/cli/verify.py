@@ -40,7 +40,7 @@ def verify_command(options: VerifyOptions) -> None:
     if options.table is not None:
         rows_are_read()
     with progress("computing the proof again"):
-        found = verify(**vars(options))
-    click.echo(str(found))
-    if not (found.holds and found.proved):
-        sys.exit(3 if found.holds else 1)
+        verification = verify(**vars(options))
+    click.echo(str(verification))
+    if not (verification.holds and verification.proved):
+        sys.exit(3 if verification.holds else 1)

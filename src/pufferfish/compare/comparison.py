@@ -142,7 +142,7 @@ class Comparison(Shown, Sequence[ComparisonRow]):
             ]
             for row in fit
         ]
-        rest = [list(each) for each in by_reason(self.rows)]
+        rest = [list(pair) for pair in by_reason(self.rows)]
         grids = [
             Grid(f"Noise of each mechanism; ± 95% is in {self.measure}", columns, rows),
             Grid("Mechanisms that do not apply, or were not asked", ["mechanism", "reason"], rest),
@@ -178,13 +178,13 @@ class Comparison(Shown, Sequence[ComparisonRow]):
         row = self.recommended
         if row is None:
             raise NotApplicableError("no mechanism applies, so there is no noise to report on")
-        found = self.contest.calibration(row)
-        rows = self.contest.rows_at(found.epsilon) if self.by_epsilon else self.rows
-        given = (
+        calibration = self.contest.calibration(row)
+        rows = self.contest.rows_at(calibration.epsilon) if self.by_epsilon else self.rows
+        sentences = (
             None if assumptions is None else listed(assumptions, "assumptions", "sentences, such as data.assumptions")
         )
-        curves = self.contest.curves(found)
-        write_whole(path, preview(found, rows, curves, self.measure, given), PREVIEW, overwrite=True)
+        curves = self.contest.curves(calibration)
+        write_whole(path, preview(calibration, rows, curves, self.measure, sentences), PREVIEW, overwrite=True)
 
     def __str__(self) -> str:
         width = min(max(shutil.get_terminal_size((_WHERE_UNKNOWN, 24)).columns, _NARROWEST), _WIDEST)
@@ -221,8 +221,11 @@ class Comparison(Shown, Sequence[ComparisonRow]):
             )
             yield f"L1 error: expected sum of the errors of all values, without sign ({self.measure})", 2
         if lower is not None:
-            found = "" if self.bound_seconds < _WORTH_TELLING else f"; found in {self.bound_seconds:.1f} seconds"
-            yield f"/ least: noise scale over {lower:.6g}, below which no Laplace noise gives this guarantee{found}", 2
+            duration = "" if self.bound_seconds < _WORTH_TELLING else f"; found in {self.bound_seconds:.1f} seconds"
+            yield (
+                f"/ least: noise scale over {lower:.6g}, below which no Laplace noise gives this guarantee{duration}",
+                2,
+            )
         if any(not row.composes for row in fit):
             yield "for this one query: not for a ledger, its epsilon adds to that of no other release", 2
         for line in self._both():

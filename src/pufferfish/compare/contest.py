@@ -164,7 +164,7 @@ class Contest:
         return self._curves.of((made.mechanism, made.epsilon, made.unit_scale, *shape), lambda: self._followed(made))
 
     def _followed(self, made: Calibration) -> list[NoiseCurve]:
-        points, found = points_around(made.epsilon), list[NoiseCurve]()
+        points, curves = points_around(made.epsilon), list[NoiseCurve]()
         laws = [
             (i, kind) for i, kind in enumerate(self._kinds) if issubclass(kind, LawMechanism) and self._applies(kind)
         ]
@@ -173,15 +173,15 @@ class Contest:
                 with self._working(i, f"at {len(points[::FEW])} ε"):
                     self._law_scales(kind, points[::FEW])
         for i, kind in enumerate(self._kinds):
-            own = kind.name == made.mechanism
-            if not own or made.strategy is not None:
+            made_it = kind.name == made.mechanism
+            if not made_it or made.strategy is not None:
                 with self._working(i, f"at {len(points[::FEW])} ε"):
-                    found.append(self._curve(kind, points[::FEW], self._start(kind, made.epsilon, points)))
-            if own:
+                    curves.append(self._curve(kind, points[::FEW], self._start(kind, made.epsilon, points)))
+            if made_it:
                 epsilons = points[::FEW] if self._takes_long(kind) else points
                 with self._working(i, f"at {len(epsilons)} ε"):
-                    found.append(self._curve(kind, epsilons, made))
-        return [curve for curve in found if any(scale is not None for scale in curve.scales)]
+                    curves.append(self._curve(kind, epsilons, made))
+        return [curve for curve in curves if any(scale is not None for scale in curve.scales)]
 
     def _applies(self, kind: type[Mechanism]) -> bool:
         """Whether a mechanism can be made, which it then is."""
@@ -211,8 +211,8 @@ class Contest:
         """Return the noise of a mechanism at several ε, in the shape of a calibration."""
         scales: list[float | None] = [None] * len(epsilons)
         if issubclass(kind, LawMechanism):
-            each = zip(epsilons, self._law_scales(kind, epsilons), strict=True)
-            scales = [made.unit_scale if made is not None and made.epsilon == e else b for e, b in each]
+            pairs = zip(epsilons, self._law_scales(kind, epsilons), strict=True)
+            scales = [made.unit_scale if made is not None and made.epsilon == e else b for e, b in pairs]
         elif made is not None:
             bound = self._mechanism(kind)
             assert isinstance(bound, InfluenceBound)
@@ -260,8 +260,8 @@ class Contest:
                     rows += self._rows(kind, noise, epsilon=epsilon)
         start = time.perf_counter()
         keys = ((kind.name, "equal", epsilon) for kind in self._kinds if kind.name not in known)
-        found = [self._known[key][0] for key in keys if key in self._known]
-        lower = min(found, key=lambda made: made.scale).lower_bound or None if found and bounded else None
+        calibrations = [self._known[key][0] for key in keys if key in self._known]
+        lower = min(calibrations, key=lambda made: made.scale).lower_bound or None if calibrations and bounded else None
         seconds = time.perf_counter() - start
         title = f"{self._query.kind} at ε = {at_most(epsilon)}; Θ: {self._theta.origin}"
         ordered = _in_order(rows, lower, _expected) if self._shapes else _in_order(rows, lower)
@@ -274,22 +274,22 @@ class Contest:
     def _rows(self, kind: type[Mechanism], noise: Shape, **asked: Any) -> list[ComparisonRow]:
         """Return the row of a mechanism's noise, or why it does not apply; none of a shape that is no better."""
         try:
-            found, seconds = self._calibration(kind, noise, **asked)
+            calibration, seconds = self._calibration(kind, noise, **asked)
         except NotApplicableError as error:  # of the best shape the row of one scale says why, or stands alone
             refused = ComparisonRow(mechanism=kind.name, title=kind.title, composes=kind.composes, reason=error.reason)
             return [refused] if noise == "equal" else []
-        if noise == "best" and found.strategy is None:
+        if noise == "best" and calibration.strategy is None:
             return []
-        return [replace(row_of(found, seconds, self._member(found.witness.theta)), noise=noise)]
+        return [replace(row_of(calibration, seconds, self._member(calibration.witness.theta)), noise=noise)]
 
     def _calibration(self, kind: type[Mechanism], noise: Shape, **asked: Any) -> tuple[Calibration, float]:
         """Return a calibration and the seconds that it took; one that was made before is not made again."""
         known = None if "epsilon" not in asked else self._known.get((kind.name, noise, asked["epsilon"]))
         if known is None:
             start = time.perf_counter()
-            found = self._mechanism(kind).calibrate(self._query, noise=noise, **asked)
-            known = found, time.perf_counter() - start
-            self._known[kind.name, noise, found.epsilon] = known
+            calibration = self._mechanism(kind).calibrate(self._query, noise=noise, **asked)
+            known = calibration, time.perf_counter() - start
+            self._known[kind.name, noise, calibration.epsilon] = known
         return known
 
     def _drawn(self, kind: type[Mechanism], scale: float | None) -> ComparisonRow:
@@ -323,16 +323,16 @@ class Contest:
                 if isinstance(made, LawMechanism):
                     if not self._patient:
                         _check_patience(made, self._query)
-                    for other in self._made.values():
-                        if isinstance(other, LawMechanism):
-                            made.share_laws(other)
+                    for earlier in self._made.values():
+                        if isinstance(earlier, LawMechanism):
+                            made.share_laws(earlier)
                 self._made[kind.name] = made
             except NotApplicableError as error:
                 self._made[kind.name] = error
-        found = self._made[kind.name]
-        if isinstance(found, NotApplicableError):
-            raise found
-        return found
+        mechanism = self._made[kind.name]
+        if isinstance(mechanism, NotApplicableError):
+            raise mechanism
+        return mechanism
 
 
 def compare(
@@ -428,18 +428,18 @@ def _units(unit_scale: float, strategy: Strategy | None) -> int:
     return laplace.accuracy(unit_scale, 0.05) if strategy is None else strategy.error(unit_scale, 0.05)
 
 
-def row_of(found: Calibration, seconds: float = 0.0, decided_by: str | None = None) -> ComparisonRow:
+def row_of(calibration: Calibration, seconds: float = 0.0, decided_by: str | None = None) -> ComparisonRow:
     """Return the row of one calibration in a comparison."""
     return ComparisonRow(
-        mechanism=found.mechanism,
-        title=found.title,
-        epsilon=found.epsilon,
-        scale=found.scale,
-        noise_multiplier=found.noise_multiplier,
-        accuracy=found.accuracy(0.05),
-        expected_l1_error=found.expected_l1_error,
+        mechanism=calibration.mechanism,
+        title=calibration.title,
+        epsilon=calibration.epsilon,
+        scale=calibration.scale,
+        noise_multiplier=calibration.noise_multiplier,
+        accuracy=calibration.accuracy(0.05),
+        expected_l1_error=calibration.expected_l1_error,
         seconds=seconds,
-        composes=found.composes,
+        composes=calibration.composes,
         decided_by=decided_by,
     )
 

@@ -97,7 +97,7 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
     """Return the table of mechanisms with its slider, and what the script reads; ``name`` is its place in the page."""
     fit = [row for row in about.rows if row.reason is None]
     places: dict[tuple[str, str], int] = {(curve.mechanism, curve.noise): i for i, curve in enumerate(about.curves)}
-    own = places.get((about.mechanism, about.noise))
+    own_place = places.get((about.mechanism, about.noise))
     rows = [_row(about, row, places.get((row.mechanism, row.noise))) for row in fit]
     apart, measured = bool(about.scale_measure), "" if about.scale_measure else f" ({about.measure})"
     shown = table(
@@ -106,19 +106,21 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
         f"Noise of every mechanism{measured}; ± 95%: one value is within this of the exact one with 95% probability",
         class_="noise",
     )
-    said: list[Any] = []
+    notes: list[Any] = []
     if about.lower:
         least = f"no Laplace noise with one scale below {number(about.lower)} gives this guarantee"
-        said += [tag("p", f"At ε = {at_most(about.epsilon)} {least}, whatever the mechanism.")]
+        notes += [tag("p", f"At ε = {at_most(about.epsilon)} {least}, whatever the mechanism.")]
     refused = [row for row in about.rows if row.reason is not None]
     if refused:
         reasons = tag("ul", *(tag("li", tag("strong", titles), f": {why}") for titles, why in by_reason(refused)))
-        said += [fold("Mechanisms that do not apply, or were not asked, and why", reasons)]
-    if own is None:
-        return join(shown, *said), None
+        notes += [fold("Mechanisms that do not apply, or were not asked, and why", reasons)]
+    if own_place is None:
+        return join(shown, *notes), None
     worth = about.unit * about.error_factor
     errors = [[None if error is None else error * worth for error in curve.errors] for curve in about.curves]
-    chart, frame = noise_chart([curve.title for curve in about.curves], errors, about.epsilons, about.epsilon, own)
+    chart, frame = noise_chart(
+        [curve.title for curve in about.curves], errors, about.epsilons, about.epsilon, own_place
+    )
     last = _STEPS * (len(about.epsilons) - 1)
     data = {
         "id": name,
@@ -129,17 +131,17 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
         "worth": worth,
         "division": about.division,
         "whole": about.whole,
-        "own": own,
+        "own": own_place,
         "curves": [_numbers(curve, last) for curve in about.curves],
         **frame,
     }
-    return tag("div", _slider(about, own, name), chart, shown, *said, id=name), data
+    return tag("div", _slider(about, own_place, name), chart, shown, *notes, id=name), data
 
 
 def _numbers(curve: NoiseCurve, last: int) -> dict[str, Any]:
     """Return what the script reads of one mechanism: its scales, every so many places, and its errors."""
-    found = {"every": last // (len(curve.scales) - 1), "scale": curve.scales}
-    return found if curve.noise == "equal" else found | {"error": curve.errors}
+    fields = {"every": last // (len(curve.scales) - 1), "scale": curve.scales}
+    return fields if curve.noise == "equal" else fields | {"error": curve.errors}
 
 
 def _head(title: str, measure: str) -> Html:
@@ -148,10 +150,10 @@ def _head(title: str, measure: str) -> Html:
 
 
 def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
-    own = (row.mechanism, row.noise) == (about.mechanism, about.noise)
+    is_own = (row.mechanism, row.noise) == (about.mechanism, about.noise)
     note = (
         about.own_word
-        if own
+        if is_own
         else ""
         if row.composes
         else "least for this one query"
@@ -165,18 +167,18 @@ def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
         tag("th", name, tag("small", note) if note else None, scope="row"),
         tag("td", number(scale), class_="n scale"),
         tag("td", about.written(error, scale), class_="n error"),
-        class_="own" if own else None,
+        class_="own" if is_own else None,
         data_curve=place,
     )
 
 
-def _slider(about: Noise, own: int, name: str) -> Html:
+def _slider(about: Noise, own_place: int, name: str) -> Html:
     middle = list(about.epsilons).index(about.epsilon)
-    curve = about.curves[own]
-    at = middle * (len(curve.scales) - 1) // (len(about.epsilons) - 1)
-    error = (curve.errors[at] or 0) * about.unit * about.error_factor
-    scale = (curve.scales[at] or 0.0) * about.unit * about.scale_factor
-    told = f"ε = {at_most(about.epsilon)}: {error_in_words(about.written(error, scale))}"
+    curve = about.curves[own_place]
+    place = middle * (len(curve.scales) - 1) // (len(about.epsilons) - 1)
+    error = (curve.errors[place] or 0) * about.unit * about.error_factor
+    scale = (curve.scales[place] or 0.0) * about.unit * about.scale_factor
+    sentence = f"ε = {at_most(about.epsilon)}: {error_in_words(about.written(error, scale))}"
     control = tag(
         "input",
         type="range",
@@ -201,7 +203,7 @@ def _slider(about: Noise, own: int, name: str) -> Html:
         tag("label", "What if ε were another? Move it (arrow keys work too):", for_=f"{name}-slider"),
         control,
         ends,
-        tag("output", told, for_=f"{name}-slider", id=f"{name}-told", aria_live="polite"),
+        tag("output", sentence, for_=f"{name}-slider", id=f"{name}-told", aria_live="polite"),
         tag("div", back),
         class_="slider",
     )
@@ -241,23 +243,23 @@ def promise_part(
     if secrets is not None:
         unit = "the secrets that are named below, whatever other records tell"
     factor = f"a factor of {at_most(math.exp(epsilon), 3)}" if epsilon < 700 else "any factor"
-    what = "two values of one record" if secrets is None else "two secrets of a pair"
+    alternatives = "two values of one record" if secrets is None else "two secrets of a pair"
     plain = (
         f"Take somebody who believes any distribution in Θ, however records depend on each other there. Seeing the "
-        f"release changes the odds between {what} by {factor} at most (e^ε with ε = {at_most(epsilon)}). The smaller "
-        "ε, the less is told."
+        f"release changes the odds between {alternatives} by {factor} at most (e^ε with ε = {at_most(epsilon)}). The "
+        "smaller ε, the less is told."
     )
-    told = [tag("p", plain, class_="card"), fold("The exact sentence of the promise", tag("p", promise))]
+    statements = [tag("p", plain, class_="card"), fold("The exact sentence of the promise", tag("p", promise))]
     if delta:  # what is exact says δ, and few words cannot: it stands open
         fails = f"The promise may fail, with a probability that δ = {delta:g} says."
-        told = [tag("p", fails, " The smaller ε and δ, the less is told."), tag("p", promise, class_="card")]
+        statements = [tag("p", fails, " The smaller ε and δ, the less is told."), tag("p", promise, class_="card")]
     pairs = [f"({a}) or ({b})" for a, b in (secrets or ())[:_MOST_PAIRS]]
     more = "; …" if len(secrets or ()) > _MOST_PAIRS else "."
     return section(
         title,
         tag("p", "Unit of protection: ", tag("strong", unit), ".", class_="lead"),
         *([tag("p", "The pairs of secrets: ", "; ".join(pairs), more)] if pairs else []),
-        *told,
+        *statements,
         *(tag("p", text, class_="card") for text in together),
         tag("h4", "Not promised"),
         tag("ul", *(tag("li", text) for text in not_promised if text not in together)),
@@ -271,7 +273,7 @@ _NUMBERS = "the numbers of records, and where gaps are, were"
 
 
 def preview(
-    found: Calibration,
+    calibration: Calibration,
     rows: Sequence[ComparisonRow],
     curves: Sequence[NoiseCurve],
     measure: str,
@@ -281,7 +283,7 @@ def preview(
 
     Parameters
     ----------
-    found : Calibration
+    calibration : Calibration
         Of the mechanism that is recommended.
     rows : sequence of ComparisonRow
         The noise of all mechanisms at its ε.
@@ -292,65 +294,70 @@ def preview(
     assumptions : sequence of str, optional
         What is assumed of the table that the numbers of records were read from; None where no table was read.
     """
-    theta, query = found.theta, found.query
+    theta, query = calibration.theta, calibration.query
     noise = Noise(
         rows=rows,
         curves=curves,
-        unit=float(found.linear.unit),
-        epsilon=found.epsilon,
-        mechanism=found.mechanism,
-        noise="equal" if found.strategy is None else "best",
+        unit=float(calibration.linear.unit),
+        epsilon=calibration.epsilon,
+        mechanism=calibration.mechanism,
+        noise="equal" if calibration.strategy is None else "best",
         measure=measure,
         own_word="recommended",
-        whole=found.linear.unit.denominator == 1,
+        whole=calibration.linear.unit.denominator == 1,
         lower=next((row.lower_bound for row in rows if row.lower_bound), None),
     )
 
     def within(joint: bool) -> str:
-        return noise.written(found.accuracy(0.05, joint=joint), found.scale)
+        return noise.written(calibration.accuracy(0.05, joint=joint), calibration.scale)
 
     part, data = noise_part(noise, "noise-0")
-    secrets = secrets_of(found)
-    promise = promise_of(found.epsilon, found.delta, secrets, of_chains=theta.of_chains, networks=bool(theta.networks))
-    title = f"Preview: {query.kind} at ε = {at_most(found.epsilon)}"
-    outputs = len(found.linear.labels)
+    secrets = secrets_of(calibration)
+    promise = promise_of(
+        calibration.epsilon, calibration.delta, secrets, of_chains=theta.of_chains, networks=bool(theta.networks)
+    )
+    title = f"Preview: {query.kind} at ε = {at_most(calibration.epsilon)}"
+    outputs = len(calibration.linear.labels)
     lead = (
-        f"With {found.title} each of {counted(outputs, 'value')} would be within "
+        f"With {calibration.title} each of {counted(outputs, 'value')} would be within "
         f"{within(joint=False)} of the exact one with 95% probability ({measure}), and all of them within "
         f"{within(joint=True)}."
     )
     read = "no data were read for this page"
-    assumed: Sequence[str] = _of_any_table(found)
+    assumed: Sequence[str] = _of_any_table(calibration)
     if assumptions is not None:
         read = f"of the data only {'the number of rows was' if theta.networks else _NUMBERS} used"
         assumed = assumptions
-    why = witness_part(found.witness, found.epsilon, found.epsilon, theta)
+    why = witness_part(calibration.witness, calibration.epsilon, calibration.epsilon, theta)
     body = join(
         tag("h1", title),
         tag("p", f"Nothing was released or spent, and {read}.", class_="card"),
-        tag("h2", found.linear.description[:1].upper() + found.linear.description[1:]),
+        tag("h2", calibration.linear.description[:1].upper() + calibration.linear.description[1:]),
         tag("p", lead, class_="lead"),
-        *(tag("p", text, class_="card") for text in few_as_planned(found)),
-        tag("p", f"The noise is for a table of {found.records:,} records.", class_="soft"),
+        *(tag("p", text, class_="card") for text in few_as_planned(calibration)),
+        tag("p", f"The noise is for a table of {calibration.records:,} records.", class_="soft"),
         section("What error to expect, and the noise of every mechanism", part),
         promise_part(
-            found.epsilon,
+            calibration.epsilon,
             promise,
-            not_promised_of(secrets, None, kind=theta.kind, composes=found.composes),
+            not_promised_of(secrets, None, kind=theta.kind, composes=calibration.composes),
             [f"The distribution of the records is {theta.in_words} ({theta.origin}).", *assumed],
             secrets,
-            delta=found.delta,
+            delta=calibration.delta,
             title="What would be promised, and what not",
         ),
-        section("What an adversary may believe: Θ", theta_part(theta, decides=found.witness.theta, calibration=found)),
+        section(
+            "What an adversary may believe: Θ",
+            theta_part(theta, decides=calibration.witness.theta, calibration=calibration),
+        ),
         section("Which record decides the noise, and why", why),
     )
     return page("preview", title, body, [] if data is None else [data])
 
 
-def _of_any_table(found: Calibration) -> list[str]:
+def _of_any_table(calibration: Calibration) -> list[str]:
     """Return what is assumed however a table is read; a release says how its own was, its gaps for example."""
-    theta = found.theta
+    theta = calibration.theta
     if theta.networks:
         return [
             "Rows are independent of each other under every θ: one row per subject.",
@@ -358,7 +365,7 @@ def _of_any_table(found: Calibration) -> list[str]:
         ]
     if not theta.of_chains:
         return ["How many records there are is public, and assumed independent of the states."]
-    several = ["Different chains are independent of each other."] if len(found.length) > 1 else []
+    several = ["Different chains are independent of each other."] if len(calibration.length) > 1 else []
     return [
         *(several or ["The table is one chain: any record may depend on any other."]),
         "Records next to each other follow each other in one step.",

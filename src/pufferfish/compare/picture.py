@@ -77,7 +77,7 @@ class _Scales:
     @property
     def drawn(self) -> list[int]:
         """The lines that have two points at least, the page's own mechanism last, above the others."""
-        lines = [i for i, each in enumerate(self.errors) if sum(bool(error) for error in each) > 1]
+        lines = [i for i, line_errors in enumerate(self.errors) if sum(bool(error) for error in line_errors) > 1]
         return sorted(lines, key=lambda i: i == self.own)
 
     def at(self, frame: _Frame, along: float, error: float) -> tuple[float, float]:
@@ -103,7 +103,7 @@ def noise_chart(
     errors: Sequence[Sequence[float | None]],
     epsilons: Sequence[float],
     epsilon: float,
-    own: int,
+    own_place: int,
 ) -> tuple[Html, dict[str, Any]]:
     """Return the errors against ε, both on logarithmic scales, and where the script finds its way in the pictures.
 
@@ -117,21 +117,23 @@ def noise_chart(
         All ε, in equal ratios.
     epsilon : float
         The one that is asked for, one of them.
-    own : int
+    own_place : int
         The mechanism that the page is about, by its place.
     """
-    known = [error for each in errors for error in each if error]
+    known = [error for line_errors in errors for error in line_errors if error]
     if not known or max(known) <= min(known):
         return Html(""), {}
     least, most = _decade(min(known), math.floor), _decade(max(known), math.ceil)
-    scales = _Scales(titles=titles, errors=errors, epsilons=epsilons, epsilon=epsilon, own=own, least=least, most=most)
+    scales = _Scales(
+        titles=titles, errors=errors, epsilons=epsilons, epsilon=epsilon, own=own_place, least=least, most=most
+    )
     ends = {place: scales.points(_WIDE, place)[-1] for place in scales.drawn}
-    names = _names(titles, ends, own)
+    names = _names(titles, ends, own_place)
     figure = tag(
         "figure",
         _picture(scales, _WIDE, "chart on-wide", names),
         _picture(scales, _NARROW, "chart on-narrow"),
-        _list_of_lines(scales, sorted(ends, key=lambda place: (place != own, ends[place][1]))),
+        _list_of_lines(scales, sorted(ends, key=lambda place: (place != own_place, ends[place][1]))),
         _caption(scales, names),
     )
     return figure, {"least": least, "most": most, "frames": [asdict(_WIDE), asdict(_NARROW)]}
@@ -222,11 +224,11 @@ def _caption(scales: _Scales, names: Sequence[Html]) -> Html:
         "mechanisms of the table, named ",
         tag("span", f"where their lines end.{beside}", class_="on-wide"),
         tag("span", "below the chart.", class_="on-narrow"),
-        ended if any(error == 0 for each in scales.errors for error in each) else None,
+        ended if any(error == 0 for line_errors in scales.errors for error in line_errors) else None,
     )
 
 
-def _names(titles: Sequence[str], ends: Mapping[int, tuple[float, float]], own: int) -> list[Html]:
+def _names(titles: Sequence[str], ends: Mapping[int, tuple[float, float]], own_place: int) -> list[Html]:
     """Return the names of lines, each with its dashes, beside their ends: moved apart where they would overlap.
 
     Where lines end at one point their names are one block, with the page's own mechanism first.
@@ -238,20 +240,20 @@ def _names(titles: Sequence[str], ends: Mapping[int, tuple[float, float]], own: 
             blocks.append([place])
         else:
             there.append(place)
-    blocks = [sorted(block, key=lambda place: (place != own, place)) for block in blocks]
+    blocks = [sorted(block, key=lambda place: (place != own_place, place)) for block in blocks]
     order = [place for block in blocks for place in block]
     middle = {place: ends[block[0]][1] - _NAME * (len(block) - 1) / 2 for block in blocks for place in block}
     offsets = {place: _NAME * block.index(place) for block in blocks for place in block}
     lowest = [_WIDE.bottom - _NAME * i for i in reversed(range(len(order)))]  # the last is no lower than the axis
     wanted = [[(min(middle[p] + offsets[p], low), 1.0)] for p, low in zip(order, lowest, strict=True)]
     heights = dict(zip(order, nearest(wanted, [_NAME * i for i in range(len(order))]), strict=True))
-    found: list[Html] = []
+    parts: list[Html] = []
     for block in blocks:
         x, y = ends[block[0]]
         centre = (heights[block[0]] + heights[block[-1]]) / 2
-        found.append(tag("path", d=f"M{x + 2:.1f} {y:.1f}L{_WIDE.right + 14} {centre:.1f}", class_="leader"))
+        parts.append(tag("path", d=f"M{x + 2:.1f} {y:.1f}L{_WIDE.right + 14} {centre:.1f}", class_="leader"))
         if len(block) > 1:
-            found.append(
+            parts.append(
                 tag(
                     "path",
                     d=f"M{_WIDE.right + 14} {heights[block[0]] - 6:.1f}V{heights[block[-1]] + 6:.1f}",
@@ -260,25 +262,25 @@ def _names(titles: Sequence[str], ends: Mapping[int, tuple[float, float]], own: 
             )
         for place in block:
             height = heights[place]
-            found += [
-                tag("path", d=f"M{_WIDE.right + 18} {height:.1f}h{_SAMPLE}", **_look(place, own)),
+            parts += [
+                tag("path", d=f"M{_WIDE.right + 18} {height:.1f}h{_SAMPLE}", **_look(place, own_place)),
                 tag(
                     "text",
                     f"{'' if place == block[0] else '= '}{titles[place]}",
                     x=_WIDE.right + 51,
                     y=f"{height + 5:.1f}",
-                    class_="name own" if place == own else "name",
+                    class_="name own" if place == own_place else "name",
                 ),
             ]
-    return found
+    return parts
 
 
-def _look(place: int, own: int) -> dict[str, Any]:
+def _look(place: int, own_place: int) -> dict[str, Any]:
     """Return how the line of a mechanism looks."""
-    if place == own:
+    if place == own_place:
         return {"class_": "line own"}
-    other = place - (place > own)
-    return {"class_": f"line of-{other % 4}", "stroke_dasharray": _DASHES[other % len(_DASHES)]}
+    rank = place - (place > own_place)
+    return {"class_": f"line of-{rank % 4}", "stroke_dasharray": _DASHES[rank % len(_DASHES)]}
 
 
 def _tick(value: float) -> str:
@@ -332,9 +334,9 @@ def draw_noise(
     for name, curve in curves.items():
         if not curve:
             continue
-        under = next((other for other in drawn if _same(curves[other], curve)), None)
+        under = next((earlier for earlier in drawn if _same(curves[earlier], curve)), None)
         same = "" if under is None else f", the same as\n{titles[under]} within 1%"
-        hidden = any(_same(curve, curves[other]) for other in curves if other not in (*drawn, name))
+        hidden = any(_same(curve, curves[later]) for later in curves if later not in (*drawn, name))
         lines.append(_line(f"{titles[name]}{same}", curve, mark=mark_of(name), wide=hidden))
         drawn.append(name)
     if floor:
@@ -355,12 +357,12 @@ def draw_noise(
 
 
 def _line(name: str, curve: Sequence[tuple[float, float]], **look: Any) -> Line:
-    at, scales = np.array(curve).T
-    return Line(name=name, x=at, low=scales, high=scales, **look)
+    epsilons, scales = np.array(curve).T
+    return Line(name=name, x=epsilons, low=scales, high=scales, **look)
 
 
-def _same(one: Sequence[tuple[float, float]], other: Sequence[tuple[float, float]]) -> bool:
+def _same(first: Sequence[tuple[float, float]], second: Sequence[tuple[float, float]]) -> bool:
     """Return whether two curves lie on each other: noise at the same ε, within a hundredth of each other."""
-    return [e for e, _ in one] == [e for e, _ in other] and all(
-        abs(a - b) <= _AS_ONE * b for (_, a), (_, b) in zip(one, other, strict=True)
+    return [e for e, _ in first] == [e for e, _ in second] and all(
+        abs(a - b) <= _AS_ONE * b for (_, a), (_, b) in zip(first, second, strict=True)
     )

@@ -120,8 +120,8 @@ class Robustness(float):
         ParameterError
             If epsilon is not a positive finite number.
         """
-        given = as_epsilon(epsilon)
-        return math.inf if self == math.inf else float_up(Fraction(given) + 2 * Fraction(float(self)))
+        promised = as_epsilon(epsilon)
+        return math.inf if self == math.inf else float_up(Fraction(promised) + 2 * Fraction(float(self)))
 
 
 def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = None) -> Robustness:
@@ -176,10 +176,10 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
     90.947
     """
     class_, beliefs = as_theta(theta), as_theta(belief)
-    for given, name in ((class_, "theta"), (beliefs, "belief")):
-        if isinstance(given, Continuum):
+    for models, name in ((class_, "theta"), (beliefs, "belief")):
+        if isinstance(models, Continuum):
             raise NotApplicableError(
-                f"{name} is a class of {given.kind}, and distances are computed between models that can be listed: "
+                f"{name} is a class of {models.kind}, and distances are computed between models that can be listed: "
                 "give a list of MarkovChain (a member that is near will do, and bounds the distance from above)"
             )
     _check_comparable(class_, beliefs)
@@ -212,11 +212,13 @@ def _worst_of_nearest(
         nearest: Robustness | None = None
         possible = False
         for m, member in enumerate(members):
-            found = distance(member, believed)
-            possible = possible or found is not None
-            found = found or SAME
-            if nearest is None or found.value < nearest:
-                nearest = Robustness(found.value, m, b if several else None, found.secret, found.direction)
+            divergence = distance(member, believed)
+            possible = possible or divergence is not None
+            divergence = divergence or SAME
+            if nearest is None or divergence.value < nearest:
+                nearest = Robustness(
+                    divergence.value, m, b if several else None, divergence.secret, divergence.direction
+                )
             if possible and nearest == 0:
                 break
         if nearest is None or not possible:
@@ -231,35 +233,37 @@ def _members(class_: Theta) -> Sequence[Any]:
 
 
 def _check_comparable(class_: Theta, beliefs: Theta) -> None:
-    one, other = _members(class_)[0], _members(beliefs)[0]
-    if type(one) is not type(other):
+    member, belief = _members(class_)[0], _members(beliefs)[0]
+    if type(member) is not type(belief):
         raise ModelError(
-            f"theta is {type(one).__name__} and belief {type(other).__name__}: give the same kind of model for both"
+            f"theta is {type(member).__name__} and belief {type(belief).__name__}: give the same kind of model for both"
         )
-    if not isinstance(one, MarkovChain | JointDistribution | Cliques):
+    if not isinstance(member, MarkovChain | JointDistribution | Cliques):
         raise NotApplicableError(
-            f"robustness is not computed for {type(one).__name__}: expected MarkovChain, JointDistribution or Cliques"
+            f"robustness is not computed for {type(member).__name__}: expected MarkovChain, JointDistribution or "
+            "Cliques"
         )
-    for name, given in (("theta", class_), ("belief", beliefs)):
-        if given.stands_for_more:
+    for name, models in (("theta", class_), ("belief", beliefs)):
+        if models.stands_for_more:
             raise NotApplicableError(
-                f"{name} is not a list of models but {getattr(given, 'origin', 'a class')}: give the models themselves"
+                f"{name} is not a list of models but {getattr(models, 'origin', 'a class')}: give the models themselves"
             )
     for i, believed in enumerate(_members(beliefs)):
-        unordered = isinstance(one, JointDistribution)
-        if (sorted(one.states) != sorted(believed.states)) if unordered else (one.states != believed.states):
+        unordered = isinstance(member, JointDistribution)
+        if (sorted(member.states) != sorted(believed.states)) if unordered else (member.states != believed.states):
             raise ModelError(
-                f"theta has states {', '.join(one.states[:20])} and belief[{i}] has {', '.join(believed.states[:20])}: "
-                f"both need the same{'' if unordered else ', in the same order'}; give states= to both"
+                f"theta has states {', '.join(member.states[:20])} and belief[{i}] has "
+                f"{', '.join(believed.states[:20])}: both need the same{'' if unordered else ', in the same order'}; "
+                "give states= to both"
             )
-        if isinstance(one, JointDistribution) and one.variables != believed.variables:
+        if isinstance(member, JointDistribution) and member.variables != believed.variables:
             raise ModelError(
-                f"theta is about the records {', '.join(str(v) for v in one.variables[:20])} and belief[{i}] about "
+                f"theta is about the records {', '.join(str(v) for v in member.variables[:20])} and belief[{i}] about "
                 f"{', '.join(str(v) for v in believed.variables[:20])}: both need the same, in the same order"
             )
-        if isinstance(one, Cliques) and one.groups != believed.groups:
+        if isinstance(member, Cliques) and member.groups != believed.groups:
             raise ModelError(
-                f"theta has cliques of {', '.join(str(n) for n in one.groups[:20])} people and belief[{i}] of "
+                f"theta has cliques of {', '.join(str(n) for n in member.groups[:20])} people and belief[{i}] of "
                 f"{', '.join(str(n) for n in believed.groups[:20])}: both are about the same people"
             )
 
@@ -268,17 +272,17 @@ def _as_secrets(secrets: Any) -> tuple[Secret, ...] | None:
     """Return single secrets from secrets, or pairs of them."""
     if secrets is None:
         return None
-    given: list[Any] = list(secrets) if is_list(secrets) else [secrets]
-    found: list[Secret] = []
-    for i, entry in enumerate(given):
+    entries: list[Any] = list(secrets) if is_list(secrets) else [secrets]
+    singles: list[Secret] = []
+    for i, entry in enumerate(entries):
         parts: list[Any] = list(entry) if isinstance(entry, tuple | list) else [entry]
         for part in parts:
             if not isinstance(part, Secret):
                 raise ParameterError(
                     f"secrets[{i}] is {part!r}, expected a secret such as RecordIs(0, 'flu'), or a pair of them"
                 )
-            if part not in found:
-                found.append(part)
-    if not found:
+            if part not in singles:
+                singles.append(part)
+    if not singles:
         raise ParameterError("secrets is empty: give at least one, or leave it out for every value of every record")
-    return tuple(found)
+    return tuple(singles)

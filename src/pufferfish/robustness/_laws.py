@@ -146,10 +146,10 @@ def between_joints(
     worst: Distance | None = None
     for words, rows in _rows_of_each(member, believed, wanted):
         some, others = ({row: law[row] for row in rows if row in law} for law in (theirs, ours))
-        for direction, one, other in ((OVER_THETA, some, others), (OVER_BELIEF, others, some)):
+        for direction, one, against in ((OVER_THETA, some, others), (OVER_BELIEF, others, some)):
             if one:
-                inside = sum(one.values()), sum(other.values())
-                value = log_largest([(p, other.get(row, Fraction(0))) for row, p in one.items()], inside)
+                inside = sum(one.values()), sum(against.values())
+                value = log_largest([(p, against.get(row, Fraction(0))) for row, p in one.items()], inside)
                 worst = larger(worst, Distance(value, words, direction))
     return worst
 
@@ -184,33 +184,33 @@ def between_cliques(member: Cliques, believed: Cliques, wanted: Sequence[Secret]
     """
     worst: Distance | None = None
     for way, direction in enumerate((OVER_THETA, OVER_BELIEF)):
-        one, other = (believed, member) if way == 0 else (member, believed)
-        found = _each_member(one, other) if wanted is None else _each_clique_secret(one, other, wanted)
-        for value, words in found:
+        one, against = (believed, member) if way == 0 else (member, believed)
+        divergences = _each_member(one, against) if wanted is None else _each_clique_secret(one, against, wanted)
+        for value, words in divergences:
             worst = larger(worst, Distance(value, words, direction))
     return worst
 
 
-def _each_member(one: Cliques, other: Cliques) -> Iterable[tuple[float, str]]:
+def _each_member(one: Cliques, against: Cliques) -> Iterable[tuple[float, str]]:
     """Yield the divergences given that a member has it, or has not, and the secrets in words; alike cliques once."""
-    kinds: list[_Laws] = list(zip(one.laws, other.laws, strict=True))
+    kinds: list[_Laws] = list(zip(one.laws, against.laws, strict=True))
     whole = {laws: log_largest(zip(*laws, strict=True)) for laws in set(kinds)}
     others = Others(whole, Counter(kinds))
     for clique in (kinds.index(laws) for laws in dict.fromkeys(kinds)):
         for has_it, state in enumerate(one.states):
             law = one.given_member(clique, has_it)
             if any(law):
-                given = log_largest(zip(law, other.given_member(clique, has_it), strict=True))
-                yield others.plus(given, kinds[clique]), str(RecordIs((clique, 0), state))
+                divergence = log_largest(zip(law, against.given_member(clique, has_it), strict=True))
+                yield others.plus(divergence, kinds[clique]), str(RecordIs((clique, 0), state))
 
 
-def _each_clique_secret(one: Cliques, other: Cliques, wanted: Sequence[Secret]) -> Iterable[tuple[float, str]]:
+def _each_clique_secret(one: Cliques, against: Cliques, wanted: Sequence[Secret]) -> Iterable[tuple[float, str]]:
     for secret in wanted:
         known, allowed = _clique_conditions(secret, one)
         if known is None:
             continue
         laws = [
-            (one.given_members(c, having, lacking), other.given_members(c, having, lacking))
+            (one.given_members(c, having, lacking), against.given_members(c, having, lacking))
             for c, (having, lacking) in enumerate(known)
         ]
         if not all(any(law) for law, _ in laws):
@@ -259,7 +259,7 @@ def _clique_conditions(
     None for the first where it contradicts itself.
     """
     check_states(secret, cliques.states)
-    said: dict[tuple[int, int], set[str]] = {}
+    possible: dict[tuple[int, int], set[str]] = {}
     counts: list[CountIs] = []
     for condition in secret.conditions:
         if not isinstance(condition, RecordIs | CountIs):
@@ -272,12 +272,12 @@ def _clique_conditions(
             continue
         clique, person = place_of(condition.record, cliques.groups, secret, ("clique", "member"))
         allowed = set(condition.states)
-        said[clique, person] = said.get((clique, person), set(cliques.states)) & allowed
+        possible[clique, person] = possible.get((clique, person), set(cliques.states)) & allowed
     lacks, has = cliques.states
     known = [
         (
-            sum(c == clique and left == {has} for (c, _), left in said.items()),
-            sum(c == clique and left == {lacks} for (c, _), left in said.items()),
+            sum(c == clique and left == {has} for (c, _), left in possible.items()),
+            sum(c == clique and left == {lacks} for (c, _), left in possible.items()),
         )
         for clique in range(len(cliques.groups))
     ]
@@ -287,4 +287,4 @@ def _clique_conditions(
         number = {has: having, lacks: everybody - having}
         return all(condition.allows(sum(number[s] for s in condition.states)) for condition in counts)
 
-    return known if all(said.values()) else None, fits if counts else None
+    return known if all(possible.values()) else None, fits if counts else None

@@ -33,16 +33,16 @@ class Others:
     whole: Mapping[Any, float]
     numbers: Mapping[Any, int]
 
-    def plus(self, value: float, own: Any) -> float:
+    def plus(self, value: float, own_kind: Any) -> float:
         """Return the divergence of all parts together, when that of one part of its own kind has this value."""
-        counts = {kind: number - (kind == own) for kind, number in self.numbers.items()}
+        counts = {kind: number - (kind == own_kind) for kind, number in self.numbers.items()}
         rest = [up(self.whole[kind] * count) for kind, count in counts.items() if count]
         return up(math.fsum([value, *rest])) if rest else value
 
 
-def larger(one: Distance | None, other: Distance) -> Distance:
+def larger(first: Distance | None, second: Distance) -> Distance:
     """Return the larger of two distances, the first where they are equal."""
-    return other if one is None or other.value > one.value else one
+    return second if first is None or second.value > first.value else first
 
 
 def log_largest(pairs: Iterable[tuple[Fraction, Fraction]], totals: tuple[Any, Any] = (1, 1)) -> float:
