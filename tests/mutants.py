@@ -339,6 +339,20 @@ MUTANTS = [
         "contract/test_truth.py",
     ),
     Mutant(
+        "verify: noise for fewer records than were read is let through",
+        "release/prepare.py",
+        "if not any(c.covers(chain) for c in known):",
+        "if not known:",
+        "contract/test_forgeries.py",
+    ),
+    Mutant(
+        "verify: a promise is not compared with what follows",
+        "release/check.py",
+        "if stated == follows:",
+        'if stated == follows or name == "promise":',
+        "unit/release/test_verify.py",
+    ),
+    Mutant(
         "release: noise is proved for twice its epsilon",
         "release/prepare.py",
         "if witness is None or not 0 <= leakage <= calibration.epsilon < math.inf:",

@@ -4,7 +4,10 @@ A reader that compares fields sees nothing then: whether the facts go together, 
 them, is what ``verify`` asks, by the functions that ask it before a release is made.
 """
 
+import json
 from collections.abc import Callable
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import polars as pl
@@ -15,6 +18,7 @@ import pufferfish as pf
 from pufferfish.release.check import BROKEN
 from pufferfish.release.derive import derived
 from pufferfish.release.record import calibration_again
+from record_rules import contradictions
 from release_cases import releases
 
 STICKY = pf.MarkovChain([[0.99, 0.01], [0.01, 0.99]], states=["a", "b"])
@@ -165,3 +169,56 @@ def test_keys_twice_unknown_and_missing_are_refused(tmp_path: Any) -> None:
         with pytest.raises(pf.RecordError) as caught:
             pf.Release.from_json(path)
         assert "\n" not in str(caught.value)
+
+
+def edited(release: Any, path: Any, **places: Any) -> Any:
+    """Write a record with other values at some places, named with __ between keys."""
+    record = json.loads(release.to_json())
+    for place, value in places.items():
+        *inside, last = place.split("__")
+        reduce(getitem, inside, record)[last] = value
+    path.write_text(json.dumps(record))
+    return path
+
+
+@pytest.mark.parametrize("n", [2**33, 2**59])
+def test_a_record_of_any_size_is_refused_at_once(n: int, tmp_path: Any) -> None:
+    """What a file says there are so many of is never made one by one."""
+    query, few = pf.Window(pf.Count("b"), 3, 9), pf.LeakagePropagation(STICKY, 20)
+    window = pf.release(["a", "b"] * 10, query, few.calibrate(query, 1.0))
+    one, many = [[n, n, 1]], [[1, 1, n]]
+    longer = {"calibration__lengths": one, "calibration__records": n, "data__lengths": one, "data__records": n}
+    longer |= {"data__longest_chain": n, "mechanism__longest_chain": n}
+    table = pf.read_sequences(pl.DataFrame({"s": ["a", "b"] * 10}), "s")
+    law = pf.release(table, pf.Count("b"), pf.Wasserstein(STICKY, table.length).calibrate(pf.Count("b"), 9.0))
+    short = {
+        "data__lengths": many,
+        "data__records": n,
+        "data__chains": n,
+        "data__subjects": n,
+        "data__longest_chain": 1,
+    }
+    laws = pf.GivenLaws({"a": {0: 1}, "b": {1: 0.5, 2: 0.5}}, records=2, states=["a", "b"], query=pf.Count("b"))
+    own = pf.release(["a", "b"], pf.Count("b"), pf.Wasserstein(laws).calibrate(pf.Count("b"), 1.0))
+    asked = {"is": "Window", "query": {"is": "Count", "states": ["b"]}, "start": 0, "stop": 1}
+    for release, places in (
+        (window, longer),
+        (law, short),
+        (own, {"calibration__query": asked, "calibration__records": n}),
+    ):
+        path = edited(release, tmp_path / "r.json", **places)
+        with pytest.raises(pf.RecordError, match=r"followed one by one|has other chains"):
+            pf.Release.from_json(path)
+        assert not pf.verify(path).holds
+
+
+@pytest.mark.parametrize("field", ["noise", "query", "promise", "not_promised", "assumptions", "accuracy_95", "values"])
+def test_the_independent_reader_sees_what_a_broken_writer_makes(field: str) -> None:
+    """A control: rules that find nothing wrong with anything would find nothing in the releases of tests either."""
+    data = pf.read_sequences(TABLE, "s", subject="id", time="t", max_gap=1)
+    noise = pf.LeakagePropagation(STICKY, data.length).calibrate(pf.Histogram(), 1.0)
+    release = pf.release(data, pf.Histogram(), noise)
+    assert list(contradictions(release)) == []
+    other = pf.release(data, pf.Count("b"), pf.LeakagePropagation(STICKY, data.length).calibrate(pf.Count("b"), 3.0))
+    stated = getattr(other, field) if getattr(other, field) != getattr(release, field) else ["Nothing."]
+    assert list(contradictions(replace(release, **{field: stated}))) != []

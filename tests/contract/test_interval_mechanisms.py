@@ -165,7 +165,7 @@ def test_an_older_release_over_a_continuum_is_refused_in_one_line(make: Any, tmp
     record["assumptions"][0] = record["assumptions"][0].replace("0.3 and 0.3", "0.3 and 0.7")
     path.write_text(json.dumps(record))
     wrong = [line for line in pf.verify(path).findings if line.holds is False]
-    assert {line.what for line in wrong} == {"record", "proof"}
+    assert [line.what for line in wrong] == ["record"]
     assert all(REMEDY in line.says for line in wrong)
     assert run("verify", path).exit_code == 1
     line = refused("report", path, "--output", tmp_path / "report.html", says=[REMEDY])

@@ -16,6 +16,7 @@ from pufferfish.queries.of_records import (
     Restricted,
     Weighted,
     Window,
+    each_of,
     inner_query,
     names_of,
     place_of,
@@ -147,7 +148,7 @@ class Subset(Restricted):
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and records."""
-        places, rows = rows_of(records, variables)
+        places, rows = each_of(records, variables)
         chosen_places = [
             place_of(record, range(places) if variables is None else list(variables)) for record in self.records
         ]

@@ -13,6 +13,7 @@ from pufferfish._base.words import did_you_mean
 from pufferfish.errors import QueryError
 from pufferfish.queries.query import FunctionQuery, LinearQuery, Query, QueryKind, Variables
 from pufferfish.theta.joint_distribution import exact_number
+from pufferfish.theta.lengths import MOST_PLACED
 from pufferfish.theta.states import state_label
 
 __all__ = ["Function", "Restricted", "Weighted", "Window", "inner_query", "names_of", "place_of", "rows_of"]
@@ -21,6 +22,23 @@ __all__ = ["Function", "Restricted", "Weighted", "Window", "inner_query", "names
 def rows_of(records: int, variables: Variables | None) -> tuple[int, int]:
     """Return how many records a row of the table has, and how many rows there are; a chain is one row."""
     return (records, 1) if variables is None else (len(variables), records // len(variables))
+
+
+def each_of(records: int, variables: Variables | None) -> tuple[int, int]:
+    """Do what :func:`rows_of` does, for a query that has a factor for each record of a row.
+
+    Raises
+    ------
+    QueryError
+        If there are too many of them.
+    """
+    places, rows = rows_of(records, variables)
+    if places > MOST_PLACED:
+        raise QueryError(
+            f"the query says which records it reads, and a chain of {places:,} has more than the {MOST_PLACED:,} that "
+            "are followed one by one: ask about all of them, or about a shorter chain"
+        )
+    return places, rows
 
 
 def names_of(records: Any, name: str) -> tuple[Any, ...]:
@@ -135,7 +153,7 @@ class Window(Restricted):
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and the steps of its one chain."""
-        places, rows = rows_of(records, variables)
+        places, rows = each_of(records, variables)
         if not 0 <= self.start < self.stop <= places:
             raise QueryError(
                 f"the window is records {self.start} to {self.stop - 1}, and the chain has records 0 to {places - 1}: "

@@ -317,7 +317,8 @@ def _of_steps(loss: StepLoss, theta: Theta, length: Sequence[ChainLength]) -> Re
 
 
 def _divided(value: Vector, divisor: float) -> Vector:
-    return np.where(value > 0, np.nextafter(value / divisor, np.inf), 0.0)
+    with np.errstate(over="ignore"):  # a loss beyond the largest double is infinite, which no proof takes
+        return np.where(value > 0, np.nextafter(value / divisor, np.inf), 0.0)
 
 
 def _of_nodes(values: tuple[Vector, ...]) -> RecordLoss:

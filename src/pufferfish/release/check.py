@@ -39,9 +39,6 @@ from pufferfish.theta.lengths import MOST_STEPS
 
 __all__ = ["BROKEN", "check_record", "differences"]
 
-Rules = list[tuple[bool, str]]
-"""Conditions, with what is expected."""
-
 BROKEN = (PufferfishError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, AssertionError)
 """What comes of a record in which something was changed, when what follows is derived."""
 
@@ -154,8 +151,9 @@ def _of_data(record: ReleaseFields | EachFields, data: DataRecord) -> Iterator[t
     yield data.steps is None or 0 <= data.steps <= data.records - data.chains, "a chain has a step less than records"
     timed = base is not None and base.time is not None
     yield timed or (data.usual_step, data.clock_changes) == (None, None), "times are those of a table"
-    if data.usual_step is not None:
-        parse_duration(data.usual_step, "data.usual_step")
+    if base is not None and base.max_gap is not None and data.usual_step is not None:
+        alike = [parse_duration(text, "data").has_unit for text in (data.usual_step, base.max_gap)]
+        yield alike[0] == alike[1], "data.usual_step is a length of time in the unit of max_gap"
     if rows is not None and data.observed is not None:
         yield from _of_rows(record, data)
         return

@@ -66,6 +66,7 @@ __all__ = [
     "sentences",
     "total_of",
     "warnings_of_data",
+    "with_values",
 ]
 
 
@@ -162,7 +163,7 @@ NOTHING_FOLLOWS: dict[str, Any] = {
     "assumptions": [],
     "accuracy_95": AccuracyRecord(0.05, 0.0, 0.0),
 }
-"""Fields that :func:`derived` fills from the others, of a record that is being made."""
+"""Fields that :func:`with_values` fills from the others, of a record that is being made."""
 
 
 def derived(record: AnyFields, calibration: Calibration | None) -> AnyFields:
@@ -180,24 +181,18 @@ def derived(record: AnyFields, calibration: Calibration | None) -> AnyFields:
     PufferfishError, ValueError, ArithmeticError
         If facts do not go together, so that nothing follows.
     """
-    whole: Any = record
-    if calibration is not None:
-        groups = None if isinstance(record, EachFields) else record.groups
-        made = calibrated_fields(
-            calibration,
-            record.data,
-            (record.mechanism.leakage, record.mechanism.witness),
-            groups=groups,
-            each=isinstance(record, EachFields),
-            valid=record.postprocessing is not None,
-            warnings=record.warnings,
-        )
-        whole = msgspec.structs.replace(record, **made)
-    if isinstance(whole, EachFields):
-        accuracy = accuracy_of(whole.noise, len(whole.query.labels))
-        done: Any = msgspec.structs.replace(whole, accuracy_95=accuracy, **_sentences(whole, calibration, 0.0))
-        return done
-    return _with_values(msgspec.structs.replace(whole, **_sentences(whole, calibration, whole.delta)), calibration)
+    if calibration is None:
+        return with_values(record, None)
+    made = calibrated_fields(
+        calibration,
+        record.data,
+        (record.mechanism.leakage, record.mechanism.witness),
+        groups=None if isinstance(record, EachFields) else record.groups,
+        each=isinstance(record, EachFields),
+        valid=record.postprocessing is not None,
+        warnings=record.warnings,
+    )
+    return with_values(msgspec.structs.replace(record, **made), calibration)
 
 
 def calibrated_fields(
@@ -402,7 +397,17 @@ def _possible_in_groups(calibration: Calibration, data: DataRecord, groups: Grou
 # -- Values, errors and sentences ------------------------------------------------------------------------------------
 
 
-def _with_values(record: ReleaseFields, calibration: Calibration | None) -> Any:
+def with_values(record: AnyFields, calibration: Calibration | None) -> AnyFields:
+    """Return a record with its values, errors and sentences: what follows once :func:`calibrated_fields` are there."""
+    whole: Any = record
+    if isinstance(whole, EachFields):
+        accuracy = accuracy_of(whole.noise, len(whole.query.labels))
+        done: Any = msgspec.structs.replace(whole, accuracy_95=accuracy, **_sentences(whole, calibration, 0.0))
+        return done
+    return _valued(msgspec.structs.replace(whole, **_sentences(whole, calibration, whole.delta)), calibration)
+
+
+def _valued(record: ReleaseFields, calibration: Calibration | None) -> Any:
     """Return a record with its values, their errors, and quantiles."""
     done, groups = record.postprocessing, record.groups
     values = record.noisy_values

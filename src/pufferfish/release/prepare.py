@@ -7,6 +7,7 @@ asks before it calibrates, a release asks where its mechanism was made from a mo
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -415,8 +416,10 @@ def _check_lengths(data: DataRecord, calibration: Calibration) -> None:
             "the database as a list, or leave secrets out"
         )
     if not calibration.composes or not theta.of_chains:
-        read = sorted(chain for chain, times in data.chain_lengths for _ in range(times))
-        if len(read) != data.chains or read != sorted(calibration.length):
+        read = Counter[ChainLength]()
+        for chain, times in data.chain_lengths:
+            read[chain] += times  # never one by one: a record may say any number of them
+        if read.total() != data.chains or read != Counter(calibration.length):
             lengths = [str(chain.records) for chain in calibration.length]
             spelled = ", ".join(lengths[:8]) + (f" and {len(lengths) - 8} more" if len(lengths) > 8 else "")
             raise ReleaseRefused(

@@ -33,11 +33,11 @@ from pufferfish.release.derive import (
     Prepared,
     calibrated_fields,
     data_record,
-    derived,
     place_in,
     sentences,
     total_of,
     warnings_of_data,
+    with_values,
 )
 from pufferfish.release.draw import Database, database_of, sampler
 from pufferfish.release.facts import LedgerRecord
@@ -644,7 +644,7 @@ def prepare(
     stated += warnings_of_ledger(calibration.theta, ledger)
     proof = prove(calibration)
     check_units(calibration)
-    draft = derived(
+    draft = with_values(
         ReleaseFields(
             created=now(),
             values=[],
@@ -673,7 +673,7 @@ def prepare(
 
     def filled(numbers: Iterable[int], booked: LedgerRecord | None, after: str | None = None) -> Release:
         noisy = [float(number * unit) for number in numbers] if grouped is None else grouped.values(numbers)
-        return derived(_release(draft, created=now(after), noisy_values=noisy, ledger=booked), calibration)
+        return with_values(_release(draft, created=now(after), noisy_values=noisy, ledger=booked), calibration)
 
     # a reader must be able to take what is written: it is tried on zeros and an entry, while nothing is spent
     try:
@@ -692,7 +692,7 @@ def prepare(
         _check_start(ledger, calibration, window)
         entry = ledger.check(calibration, **spending)
         booked = place_in(ledger, entry.number, entry.spent)
-        return derived(_release(draft, ledger=booked), calibration), entry
+        return with_values(_release(draft, ledger=booked), calibration), entry
 
     def finish(begin: Callable[[], object] = lambda: None) -> Release:
         if ledger is None:

@@ -43,10 +43,10 @@ from pufferfish.release.derive import (
     Prepared,
     calibrated_fields,
     data_record,
-    derived,
     place_in,
     sentences,
     warnings_of_data,
+    with_values,
 )
 from pufferfish.release.facts import LedgerRecord
 from pufferfish.release.noise import noise_in_bulk
@@ -306,7 +306,7 @@ def prepare_each(
     if places.as_text and not places.for_spreadsheets:
         told += filter(None, [warning_of_formulas((*bound.labels, *subjects.names))])
     warned = [*told, *warnings_of_data(data, calibration)]
-    draft = derived(
+    draft = with_values(
         EachRelease(
             release=secrets.token_hex(16),
             created=now(),
@@ -333,7 +333,7 @@ def prepare_each(
             return begun or draft, None
         entry = _entry_of(ledger, begun) or ledger.check(calibration, data=data, release=draft.release)
         booked = place_in(ledger, entry.number, entry.spent)
-        return derived(_with(begun or draft, ledger=booked), calibration), entry
+        return with_values(_with(begun or draft, ledger=booked), calibration), entry
 
     def finish(begin: Callable[[], object] = lambda: None) -> EachRelease:
         if ledger is not None and not places.lock.exists():
@@ -388,7 +388,7 @@ def _finished(
     record: EachRelease, booked: LedgerRecord | None, calibration: Calibration, table: TableRecord
 ) -> EachRelease:
     """Return the record with its place in a ledger and its table, checked as a reader will."""
-    found = derived(_with(record, ledger=booked, table=table), calibration)
+    found = with_values(_with(record, ledger=booked, table=table), calibration)
     found.check()
     return found
 

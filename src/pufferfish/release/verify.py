@@ -69,8 +69,14 @@ __all__ = [
 
 # -- What a release is compared with ---------------------------------------------------------------------------------
 
-_READ = ("data.base", "data.rows", "data.observed", "data.subjects", "data.chains", "data.records", "data.steps")
-_LENGTHS = ("data.longest_chain", "assumptions", "calibration.lengths", "calibration.records", "query.divided_by")
+_READ = tuple(
+    f"data.{name}"
+    for name in (
+        *("base", "rows", "observed", "subjects", "chains", "records", "steps", "usual_step", "clock_changes"),
+        *("longest_chain", "lengths", "places"),
+    )
+)
+_LENGTHS = ("assumptions", "calibration.lengths", "calibration.records", "query.divided_by")
 
 
 def of_model(found: ReleaseFields | EachFields, model: Any) -> Iterator[Finding]:
@@ -376,7 +382,8 @@ def _of_release(record: ReleaseFields | EachFields) -> Iterator[Finding]:
     for part, says in (_DERIVED | {"noise": f"{_scale(record)}, which the proof is about"}).items():
         if not any(one in (part, "record") for one, _ in wrong):
             yield holds(part, says)
-    yield from _proof(record)
+    if all(part == "words" for part, _ in wrong):  # else it is not known which noise to prove something about
+        yield from _proof(record)
     yield unchecked(
         "noise drawn", "that noise was drawn from this law, once, and added to the exact value", ["noisy_values"]
     )

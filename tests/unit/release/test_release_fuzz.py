@@ -164,7 +164,7 @@ FREE: dict[str, Collection[str]] = {
     "mechanism.witness": ANY, "mechanism.leakage": {"less", "tiny", "zero"}, "calibration.settings": ANY,
     # noise of another scale, or for other chains, is other noise, of which all else says what it is
     "calibration.records": {"one more", "double"}, "calibration.lengths.*": {"one more"},
-    "noise.measurements": {"reversed"}, "data.records": {"one more"}, "data.usual_step": {"text"},
+    "noise.measurements": {"reversed"}, "data.records": {"one more"},
     "theta.states": {"reversed"},
     "theta.states.*": {"text", "other", "shorter"},
     # nothing was changed by it
