@@ -634,8 +634,8 @@ def prepare(
         raise ParameterError("a ledger is tied to a table: read it with read_sequences, or read_rows for networks")
     calibration = check_query(query, calibration)
     read = data_record(records, calibration)
-    if not isinstance(records, Database) and (groups := records.groups) is not None:
-        divisions_of(calibration, len(groups.cells), groups.records, records.records)  # refuses what groups have not
+    if not isinstance(records, Database) and (groups := records.groups) is not None:  # refused in words about groups
+        divisions_of(calibration, len(groups.cells), groups.records, records.records)
     check_fit(read, calibration)
     if isinstance(records, Rows):
         check_columns(records, calibration)

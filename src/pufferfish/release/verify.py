@@ -360,7 +360,7 @@ _PARTS |= dict.fromkeys(("promise", "not_promised", "assumptions", "warnings"), 
 _DERIVED = {
     "record": "its fields follow from its facts: values, accuracy, groups and what was read, derived again",
     "query": "outputs, and how far one record moves them, derived again",
-    "noise": "",
+    "noise": "{scale}, which the proof is about",
     "words": "the promise, and what it rests on, as this version writes it",
 }
 """What is said of each where nothing is wrong."""
@@ -379,9 +379,9 @@ def _of_release(record: ReleaseFields | EachFields) -> Iterator[Finding]:
     """Yield what is found with nothing but the record."""
     wrong = [(_PARTS.get(field, "record"), rule) for field, rule in differences(record)]
     yield from (fails(part, f"expected that {rule}") for part, rule in wrong)
-    for part, says in (_DERIVED | {"noise": f"{_scale(record)}, which the proof is about"}).items():
+    for part, says in _DERIVED.items():
         if not any(one in (part, "record") for one, _ in wrong):
-            yield holds(part, says)
+            yield holds(part, says.format(scale=_scale(record)))
     if all(part == "words" for part, _ in wrong):  # else it is not known which noise to prove something about
         yield from _proof(record)
     yield unchecked(

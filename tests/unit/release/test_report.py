@@ -1,5 +1,6 @@
 """Reports: a page for every kind of release, made of its record alone; nothing in a record becomes markup."""
 
+import dataclasses
 import json
 import re
 import shlex
@@ -401,6 +402,12 @@ def test_refusals_leave_every_file(tmp_path: Path) -> None:
         given = [tmp_path / part if part.endswith((".json", ".html")) else part for part in arguments]
         commands.refused("report", *given, says=[words])
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == kept
+    base = dataclasses.replace(found.data.base, source="july.csv")
+    july = msgspec.structs.replace(found, data=msgspec.structs.replace(found.data, base=base))
+    july.to_json(tmp_path / "july.json")
+    pair = tmp_path / "r.json", tmp_path / "july.json"
+    two = commands.run("report", *pair, "--brief", "--output", tmp_path / "two.html")
+    assert two.exit_code == 0, "two tables may each have a ledger, whose first entries are alike"
     again = commands.run("report", tmp_path / "alone.json", "--brief", "--output", out, "--overwrite")
     assert again.exit_code == 0, again.output
     assert "on this page" not in checked(out).text

@@ -198,8 +198,7 @@ def report_page(
     """
     if not sources:
         raise ParameterError("there is no release to report on: name at least one record")
-    entries = [source.release.ledger.entry for source in sources if source.release.ledger is not None]
-    if len(set(entries)) < len(entries):
+    if _one_entry_twice([source.release for source in sources], known=ledger is not None):
         raise ParameterError("two of the releases name the same entry of the ledger: leave one out")
     if ledger is not None and all(source.release.ledger is None for source in sources):
         raise ParameterError("no release here names an entry of a ledger: leave the ledger out")
@@ -237,6 +236,16 @@ def report_page(
         ),
     )
     return page("report", title, body, data)
+
+
+def _one_entry_twice(releases: Sequence[AnyRelease], *, known: bool) -> bool:
+    """Whether two releases name one entry of a ledger: of the one that is known, or of any of the same table."""
+    entries = [
+        release.ledger.entry if known else (release.ledger, getattr(release, "data", None))
+        for release in releases
+        if release.ledger is not None
+    ]
+    return any(entry in entries[:i] for i, entry in enumerate(entries))
 
 
 def _title(found: AnyRelease) -> str:
