@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import pufferfish as pf
 from pufferfish._core.chains.markov import stationary_law
-from pufferfish.release.facts import project_to_simplex
+from pufferfish.release.postprocessing import project_to_simplex
 
 Array = NDArray[np.float64]
 

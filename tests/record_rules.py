@@ -85,16 +85,15 @@ from pufferfish.queries.of_steps import ARROW
 from pufferfish.release.facts import (
     WEIGHTED,
     AccuracyRecord,
-    Ascending,
-    ClippedByGroup,
     GroupsRecord,
     NoiseRecord,
-    Projected,
     QueryRecord,
+    SubjectsRecord,
     factor_of,
 )
 from pufferfish.release.noise import fits
-from pufferfish.release.record import EachFields, ReleaseFields, accuracy_of, columns_of
+from pufferfish.release.postprocessing import Ascending, BySubject, ClippedByGroup, Projected
+from pufferfish.release.record import ReleaseFields, columns_of
 from pufferfish.release.words import assumed_of, versions
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import CHAIN_MODELS, CONTINUA
@@ -839,7 +838,7 @@ PROGRAM = "pufferfish-privacy"
 _FOR_ONE_QUERY = [kind.name for kind in (*MECHANISMS, ApproximateWasserstein) if not kind.composes]
 
 
-def contradictions(record: ReleaseFields | EachFields) -> Iterator[str]:
+def contradictions(record: ReleaseFields) -> Iterator[str]:
     """Say what was expected of a release and does not hold.
 
     Raises
@@ -847,8 +846,8 @@ def contradictions(record: ReleaseFields | EachFields) -> Iterator[str]:
     PufferfishError, ValueError
         Where a part of it is none by itself.
     """
-    if isinstance(record, EachFields):
-        yield from _of_each(record)
+    if record.subjects is not None:
+        yield from _of_each(record, record.subjects)
         return
     found, groups = record, record.groups
     if groups is not None:
@@ -867,41 +866,55 @@ def contradictions(record: ReleaseFields | EachFields) -> Iterator[str]:
         yield from (rule for rules_of in later for holds, rule in rules_of(found) if not holds)
 
 
-def _of_each(found: EachFields) -> Iterator[str]:
+def _of_each(found: ReleaseFields, subjects: SubjectsRecord) -> Iterator[str]:
     """Say the same of a release for each subject: the rules are asked about one of all records, whose values are 0."""
-    yield from contradictions(_of_all(found))
+    yield from contradictions(_of_all(found, subjects))
     outputs = len(found.query.labels)
-    said, again = found.accuracy_95, accuracy_of(found.noise, outputs)
+    said, again = found.accuracy_95, _accuracy_of(found.noise, outputs)
+    if found.groups is not None or found.values or found.noisy_values or found.quantiles:
+        yield "the values of subjects are in their table"
+    done, query = found.postprocessing, found.query
+    if done is not None:
+        if not isinstance(done, BySubject):
+            yield "possible values are those of each subject"
+        elif done.projected != (query.kind in ("histogram", "histogram-counts")):
+            yield "histograms are projected, and other values clipped"
+        elif not done.low <= done.high:
+            yield "the range of one record is one"
     same = near(said.each, again.each) and near(said.joint, again.joint)
     if not (same and (said.alpha, said.outputs) == (again.alpha, again.outputs)):
         yield "accuracy_95 is that of the noise"
-    if found.table is not None:
-        table, columns = found.table, columns_of(found.postprocessing is not None)
+    if subjects.table is not None:
+        table, columns = subjects.table, columns_of(found.postprocessing is not None)
         own = table.rows == found.data.subjects * outputs and table.columns == columns
         plain = table.name == os.path.basename(table.name) and len(table.sha256) == 64
         if not (own and plain):
             yield "the table has a row for each subject and output"
 
 
-def _of_all(found: EachFields) -> ReleaseFields:
+def _accuracy_of(noise: NoiseRecord, outputs: int) -> AccuracyRecord:
+    return AccuracyRecord(0.05, noise.accuracy(0.05), noise.accuracy(0.05, outputs))
+
+
+def _of_all(found: ReleaseFields, subjects: SubjectsRecord) -> ReleaseFields:
     """Return a release of all records together with the same noise, and 0 for values."""
     query, records = found.query, found.data.records
-    by, outputs = (records if query.divided_by_records else 1), len(query.labels)
+    by, outputs = (records if subjects.divided_by_records else 1), len(query.labels)
     noise = NoiseRecord(found.noise.law, found.noise.scale / by, found.noise.unit / by, found.noise.noise_multiplier)
-    own = {"query", "postprocessing", "noise", "accuracy_95", "release", "table", "format", "version"}
+    own = {"query", "values", "noisy_values", "postprocessing", "noise", "accuracy_95", "subjects"}
     return ReleaseFields(
         query=QueryRecord(
             query.kind,
             of_the_whole(query.description, records),
             query.labels,
-            query.lipschitz / by,
-            records if query.divided_by_records else None,
+            (query.lipschitz or 0.0) / by,
+            records if subjects.divided_by_records else None,
         ),
         values=[0.0] * outputs,
         noisy_values=[0.0] * outputs,
         postprocessing=None,
         noise=noise,
-        accuracy_95=accuracy_of(noise, outputs),
+        accuracy_95=_accuracy_of(noise, outputs),
         **{name: getattr(found, name) for name in found.__struct_fields__ if name not in own},
     )
 

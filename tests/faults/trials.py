@@ -8,6 +8,8 @@ from typing import Any
 import pufferfish as pf
 from faults.processes import command, forked
 from faults.rows import holds
+from pufferfish.release.check import check_record
+from pufferfish.release.verify import release_in
 
 __all__ = ["COMMANDS", "READING", "contents", "create", "look", "prepared", "release"]
 
@@ -53,11 +55,18 @@ COMMANDS = {
 }
 """Every command that writes."""
 
+
+def _release(path: Path) -> object:
+    """Read a release of a query, wherever its values are; one for each subject may be unfinished."""
+    record = release_in(path.read_bytes(), path.name)
+    check_record(record)
+    return record
+
+
 READERS: dict[str, Callable[[Path], object]] = {
     "pufferfish-model": pf.read_model,
     "pufferfish-ledger": pf.Ledger.open,
-    "pufferfish-release": pf.Release.from_json,
-    "pufferfish-each-subject-release": pf.EachRelease.from_json,
+    "pufferfish-release": _release,
 }
 
 

@@ -12,7 +12,7 @@ from pufferfish._core.numbers import laplace
 from pufferfish._core.numbers.laplace import LaplaceSum, mean_moduli
 from pufferfish.release.cells import grouped_of
 from pufferfish.release.draw import database_of, sampler
-from pufferfish.release.facts import quantiles_of
+from pufferfish.release.postprocessing import quantiles_of
 from pufferfish.release.noise import discrete_laplace_noise
 
 DRAWS = 2500

@@ -57,9 +57,9 @@ from pufferfish.mechanisms.words import noise_hides_everything
 from pufferfish.queries import Query, Transitions
 from pufferfish.release import RELEASE, EachRelease, Release, prepare, prepare_each
 from pufferfish.release.cells import csv_of, errors_of_groups, records_of_subjects, warning_of_formulas
-from pufferfish.release.derive import Prepared
 from pufferfish.release.facts import GroupsRecord
 from pufferfish.release.prepare import warnings_of_model, warnings_of_reading
+from pufferfish.release.ready import Prepared
 from pufferfish.release.show.text import (
     assumed_in_short,
     heads_of_groups,
@@ -723,7 +723,7 @@ def _print_weekdays(by: Sequence[str]) -> None:
 
 def _errors_of_subjects(release: EachRelease, data: Sequences | Rows) -> list[str]:
     """Say the errors of a value that is divided by each subject's own number of records."""
-    if not (release.query.divided_by_records and isinstance(data, Sequences)):
+    if not (release.cell_that_divides is not None and isinstance(data, Sequences)):
         return []
     records, error = records_of_subjects(data).tolist(), release.accuracy_95.each
     few, most = (f"± {error / n:.3g} for {counted(n, 'record')}" for n in (min(records), max(records)))

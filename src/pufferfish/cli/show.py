@@ -10,7 +10,6 @@ from pufferfish.fit.model_file import BIF, MODEL, read_model
 from pufferfish.ledger import LEDGER
 from pufferfish.release import MEASUREMENT, MeasurementRelease
 from pufferfish.release.check import check_record
-from pufferfish.release.record import EachFields
 from pufferfish.release.show.text import described
 from pufferfish.release.verify import release_in
 
@@ -50,7 +49,8 @@ def show_command(path: str) -> None:
 
 def _show_release(release_path: str, content: bytes) -> None:
     release = release_in(content, display_path(release_path))
-    if isinstance(release, EachFields) and (release.table is None or release_path.endswith(".pending")):
+    each = release.subjects
+    if each is not None and (each.table is None or release_path.endswith(".pending")):
         raise RecordError(
             f"{release_path} is of a release that was interrupted, and is not to be published: run the same command "
             "again, which finishes it"

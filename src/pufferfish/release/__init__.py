@@ -1,15 +1,14 @@
 """The one place where rows meet noise: a private value, and the record of what was promised."""
 
-from pufferfish.release.facts import project_to_simplex
 from pufferfish.release.measurement import release_measurement
-from pufferfish.release.record import EACH, MEASUREMENT, RELEASE
+from pufferfish.release.postprocessing import project_to_simplex
+from pufferfish.release.record import MEASUREMENT, RELEASE
 from pufferfish.release.release import EachRelease, MeasurementRelease, Release, prepare, release
 from pufferfish.release.store import prepare_each, release_each
 from pufferfish.release.verification import Finding, Verification
 from pufferfish.release.verify import verify
 
 __all__ = [
-    "EACH",
     "MEASUREMENT",
     "RELEASE",
     "EachRelease",

@@ -14,7 +14,7 @@ where it is asked for. Numbers, and bins such as ``-5-0``, are no formulas that 
 
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -29,9 +29,8 @@ from pufferfish.data.sequences import Sequences
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import JointQuery, LinearQuery
 from pufferfish.release.draw import PrivateData, hide_traceback, in_model_order, joint_counts, of_measurements
-from pufferfish.release.facts import (
-    GroupsRecord,
-)
+from pufferfish.release.facts import GroupsRecord
+from pufferfish.release.postprocessing import BySubject, PostProcessing
 from pufferfish.release.prepare import divisions_of
 from pufferfish.release.record import columns_of
 from pufferfish.theta.model_class import Theta
@@ -46,7 +45,6 @@ __all__ = [
     "each_subject",
     "errors_of_groups",
     "grouped_of",
-    "possible_values",
     "records_of_subjects",
     "table_of",
     "warning_of_formulas",
@@ -160,7 +158,7 @@ def table_of(
     noisy: NDArray[np.int64],
     query: LinearQuery,
     unit_scale: float,
-    valid: str | None,
+    done: PostProcessing | None,
     name: str,
     for_spreadsheets: bool = False,
 ) -> bytes:
@@ -173,16 +171,15 @@ def table_of(
     error = _in_units(np.full((len(by), 1), laplace.accuracy(unit_scale, 0.05), dtype=np.int64), unit, by)
     outputs = len(query.labels)
     records = np.ones_like(subjects.records) if query.divided_by else subjects.records
-    ends = [int(end) * float(unit) for end in (query.weights.min(), query.weights.max())]
     columns: dict[str, Any] = {
         "subject": pl.Series(subjects.names, dtype=pl.String).gather(np.repeat(np.arange(len(by)), outputs)),
         "records": np.repeat(subjects.records, outputs),
         "output": list(query.labels) * len(by),
-        "value": (values if valid is None else possible_values(values, records, ends, valid)).ravel(),
+        "value": (done.of(values, records) if isinstance(done, BySubject) else values).ravel(),
         "noisy_value": values.ravel(),
         "error_95": np.repeat(error, outputs),
     }
-    frame = pl.DataFrame({column: columns[column] for column in columns_of(valid is not None)})
+    frame = pl.DataFrame({column: columns[column] for column in columns_of(done is not None)})
     if not name.lower().endswith(".parquet"):
         return csv_of(frame, for_spreadsheets=for_spreadsheets)
     content = io.BytesIO()
@@ -198,38 +195,6 @@ def _in_units(numbers: NDArray[np.int64], unit: Fraction, by: NDArray[np.int64])
     return np.array(
         [[float(int(v) * unit / int(n)) for v in row] for row, n in zip(numbers, by, strict=True)], dtype=np.float64
     )
-
-
-def possible_values(
-    values: NDArray[np.float64], records: NDArray[np.int64], ends: Sequence[float], valid: str
-) -> NDArray[np.float64]:
-    """Return the nearest possible values of each subject, for so many records as it has.
-
-    Parameters
-    ----------
-    values : (subjects, outputs) ndarray
-        The noisy values.
-    records : (subjects,) ndarray
-        Records of each subject; 1 where values are divided by their number.
-    ends : sequence of float
-        The least and the largest value of one record.
-    valid : {"projected", "clipped"}
-        What is done.
-    """
-    if valid == "projected":
-        return _to_simplices(values, records.astype(np.float64))
-    low, high = (end * records[:, None] for end in ends)
-    return np.asarray(np.clip(values, low, high), dtype=np.float64)
-
-
-def _to_simplices(values: NDArray[np.float64], totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Do for every row, with its total, what ``project_to_simplex`` does."""
-    values = np.asarray(values - values.max(axis=1, keepdims=True), dtype=np.float64)
-    falling = np.sort(values, axis=1)[:, ::-1]
-    sums = np.asarray(np.cumsum(falling, axis=1), dtype=np.float64)
-    thresholds = np.asarray((sums - totals[:, None]) / np.arange(1, values.shape[1] + 1), dtype=np.float64)
-    last = values.shape[1] - 1 - np.argmax((falling > thresholds)[:, ::-1], axis=1)
-    return np.maximum(values - np.take_along_axis(thresholds, last[:, None], axis=1), 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,11 +18,10 @@ from pufferfish.errors import PufferfishError, RecordError, shortened
 from pufferfish.mechanisms import BOUNDS, ParticipantDP
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.release.derive import derived
-from pufferfish.release.facts import DataRecord, GroupsRecord, QueryRecord, encode
+from pufferfish.release.facts import DataRecord, GroupsRecord, QueryRecord, SubjectsRecord, encode
 from pufferfish.release.noise import fits
 from pufferfish.release.prepare import check_each_subject, check_fit
 from pufferfish.release.record import (
-    EachFields,
     ReleaseFields,
     calibration_again,
     columns_of,
@@ -43,7 +42,7 @@ BROKEN = (PufferfishError, ValueError, TypeError, ArithmeticError, LookupError, 
 """What comes of a record in which something was changed, when what follows is derived."""
 
 
-def check_record(record: ReleaseFields | EachFields) -> None:
+def check_record(record: ReleaseFields) -> None:
     """Derive again what follows from the facts of a record, and see that it can be written.
 
     Raises
@@ -57,7 +56,7 @@ def check_record(record: ReleaseFields | EachFields) -> None:
     encoded(record)
 
 
-def differences(record: ReleaseFields | EachFields) -> Iterator[tuple[str, str]]:
+def differences(record: ReleaseFields) -> Iterator[tuple[str, str]]:
     """Say what was expected of a record and does not hold: of its facts, or else of what follows from them.
 
     Yields
@@ -74,19 +73,18 @@ def differences(record: ReleaseFields | EachFields) -> Iterator[tuple[str, str]]
         calibration = None if function_of_user(record) else calibration_again(record)
         if calibration is not None:
             check_fit(record.data, calibration)
-            if isinstance(record, EachFields):
+            if record.subjects is not None:
                 check_each_subject(calibration)
         else:
             yield from (("query", rule) for rule in _of_function(record))
         yield from _compared(record, derived(record, calibration))
-        if isinstance(record, ReleaseFields):
-            yield from (("noisy_values", rule) for rule in _of_values(record))
+        yield from (("noisy_values", rule) for rule in _of_values(record))
         yield from (("mechanism", rule) for rule in _of_witness(record, calibration))
     except BROKEN as error:
         yield "record", f"every part of it is sound: {error}"
 
 
-def _compared(record: ReleaseFields | EachFields, again: ReleaseFields | EachFields) -> Iterator[tuple[str, str]]:
+def _compared(record: ReleaseFields, again: ReleaseFields) -> Iterator[tuple[str, str]]:
     """Say where a record differs from what follows of its own facts."""
     for name in record.__struct_fields__:
         stated, follows = getattr(record, name), getattr(again, name)
@@ -112,7 +110,7 @@ def _first_difference(name: str, one: Any, other: Any) -> tuple[str, Any, Any]:
 # -- Facts -----------------------------------------------------------------------------------------------------------
 
 
-def _facts(record: ReleaseFields | EachFields) -> Iterator[tuple[bool, str]]:
+def _facts(record: ReleaseFields) -> Iterator[tuple[bool, str]]:
     """Yield what is expected of the facts of a record, each by itself and next to the others."""
     data, mechanism, booked, noise = record.data, record.mechanism, record.ledger, record.calibration.unit_scale
     yield 0 < record.epsilon < math.inf, "epsilon is positive and finite"
@@ -129,8 +127,8 @@ def _facts(record: ReleaseFields | EachFields) -> Iterator[tuple[bool, str]]:
             "the ledger's mechanism is one of this program's",
         )
     yield from _of_data(record, data)
-    if isinstance(record, EachFields):
-        yield from _of_subjects(record)
+    if record.subjects is not None:
+        yield from _of_subjects(record, record.subjects)
     elif record.groups is not None:
         yield from _of_groups(data, record.groups)
     else:
@@ -138,7 +136,7 @@ def _facts(record: ReleaseFields | EachFields) -> Iterator[tuple[bool, str]]:
         yield read is None or read.by is None, "a table that was read by groups is released by groups"
 
 
-def _of_data(record: ReleaseFields | EachFields, data: DataRecord) -> Iterator[tuple[bool, str]]:
+def _of_data(record: ReleaseFields, data: DataRecord) -> Iterator[tuple[bool, str]]:
     theta, base, rows = record.theta, data.base, data.rows
     yield min(data.subjects, data.chains, data.longest_chain) >= 1, "there are subjects, chains and steps"
     yield base is None or rows is None, "the data are sequences or rows"
@@ -174,7 +172,7 @@ def _of_lengths(data: DataRecord) -> Iterator[tuple[bool, str]]:
     yield data.longest_chain == max((steps for steps, *_ in data.lengths), default=0), "the longest chain is named"
 
 
-def _of_rows(record: ReleaseFields | EachFields, data: DataRecord) -> Iterator[tuple[bool, str]]:
+def _of_rows(record: ReleaseFields, data: DataRecord) -> Iterator[tuple[bool, str]]:
     """Yield whether a table of a network's nodes can have as many rows and cells as is said."""
     rows, cells = data.rows, data.observed or {}
     assert rows is not None
@@ -200,10 +198,11 @@ def _of_groups(data: DataRecord, groups: GroupsRecord) -> Iterator[tuple[bool, s
     yield sum(groups.records) == whole, "the records of all groups are those of the table"
 
 
-def _of_subjects(record: EachFields) -> Iterator[tuple[bool, str]]:
+def _of_subjects(record: ReleaseFields, subjects: SubjectsRecord) -> Iterator[tuple[bool, str]]:
     """Yield whether the table of values is one of each subject."""
-    base, table = record.data.base, record.table
+    base, table = record.data.base, subjects.table
     yield base is not None and base.subject is not None and base.by is None, "the table names its subjects"
+    yield record.groups is None and record.noisy_values == [], "the values of subjects are in their table alone"
     if table is not None:
         size = record.data.subjects * len(record.query.labels)
         same = table.rows == size and table.columns == columns_of(record.postprocessing is not None)
@@ -212,7 +211,7 @@ def _of_subjects(record: EachFields) -> Iterator[tuple[bool, str]]:
         yield plain, "the table is a file beside the record, with its digest"
 
 
-def _of_function(record: ReleaseFields | EachFields) -> Iterator[str]:
+def _of_function(record: ReleaseFields) -> Iterator[str]:
     """Say what contradicts the rest where a function of the user's decides, which no file holds.
 
     What it decides is taken as it is said; the mechanism and its secrets, and a query that is known, are made again.
@@ -254,6 +253,8 @@ def _of_function(record: ReleaseFields | EachFields) -> Iterator[str]:
 def _of_values(record: ReleaseFields) -> Iterator[str]:
     """Say what noisy values cannot be: another number of them, or between the units that noise is drawn in."""
     groups, m = record.groups, len(record.query.labels)
+    if record.subjects is not None:
+        return
     cells = 1 if groups is None else len(groups.cells)
     if not 0 < m * cells == len(record.noisy_values):
         yield "there is one value for each group and label"
@@ -264,7 +265,7 @@ def _of_values(record: ReleaseFields) -> Iterator[str]:
         yield "noisy_values are whole numbers of units"
 
 
-def _of_witness(record: ReleaseFields | EachFields, calibration: Calibration | None) -> Iterator[str]:
+def _of_witness(record: ReleaseFields, calibration: Calibration | None) -> Iterator[str]:
     """Say where a witness names what is not there: the proof itself is made again by verify."""
     seen, theta = record.mechanism.witness, record.theta
     nodes: dict[str, Any] = theta.members[0]["nodes"] if theta.kind == BayesianNetwork.kind else {}

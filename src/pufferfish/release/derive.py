@@ -9,20 +9,18 @@ Where a function of the user's decides, which no file holds, there is no calibra
 is taken as it is said, and the rest is derived.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import listed
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import ParameterError, shortened
-from pufferfish.ledger import Entry, Ledger
+from pufferfish.errors import ParameterError
+from pufferfish.ledger import Ledger
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.mechanisms.words import few_in_all, few_in_groups, not_promised_of, promise_of, secrets_of
@@ -32,23 +30,28 @@ from pufferfish.release.draw import Database, PrivateData
 from pufferfish.release.facts import (
     NOISE_LAW,
     AccuracyRecord,
-    Ascending,
-    Clipped,
-    ClippedByGroup,
     DataRecord,
     GroupsRecord,
     LedgerRecord,
     MeasurementRecord,
     MechanismRecord,
     NoiseRecord,
-    PostProcessing,
-    Projected,
     QueryRecord,
+    SubjectsRecord,
     lengths_of,
     record_of,
 )
+from pufferfish.release.postprocessing import (
+    Ascending,
+    BySubject,
+    Clipped,
+    ClippedByGroup,
+    InRecord,
+    PostProcessing,
+    Projected,
+)
 from pufferfish.release.prepare import divisions_of
-from pufferfish.release.record import EachFields, EachQuery, ReleaseFields, accuracy_of, composes
+from pufferfish.release.record import ReleaseFields, composes
 from pufferfish.release.words import assumed_of, warnings_of
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.record import ThetaRecord
@@ -56,43 +59,18 @@ from pufferfish.theta.states import state_label
 
 __all__ = [
     "NOTHING_FOLLOWS",
-    "Prepared",
     "assumptions_of",
     "calibrated_fields",
     "data_record",
     "derived",
     "place_in",
     "possible_values_of",
-    "sentences",
     "total_of",
-    "warnings_of_data",
     "with_values",
 ]
 
 
-Made = TypeVar("Made")
-AnyFields = TypeVar("AnyFields", bound=ReleaseFields | EachFields)
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared(Generic[Made]):
-    """A release that nothing refuses any more, before anything is spent.
-
-    Parameters
-    ----------
-    warnings : tuple of str
-        What its reader is warned of, to be told while nothing is spent.
-    plan : callable
-        Returns the record as it would be now, but for its values, and its entry in the ledger, if there is one; refuses
-        what the ledger would. Nothing is spent.
-    finish : callable
-        Spends the budget, draws the noise, and returns the release; calls its argument right before, when nothing is
-        refused any more.
-    """
-
-    warnings: tuple[str, ...]
-    plan: Callable[[], tuple[Made, Entry | None]]
-    finish: Callable[..., Made]
+AnyFields = TypeVar("AnyFields", bound=ReleaseFields)
 
 
 # -- Facts -----------------------------------------------------------------------------------------------------------
@@ -135,20 +113,6 @@ def place_in(ledger: Ledger, number: int, spent: float) -> LedgerRecord:
     return LedgerRecord(number, spent, ledger.budget, ledger.bound.name, ledger.bound.theta.origin)
 
 
-def warnings_of_data(data: PrivateData, calibration: Calibration) -> tuple[str, ...]:
-    """Return what may be wrong with how a table was read; groups of any other Θ may well be many and small."""
-    return data.warnings if isinstance(data, Sequences) and calibration.theta.of_chains else ()
-
-
-def sentences(warnings: Any) -> list[str]:
-    """Return warnings that a user gives, refused where they are no texts."""
-    texts = listed(warnings, "warnings", 'sentences, such as ["One sensor was changed in May."]')
-    for text in texts:
-        if not isinstance(text, str):
-            raise ParameterError(f"warnings holds {shortened(repr(text))}, expected sentences, as text")
-    return [str(text) for text in texts]
-
-
 def assumptions_of(data: PrivateData, calibration: Calibration) -> list[str]:
     """Return what the promise assumes of the data, for a Θ of this kind."""
     read = None if isinstance(data, Database) else data.base
@@ -171,7 +135,7 @@ def derived(record: AnyFields, calibration: Calibration | None) -> AnyFields:
 
     Parameters
     ----------
-    record : ReleaseFields or EachFields
+    record : ReleaseFields
         The facts, and anything in place of what follows.
     calibration : Calibration or None
         Made of the facts; None where a function of the user's decides.
@@ -187,8 +151,8 @@ def derived(record: AnyFields, calibration: Calibration | None) -> AnyFields:
         calibration,
         record.data,
         (record.mechanism.leakage, record.mechanism.witness),
-        groups=None if isinstance(record, EachFields) else record.groups,
-        each=isinstance(record, EachFields),
+        groups=record.groups,
+        subjects=record.subjects,
         valid=record.postprocessing is not None,
         warnings=record.warnings,
     )
@@ -201,7 +165,7 @@ def calibrated_fields(
     proof: tuple[float, AnyWitness],
     *,
     groups: GroupsRecord | None = None,
-    each: bool = False,
+    subjects: SubjectsRecord | None = None,
     valid: bool = False,
     warnings: Sequence[str] = (),
 ) -> dict[str, Any]:
@@ -217,28 +181,23 @@ def calibrated_fields(
         What leaks, and which secret decides: proved by the mechanism.
     groups : GroupsRecord, optional
         The groups that values are of.
-    each : bool, default False
-        Whether there is a value for each subject.
+    subjects : SubjectsRecord, optional
+        The subjects that values are of.
     valid : bool, default False
         Whether values are made possible ones.
     warnings : sequence of str
         What is warned of already.
     """
     bound, theta = calibration.linear, calibration.theta
-    by_cell = each or groups is not None
+    by_cell = subjects is not None or groups is not None
     divided = bound.divided_by
     unit = bound.unit * (divided or 1) if by_cell else bound.unit  # before the division by the records of each cell
     moves = None if bound.unit_lipschitz is None else float(unit * bound.unit_lipschitz)
     words = str(bound.description)
     if by_cell and isinstance(bound.description, Words):
-        words = bound.description.of("the subject" if each else "each group")
-    query: QueryRecord | EachQuery = QueryRecord(
-        calibration.query.kind, words, list(bound.labels), moves, None if by_cell else divided
-    )
-    if each:
-        query = EachQuery(calibration.query.kind, words, list(bound.labels), moves or 0.0, divided is not None)
+        words = bound.description.of("each group" if subjects is None else "the subject")
     fields: dict[str, Any] = {
-        "query": query,
+        "query": QueryRecord(calibration.query.kind, words, list(bound.labels), moves, None if by_cell else divided),
         "epsilon": calibration.epsilon,
         "noise": _noise(calibration, unit),
         "mechanism": MechanismRecord(
@@ -251,17 +210,19 @@ def calibrated_fields(
     if groups is not None:
         few = few_in_groups(calibration, bound, groups.cells, groups.records)
     else:
-        few: list[str] = [] if each or _is_database(data) else few_in_all(calibration, bound, _counted(data))
+        quiet = subjects is not None or _is_database(data)
+        few: list[str] = [] if quiet else few_in_all(calibration, bound, _counted(data))
     fields["warnings"] = [*warnings, *(text for text in (*few, *follows) if text not in warnings)]
-    if each:
-        done = ("projected" if calibration.query.is_histogram else "clipped") if valid else None
-        return fields | {"postprocessing": done}
     fields["delta"] = calibration.delta
+    if subjects is not None:
+        subjects = msgspec.structs.replace(subjects, divided_by_records=divided is not None)
     if groups is not None:
         by = divisions_of(calibration, len(groups.cells), groups.records, _counted(data))
         groups = msgspec.structs.replace(groups, divided_by=None if by is None else list(by))
-    possible = None if not valid else possible_values_of(calibration, data, groups)
-    return fields | {"groups": groups, "postprocessing": possible}
+    done: PostProcessing | None = None
+    if valid:
+        done = _possible_of_subjects(calibration) if subjects else possible_values_of(calibration, data, groups)
+    return fields | {"groups": groups, "subjects": subjects, "postprocessing": done}
 
 
 def _is_database(data: DataRecord) -> bool:
@@ -301,7 +262,7 @@ def _noise(calibration: Calibration, worth: Fraction) -> NoiseRecord:
 # -- Which values are possible ---------------------------------------------------------------------------------------
 
 
-def possible_values_of(calibration: Calibration, data: DataRecord, groups: GroupsRecord | None) -> PostProcessing:
+def possible_values_of(calibration: Calibration, data: DataRecord, groups: GroupsRecord | None = None) -> InRecord:
     """Return what makes noisy values the nearest possible ones; of the data only public numbers are used.
 
     Raises
@@ -340,6 +301,14 @@ def possible_values_of(calibration: Calibration, data: DataRecord, groups: Group
     return Clipped(low, high)
 
 
+def _possible_of_subjects(calibration: Calibration) -> BySubject:
+    linear = calibration.linear
+    assert isinstance(linear, LinearQuery)
+    unit = float(linear.unit * (linear.divided_by or 1))
+    low, high = (int(end) * unit for end in (linear.weights.min(), linear.weights.max()))
+    return BySubject(calibration.query.is_histogram, low, high)
+
+
 def observed_of(data: DataRecord, calibration: Calibration) -> NDArray[np.int64]:
     """Return how often every record was observed: a node of a network once for every row whose cell is there."""
     if data.observed is None:
@@ -367,7 +336,7 @@ def _weighed(data: DataRecord, calibration: Calibration, linear: LinearQuery) ->
     return sum(c * n for c, n in counted if c > 0), sum(-c * n for c, n in counted if c < 0)
 
 
-def _possible_in_groups(calibration: Calibration, data: DataRecord, groups: GroupsRecord) -> PostProcessing:
+def _possible_in_groups(calibration: Calibration, data: DataRecord, groups: GroupsRecord) -> InRecord:
     """Return what makes the noisy values of each group the nearest possible ones, for so many records as it has."""
     if data.rows is not None and data.rows.missing == "unobserved":
         raise ParameterError(
@@ -399,19 +368,14 @@ def _possible_in_groups(calibration: Calibration, data: DataRecord, groups: Grou
 
 def with_values(record: AnyFields, calibration: Calibration | None) -> AnyFields:
     """Return a record with its values, errors and sentences: what follows once :func:`calibrated_fields` are there."""
-    whole: Any = record
-    if isinstance(whole, EachFields):
-        accuracy = accuracy_of(whole.noise, len(whole.query.labels))
-        done: Any = msgspec.structs.replace(whole, accuracy_95=accuracy, **_sentences(whole, calibration, 0.0))
-        return done
-    return _valued(msgspec.structs.replace(whole, **_sentences(whole, calibration, whole.delta)), calibration)
+    return _valued(msgspec.structs.replace(record, **_sentences(record, calibration)), calibration)
 
 
-def _valued(record: ReleaseFields, calibration: Calibration | None) -> Any:
+def _valued(record: AnyFields, calibration: Calibration | None) -> AnyFields:
     """Return a record with its values, their errors, and quantiles."""
     done, groups = record.postprocessing, record.groups
     values = record.noisy_values
-    if done is not None and values:
+    if values and done is not None and not isinstance(done, BySubject):  # those of subjects are in their table
         values = done.of(list(values))
     each, joint = (record.accuracy(0.05, joint=joint) for joint in (False, True))
     errors = record.accuracies(0.05)
@@ -432,14 +396,14 @@ def _valued(record: ReleaseFields, calibration: Calibration | None) -> Any:
     )
 
 
-def _sentences(record: ReleaseFields | EachFields, calibration: Calibration | None, delta: float) -> dict[str, Any]:
+def _sentences(record: ReleaseFields, calibration: Calibration | None) -> dict[str, Any]:
     """Return what is promised, what is not, and what that rests on."""
     theta, mechanism, data = record.theta, record.mechanism, record.data
     of_chains, networks = theta.of_chains, theta.kind == BayesianNetwork.kind
     secrets, kind = mechanism.secrets, theta.kind
     words = theta.in_words if calibration is None else calibration.theta.in_words
     return {
-        "promise": promise_of(record.epsilon, delta, secrets, of_chains=of_chains, networks=networks),
+        "promise": promise_of(record.epsilon, record.delta, secrets, of_chains=of_chains, networks=networks),
         "not_promised": not_promised_of(secrets, record.ledger, kind=kind, composes=composes(mechanism.name)),
         "assumptions": [
             f"The distribution of the records is {words} ({theta.origin}).",

@@ -1,27 +1,12 @@
-"""What a release's record holds: everything a reader needs to judge it, and never the exact value.
+"""The parts of a release's record: what was asked, of which records, and the noise; and never the exact value.
 
-Queries, secrets and settings as plain values, so that a record can hold them and a reader can make them again.
+Queries, secrets and settings stand in it as plain values, of which a reader can make them again:
 
 >>> from pufferfish.queries import Count, Window
 >>> encode(Window(Count("walk"), 3, 9))
 {'is': 'Window', 'query': {'is': 'Count', 'states': ['walk']}, 'start': 3, 'stop': 9}
 >>> decode(encode(Window(Count("walk"), 3, 9))) == Window(Count("walk"), 3, 9)
 True
-
-What it takes to compute the proof of a release again: the query, the lengths, the settings, the exact noise.
-
-The other fields of a release say in words and numbers what follows from these.
-
-What may be done to a noisy value: it uses nothing but that value and public numbers, so it costs no privacy.
-
-A release holds the public numbers too, so that whoever reads it can do the same again, and does.
-
-Quantiles of a cumulative distribution with noise, and intervals that hold together; post-processing, no more.
-
-The quantile of a share q is the first state up to which at least q of the records are. With probability 95% every value
-of the distribution is within its error of the exact one, all of them together. Then no state before the first whose
-value plus its error reaches q can be the quantile, and the quantile is no later than the first whose value less its
-error reaches q. So all intervals hold together with that probability, whatever shares are asked for.
 """
 
 import math
@@ -34,7 +19,6 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish._core.numbers import laplace
@@ -54,10 +38,7 @@ from pufferfish.theta.states import state_label
 __all__ = [
     "NOISE_LAW",
     "AccuracyRecord",
-    "Ascending",
     "CalibrationRecord",
-    "Clipped",
-    "ClippedByGroup",
     "DataRecord",
     "GroupsRecord",
     "LedgerRecord",
@@ -65,16 +46,12 @@ __all__ = [
     "MechanismRecord",
     "NoiseRecord",
     "NotPlain",
-    "PostProcessing",
-    "Projected",
-    "QuantileRecord",
     "QueryRecord",
-    "ascending",
+    "SubjectsRecord",
+    "TableRecord",
     "decode",
     "encode",
     "lengths_of",
-    "project_to_simplex",
-    "quantiles_of",
     "record_of",
 ]
 
@@ -303,230 +280,38 @@ class GroupsRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         return 1.0 if self.divided_by is None else 1 / min(self.divided_by)
 
 
-# -- What may be done to a noisy value -------------------------------------------------------------------------------
+# -- What a release says of its subjects, where each has values of its own --------------------------------------------
 
 
-class Projected(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="projected"):
-    """Some outputs are numbers that are not negative and have a public total: the nearest such were taken.
+class TableRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+    """The file that holds the values, without its folder, its columns, rows and SHA-256."""
 
-    Parameters
-    ----------
-    outputs : list of list of int
-        Places of the outputs that have a total together.
-    totals : list of float
-        Their totals.
-    """
-
-    outputs: list[list[int]]
-    totals: list[float]
-
-    def __str__(self) -> str:
-        if len(self.totals) == 1:
-            return f"projected to the nearest non-negative vector of total {self.totals[0]:g}"
-        return "projected, column by column, to the nearest non-negative counts of its total"
-
-    def of(self, noisy: list[float]) -> list[float]:
-        """Return the nearest possible values.
-
-        Raises
-        ------
-        ValueError
-            If the totals are not those of distinct outputs, or no numbers have them.
-        """
-        places = [place for block in self.outputs for place in block]
-        distinct = len(set(places)) == len(places) and all(0 <= place < len(noisy) for place in places)
-        if not distinct or not all(self.outputs) or len(self.outputs) != len(self.totals):
-            raise ValueError("postprocessing names outputs that are not there, or one of them twice")
-        if not all(0 <= total < math.inf for total in self.totals):
-            raise ValueError("postprocessing has a total that is negative")
-        found = np.array(noisy)
-        for block, total in zip(self.outputs, self.totals, strict=True):
-            found[list(block)] = project_to_simplex(found[list(block)], total)
-        return [float(v) for v in found]
+    name: str
+    columns: list[str]
+    rows: int
+    sha256: str
 
 
-class Ranged(FrozenRecord, frozen=True, forbid_unknown_fields=True):
-    """Outputs that lie in one public range.
+class SubjectsRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+    """A release with values for each subject, which stand in a table beside the record.
 
     Parameters
     ----------
-    low, high : float
-        The range.
+    release : str
+        A number drawn at random, by which an interrupted release is found again.
+    divided_by_records : bool
+        Whether the outputs of a subject are divided by the number of its records, which is public. The query's
+        Lipschitz constant, the noise and its accuracy are those before.
+    table : TableRecord or None
+        The table; None before noise was drawn.
     """
 
-    low: float
-    high: float
-
-    def within(self, values: Sequence[float]) -> list[float]:
-        """Return the values inside the range: what is outside goes to its nearer end.
-
-        Raises
-        ------
-        ValueError
-            If the range is none.
-        """
-        if not self.low <= self.high:
-            raise ValueError("postprocessing has a range whose low end is above its high end")
-        return [min(max(v, self.low), self.high) for v in values]
+    release: str
+    divided_by_records: bool
+    table: TableRecord | None
 
 
-class Clipped(Ranged, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="clipped"):
-    """Every output lies in a public range: what was outside went to its nearer end."""
-
-    def __str__(self) -> str:
-        return f"clipped to the possible range {self.low:g} to {self.high:g}"
-
-    def of(self, noisy: list[float]) -> list[float]:
-        """Return the values inside the range; a ``ValueError`` if it is none."""
-        return self.within(noisy)
-
-
-class ClippedByGroup(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="clipped-by-group"):
-    """The outputs of every group lie in a public range: what was outside went to its nearer end.
-
-    Parameters
-    ----------
-    outputs : int
-        How many outputs each group has; those of one group after another.
-    low, high : list of float
-        The range of each group.
-    """
-
-    outputs: int
-    low: list[float]
-    high: list[float]
-
-    def __str__(self) -> str:
-        return "clipped, group by group, to the possible range"
-
-    def of(self, noisy: list[float]) -> list[float]:
-        """Return the values inside the ranges.
-
-        Raises
-        ------
-        ValueError
-            If a range is none, or there is not one for each group.
-        """
-        m = self.outputs
-        if m < 1 or not len(noisy) == m * len(self.low) == m * len(self.high):
-            raise ValueError("postprocessing has not one range for each group")
-        if not all(low <= high for low, high in zip(self.low, self.high, strict=True)):
-            raise ValueError("postprocessing has a range whose low end is above its high end")
-        return [min(max(v, self.low[i // m]), self.high[i // m]) for i, v in enumerate(noisy)]
-
-
-class Ascending(Ranged, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="ascending"):
-    """Outputs never fall from one to the next, and lie in a public range: the nearest such were taken."""
-
-    def __str__(self) -> str:
-        return f"made ascending, within {self.low:g} to {self.high:g}"
-
-    def of(self, noisy: list[float]) -> list[float]:
-        """Return the nearest ascending values inside the range; a ``ValueError`` if it is none."""
-        return self.within(ascending(noisy))
-
-
-PostProcessing = Projected | Clipped | ClippedByGroup | Ascending
-
-
-def ascending(values: Sequence[float]) -> list[float]:
-    """Return the nearest numbers, in Euclidean distance, that never fall: neighbours that do are pooled to their mean.
-
-    Examples
-    --------
-    >>> ascending([1.0, 3.0, 2.0, 4.0])
-    [1.0, 2.5, 2.5, 4.0]
-    """
-    pools: list[tuple[float, int]] = []
-    for value in values:
-        total, count = value, 1
-        while pools and pools[-1][0] * count >= total * pools[-1][1]:
-            before = pools.pop()
-            total, count = total + before[0], count + before[1]
-        pools.append((total, count))
-    return [total / count for total, count in pools for _ in range(count)]
-
-
-def project_to_simplex(values: NDArray[np.float64], total: float = 1.0) -> NDArray[np.float64]:
-    """Return the nearest vector, in Euclidean distance, that is non-negative and has the given sum.
-
-    Parameters
-    ----------
-    values : (m,) ndarray
-        Any numbers.
-    total : float, default 1
-        The sum wanted, at least 0.
-
-    Returns
-    -------
-    (m,) ndarray
-        ``max(values − t, 0)`` for the one t that gives the sum.
-
-    Examples
-    --------
-    >>> project_to_simplex(np.array([0.7, 0.5, -0.1]))
-    array([0.6, 0.4, 0. ])
-    """
-    if not total > 0:
-        return np.zeros(values.size)
-    with np.errstate(over="ignore", invalid="ignore"):  # a record may say any numbers
-        values = values - values.max()  # the same vector is nearest, and a total is never lost beside large values
-        values = np.maximum(values, -2 * total)  # what is farther below the largest than the total is 0 in any case
-        falling = np.sort(values)[::-1]
-        thresholds = (np.cumsum(falling) - total) / np.arange(1, values.size + 1)
-        last = int(np.flatnonzero(falling > thresholds)[-1])
-        return np.maximum(values - thresholds[last], 0.0)
-
-
-# -- Quantiles of a cumulative distribution with noise ---------------------------------------------------------------
-
-_ROUNDED = 1e-9
-"""By how much, as a share of the records, sums of doubles may be off; intervals are wider by it."""
-
-
-class QuantileRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
-    """The state up to which a share of the records is; with 95% probability it is from ``low`` to ``high``."""
-
-    share: float
-    state: str
-    low: str
-    high: str
-
-
-def quantiles_of(
-    shares: Sequence[float], noisy: Sequence[float], errors: NDArray[np.float64], states: Sequence[str], total: float
-) -> list[QuantileRecord]:
-    """Return quantiles with their intervals.
-
-    Parameters
-    ----------
-    shares : sequence of float
-        Which, between 0 and 1.
-    noisy : sequence of float
-        The values up to each state but the last.
-    errors : (k − 1,) ndarray
-        What they are all within.
-    states : sequence of str
-        All states, from the lowest to the highest.
-    total : float
-        The value up to the last state, which is public.
-
-    Examples
-    --------
-    >>> quantiles_of([0.5], [0.2, 0.45, 0.9], np.full(3, 0.1), ["a", "b", "c", "d"], 1.0)
-    [QuantileRecord(share=0.5, state='c', low='b', high='c')]
-    """
-    middle = [*ascending(noisy), math.inf]
-    most = [*(np.array(noisy) + errors + _ROUNDED * total), math.inf]
-    least = [*(np.array(noisy) - errors - _ROUNDED * total), math.inf]
-    found: list[QuantileRecord] = []
-    for share in shares:
-        state, low, high = (
-            next(x for x, value in enumerate(values) if value >= share * total) for values in (middle, most, least)
-        )
-        found.append(QuantileRecord(share, states[state], states[low], states[high]))
-    return found
-
+# -- What was asked, and the noise ----------------------------------------------------------------------------------
 
 _LARGEST_DENOMINATOR = 2**26
 """Fractions with denominators up to this are told apart by their doubles."""

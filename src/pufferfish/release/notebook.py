@@ -19,7 +19,7 @@ from pufferfish.mechanisms import MECHANISMS, ParticipantDP
 from pufferfish.queries import Joint
 from pufferfish.release.check import BROKEN
 from pufferfish.release.facts import decode, encode
-from pufferfish.release.record import EachFields, ReleaseFields, calibration_again
+from pufferfish.release.record import ReleaseFields, calibration_again
 
 __all__ = ["NOTEBOOK", "notebook_of"]
 
@@ -45,7 +45,7 @@ NOTEBOOK = Kind(
 
 
 def notebook_of(
-    found: ReleaseFields | EachFields, record_path: str, table_path: str | None = None, ledger_path: str | None = None
+    found: ReleaseFields, record_path: str, table_path: str | None = None, ledger_path: str | None = None
 ) -> bytes:
     """Return a notebook that makes a release again, but for its noise.
 
@@ -68,7 +68,7 @@ def notebook_of(
         If query, mechanism and Θ of the record do not go together.
     """
     again = "a notebook makes a release of a table again from its record, and "
-    if not isinstance(found, ReleaseFields):
+    if found.subjects is not None:
         raise NotApplicableError(again + "this is a release for each subject: use release_each, as its record says")
     recorded, base = found.calibration, found.data.base or found.data.rows
     if base is None:

@@ -1,8 +1,8 @@
 """What stands in the file of a release: its fields, and what follows from them alone.
 
-Three kinds of release have a file: of a query, of a query for each subject, and of a measurement. The parts of these
-records are in :mod:`pufferfish.release.facts`. What checks, proves, shows and writes releases takes these classes; the
-public ones (:mod:`pufferfish.release.release`) are the same records with methods that do all that.
+A release is of a query, with values for all records, for each public group or for each subject; or of a measurement.
+The parts of these records are in :mod:`pufferfish.release.facts`. What checks, proves, shows and writes releases takes
+these classes; the public ones (:mod:`pufferfish.release.release`) are the same records with methods that do all that.
 """
 
 import math
@@ -32,20 +32,18 @@ from pufferfish.release.facts import (
     WEIGHTED,
     AccuracyRecord,
     CalibrationRecord,
-    Clipped,
     DataRecord,
     GroupsRecord,
     LedgerRecord,
     MechanismRecord,
     NoiseRecord,
-    PostProcessing,
-    QuantileRecord,
     QueryRecord,
+    SubjectsRecord,
     decode,
     factor_of,
-    quantiles_of,
     strategy_of,
 )
+from pufferfish.release.postprocessing import BySubject, Clipped, PostProcessing, QuantileRecord, quantiles_of
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.record import ThetaRecord
 
@@ -53,21 +51,14 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
-    "EACH",
-    "EACH_FORMAT",
-    "EACH_VERSION",
     "FORMAT",
     "MEASUREMENT",
     "MEASUREMENT_FORMAT",
     "MEASUREMENT_VERSION",
     "RELEASE",
     "VERSION",
-    "EachFields",
-    "EachQuery",
     "MeasurementFields",
     "ReleaseFields",
-    "TableRecord",
-    "accuracy_of",
     "calibration_again",
     "columns_of",
     "composes",
@@ -78,6 +69,7 @@ __all__ = [
     "mechanism_again",
     "mechanism_named",
     "query_again",
+    "read_table",
 ]
 
 # -- The record of a release -----------------------------------------------------------------------------------------
@@ -96,7 +88,10 @@ _FEW_ULPS = 2.0**-50
 
 
 class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A private value and what was promised; :class:`~pufferfish.Release` explains each field."""
+    """Private values and what was promised; :class:`~pufferfish.Release` explains each field.
+
+    The values of each subject are not in the record, but in the table that ``subjects`` names.
+    """
 
     format: str = FORMAT
     version: int = VERSION
@@ -120,6 +115,7 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
     software: dict[str, str]
     ledger: LedgerRecord | None = None
     groups: GroupsRecord | None = None
+    subjects: SubjectsRecord | None = None
     calibration: CalibrationRecord
 
     @property
@@ -134,11 +130,18 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
         return self.noise.scale
 
     @property
+    def cell_that_divides(self) -> Literal["group", "subject"] | None:
+        """What the noise is divided by the records of; None where nothing is divided after noise was drawn."""
+        if self.subjects is not None:
+            return "subject" if self.subjects.divided_by_records else None
+        return "group" if self.groups is not None and self.groups.divided_by is not None else None
+
+    @property
     def whole(self) -> bool:
         """Whether values and their errors are whole numbers, as counts are; what was drawn does not decide it."""
         unit, done = self.noise.unit, self.postprocessing
-        shared = self.groups is not None and self.groups.divided_by is not None
-        return unit == math.floor(unit) and not shared and (done is None or isinstance(done, Clipped))
+        moved = not (done is None or isinstance(done, Clipped) or (isinstance(done, BySubject) and not done.projected))
+        return unit == math.floor(unit) and self.cell_that_divides is None and not moved
 
     def writer(self, digits: int = 3) -> Callable[[float, float], str]:
         """Return what writes values and errors to so many digits of their noise; whole numbers have no decimals.
@@ -246,7 +249,7 @@ def composes(mechanism: str) -> bool:
     return mechanism not in {kind.name for kind in (*MECHANISMS, ApproximateWasserstein) if not kind.composes}
 
 
-def function_of_user(record: "ReleaseFields | EachFields") -> str | None:
+def function_of_user(record: ReleaseFields) -> str | None:
     """Return what of a release is a function of the user's, which no record holds; None where nothing is.
 
     Raises
@@ -268,7 +271,7 @@ def function_of_user(record: "ReleaseFields | EachFields") -> str | None:
     return None
 
 
-def mechanism_again(record: "ReleaseFields | EachFields") -> Mechanism:
+def mechanism_again(record: ReleaseFields) -> Mechanism:
     """Return the mechanism of a release, made again from its record: Θ, lengths and settings.
 
     Raises
@@ -297,7 +300,7 @@ def mechanism_named(name: str) -> type[Mechanism]:
     return kind
 
 
-def query_again(record: "ReleaseFields | EachFields") -> Query:
+def query_again(record: ReleaseFields) -> Query:
     """Return the query that a record names; a ``PufferfishError`` if it is none."""
     query = decode(record.calibration.query)
     if not isinstance(query, Query):
@@ -305,7 +308,7 @@ def query_again(record: "ReleaseFields | EachFields") -> Query:
     return query
 
 
-def calibration_again(record: "ReleaseFields | EachFields") -> Calibration:
+def calibration_again(record: ReleaseFields) -> Calibration:
     """Return the calibration of a release, made again from its record alone; nothing in it is proved yet.
 
     Raises
@@ -393,6 +396,30 @@ _HEADING = re.compile(
 )
 
 
+def columns_of(valid: bool) -> list[str]:
+    """Return the columns of the table with values of each subject."""
+    return ["subject", "records", "output", "value", *(["noisy_value"] if valid else []), "error_95"]
+
+
+def read_table(record: ReleaseFields, path: str | os.PathLike[str]) -> "pl.DataFrame":
+    """Return the values of each subject: the table beside the record, refused where it is not the one it names.
+
+    Raises
+    ------
+    RecordError
+        If the file cannot be read, or is another one.
+    """
+    import polars as pl
+
+    table = None if record.subjects is None else record.subjects.table
+    if table is None or file_digest(path) != table.sha256:
+        raise RecordError(f"{display_path(path)} is not the table of this release: its digest does not fit")
+    with failing("cannot read", path):
+        if Path(path).suffix.lower() == ".parquet":
+            return pl.read_parquet(Path(path))
+        return pl.read_csv(Path(path), schema_overrides={"subject": pl.String, "output": pl.String})
+
+
 def is_table(content: bytes) -> bool:
     """Whether a CSV file is the table of a release; one of a release for each subject has other columns.
 
@@ -402,93 +429,6 @@ def is_table(content: bytes) -> bool:
     (True, False)
     """
     return _HEADING.match(content) is not None
-
-
-# -- The record of a release with one value for each subject ---------------------------------------------------------
-
-EACH_FORMAT = "pufferfish-each-subject"
-EACH_VERSION = 4
-
-EACH = record_kind(
-    "release for each subject",
-    EACH_FORMAT,
-    "it is the record of an earlier release, which is spent; name another file, or give overwrite=True",
-)
-
-
-class EachQuery(FrozenRecord, frozen=True, forbid_unknown_fields=True):
-    """What was asked of each subject; ``lipschitz`` is how far one record moves the outputs of its subject.
-
-    With ``divided_by_records`` the outputs of a subject are divided by the number of its records, which is public.
-    ``lipschitz``, the noise and the accuracy are those before.
-    """
-
-    kind: str
-    description: str
-    labels: list[str]
-    lipschitz: float
-    divided_by_records: bool
-
-
-class TableRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
-    """The file that holds the values, without its folder, its columns, rows and SHA-256."""
-
-    name: str
-    columns: list[str]
-    rows: int
-    sha256: str
-
-
-class EachFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What was promised of one release for each subject; :class:`~pufferfish.EachRelease` explains each field."""
-
-    format: str = EACH_FORMAT
-    version: int = EACH_VERSION
-    release: str
-    created: str
-    query: EachQuery
-    postprocessing: Literal["projected", "clipped"] | None
-    epsilon: float
-    promise: str
-    warnings: list[str]
-    not_promised: list[str]
-    assumptions: list[str]
-    noise: NoiseRecord
-    accuracy_95: AccuracyRecord
-    mechanism: MechanismRecord
-    data: DataRecord
-    theta: ThetaRecord
-    software: dict[str, str]
-    ledger: LedgerRecord | None = None
-    table: TableRecord | None = None
-    calibration: CalibrationRecord
-
-    def read_table(self, path: str | os.PathLike[str]) -> "pl.DataFrame":
-        """Return the values: the table beside the record, refused where it is not the one that was written.
-
-        Raises
-        ------
-        RecordError
-            If the file cannot be read, or is another one.
-        """
-        import polars as pl
-
-        if self.table is None or file_digest(path) != self.table.sha256:
-            raise RecordError(f"{display_path(path)} is not the table of this release: its digest does not fit")
-        with failing("cannot read", path):
-            if Path(path).suffix.lower() == ".parquet":
-                return pl.read_parquet(Path(path))
-            return pl.read_csv(Path(path), schema_overrides={"subject": pl.String, "output": pl.String})
-
-
-def accuracy_of(noise: NoiseRecord, outputs: int) -> AccuracyRecord:
-    """Return the errors that noise exceeds with 5% probability."""
-    return AccuracyRecord(0.05, noise.accuracy(0.05), noise.accuracy(0.05, outputs))
-
-
-def columns_of(valid: bool) -> list[str]:
-    """Return the columns of the table of values."""
-    return ["subject", "records", "output", "value", *(["noisy_value"] if valid else []), "error_95"]
 
 
 # -- The record of the release of a measurement ----------------------------------------------------------------------
@@ -528,7 +468,7 @@ class MeasurementFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, k
 # -- Any of them as a file -------------------------------------------------------------------------------------------
 
 
-def encoded(found: ReleaseFields | EachFields) -> bytes:
+def encoded(found: ReleaseFields) -> bytes:
     """Return a record as JSON.
 
     Raises

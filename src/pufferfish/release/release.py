@@ -8,11 +8,12 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Never
+from typing import TYPE_CHECKING, Any, Literal, Never, Self, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
-from pufferfish._base.checked import one_of, truth
+from pufferfish._base.checked import truth
 from pufferfish._base.durations import now
 from pufferfish._base.reading import LARGEST, check_path, display_path
 from pufferfish._base.view import Shown, View, counted
@@ -21,67 +22,45 @@ from pufferfish._base.writing import decode_record, read_record, write_whole
 from pufferfish._draw.figure import save_figure
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import ParameterError, RecordError, ReleaseRefused, shortened, warn
+from pufferfish.errors import ParameterError, RecordError, shortened, warn
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.ledger.same_records import check_start
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import Query
 from pufferfish.release.cells import grouped_of
 from pufferfish.release.check import check_record
-from pufferfish.release.derive import (
-    NOTHING_FOLLOWS,
-    Prepared,
-    calibrated_fields,
-    data_record,
-    place_in,
-    sentences,
-    total_of,
-    warnings_of_data,
-    with_values,
-)
-from pufferfish.release.draw import Database, database_of, sampler
-from pufferfish.release.facts import LedgerRecord
+from pufferfish.release.derive import place_in, total_of, with_values
+from pufferfish.release.draw import database_of, sampler
+from pufferfish.release.facts import LedgerRecord, TableRecord
 from pufferfish.release.noise import discrete_laplace_noise
-from pufferfish.release.prepare import (
-    check_arguments,
-    check_columns,
-    check_fit,
-    check_query,
-    check_units,
-    divisions_of,
-    note_of,
-    prove,
-    warnings_of_ledger,
-    warnings_of_model,
-)
+from pufferfish.release.prepare import check_arguments, note_of
+from pufferfish.release.ready import Prepared, checked, inconsistent
 from pufferfish.release.record import (
-    EACH_FORMAT,
-    EACH_VERSION,
     FORMAT,
     MEASUREMENT,
     MEASUREMENT_FORMAT,
     MEASUREMENT_VERSION,
     RELEASE,
     VERSION,
-    EachFields,
     MeasurementFields,
     ReleaseFields,
     encoded,
     frame_of,
+    read_table,
 )
 from pufferfish.release.show.pictures import draw_release
-from pufferfish.release.show.text import each_view, measurement_view, release_view, summary
+from pufferfish.release.show.text import measurement_view, release_view, summary
 from pufferfish.release.steps import dwell_times_of, fitted_chain, histogram_of, switches_of
 from pufferfish.release.synthetic import synthetic_series
 from pufferfish.release.verification import Verification
 from pufferfish.release.verify import verify, verify_measurement
-from pufferfish.release.words import versions
 from pufferfish.theta.markov_chain import MarkovChain
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.figure import Figure
 
-__all__ = ["EachRelease", "MeasurementRelease", "Release", "prepare", "read_each", "release"]
+__all__ = ["EachRelease", "MeasurementRelease", "Release", "as_release", "prepare", "read_recorded", "release"]
 
 # -- What every kind of release can do for its readers ---------------------------------------------------------------
 
@@ -95,6 +74,7 @@ class Reported:
         self: Any,
         path: str | os.PathLike[str],
         *,
+        values: Any = None,
         ledger: Any = None,
         brief: bool = False,
     ) -> None:
@@ -108,6 +88,8 @@ class Reported:
         ----------
         path : path-like
             The page, a name that ends in ``.html`` as a rule.
+        values : path-like, optional
+            The table of values of a release for each subject, which is summarised.
         ledger : Ledger or path-like, optional
             The book that the release was charged to: its history is shown.
         brief : bool, default False
@@ -120,10 +102,69 @@ class Reported:
         """
         from pufferfish.release.show.page import Source, write_report  # here, for it loads what draws networks
 
-        write_report([Source(self)], path, ledger=ledger, brief=brief)
+        source = Source(self, values=None if values is None else Path(values))
+        write_report([source], path, ledger=ledger, brief=brief)
 
 
-class Release(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Recorded(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A release of a query, wherever its values are: it is read, checked, proved and shown in one way."""
+
+    @classmethod
+    def from_json(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a release file, validated: what follows from something else in it is computed again.
+
+        Raises
+        ------
+        RecordError
+            If the file is damaged, of another version, of another kind of release, unfinished, or contradicts itself.
+        """
+        found = read_recorded(cls, path)
+        if found.subjects is not None and found.subjects.table is None:
+            raise RecordError(f"{display_path(path)} is of a release that was not finished: it has no table yet")
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as plain numbers, texts, lists and dicts."""
+        return msgspec.to_builtins(self)
+
+    def check(self) -> None:
+        """Compute again what follows from something else in the record, and that it can be written.
+
+        Raises
+        ------
+        RecordError
+            If the record contradicts itself, or holds text that no file can.
+        """
+        check_record(self)
+
+    def check_readable(self) -> None:
+        """As :meth:`check`, and that what is written is read again as it is.
+
+        Raises
+        ------
+        RecordError
+            If not.
+        """
+        self.check()
+        content = encoded(self)
+        again = decode_record(content, "it", type(self), format_=FORMAT, version=VERSION, complete=True)
+        if again != self:
+            raise RecordError("it is read again as another record")
+        if len(content) > LARGEST:
+            raise RecordError(f"it would have more than {LARGEST >> 20} MiB")
+
+    def _view(self) -> View:
+        return release_view(self)
+
+    def __str__(self) -> str:
+        return summary(self, most=20)
+
+    def verify(self, *, model: Any = None, ledger: Any = None, table: Any = None, values: Any = None) -> Verification:
+        """Compute the proof again, and all that follows from something else; arguments as for :func:`verify`."""
+        return verify(self, model=model, ledger=ledger, table=table, values=values)
+
+
+class Release(Recorded, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A private value and the record of what was promised; made by :func:`release`.
 
     Parameters
@@ -229,10 +270,6 @@ class Release(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_fields
         """
         return synthetic_series(self, length, series, seed)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the record as plain numbers, texts, lists and dicts."""
-        return msgspec.to_builtins(self)
-
     def to_frame(self, of: Literal["values", "quantiles"] | None = None, *, into: str = "polars") -> Any:
         """Return the values as a table: a row for each output, of each group if there are any.
 
@@ -276,61 +313,9 @@ class Release(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_fields
             write_whole(path, content, RELEASE, overwrite=insisted)
         return content.decode()
 
-    @classmethod
-    def from_json(cls, path: str | os.PathLike[str]) -> "Release":
-        """Read a release file, validated: what follows from something else in it is computed again.
-
-        Raises
-        ------
-        RecordError
-            If the file is damaged, of another version, or contradicts itself.
-        """
-        found = read_record(path, cls, format_=FORMAT, version=VERSION, complete=True)
-        try:
-            found.check()
-        except RecordError as error:
-            raise RecordError(f"{path} contradicts itself: {error}") from error
-        return found
-
-    def check(self) -> None:
-        """Compute again what follows from something else in the record, and that it can be written.
-
-        Raises
-        ------
-        RecordError
-            If the record contradicts itself, or holds text that no file can.
-        """
-        check_record(self)
-
-    def check_readable(self) -> None:
-        """As :meth:`check`, and that what is written is read again as it is.
-
-        Raises
-        ------
-        RecordError
-            If not.
-        """
-        self.check()
-        content = encoded(self)
-        again = decode_record(content, "it", type(self), format_=FORMAT, version=VERSION, complete=True)
-        if again != self:
-            raise RecordError("it is read again as another record")
-        if len(content) > LARGEST:
-            raise RecordError(f"it would have more than {LARGEST >> 20} MiB")
-
     def __repr__(self) -> str:
         noise = f"{self.mechanism.title}, ε = {at_most(self.epsilon)}, noise scale {self.scale:.6g}"
         return f"Release({self.query.kind}, {counted(len(self.values), 'value')}, {noise})"
-
-    def _view(self) -> View:
-        return release_view(self)
-
-    def __str__(self) -> str:
-        return summary(self, most=20)
-
-    def verify(self, *, model: Any = None, ledger: Any = None, table: Any = None) -> Verification:
-        """Compute the proof again, and all that follows from something else; arguments as for :func:`verify`."""
-        return verify(self, model=model, ledger=ledger, table=table)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
         """Draw the value with error bars of the noise (95% for each output); write it if a path is given.
@@ -350,95 +335,44 @@ class Release(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_fields
         return figure
 
 
-class EachRelease(EachFields, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class EachRelease(Recorded, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The record of one release for each subject of a table; made by :func:`release_each`.
+
+    Its fields are those of a :class:`Release`; the values are in the table beside it. The noise is the same for every
+    subject; ``accuracy_95.joint`` is about all outputs of one subject.
 
     Parameters
     ----------
-    release : str
-        A number drawn at random, by which the release knows its entry in a ledger.
-    query, noise, accuracy_95, mechanism, data, theta : records
-        See their classes. The noise is the same for every subject: with ``query.divided_by_records`` the noise of a
-        subject is divided by its number of records too. ``accuracy_95.joint`` is about all outputs of one subject.
-    postprocessing : {"projected", "clipped"} or None
+    subjects : record
+        Where the values are, and whether those of a subject are divided by its number of records: then its noise is
+        divided by that too.
+    postprocessing : BySubject or None
         What was done to the noisy values of each subject: the nearest values that are possible for so many records.
-    promise : str
-        What is promised, in one sentence, of all values together.
-    table : record or None
-        Where the values are; None before they were drawn.
-    calibration : record
-        What the proof of its noise is computed from; ``msgspec.UNSET`` in releases of earlier versions.
     """
 
-    @classmethod
-    def from_json(cls, path: str | os.PathLike[str]) -> "EachRelease":
-        """Read the record, validated: what follows from something else in it is computed again.
+    @property
+    def table(self) -> TableRecord | None:
+        """Where the values are; None before they were drawn."""
+        return None if self.subjects is None else self.subjects.table
+
+    @property
+    def release(self) -> str | None:
+        """A number drawn at random, by which the release knows its entry in a ledger."""
+        return None if self.subjects is None else self.subjects.release
+
+    def read_table(self, path: str | os.PathLike[str]) -> "pl.DataFrame":
+        """Return the values: the table beside the record, refused where it is not the one that was written.
 
         Raises
         ------
         RecordError
-            If the file is damaged, of another version, contradicts itself, or is of a release that was not finished.
+            If the file cannot be read, or is another one.
         """
-        found = read_each(path)
-        if found.table is None:
-            raise RecordError(f"{display_path(path)} is of a release that was not finished: it has no table yet")
-        return found
+        return read_table(self, path)
 
     def __repr__(self) -> str:
         of = f"{self.query.kind} for each of {counted(self.data.subjects, 'subject')}"
         return f"EachRelease({of}, {self.mechanism.title}, ε = {at_most(self.epsilon)})"
-
-    def _view(self) -> View:
-        return each_view(self)
-
-    def __str__(self) -> str:
-        return summary(self, most=20)
-
-    def verify(self, *, model: Any = None, ledger: Any = None, table: Any = None, values: Any = None) -> Verification:
-        """Compute the proof again, and all that follows from something else; arguments as for :func:`verify`."""
-        return verify(self, model=model, ledger=ledger, table=table, values=values)
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        values: Any = None,
-        ledger: Any = None,
-        brief: bool = False,
-    ) -> None:
-        """Write a page about the release, as :meth:`Release.report` does.
-
-        Parameters
-        ----------
-        path, ledger, brief
-            As for other releases.
-        values : path-like, optional
-            The table of values, which is summarised.
-
-        Raises
-        ------
-        RecordError
-            If the record or the table does not hold, or the page cannot be written.
-        """
-        from pufferfish.release.show.page import Source, write_report  # here, for it loads what draws networks
-
-        write_report([Source(self, values=None if values is None else Path(values))], path, ledger=ledger, brief=brief)
-
-    def encoded(self) -> bytes:
-        """Return the record as JSON."""
-        return encoded(self)
-
-    def check(self) -> None:
-        """Compute again what follows from something else in the record.
-
-        The rules are those of other releases: they are asked about one with the same noise, whose values are 0.
-
-        Raises
-        ------
-        RecordError
-            If the record contradicts itself.
-        """
-        check_record(self)
 
 
 class MeasurementRelease(MeasurementFields, Reported, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -513,9 +447,22 @@ class MeasurementRelease(MeasurementFields, Reported, Shown, frozen=True, forbid
         return verify_measurement(self)
 
 
-def read_each(path: str | os.PathLike[str]) -> EachRelease:
-    """Return a record, validated, whether its release was finished or not."""
-    found = read_record(path, EachRelease, format_=EACH_FORMAT, version=EACH_VERSION, complete=True)
+AnyRecorded = TypeVar("AnyRecorded", bound=Recorded)
+
+
+def read_recorded(kind: type[AnyRecorded], path: str | os.PathLike[str]) -> AnyRecorded:
+    """Return a release of a query of one kind from its file, validated; it may be unfinished.
+
+    Raises
+    ------
+    RecordError
+        If the file is damaged, of another version, of another kind of release, or contradicts itself.
+    """
+    found = read_record(path, kind, format_=FORMAT, version=VERSION, complete=True)
+    own = Release if found.subjects is None else EachRelease
+    if not issubclass(kind, own):
+        words = "has its values in it" if found.subjects is None else "has values for each subject, in a table"
+        raise RecordError(f"{display_path(path)} {words}: read it by {own.__name__}.from_json")
     try:
         found.check()
     except RecordError as error:
@@ -621,48 +568,15 @@ def prepare(
     Its ``finish`` may wait for other programs that hold the ledger, and computes what the sum of all releases leaks. It
     calls its argument, if there is one, right before it spends and draws.
     """
-    given: Any = ledger
-    stated = sentences(warnings)
-    if not (given is None or isinstance(given, Ledger)):
-        raise ParameterError(f"ledger is {given!r}, expected a Ledger, such as Ledger.open(path)")
     if ledger is None and not (window is None and coarsening is None):
         raise ParameterError("window and coarsening say which part of a ledger's base the data are: give ledger too")
-    if not one_of(postprocess, (None, "valid")):
-        raise ParameterError(f'postprocess is {postprocess!r}, expected "valid" or None')
     records = data if isinstance(data, Sequences | Rows) else database_of(data, calibration)
-    if ledger is not None and isinstance(records, Database):
-        raise ParameterError("a ledger is tied to a table: read it with read_sequences, or read_rows for networks")
-    calibration = check_query(query, calibration)
-    read = data_record(records, calibration)
-    if not isinstance(records, Database) and (groups := records.groups) is not None:  # refused in words about groups
-        divisions_of(calibration, len(groups.cells), groups.records, records.records)
-    check_fit(read, calibration)
-    if isinstance(records, Rows):
-        check_columns(records, calibration)
-    grouped = grouped_of(records, calibration)
-    stated += warnings_of_model(records, calibration.bound.model, public=truth(public, "public"))
-    stated += warnings_of_ledger(calibration.theta, ledger)
-    proof = prove(calibration)
-    check_units(calibration)
-    draft = with_values(
-        ReleaseFields(
-            created=now(),
-            values=[],
-            noisy_values=[],
-            data=read,
-            software=versions(),
-            **NOTHING_FOLLOWS,
-            **calibrated_fields(
-                calibration,
-                read,
-                proof,
-                groups=None if grouped is None else grouped.record,
-                valid=postprocess is not None,
-                warnings=[*stated, *warnings_of_data(records, calibration)],
-            ),
-        ),
-        calibration,
+    ready = checked(
+        records, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger, public=public
     )
+    calibration, read = ready.calibration, ready.data
+    grouped = grouped_of(records, calibration)
+    draft = as_release(Release, ready.drafted(groups=None if grouped is None else grouped.record))
     unit = calibration.linear.unit
     if grouped is None:
         outputs = len(draft.query.labels)
@@ -673,26 +587,24 @@ def prepare(
 
     def filled(numbers: Iterable[int], booked: LedgerRecord | None, after: str | None = None) -> Release:
         noisy = [float(number * unit) for number in numbers] if grouped is None else grouped.values(numbers)
-        return with_values(_release(draft, created=now(after), noisy_values=noisy, ledger=booked), calibration)
+        return with_values(replace(draft, created=now(after), noisy_values=noisy, ledger=booked), calibration)
 
     # a reader must be able to take what is written: it is tried on zeros and an entry, while nothing is spent
     try:
         filled([0] * outputs, None if ledger is None else place_in(ledger, 1, ledger.budget)).check_readable()
     except RecordError as error:
-        raise ReleaseRefused(
-            f"internal error: the release record is inconsistent ({error}). Nothing was spent; please report this"
-        ) from error
+        raise inconsistent(error) from error
 
     spending: Any = {"data": records, "window": window, "coarsening": coarsening}
     spending["note"] = note_of(f"{draft.query.kind}: {draft.query.description}", calibration.theta, ledger)
 
     def plan() -> tuple[Release, Entry | None]:
         if ledger is None:
-            return _release(draft), None
+            return draft, None
         _check_start(ledger, calibration, window)
         entry = ledger.check(calibration, **spending)
         booked = place_in(ledger, entry.number, entry.spent)
-        return with_values(_release(draft, ledger=booked), calibration), entry
+        return with_values(replace(draft, ledger=booked), calibration), entry
 
     def finish(begin: Callable[[], object] = lambda: None) -> Release:
         if ledger is None:
@@ -705,9 +617,9 @@ def prepare(
     return Prepared(tuple(draft.warnings), plan, finish)
 
 
-def _release(draft: ReleaseFields, **changes: Any) -> Release:
-    """Return a record as a release, with some of its fields changed."""
-    return Release(**({name: getattr(draft, name) for name in draft.__struct_fields__} | changes))
+def as_release(kind: type[AnyRecorded], draft: ReleaseFields) -> AnyRecorded:
+    """Return a record as a release with methods."""
+    return kind(**{name: getattr(draft, name) for name in draft.__struct_fields__})
 
 
 def _check_start(ledger: Ledger, calibration: Calibration, window: Any) -> None:

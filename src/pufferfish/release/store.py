@@ -24,45 +24,27 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
+from msgspec.structs import replace
 
-from pufferfish._base.checked import one_of, truth
+from pufferfish._base.checked import truth
 from pufferfish._base.durations import now
 from pufferfish._base.reading import display_path, failing, file_digest
 from pufferfish._base.writing import Kind, check_lock, check_output, write_whole
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import ParameterError, PufferfishError, RecordError, ReleaseRefused, warn
+from pufferfish.errors import ParameterError, PufferfishError, RecordError, warn
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.words import few_of_subjects
 from pufferfish.queries import LinearQuery, Query
 from pufferfish.release.cells import each_subject, table_of, warning_of_formulas
-from pufferfish.release.derive import (
-    NOTHING_FOLLOWS,
-    Prepared,
-    calibrated_fields,
-    data_record,
-    place_in,
-    sentences,
-    warnings_of_data,
-    with_values,
-)
-from pufferfish.release.facts import LedgerRecord
+from pufferfish.release.derive import place_in, with_values
+from pufferfish.release.facts import LedgerRecord, SubjectsRecord, TableRecord
 from pufferfish.release.noise import noise_in_bulk
-from pufferfish.release.prepare import (
-    check_each_subject,
-    check_fit,
-    check_query,
-    check_units,
-    note_of,
-    prove,
-    warnings_of_ledger,
-    warnings_of_model,
-)
-from pufferfish.release.record import EACH, TableRecord, columns_of
-from pufferfish.release.release import EachRelease, read_each
-from pufferfish.release.words import versions
+from pufferfish.release.prepare import note_of
+from pufferfish.release.ready import Prepared, checked, inconsistent
+from pufferfish.release.record import RELEASE, columns_of, encoded
+from pufferfish.release.release import EachRelease, as_release, read_recorded
 
 __all__ = ["OutputFiles", "prepare_each", "release_each"]
 
@@ -204,7 +186,7 @@ class OutputFiles:
     def check(self) -> None:
         """Find the files, all links followed, and refuse what is in the way."""
         output, record = self._named
-        self.record = check_output(record, EACH, overwrite=self._overwrite)
+        self.record = check_output(record, RELEASE, overwrite=self._overwrite)
         self.pending_record = self.record.with_name(f"{self.record.name}.pending")
         unfinished = self.pending_record.exists()
         ours, replaced = _is_table_of(output, self.record, self.pending_record), self._overwrite or unfinished
@@ -246,7 +228,7 @@ def _is_table_of(path: str | os.PathLike[str], *records: Path) -> bool:
         return False
     for record in records:
         with suppress(RecordError):
-            table = read_each(record).table
+            table = read_recorded(EachRelease, record).table
             if table is not None and table.sha256 == file_digest(path):
                 return True
     return False
@@ -274,11 +256,6 @@ def prepare_each(
     public: bool = False,
 ) -> Prepared[EachRelease]:
     """Check and prove all that can be refused, and return what spends the budget, draws, and writes the files."""
-    told = sentences(warnings)
-    if not (ledger is None or isinstance(ledger, Ledger)):
-        raise ParameterError(f"ledger is {ledger!r}, expected a Ledger, such as Ledger.open(path)")
-    if not one_of(postprocess, (None, "valid")):
-        raise ParameterError(f'postprocess is {postprocess!r}, expected "valid" or None')
     if not isinstance(data, Sequences) or data.names is None:
         raise ParameterError(
             "one release for each subject needs to know whose records they are: read the table with subject, the "
@@ -291,41 +268,23 @@ def prepare_each(
         )
     if not isinstance(calibration, Calibration):
         raise ParameterError("the calibration is missing: release_each(data, query, calibration, output)")
-    calibration = check_query(query, calibration)
-    check_each_subject(calibration)
-    bound, theta, read = calibration.linear, calibration.theta, data_record(data, calibration)
+    ready = checked(
+        data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger, public=public, each=True
+    )
+    calibration, bound = ready.calibration, ready.calibration.linear
     assert isinstance(bound, LinearQuery)
-    check_fit(read, calibration)
-    told += warnings_of_model(data, calibration.bound.model, public=truth(public, "public"))
-    told += warnings_of_ledger(theta, ledger)
-    check_units(calibration)
-    subjects = each_subject(data, bound, theta)
-    valid = None if postprocess is None else "projected" if query.is_histogram else "clipped"
+    subjects = each_subject(data, bound, calibration.theta)
     draw = subjects.sampler(calibration, bound, noise_in_bulk)
-    told += few_of_subjects(calibration, bound, subjects.records.tolist())
+    told = few_of_subjects(calibration, bound, subjects.records.tolist())
     if places.as_text and not places.for_spreadsheets:
         told += filter(None, [warning_of_formulas((*bound.labels, *subjects.names))])
-    warned = [*told, *warnings_of_data(data, calibration)]
-    draft = with_values(
-        EachRelease(
-            release=secrets.token_hex(16),
-            created=now(),
-            data=read,
-            software=versions(),
-            **NOTHING_FOLLOWS,
-            **calibrated_fields(
-                calibration, read, prove(calibration), each=True, valid=valid is not None, warnings=warned
-            ),
-        ),
-        calibration,
-    )
+    number = SubjectsRecord(secrets.token_hex(16), bound.divided_by is not None, None)
+    draft = as_release(EachRelease, ready.drafted(told, subjects=number))
     try:
         booked = None if ledger is None else place_in(ledger, 1, ledger.budget)
         _finished(draft, booked, calibration, _table(places, draft, b""))
     except RecordError as error:
-        raise ReleaseRefused(
-            f"internal error: the release record is inconsistent ({error}). Nothing was spent; please report this"
-        ) from error
+        raise inconsistent(error) from error
 
     def plan() -> tuple[EachRelease, Entry | None]:
         begun = _begun(places, draft, ledger)
@@ -352,7 +311,7 @@ def prepare_each(
         # values that were drawn may have been seen: they are kept, however the program ended
         drawn = begun is not None and places.pending_table.exists()
         if begun is None or (entry is None and not drawn):
-            begun = _with(draft, release=secrets.token_hex(16), created=now())
+            begun = _with(draft, subjects=replace(number, release=secrets.token_hex(16)), created=now())
             _write(places.pending_record, begun)
         booked, places.begun = None, True
         if ledger is None or entry is not None:
@@ -365,7 +324,7 @@ def prepare_each(
                 content = places.pending_table.read_bytes()
         else:
             written = places.table.name, places.for_spreadsheets
-            content = table_of(subjects, draw(), bound, calibration.unit_scale, valid, *written)
+            content = table_of(subjects, draw(), bound, calibration.unit_scale, draft.postprocessing, *written)
             write_whole(places.pending_table, content, None, overwrite=True)
         found = _finished(begun, booked, calibration, _table(places, begun, content))
         _write(places.pending_record, found)
@@ -375,7 +334,7 @@ def prepare_each(
 
 
 def _with(record: EachRelease, **changes: Any) -> EachRelease:
-    return msgspec.structs.replace(record, **changes)
+    return replace(record, **changes)
 
 
 def _table(places: OutputFiles, record: EachRelease, content: bytes) -> TableRecord:
@@ -388,7 +347,8 @@ def _finished(
     record: EachRelease, booked: LedgerRecord | None, calibration: Calibration, table: TableRecord
 ) -> EachRelease:
     """Return the record with its place in a ledger and its table, checked as a reader will."""
-    found = with_values(_with(record, ledger=booked, table=table), calibration)
+    subjects = None if record.subjects is None else replace(record.subjects, table=table)
+    found = with_values(_with(record, ledger=booked, subjects=subjects), calibration)
     found.check()
     return found
 
@@ -400,7 +360,7 @@ def _begun(places: OutputFiles, draft: EachRelease, ledger: Ledger | None) -> Ea
     """
     if not places.pending_record.exists():
         return None
-    found = read_each(places.pending_record)
+    found = read_recorded(EachRelease, places.pending_record)
     other = next((name for name in _REQUEST if getattr(found, name) != getattr(draft, name)), None)
     if other is not None:
         raise _Interrupted(
@@ -458,7 +418,7 @@ def _booked(
 
 
 def _write(path: Path, record: EachRelease) -> None:
-    write_whole(path, record.encoded(), None, overwrite=True)
+    write_whole(path, encoded(record), None, overwrite=True)
 
 
 def _published(places: OutputFiles, found: EachRelease) -> EachRelease:

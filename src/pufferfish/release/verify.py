@@ -30,21 +30,19 @@ from pufferfish.mechanisms import bound_of
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.witness import AnyWitness
-from pufferfish.release.cells import possible_values
 from pufferfish.release.check import BROKEN, differences
-from pufferfish.release.facts import LedgerRecord, lengths_of
+from pufferfish.release.facts import LedgerRecord, TableRecord, lengths_of
+from pufferfish.release.postprocessing import BySubject
 from pufferfish.release.prepare import check_fit, is_note_of
 from pufferfish.release.record import (
-    EACH_FORMAT,
-    EACH_VERSION,
     FORMAT,
     VERSION,
-    EachFields,
     MeasurementFields,
     ReleaseFields,
     calibration_again,
     composes,
     function_of_user,
+    read_table,
 )
 from pufferfish.release.show.text import record_named
 from pufferfish.release.verification import PROOF, Finding, Verification, fails, holds, not_in, unchecked
@@ -79,7 +77,7 @@ _READ = tuple(
 _LENGTHS = ("assumptions", "calibration.lengths", "calibration.records", "query.divided_by")
 
 
-def of_model(found: ReleaseFields | EachFields, model: Any) -> Iterator[Finding]:
+def of_model(found: ReleaseFields, model: Any) -> Iterator[Finding]:
     """Compare Θ with a model."""
     if model is None:
         yield unchecked("Θ", "whether it is the class that was meant: compare it with the model's file", ["theta"])
@@ -92,7 +90,7 @@ def of_model(found: ReleaseFields | EachFields, model: Any) -> Iterator[Finding]
         yield holds("Θ", f"it is the model's, to the last digit ({theirs.origin})", ["theta"])
 
 
-def of_ledger(found: ReleaseFields | EachFields, ledger: Any) -> Iterator[Finding]:
+def of_ledger(found: ReleaseFields, ledger: Any) -> Iterator[Finding]:
     """Compare the place in a ledger with its book; opening it computes what is spent again."""
     booked = found.ledger
     if ledger is None:
@@ -127,9 +125,7 @@ def of_ledger(found: ReleaseFields | EachFields, ledger: Any) -> Iterator[Findin
     yield fails("ledger", f"{wrong}; {where}", ["ledger"])
 
 
-def _differs(
-    found: ReleaseFields | EachFields, booked: LedgerRecord, ledger_file: Ledger, entry: Entry
-) -> Iterator[str]:
+def _differs(found: ReleaseFields, booked: LedgerRecord, ledger_file: Ledger, entry: Entry) -> Iterator[str]:
     """Yield what an entry of a ledger, and the ledger, say otherwise than a release that was charged."""
     rules = [
         (entry.epsilon == found.epsilon, f"epsilon {entry.epsilon}"),
@@ -137,22 +133,22 @@ def _differs(
         (ledger_file.budget == booked.budget, f"a budget of {ledger_file.budget}"),
         (ledger_file.bound.name == booked.mechanism, f"the mechanism {ledger_file.bound.name}"),
         (ledger_file.bound.theta.origin == booked.theta_origin, f"Θ: {ledger_file.bound.theta.origin}"),
-        (entry.created <= found.created or isinstance(found, EachFields), f"a release after {entry.created}"),
+        (entry.created <= found.created or found.subjects is not None, f"a release after {entry.created}"),
     ]
     scale = str(Fraction(found.calibration.unit_scale))
     rules.append((entry.scale == scale, f"noise of scale {entry.scale} in units"))
     if entry.windows is not None:
         charged = sum(stop - start for own in entry.windows for start, stop in own or ())
         rules.append((charged >= found.data.records, f"{charged} steps, and the release reads {found.data.records}"))
-    if isinstance(found, EachFields):
-        rules.append((entry.release == found.release, f"the release {entry.release}"))
+    if found.subjects is not None:
+        rules.append((entry.release == found.subjects.release, f"the release {entry.release}"))
     else:
         said = f"{found.query.kind}: {found.query.description}"
         rules.append((is_note_of(entry.what, said), f"the query {entry.what!r}, and the record {said!r}"))
     yield from (rule for right, rule in rules if not right)
 
 
-def of_table(found: ReleaseFields | EachFields, table: Any) -> Iterator[Finding]:
+def of_table(found: ReleaseFields, table: Any) -> Iterator[Finding]:
     """Compare the public facts of a table with those in the record."""
     base = found.data.rows if found.data.base is None else found.data.base
     if table is None:
@@ -199,7 +195,7 @@ def of_table(found: ReleaseFields | EachFields, table: Any) -> Iterator[Finding]
         yield holds("table", f"it was read again, and has the record's {has}{named}", _READ)
 
 
-def _read(found: ReleaseFields | EachFields, base: Base | RowsBase, table: Any) -> Sequences | Rows:
+def _read(found: ReleaseFields, base: Base | RowsBase, table: Any) -> Sequences | Rows:
     theta: Any = found.theta.any_theta()
     if isinstance(base, RowsBase):
         nodes: Mapping[str, Any] = {state_label(node): node for node in theta.networks[0].nodes}
@@ -214,57 +210,59 @@ def _read(found: ReleaseFields | EachFields, base: Base | RowsBase, table: Any) 
     return read_sequences(table, base.state, states=theta.states, **how)
 
 
-def of_values(found: EachFields, path: str | os.PathLike[str] | None, folder: Path | None) -> Iterator[Finding]:
+def of_values(
+    found: ReleaseFields, table: TableRecord | None, path: str | os.PathLike[str] | None, folder: Path | None
+) -> Iterator[Finding]:
     """Check the table of values of a release for each subject: that it is this table, and what follows in it."""
-    if found.table is None:
+    if table is None:
         yield fails("values", "the release was not finished: there is no table of values")
         return
     if path is None:
-        if folder is None or not (folder / found.table.name).is_file():
-            yield unchecked("values", f"the table {found.table.name} is not at hand", ["table", "postprocessing"])
+        if folder is None or not (folder / table.name).is_file():
+            yield unchecked("values", f"the table {table.name} is not at hand", ["subjects.table", "postprocessing"])
             return
-        path = folder / found.table.name
+        path = folder / table.name
     try:
-        frame = found.read_table(path)
+        frame = read_table(found, path)
         with np.errstate(all="ignore"):  # a record may say any numbers
-            wrong = _of_frame(found, frame)
+            wrong = _of_frame(found, table, frame)
     except RecordError as error:
         yield fails("values", str(error))
         return
     except BROKEN as error:
         wrong = [str(error)]
     if wrong:
-        yield fails("values", f"in {found.table.name}: {'; '.join(wrong)}")
+        yield fails("values", f"in {table.name}: {'; '.join(wrong)}")
     else:
-        yield holds("values", f"the digest of {found.table.name} fits; its values follow from its noisy ones")
+        yield holds("values", f"the digest of {table.name} fits; its values follow from its noisy ones")
     yield unchecked(
-        "subjects", "who they are, and how many records each has", ["release", "table.sha256", "table.name"]
+        "subjects",
+        "who they are, and how many records each has",
+        ["subjects.release", "subjects.table.sha256", "subjects.table.name"],
     )
 
 
-def _of_frame(found: EachFields, frame: Any) -> list[str]:
+def _of_frame(found: ReleaseFields, table: TableRecord, frame: Any) -> list[str]:
     """Say what does not follow from something else in the table."""
-    query, outputs = found.query, len(found.query.labels)
+    query, outputs, done = found.query, len(found.query.labels), found.postprocessing
+    divided = found.subjects is not None and found.subjects.divided_by_records
     records: Any = frame["records"].to_numpy().reshape(-1, outputs)[:, 0]
-    noisy = frame["noisy_value" if found.postprocessing else "value"].to_numpy().reshape(-1, outputs)
-    by: Any = records if query.divided_by_records else np.ones_like(records)
+    noisy = frame["value" if done is None else "noisy_value"].to_numpy().reshape(-1, outputs)
+    by: Any = records if divided else np.ones_like(records)
     steps: Any = noisy * by[:, None] / found.noise.unit
     error: Any = found.accuracy_95.each / by
     errors: Any = frame["error_95"].to_numpy().reshape(-1, outputs)
     given = frame["value"].to_numpy().reshape(-1, outputs)
     rules = [
-        (frame.columns == (found.table.columns if found.table else []), "other columns than the record says"),
+        (frame.columns == table.columns, "other columns than the record says"),
         (len(records) == found.data.subjects, f"{len(records)} subjects"),
         (int(records.sum()) == found.data.records, f"{int(records.sum())} records"),
         (list(frame["output"][:outputs]) == list(query.labels), "other outputs than the query's"),
         (np.allclose(steps, np.rint(steps), rtol=1e-9, atol=1e-6), "noisy values that are no whole numbers of units"),
         (np.allclose(errors, error[:, None], rtol=1e-9), "other errors"),
     ]
-    if found.postprocessing is not None:
-        linear: Any = calibration_again(found).linear
-        ends = [int(end) * found.noise.unit for end in (linear.weights.min(), linear.weights.max())]
-        own = np.ones_like(records) if query.divided_by_records else records
-        possible = possible_values(noisy, own, ends, found.postprocessing)
+    if isinstance(done, BySubject):
+        possible = done.of(noisy, np.ones_like(records) if divided else records)
         rules.append((np.allclose(given, possible, rtol=1e-9, atol=1e-9), "values that are not the nearest possible"))
     return [said for right, said in rules if not right]
 
@@ -274,7 +272,7 @@ _SAME = 1e-6
 
 
 def verify(
-    release: ReleaseFields | EachFields | str | os.PathLike[str],
+    release: ReleaseFields | str | os.PathLike[str],
     *,
     model: Model | str | os.PathLike[str] | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
@@ -317,13 +315,13 @@ def verify(
     (True, ['noise drawn', 'origin', 'Θ', 'table'])
     """
     given: Any = release
-    if isinstance(given, ReleaseFields | EachFields):
+    if isinstance(given, ReleaseFields):
         found, folder = given, None
     else:
         found, folder = release_in(read_file(given), display_path(given)), Path(given).parent
     findings = list(_of_release(found))
-    if isinstance(found, EachFields):
-        findings += of_values(found, values, folder)
+    if found.subjects is not None:
+        findings += of_values(found, found.subjects.table, values, folder)
     elif values is not None:
         raise ParameterError("values is for releases for each subject; this one holds its values itself")
     findings += of_model(found, model)
@@ -332,8 +330,8 @@ def verify(
     return Verification(_subject(found), findings)
 
 
-def release_in(content: bytes, source: str) -> ReleaseFields | EachFields:
-    """Return a release of either kind from the content of a file, which messages call ``source``.
+def release_in(content: bytes, source: str) -> ReleaseFields:
+    """Return a release from the content of a file, which messages call ``source``.
 
     Whether it contradicts itself is not looked at.
 
@@ -342,14 +340,11 @@ def release_in(content: bytes, source: str) -> ReleaseFields | EachFields:
     RecordError
         If it is no release.
     """
-    if f'"{EACH_FORMAT}"'.encode() in content[:200]:
-        form, version = EACH_FORMAT, EACH_VERSION
-        return decode_record(content, source, EachFields, format_=form, version=version, complete=True)
     return decode_record(content, source, ReleaseFields, format_=FORMAT, version=VERSION, complete=True)
 
 
-def _subject(found: ReleaseFields | EachFields) -> str:
-    each = f" for each of {found.data.subjects:,} subjects" if isinstance(found, EachFields) else ""
+def _subject(found: ReleaseFields) -> str:
+    each = f" for each of {found.data.subjects:,} subjects" if found.subjects is not None else ""
     return f"{found.query.kind}{each}, {found.mechanism.title}, ε = {at_most(found.epsilon)}, made {found.created[:19]}"
 
 
@@ -366,16 +361,14 @@ _DERIVED = {
 """What is said of each where nothing is wrong."""
 
 
-def _scale(record: ReleaseFields | EachFields) -> str:
+def _scale(record: ReleaseFields) -> str:
     """Return the scale of the noise, and by what it is divided."""
     scale = f"scale {record.noise.scale:.6g}"
-    if isinstance(record, EachFields):
-        return f"{scale}, divided by the subject's number of records" if record.query.divided_by_records else scale
-    divided = record.groups is not None and record.groups.divided_by is not None
-    return f"{scale}, divided by the group's number of records" if divided else scale
+    cell = record.cell_that_divides
+    return scale if cell is None else f"{scale}, divided by the {cell}'s number of records"
 
 
-def _of_release(record: ReleaseFields | EachFields) -> Iterator[Finding]:
+def _of_release(record: ReleaseFields) -> Iterator[Finding]:
     """Yield what is found with nothing but the record."""
     wrong = [(_PARTS.get(field, "record"), rule) for field, rule in differences(record)]
     yield from (fails(part, f"expected that {rule}") for part, rule in wrong)
@@ -391,7 +384,7 @@ def _of_release(record: ReleaseFields | EachFields) -> Iterator[Finding]:
     yield unchecked("origin", made, ["created", "software", "warnings"])
 
 
-def _proof(record: ReleaseFields | EachFields) -> Iterator[Finding]:
+def _proof(record: ReleaseFields) -> Iterator[Finding]:
     """Yield whether the mechanism proves again that this noise is enough for the records that were read."""
     try:
         lost = function_of_user(record)
@@ -409,7 +402,7 @@ def _proof(record: ReleaseFields | EachFields) -> Iterator[Finding]:
     yield from _leakage(record, again)
 
 
-def _leakage(record: ReleaseFields | EachFields, again: Calibration) -> Iterator[Finding]:
+def _leakage(record: ReleaseFields, again: Calibration) -> Iterator[Finding]:
     stated, title = record.mechanism, again.title
     try:
         leakage, witness = again.bound.verify(again)

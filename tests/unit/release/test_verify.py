@@ -349,7 +349,7 @@ def test_releases_for_each_subject(tmp_path: Path) -> None:
     (tmp_path / "v.csv").write_text(frame.replace("rest,", "rest,1", 1))
     (tmp_path / "v.json").write_text(json.dumps(record))
     assert "values" in of_findings(pf.verify(tmp_path / "v.json"), False)
-    record["table"]["sha256"] = file_digest(tmp_path / "v.csv")
+    record["subjects"]["table"]["sha256"] = file_digest(tmp_path / "v.csv")
     (tmp_path / "v.json").write_text(json.dumps(record))
     (wrong,) = pf.verify(tmp_path / "v.json").wrong  # the digest was made to fit: the numbers still do not
     assert wrong.what == "values"

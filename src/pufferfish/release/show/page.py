@@ -38,7 +38,6 @@ from pufferfish.release.prepare import FITTED_HERE
 from pufferfish.release.record import (
     MEASUREMENT_FORMAT,
     MEASUREMENT_VERSION,
-    EachFields,
     MeasurementFields,
     ReleaseFields,
     calibration_again,
@@ -111,7 +110,7 @@ def ledger_part(ledger: Ledger, here: Mapping[int, int], apart: Sequence[tuple[i
     )
 
 
-AnyRelease = ReleaseFields | EachFields | MeasurementFields
+AnyRelease = ReleaseFields | MeasurementFields
 """What a page can be about."""
 
 
@@ -251,8 +250,8 @@ def _one_entry_twice(releases: Sequence[AnyRelease], *, known: bool) -> bool:
 def _title(found: AnyRelease) -> str:
     if isinstance(found, MeasurementFields):
         return f"Measurement at ε = {at_most(found.epsilon)}"
-    each = f" for each of {found.data.subjects:,} subjects" if isinstance(found, EachFields) else ""
-    by = "" if isinstance(found, EachFields) or found.groups is None else f" by {', '.join(found.groups.by)}"
+    each = "" if found.subjects is None else f" for each of {found.data.subjects:,} subjects"
+    by = "" if found.groups is None else f" by {', '.join(found.groups.by)}"
     return f"{found.query.kind.capitalize()}{each}{by} at ε = {at_most(found.epsilon)}"
 
 
@@ -276,9 +275,9 @@ def _release_part(
         theta = found.theta.any_theta() if again is None else again.theta
         noise, numbers = _noise(found, again, contests, f"noise-{i}", brief=brief)
         values = (
-            each_part(found, None if source.path is None else source.path.parent, source.values)
-            if isinstance(found, EachFields)
-            else values_part(found)
+            values_part(found)
+            if found.subjects is None
+            else each_part(found, None if source.path is None else source.path.parent, source.values)
         )
         told = join(
             tag("p", found.query.description, class_="lead"),
@@ -326,12 +325,11 @@ def _checked(source: Source, ledger: Ledger | None) -> Verification | None:
                 f"{name} does not hold: entry {found.ledger and found.ledger.entry} of the ledger is another"
             )
         return None
-    if isinstance(found, EachFields):
-        beside = None if source.path is None or found.table is None else source.path.parent / found.table.name
-        values = source.values or (beside if beside is not None and beside.is_file() else None)
-        checked = verify(found, ledger=ledger, values=values)
-    else:
-        checked = verify(found, ledger=ledger)
+    values, table = source.values, None if found.subjects is None else found.subjects.table
+    if values is None and source.path is not None and table is not None:
+        beside = source.path.parent / table.name
+        values = beside if beside.is_file() else None
+    checked = verify(found, ledger=ledger, values=values)
     if not checked.holds:
         wrong = min(checked.wrong, key=lambda part: part.absent)
         why = f"is not in this {wrong.what}" if wrong.absent else "does not hold"
@@ -351,7 +349,7 @@ def _is_booked(found: MeasurementFields, ledger: Ledger) -> bool:
     return said == (booked.spent, booked.budget, booked.mechanism, booked.theta_origin)
 
 
-def _of_what(found: ReleaseFields | EachFields) -> str:
+def _of_what(found: ReleaseFields) -> str:
     data, base = found.data, found.data.base
     if data.rows is not None:
         told = f"{data.subjects:,} rows with {data.records:,} observed cells"
@@ -392,7 +390,7 @@ def _measured(found: MeasurementFields, theta: Theta | None) -> Html:
 
 
 def _noise(
-    found: ReleaseFields | EachFields,
+    found: ReleaseFields,
     again: Calibration | None,
     contests: dict[bytes, Contest],
     name: str,
@@ -406,10 +404,10 @@ def _noise(
     if again is None or not isinstance(again.bound, Mechanism):
         why = "the query or Θ is a function of the user's"
         return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {why}."), None
-    groups = None if isinstance(found, EachFields) else found.groups
+    groups = found.groups
     shape: Literal["equal", "best"] = "equal" if again.strategy is None else "best"
     try:
-        unit = "subject" if isinstance(found, EachFields) else None if groups is None else "group"
+        unit = "subject" if found.subjects is not None else None if groups is None else "group"
         contest = _contest(found, again, contests, unit)
         ours = replace(row_of(again), noise=shape)
         asked, curves = contest.around(again)
@@ -420,9 +418,9 @@ def _noise(
         return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {error}"), None
     scale_factor = found.noise.scale / again.scale
     measure, scale_measure = measure_of(found.query.kind), ""
-    if isinstance(found, EachFields) and found.query.divided_by_records:
+    if found.cell_that_divides == "subject":
         measure = f"{measure_before_division(found.query.kind)}, to be divided by the subject's number of records"
-    elif groups is not None and groups.divided_by is not None:
+    elif found.cell_that_divides == "group":
         scale_measure = f"{measure_before_division(found.query.kind)}, before the division by those of the group"
         measure += " in the smallest group"
     about = Noise(
@@ -437,29 +435,19 @@ def _noise(
         scale_measure=scale_measure,
         scale_factor=scale_factor,
         division=1.0 if groups is None else 1 / groups.most_error,
-        whole=_whole(found),
+        whole=found.whole,
     )
     return noise_part(about, name)
 
 
-def _scale(found: ReleaseFields | EachFields) -> str:
+def _scale(found: ReleaseFields) -> str:
     """Return the scale of the noise, and by what it was divided."""
-    scale = number(found.noise.scale)
-    if isinstance(found, EachFields):
-        return f"{scale}, divided by the subject's number of records," if found.query.divided_by_records else scale
-    divided = found.groups is not None and found.groups.divided_by is not None
-    return f"{scale}, divided by the group's number of records," if divided else scale
-
-
-def _whole(found: ReleaseFields | EachFields) -> bool:
-    """Whether values are whole numbers."""
-    if isinstance(found, ReleaseFields):
-        return found.whole
-    return found.noise.unit == math.floor(found.noise.unit) and not found.query.divided_by_records
+    scale, cell = number(found.noise.scale), found.cell_that_divides
+    return scale if cell is None else f"{scale}, divided by the {cell}'s number of records,"
 
 
 def _contest(
-    found: ReleaseFields | EachFields,
+    found: ReleaseFields,
     again: Calibration,
     made: dict[bytes, Contest],
     unit: Literal["group", "subject"] | None,
@@ -467,8 +455,7 @@ def _contest(
     """Return the mechanisms for a release; another release of the same query gets the same, with what they computed."""
     assert isinstance(again.bound, Mechanism)
     asked = msgspec.structs.replace(found.calibration, unit_scale=0.0)  # all that does not depend on ε
-    groups = None if isinstance(found, EachFields) else found.groups
-    key = msgspec.json.encode((found.mechanism.name, found.theta, asked, groups, unit))
+    key = msgspec.json.encode((found.mechanism.name, found.theta, asked, found.groups, unit))
     if key not in made:
         length: Any = again.bound.rows if again.theta.networks else again.length if again.theta.of_chains else None
         secrets = _secrets(again)

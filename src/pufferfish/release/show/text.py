@@ -10,15 +10,14 @@ from pufferfish.data import Rows, Sequences
 from pufferfish.errors import printable, shortened
 from pufferfish.mechanisms.words import TOGETHER
 from pufferfish.queries import KINDS, measure_of
-from pufferfish.release.facts import GroupsRecord
+from pufferfish.release.facts import GroupsRecord, SubjectsRecord
 from pufferfish.release.prepare import FITTED_HERE
-from pufferfish.release.record import EachFields, MeasurementFields, ReleaseFields
+from pufferfish.release.record import MeasurementFields, ReleaseFields
 from pufferfish.release.show.values import weak_lines
 
 __all__ = [
     "assumed_in_short",
     "described",
-    "each_view",
     "heads_of_groups",
     "impossible_lines",
     "lines_of",
@@ -41,7 +40,7 @@ __all__ = [
 _MOST_LABEL = 60
 
 
-def described(found: ReleaseFields | EachFields) -> str:
+def described(found: ReleaseFields) -> str:
     """Return all that a reader of a release looks at first."""
     seen = found.mechanism.witness
     where = "" if seen.node is None else f", {record_named(seen.node)}"
@@ -62,9 +61,9 @@ def described(found: ReleaseFields | EachFields) -> str:
     return "\n".join([summary(found), *map(printable, told)])
 
 
-def summary(found: ReleaseFields | EachFields, most: int = 60) -> str:
+def summary(found: ReleaseFields, most: int = 60) -> str:
     """Return the values, the noise and the promise in a few lines; of very many values the first."""
-    if isinstance(found, EachFields):
+    if found.subjects is not None:
         return "\n".join([*lines_of_each(found), *_end(found)])
     return "\n".join(
         [*quantile_lines(found), *_table(found, most), *weak_lines(found), noise_line(found), *_end(found)]
@@ -135,14 +134,20 @@ def noise_line(found: ReleaseFields) -> str:
         of, share = "", f"; all are within {both} with 95% probability"
     else:
         of = f" for {'the one group' if len(groups.cells) == 1 else f'all {len(groups.cells):,} groups together'}"
-        share = ", divided by the group's number of records" if groups.divided_by else ""
+        share = _share(found)
     return (
         f"{found.mechanism.title}, ε = {at_most(found.epsilon)}{of}: discrete Laplace noise of "
         f"{_noise_in_words(found)}{share}"
     )
 
 
-def without_ledger(found: ReleaseFields | EachFields) -> list[str]:
+def _share(found: ReleaseFields) -> str:
+    """Say by what the noise of each group or subject is divided."""
+    cell = found.cell_that_divides
+    return "" if cell is None else f", divided by the {cell}'s number of records"
+
+
+def without_ledger(found: ReleaseFields) -> list[str]:
     """Say of a release that no ledger knows how it adds up with others."""
     return [f"no ledger: {found.not_promised[-1]}"] if found.ledger is None else []
 
@@ -160,7 +165,7 @@ def impossible_lines(found: ReleaseFields) -> list[str]:
     return [f"noise made some values {which}; add --valid to get the nearest possible values (no privacy cost)"]
 
 
-def size_line(found: ReleaseFields | EachFields, read: Sequences | Rows) -> str:
+def size_line(found: ReleaseFields, read: Sequences | Rows) -> str:
     """Say how much was read for a release."""
     return read_line(read, found.theta.members[0]["nodes"] if isinstance(read, Rows) else ())
 
@@ -208,10 +213,10 @@ def _outputs(found: ReleaseFields) -> int:
     return len(found.query.labels) * (1 if found.groups is None else len(found.groups.cells))
 
 
-def lines_of_each(found: EachFields) -> list[str]:
+def lines_of_each(found: ReleaseFields) -> list[str]:
     """Return what is said of a release for each subject before its promise."""
     query, noise = found.query, found.noise
-    share = ", divided by the subject's number of records" if query.divided_by_records else ""
+    share = _share(found)
     subjects = counted(found.data.subjects, "subject")
     return [
         f"{query.kind} for each of {subjects} ({counted(len(query.labels), 'value')} each)",
@@ -221,8 +226,8 @@ def lines_of_each(found: EachFields) -> list[str]:
     ]
 
 
-def _end(found: Any) -> list[str]:
-    """Return what is said of releases of either kind."""
+def _end(found: ReleaseFields) -> list[str]:
+    """Return what is said of every release."""
     lines: list[str] = []
     if found.ledger is not None:
         booked = found.ledger
@@ -232,14 +237,14 @@ def _end(found: Any) -> list[str]:
     return [*map(printable, lines), printable(promise_line(found))]
 
 
-def promise_line(found: ReleaseFields | EachFields) -> str:
+def promise_line(found: ReleaseFields) -> str:
     """Return the promise; where the model was fitted to this very table, that it does not hold."""
     if FITTED_HERE not in found.warnings:
         return found.promise
     return f"nothing is promised: the model was fitted to this very table; of other data it would be: {found.promise}"
 
 
-def assumed_in_short(found: ReleaseFields | EachFields) -> str:
+def assumed_in_short(found: ReleaseFields) -> str:
     """Say briefly what the promise rests on: what the record has in full sentences."""
     parts, where, by = ["Θ holds the law of the records"], None, None
     if found.data.rows is not None:
@@ -260,15 +265,12 @@ def assumed_in_short(found: ReleaseFields | EachFields) -> str:
     return "; ".join(parts)
 
 
-def postprocessing_lines(found: ReleaseFields | EachFields) -> list[str]:
+def postprocessing_lines(found: ReleaseFields) -> list[str]:
     """Return what was done to the values after the noise, and which values the errors are of."""
     done = found.postprocessing
     if not done:
         return []
-    if isinstance(found, EachFields):
-        words = f"{done} to possible values"
-    else:
-        words = str(done) if found.groups is None else "the nearest possible values of each group"
+    words = str(done) if found.groups is None else "the nearest possible values of each group"
     return [f"post-processed: {words}; the errors are those of the noisy values before that"]
 
 
@@ -298,7 +300,12 @@ def on_values(number: int, what: str = "value") -> str:
 
 
 def release_view(found: ReleaseFields) -> View:
-    """Return what a release shows: its values with their errors, quantiles, and the promise."""
+    """Return what a release shows: its values with their errors, quantiles, and the promise.
+
+    Those of each subject are in a table beside it.
+    """
+    if found.subjects is not None:
+        return _view_of_each(found, found.subjects)
     size = "" if found.groups is None else f", {counted(len(found.groups.cells), 'group')}"
     grids = [_values(found)]
     if found.quantiles:
@@ -313,6 +320,20 @@ def release_view(found: ReleaseFields) -> View:
         **_facts(found),
     }
     return View(f"Release: {found.query.kind}, ε = {at_most(found.epsilon)}{size}", facts, grids, _notes(found))
+
+
+def _view_of_each(found: ReleaseFields, subjects: SubjectsRecord) -> View:
+    share, table = _share(found), subjects.table
+    facts = {
+        "query": found.query.description,
+        "noise": f"{found.mechanism.title}, discrete Laplace of scale {found.noise.scale:.6g}{share}; each value is "
+        f"within {found.accuracy_95.each:.6g}{share} with 95% probability",
+        "class Θ": f"{found.theta.kind}; {found.theta.origin}",
+        "table": None if table is None else f"{table.name}, {counted(table.rows, 'row')}",
+        **_facts(found),
+    }
+    of = counted(found.data.subjects, "subject")
+    return View(f"Release for each of {of}: {found.query.kind}, ε = {at_most(found.epsilon)}", facts, (), _notes(found))
 
 
 def _values(found: ReleaseFields) -> Grid:
@@ -335,21 +356,6 @@ def _together(found: ReleaseFields) -> str | None:
     both = found.writer()(found.accuracy(0.05, joint=True), 1 / found.groups.most_error)
     noisy = "" if found.postprocessing is None else ", before the post-processing"
     return f"within {both} of the exact ones with 95% probability{noisy}"
-
-
-def each_view(found: EachFields) -> View:
-    """Return what a release for each subject shows: the values are in its table."""
-    share = ", divided by the subject's number of records" if found.query.divided_by_records else ""
-    facts = {
-        "query": found.query.description,
-        "noise": f"{found.mechanism.title}, discrete Laplace of scale {found.noise.scale:.6g}{share}; each value is "
-        f"within {found.accuracy_95.each:.6g}{share} with 95% probability",
-        "class Θ": f"{found.theta.kind}; {found.theta.origin}",
-        "table": None if found.table is None else f"{found.table.name}, {counted(found.table.rows, 'row')}",
-        **_facts(found),
-    }
-    of = counted(found.data.subjects, "subject")
-    return View(f"Release for each of {of}: {found.query.kind}, ε = {at_most(found.epsilon)}", facts, (), _notes(found))
 
 
 def measurement_view(found: MeasurementFields) -> View:

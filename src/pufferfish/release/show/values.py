@@ -19,7 +19,7 @@ from pufferfish.data.groups import cells_for_people
 from pufferfish.errors import PufferfishError, shortened
 from pufferfish.queries import Transitions, measure_of
 from pufferfish.release.facts import GroupsRecord
-from pufferfish.release.record import EachFields, MeasurementFields, ReleaseFields
+from pufferfish.release.record import MeasurementFields, ReleaseFields, read_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -327,21 +327,21 @@ def _after(found: ReleaseFields) -> Html:
     return join(lines)
 
 
-def each_part(found: EachFields, folder: Path | None, values: Path | None) -> Html:
+def each_part(found: ReleaseFields, folder: Path | None, values: Path | None) -> Html:
     """Return what the values of all subjects are like, from the table beside the record where it is at hand."""
     labels = found.query.labels
-    path = values or (None if folder is None or found.table is None else folder / found.table.name)
-    at_hand = found.table is not None and path is not None and path.is_file()
-    frame = found.read_table(path) if at_hand and path is not None else None
+    own = None if found.subjects is None else found.subjects.table
+    path = values or (None if folder is None or own is None else folder / own.name)
+    frame = read_table(found, path) if own is not None and path is not None and path.is_file() else None
     said = tag(
         "p",
         f"{found.data.subjects:,} subjects with {counted(len(labels), 'value')} each. Each "
         f"value is {_errors_of_subjects(found, frame)}.",
         class_="lead",
     )
-    if found.table is None:
+    if own is None:
         return said
-    name = tag("p", "The values are in the table ", tag("code", found.table.name), ".")
+    name = tag("p", "The values are in the table ", tag("code", own.name), ".")
     if frame is None:
         return join(said, name, tag("p", "It was not at hand when this page was made.", class_="soft"))
     shares = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
@@ -354,10 +354,10 @@ def each_part(found: EachFields, folder: Path | None, values: Path | None) -> Ht
     return join(said, name, table(heads, rows, caption))
 
 
-def _errors_of_subjects(found: EachFields, frame: "pl.DataFrame | None") -> str:
+def _errors_of_subjects(found: ReleaseFields, frame: "pl.DataFrame | None") -> str:
     """Say how far values may be from the exact ones: in shares too where they are, from the table or for a mean."""
     error = found.accuracy_95.each
-    if not found.query.divided_by_records:
+    if found.cell_that_divides is None:
         return f"within {number(error)} of the exact one with 95% probability"
     if frame is None:
         n = round(found.data.records / found.data.subjects)

@@ -1,0 +1,151 @@
+"""A release that nothing refuses any more, before anything is spent: the same for all records, groups and subjects."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+from pufferfish._base.checked import listed, one_of, truth
+from pufferfish._base.durations import now
+from pufferfish.data.rows import Rows
+from pufferfish.data.sequences import Sequences
+from pufferfish.errors import ParameterError, RecordError, ReleaseRefused, shortened
+from pufferfish.ledger import Entry, Ledger
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.witness import AnyWitness
+from pufferfish.queries import Query
+from pufferfish.release.derive import NOTHING_FOLLOWS, calibrated_fields, data_record, with_values
+from pufferfish.release.draw import Database, PrivateData
+from pufferfish.release.facts import DataRecord, GroupsRecord, SubjectsRecord
+from pufferfish.release.prepare import (
+    check_columns,
+    check_each_subject,
+    check_fit,
+    check_query,
+    check_units,
+    divisions_of,
+    prove,
+    warnings_of_ledger,
+    warnings_of_model,
+)
+from pufferfish.release.record import ReleaseFields
+from pufferfish.release.words import versions
+
+__all__ = ["Prepared", "Ready", "checked", "inconsistent"]
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared(Generic[Made]):
+    """A release that nothing refuses any more, before anything is spent.
+
+    Parameters
+    ----------
+    warnings : tuple of str
+        What its reader is warned of, to be told while nothing is spent.
+    plan : callable
+        Returns the record as it would be now, but for its values, and its entry in the ledger, if there is one; refuses
+        what the ledger would. Nothing is spent.
+    finish : callable
+        Spends the budget, draws the noise, and returns the release; calls its argument right before, when nothing is
+        refused any more.
+    """
+
+    warnings: tuple[str, ...]
+    plan: Callable[[], tuple[Made, Entry | None]]
+    finish: Callable[..., Made]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What was checked and proved of a release: its calibration, what was read, the proof, and warnings."""
+
+    calibration: Calibration
+    data: DataRecord
+    proof: tuple[float, AnyWitness]
+    valid: bool
+    warnings: tuple[str, ...]
+    of_data: tuple[str, ...]
+    """Warnings of how the table was read, which come last."""
+
+    def drafted(
+        self,
+        warnings: Sequence[str] = (),
+        *,
+        groups: GroupsRecord | None = None,
+        subjects: SubjectsRecord | None = None,
+    ) -> ReleaseFields:
+        """Return the record but for its values and its place in a ledger; with some more warnings."""
+        fields = calibrated_fields(
+            self.calibration,
+            self.data,
+            self.proof,
+            groups=groups,
+            subjects=subjects,
+            valid=self.valid,
+            warnings=[*self.warnings, *warnings, *self.of_data],
+        )
+        draft = ReleaseFields(
+            created=now(), values=[], noisy_values=[], data=self.data, software=versions(), **NOTHING_FOLLOWS, **fields
+        )
+        return with_values(draft, self.calibration)
+
+
+def checked(
+    data: PrivateData,
+    query: Query,
+    calibration: Calibration,
+    *,
+    postprocess: Literal["valid"] | None,
+    warnings: Sequence[str],
+    ledger: Ledger | None,
+    public: bool,
+    each: bool = False,
+) -> Ready:
+    """Check and prove all that can be refused of a release, whatever its cells are; see :func:`pufferfish.release`.
+
+    ``each`` says whether every subject gets values of its own.
+    """
+    given: Any = ledger
+    stated = sentences(warnings)
+    if not (given is None or isinstance(given, Ledger)):
+        raise ParameterError(f"ledger is {given!r}, expected a Ledger, such as Ledger.open(path)")
+    if not one_of(postprocess, (None, "valid")):
+        raise ParameterError(f'postprocess is {postprocess!r}, expected "valid" or None')
+    if ledger is not None and isinstance(data, Database):
+        raise ParameterError("a ledger is tied to a table: read it with read_sequences, or read_rows for networks")
+    calibration = check_query(query, calibration)
+    if each:
+        check_each_subject(calibration)
+    elif not isinstance(data, Database) and (groups := data.groups) is not None:  # refused in words about groups
+        divisions_of(calibration, len(groups.cells), groups.records, data.records)
+    read = data_record(data, calibration)
+    check_fit(read, calibration)
+    if isinstance(data, Rows):
+        check_columns(data, calibration)
+    stated += warnings_of_model(data, calibration.bound.model, public=truth(public, "public"))
+    stated += warnings_of_ledger(calibration.theta, ledger)
+    proof = prove(calibration)
+    check_units(calibration)
+    return Ready(calibration, read, proof, postprocess is not None, tuple(stated), warnings_of_data(data, calibration))
+
+
+def sentences(warnings: Any) -> list[str]:
+    """Return warnings that a user gives, refused where they are no texts."""
+    texts = listed(warnings, "warnings", 'sentences, such as ["One sensor was changed in May."]')
+    for text in texts:
+        if not isinstance(text, str):
+            raise ParameterError(f"warnings holds {shortened(repr(text))}, expected sentences, as text")
+    return [str(text) for text in texts]
+
+
+def warnings_of_data(data: PrivateData, calibration: Calibration) -> tuple[str, ...]:
+    """Return what may be wrong with how a table was read; groups of any other Θ may well be many and small."""
+    return data.warnings if isinstance(data, Sequences) and calibration.theta.of_chains else ()
+
+
+def inconsistent(error: RecordError) -> ReleaseRefused:
+    """Return what to raise where the record of a release could not be read again: nothing was spent yet."""
+    return ReleaseRefused(
+        f"internal error: the release record is inconsistent ({error}). Nothing was spent; please report this"
+    )
