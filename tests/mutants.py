@@ -392,7 +392,8 @@ def failing(tests: list[str], repository: Path) -> str:
     found = subprocess.run(
         [sys.executable, "-m", "pytest", "-x", "-q", "-rf", "--no-header", "-p", "no:cacheprovider", *tests],
         cwd=repository,
-        env=os.environ | {"PYTHONPATH": str(repository / "src")},
+        # bytecode is known by its source's size and second: two faults of one size may share both
+        env=os.environ | {"PYTHONPATH": str(repository / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
     )
