@@ -58,6 +58,8 @@ import math
 import os
 import re
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import msgspec
@@ -89,7 +91,6 @@ from pufferfish.release.facts import (
     NoiseRecord,
     QueryRecord,
     SubjectsRecord,
-    factor_of,
 )
 from pufferfish.release.noise import fits
 from pufferfish.release.postprocessing import Ascending, BySubject, ClippedByGroup, Projected
@@ -858,7 +859,7 @@ def contradictions(record: ReleaseFields) -> Iterator[str]:
         found = stand_in(found, groups)
     elif any(read is not None and read.by is not None for read in (found.data.base, found.data.rows)):
         yield "a table that was read by groups is released by groups"
-    rules = [*_numbers(found), *_places(found)]
+    rules = [*_numbers(found), *_places(found), *_counted(found)]
     yield from (rule for holds, rule in rules if not holds)
     if all(holds for holds, _ in rules):
         # these compute with numbers that are sound by now
@@ -917,6 +918,44 @@ def _of_all(found: ReleaseFields, subjects: SubjectsRecord) -> ReleaseFields:
         accuracy_95=_accuracy_of(noise, outputs),
         **{name: getattr(found, name) for name in found.__struct_fields__ if name not in own},
     )
+
+
+def factor_of(query: QueryRecord) -> int:
+    """Return the largest factor, without sign, with which a record counts in a query whose kind says what one moves."""
+    kind = query.kind.removeprefix(WEIGHTED)
+    moves = KINDS[kind].moves or len(query.labels)  # from the first state to the last, in a cumulative distribution
+    return round((query.lipschitz or 0.0) * (query.divided_by or 1) / moves)
+
+
+def _counted(found: ReleaseFields) -> Rules:
+    """Check what got noise: the loss that follows of it is one over the noise multiplier."""
+    counted, noise, of_user = found.counted, found.noise, noise_of_user(found)
+    if counted is None:
+        return [(of_user, "what got noise is there, but for functions of the user's")]
+    scale, most, numbers = Fraction(counted.scale), 0, set[int]()
+    for states in counted.adds:
+        for added in states:
+            numbers |= {number for number, _ in added}
+        distinct = {tuple(added) for added in states}
+        for one, other in product(distinct, distinct):
+            a, b = dict(one), dict(other)
+            most = max(most, sum(abs(a.get(m, 0) - b.get(m, 0)) for m in {*a, *b}))
+    most *= max((abs(factor) for _, factor in counted.factors or [(1, 1)]), default=0)
+    multiplier = noise.noise_multiplier
+    same = counted.each == "step" or multiplier is None  # a record has two steps, which may be of one output
+    if not same and multiplier is not None:
+        same = near(multiplier, float(scale / most)) if most else multiplier > 0
+    of = len(found.query.labels) if noise.measurements is None else len(noise.measurements)
+    return [
+        (same, "noise_multiplier is the scale over what one record moves"),
+        (numbers <= set(range(of)), "the numbers that got noise are the outputs, or the measurements"),
+        (Fraction(found.calibration.unit_scale) == scale, "counted.scale is that of the noise, to the last bit"),
+    ]
+
+
+def noise_of_user(found: ReleaseFields) -> bool:
+    """Whether the noise is for a function of the user's."""
+    return found.calibration.query is None
 
 
 def _numbers(found: ReleaseFields) -> Rules:

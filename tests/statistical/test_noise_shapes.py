@@ -12,8 +12,8 @@ from pufferfish._core.numbers import laplace
 from pufferfish._core.numbers.laplace import LaplaceSum, mean_moduli
 from pufferfish.release.cells import grouped_of
 from pufferfish.release.draw import database_of, sampler
-from pufferfish.release.postprocessing import quantiles_of
 from pufferfish.release.noise import discrete_laplace_noise
+from pufferfish.release.postprocessing import quantiles_of
 
 DRAWS = 2500
 CHAIN = pf.MarkovChain([[0.9, 0.05, 0.05], [0.1, 0.8, 0.1], [0.02, 0.03, 0.95]], states=["a", "b", "c"])

@@ -38,6 +38,7 @@ __all__ = [
     "StepQuery",
     "Variables",
     "Words",
+    "l1_distances",
 ]
 
 Variables = Mapping[Any, tuple[str, ...]]
@@ -119,7 +120,7 @@ class LinearQuery(Measured):
             return largest
         if self.factors is not None and self.by_output:
             return np.max([self.distance_of(place) for place in range(len(self.factors))], axis=0)
-        return _l1_distances(self.weights).astype(np.float64) * self.largest_factor
+        return l1_distances(self.weights).astype(np.float64) * self.largest_factor
 
     @cached_property
     def distances(self) -> tuple[NDArray[np.float64], ...]:
@@ -130,13 +131,13 @@ class LinearQuery(Measured):
             moves = self._moves(place)
             key = moves.shape, moves.tobytes()
             if key not in known:
-                known[key] = read_only(_l1_distances(moves).astype(np.float64))
+                known[key] = read_only(l1_distances(moves).astype(np.float64))
             distances.append(known[key])
         return tuple(distances)
 
     def distance_of(self, place: int) -> NDArray[np.float64]:
         """Return the L1 change, in units, when one node of a network changes its state; shape (k_node, k_node)."""
-        return _l1_distances(self._moves(place)).astype(np.float64)
+        return l1_distances(self._moves(place)).astype(np.float64)
 
     def _moves(self, place: int) -> NDArray[np.int64]:
         """Return what each state of one node adds to the outputs that it moves."""
@@ -297,7 +298,7 @@ RecordQuery = LinearQuery | StepQuery | JointQuery
 BoundQuery = RecordQuery | FunctionQuery
 
 
-def _l1_distances(weights: NDArray[np.int64]) -> NDArray[np.int64]:
+def l1_distances(weights: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the L1 distance of every pair of columns of (m, k) whole numbers, without an array of (m, k, k).
 
     |a − b| = |a| + |b| where one of them is 0, so each output costs the square of the states that it counts: a

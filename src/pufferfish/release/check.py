@@ -17,6 +17,7 @@ from pufferfish.data.groups import in_order
 from pufferfish.errors import PufferfishError, RecordError, shortened
 from pufferfish.mechanisms import BOUNDS, ParticipantDP
 from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.release.counted import counted_of
 from pufferfish.release.derive import derived
 from pufferfish.release.facts import DataRecord, GroupsRecord, QueryRecord, SubjectsRecord, encode
 from pufferfish.release.noise import fits
@@ -239,12 +240,15 @@ def _of_function(record: ReleaseFields) -> Iterator[str]:
         variables = theta.variables
         if secrets != (None if pairs is None else [(str(a), str(b)) for a, b in pairs]):
             yield "the secrets are those of the mechanism"
+    if stated.query is None and record.counted is not None:
+        yield "what a function of the user's counts is not known"
     if stated.query is not None:
         asked = query_again(record)
         known = asked.bind(record.theta.states, stated.records, variables)
         moves = None if known.unit_lipschitz is None else float(known.unit * known.unit_lipschitz)
         again = QueryRecord(asked.kind, str(known.description), list(known.labels), moves, known.divided_by)
-        if (query, noise.unit, stated.query) != (again, float(known.unit), encode(asked)):
+        counted = counted_of(known, stated.unit_scale, [str(v) for v in variables or ()])
+        if (query, noise.unit, stated.query, record.counted) != (again, float(known.unit), encode(asked), counted):
             yield "the query is the one that calibration.query names"
         if moves is not None and noise.noise_multiplier != noise.scale / moves:
             yield "noise_multiplier is noise.scale over lipschitz"

@@ -26,6 +26,7 @@ from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.mechanisms.words import few_in_all, few_in_groups, not_promised_of, promise_of, secrets_of
 from pufferfish.queries import JointQuery, LinearQuery, StepQuery
 from pufferfish.queries.query import Words
+from pufferfish.release.counted import counted_of
 from pufferfish.release.draw import Database, PrivateData
 from pufferfish.release.facts import (
     NOISE_LAW,
@@ -196,10 +197,12 @@ def calibrated_fields(
     words = str(bound.description)
     if by_cell and isinstance(bound.description, Words):
         words = bound.description.of("each group" if subjects is None else "the subject")
+    nodes = [state_label(node) for node in theta.networks[0].nodes] if theta.networks else []
     fields: dict[str, Any] = {
         "query": QueryRecord(calibration.query.kind, words, list(bound.labels), moves, None if by_cell else divided),
         "epsilon": calibration.epsilon,
         "noise": _noise(calibration, unit),
+        "counted": counted_of(calibration.measured, calibration.unit_scale, nodes),
         "mechanism": MechanismRecord(
             calibration.mechanism, calibration.title, *_longest_first(calibration, proof), secrets_of(calibration)
         ),

@@ -29,7 +29,7 @@ from pufferfish.data.sequences import Base
 from pufferfish.errors import ParameterError, QueryError, shortened
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.witness import AnyWitness
-from pufferfish.queries import KINDS, QUERIES, Subset, Weighted, Window, weights_of
+from pufferfish.queries import QUERIES, Subset, Weighted, Window, weights_of
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.secrets import CountIs, RecordIs, Secret
@@ -398,13 +398,6 @@ def strategy_of(kind: str, states: Sequence[str], noise: NoiseRecord) -> Strateg
         row[[place[state] for state in measurement.states]] = 1
     weights = weights_of(kind.removeprefix(WEIGHTED), len(states))
     return Strategy(weights, rows, np.array([measurement.sharpness for measurement in noise.measurements]))
-
-
-def factor_of(query: QueryRecord) -> int:
-    """Return the largest factor, without sign, with which a record counts in a query whose kind says what one moves."""
-    kind = query.kind.removeprefix(WEIGHTED)
-    moves = KINDS[kind].moves or len(query.labels)  # from the first state to the last, in a cumulative distribution
-    return round((query.lipschitz or 0.0) * (query.divided_by or 1) / moves)
 
 
 class MechanismRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):

@@ -28,6 +28,7 @@ from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein, Mechanism,
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import CDF, KINDS, Quantiles, Query
 from pufferfish.queries.strategy import Strategy
+from pufferfish.release.counted import CountedRecord, record_loss_of
 from pufferfish.release.facts import (
     WEIGHTED,
     AccuracyRecord,
@@ -40,7 +41,6 @@ from pufferfish.release.facts import (
     QueryRecord,
     SubjectsRecord,
     decode,
-    factor_of,
     strategy_of,
 )
 from pufferfish.release.postprocessing import BySubject, Clipped, PostProcessing, QuantileRecord, quantiles_of
@@ -83,9 +83,6 @@ RELEASE = record_kind(
     "it is the record of an earlier release, which is spent; name another file, or give overwrite=True",
 )
 
-_FEW_ULPS = 2.0**-50
-"""More than what a scale loses in a record's numbers."""
-
 
 class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Private values and what was promised; :class:`~pufferfish.Release` explains each field.
@@ -108,6 +105,7 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
     not_promised: list[str]
     assumptions: list[str]
     noise: NoiseRecord
+    counted: CountedRecord | None = None
     accuracy_95: AccuracyRecord
     mechanism: MechanismRecord
     data: DataRecord
@@ -164,18 +162,16 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
     def record_loss(self) -> NDArray[np.float64]:
         """Record-level loss of the release for every pair of states of a chain, in nats, rounded up; shape (k, k).
 
-        Computed from the measurements, as whoever reads a release may do: ``leakage`` of a bound takes it.
+        Computed from :attr:`counted`, as whoever reads a release may do: ``leakage`` of a bound takes it.
 
         Raises
         ------
         QueryError
-            If the release has no measurements: then it is one over ``noise.noise_multiplier`` at most.
+            If the query is a function of the user's, or counts steps or the cells of a network's table.
         """
-        strategy = self.strategy
-        if strategy is None:
-            raise QueryError("this release has one scale for every output: its loss is 1 / noise.noise_multiplier")
-        distance = strategy.distance * (factor_of(self.query) if self.query.kind.startswith(WEIGHTED) else 1)
-        return distance / self.noise.one_scale * (1 + _FEW_ULPS)
+        if self.counted is None:
+            raise QueryError("the query is a function of the user's: how far one record moves it is not known")
+        return record_loss_of(self.counted)
 
     def accuracy(self, alpha: float = 0.05, *, joint: bool = False) -> float:
         """Error of the noisy value that is exceeded with probability at most alpha; with groups, in all of them.
