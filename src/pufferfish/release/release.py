@@ -6,13 +6,13 @@ promised and what is not) and never the exact value.
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Never
 
 import msgspec
 
-from pufferfish._base.checked import one_of, truth
+from pufferfish._base.checked import accepted_words, one_of, truth
 from pufferfish._base.durations import now
 from pufferfish._base.reading import LARGEST, check_path, display_path
 from pufferfish._base.view import Shown, View, counted
@@ -43,6 +43,7 @@ from pufferfish.release.draw import Database, database_of, sampler
 from pufferfish.release.facts import LedgerRecord
 from pufferfish.release.noise import discrete_laplace_noise
 from pufferfish.release.prepare import (
+    ACCEPTED,
     check_arguments,
     check_columns,
     check_fit,
@@ -544,7 +545,7 @@ def release(
     ledger: Ledger | None = None,
     window: Any = None,
     coarsening: Mapping[Any, Any] | None = None,
-    public: bool = False,
+    accept: str | Collection[str] = (),
     **unknown: Never,
 ) -> Release:
     """Release a query's value with calibrated noise.
@@ -568,8 +569,9 @@ def release(
         The budget that this release is written into, after everything was checked and before noise is drawn.
     window, coarsening : optional
         Which part of the ledger's base the data are, as for :meth:`Ledger.spend`.
-    public : bool, default False
-        Whether everybody may see the data: then a model that was fitted to them is taken, and nothing is promised.
+    accept : str or collection of str, default ()
+        The refusals that you accept, by word. ``"public"``: everybody may see the data, so a model that was fitted to
+        them is taken, and nothing is promised.
 
     Returns
     -------
@@ -598,7 +600,7 @@ def release(
         ledger=ledger,
         window=window,
         coarsening=coarsening,
-        public=public,
+        accept=accept,
     )
     warn(text for text in ready.warnings if text not in warnings)
     return ready.finish()
@@ -614,7 +616,7 @@ def prepare(
     ledger: Ledger | None = None,
     window: Any = None,
     coarsening: Mapping[Any, Any] | None = None,
-    public: bool = False,
+    accept: str | Collection[str] = (),
 ) -> Prepared[Release]:
     """Check and prove all that can be refused, and return what spends the budget and draws; see :func:`release`.
 
@@ -640,7 +642,7 @@ def prepare(
     if isinstance(records, Rows):
         check_columns(records, calibration)
     grouped = grouped_of(records, calibration)
-    stated += warnings_of_model(records, calibration.bound.model, public=truth(public, "public"))
+    stated += warnings_of_model(records, calibration.bound.model, accept=accepted_words(accept, ACCEPTED))
     stated += warnings_of_ledger(calibration.theta, ledger)
     proof = prove(calibration)
     check_units(calibration)

@@ -19,14 +19,14 @@ and what goes on from them, stand in one file, to be read side by side.
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from pufferfish._base.checked import one_of, truth
+from pufferfish._base.checked import accepted_words, one_of, truth
 from pufferfish._base.durations import now
 from pufferfish._base.reading import display_path, failing, file_digest
 from pufferfish._base.writing import Kind, check_lock, check_output, write_whole
@@ -51,6 +51,7 @@ from pufferfish.release.derive import (
 from pufferfish.release.facts import LedgerRecord
 from pufferfish.release.noise import noise_in_bulk
 from pufferfish.release.prepare import (
+    ACCEPTED,
     check_each_subject,
     check_fit,
     check_query,
@@ -87,7 +88,7 @@ def release_each(
     warnings: Sequence[str] = (),
     ledger: Ledger | None = None,
     overwrite: bool = False,
-    public: bool = False,
+    accept: str | Collection[str] = (),
     for_spreadsheets: bool = False,
 ) -> EachRelease:
     """Release a query's value for each subject of a table, with calibrated noise.
@@ -115,7 +116,7 @@ def release_each(
         The budget: one entry for all of them.
     overwrite : bool, default False
         Whether the files of an earlier release for each subject may be replaced.
-    public : bool, default False
+    accept : str or collection of str, default ()
         As for :func:`release`.
     for_spreadsheets : bool, default False
         Write a single quote before each name in a ``.csv`` table that a spreadsheet would take for a formula, such as
@@ -156,7 +157,7 @@ def release_each(
         postprocess=postprocess,
         warnings=warnings,
         ledger=ledger,
-        public=public,
+        accept=accept,
     )
     warn(text for text in ready.warnings if text not in warnings)
     return ready.finish()
@@ -271,7 +272,7 @@ def prepare_each(
     postprocess: Literal["valid"] | None = None,
     warnings: Sequence[str] = (),
     ledger: Ledger | None = None,
-    public: bool = False,
+    accept: str | Collection[str] = (),
 ) -> Prepared[EachRelease]:
     """Check and prove all that can be refused, and return what spends the budget, draws, and writes the files."""
     told = sentences(warnings)
@@ -296,7 +297,7 @@ def prepare_each(
     bound, theta, read = calibration.linear, calibration.theta, data_record(data, calibration)
     assert isinstance(bound, LinearQuery)
     check_fit(read, calibration)
-    told += warnings_of_model(data, calibration.bound.model, public=truth(public, "public"))
+    told += warnings_of_model(data, calibration.bound.model, accept=accepted_words(accept, ACCEPTED))
     told += warnings_of_ledger(theta, ledger)
     check_units(calibration)
     subjects = each_subject(data, bound, theta)
