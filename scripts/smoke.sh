@@ -43,9 +43,9 @@ sed '$d' states.csv > survey.csv # public, and another table
 table=(states.csv --state activity --time minute)
 venv/bin/pufferfish fit survey.csv "${table[@]:1}" --smoothing 1 --output model.json
 venv/bin/pufferfish compare model.json --length 1000 --query histogram --epsilon 1
-venv/bin/pufferfish release "${table[@]}" --model model.json --query histogram --epsilon 1 --anyway --output release.json
+venv/bin/pufferfish release "${table[@]}" --model model.json --query histogram --epsilon 1 --accept noise --output release.json
 venv/bin/pufferfish verify release.json --model model.json
-if venv/bin/pufferfish release "${table[@]}" --model model.json --epsilon 1 --anyway --output again.json --plot picture.png 2> refused.txt; then
+if venv/bin/pufferfish release "${table[@]}" --model model.json --epsilon 1 --accept noise --output again.json --plot picture.png 2> refused.txt; then
   echo "a picture without matplotlib: expected a refusal"; exit 1
 fi
 grep -q "plots need matplotlib" refused.txt || { cat refused.txt; exit 1; }
@@ -62,7 +62,7 @@ assert data.records == 3, data
 PY
 }
 fresh plot
-venv/bin/pufferfish release "${table[@]}" --model model.json --epsilon 1 --anyway --output plotted.json --plot picture.png
+venv/bin/pufferfish release "${table[@]}" --model model.json --epsilon 1 --accept noise --output plotted.json --plot picture.png
 test -s picture.png
 echo "the extra plot works alone"
 fresh pandas

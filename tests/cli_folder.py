@@ -19,7 +19,18 @@ def refused(*arguments: object, code: int = 2) -> str:
 
 
 def release(output: object, *options: object) -> list[object]:
-    given = ["--model", "model.json", "--mechanism", "group-dp", "--epsilon", 1, "--anyway", "--output", output]
+    given = [
+        "--model",
+        "model.json",
+        "--mechanism",
+        "group-dp",
+        "--epsilon",
+        1,
+        "--accept",
+        "noise",
+        "--output",
+        output,
+    ]
     return ["release", "table.csv", *READING, *given, *options]
 
 

@@ -366,6 +366,20 @@ MUTANTS = [
         "other.steps <= self.steps or other.records <= self.records",
         "unit/release/test_release.py unit/release/test_release_rows.py unit/ledger/test_ledger_refusals.py",
     ),
+    Mutant(
+        "release: any accepted word lets noise that hides everything through",
+        "cli/release.py",
+        'if "noise" in options.accept or inputs.begun:',
+        "if options.accept or inputs.begun:",
+        "unit/cli/test_cli_accept.py",
+    ),
+    Mutant(
+        "release: any accepted word lets the table through that the model was fitted to",
+        "release/prepare.py",
+        'if here and "public" not in accept:',
+        "if here and not accept:",
+        "unit/cli/test_cli_accept.py",
+    ),
 ]
 
 

@@ -103,7 +103,7 @@ def _of_network(
     rows = np.array(list(product(*(range(len(nodes[name]["states"])) for name in names))))
     probability = np.ones(len(rows))
     for place, name in enumerate(names):
-        table = np.array(nodes[name]["probabilities"])
+        table = np.array(nodes[name]["table"])
         parents = [rows[:, names.index(parent)] for parent in nodes[name]["parents"]]
         probability *= table[(*parents, rows[:, place])]
     moves = np.zeros((len(rows), outputs))

@@ -199,11 +199,11 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     ),
     "release": (
         lambda **v: pf.release(**v).epsilon,
-        {"data": DATA, "query": COUNT, "calibration": NOISE, "warnings": ("w",)},
+        {"data": DATA, "query": COUNT, "calibration": NOISE, "warnings": ("w",), "accept": ("public",)},
     ),
     "release_each": (
         lambda **v: pf.release_each(**v).epsilon,
-        {"data": EACH, "query": COUNT, "calibration": NOISE, "output": "no-folder/x.csv"},
+        {"data": EACH, "query": COUNT, "calibration": NOISE, "output": "no-folder/x.csv", "accept": "public"},
     ),
     "release_measurement": (
         pf.release_measurement,

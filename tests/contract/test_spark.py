@@ -238,7 +238,7 @@ def test_the_command_line_reads_folders_and_globs(cluster, spark, tmp_path, monk
     files = [folder / "0.parquet", folder / "[12].parquet"]
     again = ["release", *files, *on_cluster, *where, "--model", "many.json", "--epsilon", 1, "--output", "release.json"]
     refused(*again, says=["the model was fitted to this very table"])
-    made = run(*again, "--i-know-this-is-public")
+    made = run(*again, "--accept", "public")
     assert made.exit_code == 0, made.output
     assert "fitted to this very table" in made.stderr
     release = pf.Release.from_json("release.json")

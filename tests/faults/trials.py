@@ -38,7 +38,18 @@ def create(ledger: str, budget: str) -> list[str]:
 
 def release(output: str, *more: str) -> list[str]:
     """Return the command line of a release."""
-    given = ["--model", "m.json", "--mechanism", "group-dp", "--epsilon", "0.5", "--anyway", "--output", output]
+    given = [
+        "--model",
+        "m.json",
+        "--mechanism",
+        "group-dp",
+        "--epsilon",
+        "0.5",
+        "--accept",
+        "noise",
+        "--output",
+        output,
+    ]
     return ["release", "table.csv", *READING, *given, *more]
 
 
@@ -51,7 +62,7 @@ COMMANDS = {
     "release --ledger --overwrite": release("old.json", "--ledger", "book.json", "--overwrite"),
     "release --each-subject --ledger": release("each.csv", "--each-subject", "--ledger", "book.json"),
     "compare --plot": ["compare", "m.json", "--length", "40", "--epsilon", "1", "--plot", "new.svg"],
-    "check --output": ["check", "m.json", "table.csv", *READING, "--i-know-this-is-public", "--output", "new.json"],
+    "check --output": ["check", "m.json", "table.csv", *READING, "--accept", "public", "--output", "new.json"],
 }
 """Every command that writes."""
 

@@ -15,7 +15,7 @@ from fuzz.target import Accepted, Target, scratch
 
 __all__ = ["TARGET"]
 
-_LEDGERED = ["--epsilon", "1", "--ledger", "book.json", "--anyway"]
+_LEDGERED = ["--epsilon", "1", "--ledger", "book.json", "--accept", "noise"]
 _READ = ["--state", "state", "--subject", "id", "--time", "t"]
 _PAIRS = {
     "--state": ["state", "id", "n", "nowhere", ""],
@@ -45,6 +45,7 @@ _PAIRS = {
     "--accuracy": ["1", "0.01", "0", "1e-30", "1e30", "nan"],
     "--alpha": ["0.05", "0", "1", "2"],
     "--noise": ["equal", "best", "x"],
+    "--accept": ["noise", "public", "x"],
     "--up-to": ["1", "9", "0", "1e9"],
     "--mechanism": [
         "propagation",
@@ -88,7 +89,6 @@ _FLAGS = [
     "--valid",
     "--overwrite",
     "--each-subject",
-    "--i-know-this-is-public",
     "--help",
     "--version",
     "-h",
@@ -107,10 +107,22 @@ def seeds() -> list[bytes]:
         ["fit", "table.csv", *_READ, "--confidence", "0.95", "--output", "new.json"],
         ["fit", "table.csv", *_READ, "--forgets", "2min", "--output", "new.json"],
         ["fit", "table.csv", *_READ, "--each-subject", "--output", "new.json"],
-        ["check", "model.json", "table.csv", *_READ, "--i-know-this-is-public"],
+        ["check", "model.json", "table.csv", *_READ, "--accept", "public"],
         ["compare", "model.json", "--length", "20", "--query", "histogram", "--epsilon", "1"],
         ["compare", "net.bif", "--columns", "rain", "--query", "marginal-counts", "--epsilon", "1"],
-        ["release", "table.csv", *_READ, "--model", "model.json", "--epsilon", "1", "--anyway", "--output", "new.json"],
+        [
+            "release",
+            "table.csv",
+            *_READ,
+            "--model",
+            "model.json",
+            "--epsilon",
+            "1",
+            "--accept",
+            "noise",
+            "--output",
+            "new.json",
+        ],
         [
             "release",
             "table.csv",
@@ -130,7 +142,8 @@ def seeds() -> list[bytes]:
             "--epsilon",
             "1",
             "--each-subject",
-            "--anyway",
+            "--accept",
+            "noise",
             "--output",
             "values.csv",
         ],
@@ -144,7 +157,8 @@ def seeds() -> list[bytes]:
             "model.json",
             "--accuracy",
             "9",
-            "--anyway",
+            "--accept",
+            "noise",
             "--output",
             "new.json",
             "--csv",
@@ -160,7 +174,8 @@ def seeds() -> list[bytes]:
             "--epsilon",
             "1",
             "--valid",
-            "--anyway",
+            "--accept",
+            "noise",
             "--output",
             "new.json",
         ],

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pufferfish.errors import ModelError, ParameterError, PufferfishError, shortened
 
 __all__ = [
+    "accepted_words",
     "check_kind",
     "is_list",
     "listed",
@@ -274,6 +275,36 @@ def whole_at_least(given: Any, name: str, least: int, also: str = "") -> int:
     if number < least:
         raise ParameterError(f"{name} is {given!r}, expected a whole number of at least {least}{also}")
     return number
+
+
+def accepted_words(given: Any, words: tuple[str, ...]) -> frozenset[str]:
+    """Return the refusals that a user accepts: each is named by a word of its own, and no word accepts them all.
+
+    Parameters
+    ----------
+    given : str or collection of str
+        A word, or a list of words; a word may name a refusal that does not come up.
+    words : tuple of str
+        Those that the function knows.
+
+    Raises
+    ------
+    ParameterError
+        If something else is given than these words.
+
+    Examples
+    --------
+    >>> sorted(accepted_words(["b", "a"], ("a", "b", "c"))), sorted(accepted_words("c", ("a", "b", "c")))
+    (['a', 'b'], ['c'])
+    """
+    members: list[Any] = list(given) if isinstance(given, list | tuple | set | frozenset) else [given]
+    for member in members:
+        if not one_of(member, words):
+            known = ", ".join(map(repr, words))
+            raise ParameterError(
+                f"accept is {shortened(repr(given))}, expected one of these words, or a list of them: {known}"
+            )
+    return frozenset(members)
 
 
 def one_of(given: Any, words: tuple[str | None, ...]) -> bool:

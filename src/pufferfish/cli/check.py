@@ -10,7 +10,7 @@ from pufferfish.check.shown import draw_check
 from pufferfish.check.words import text_of
 from pufferfish.cli._tables import ChainReading, check_targets, opened, read_under
 from pufferfish.cli.messages import as_options
-from pufferfish.cli.options import PUBLIC, argument, command, option
+from pufferfish.cli.options import accept_option, argument, command, option
 from pufferfish.cli.print import progress
 from pufferfish.errors import NotApplicableError, ParameterError, printable
 from pufferfish.fit.model_file import read_model
@@ -32,7 +32,7 @@ class CheckOptions:
     details: bool = option("Print the numbers of subjects and hours, and how soon is forgotten, too.")
     output: str | None = option("Write all numbers, as JSON.", "FILE")
     overwrite: bool = option("Replace an earlier check.")
-    public: bool = option("TABLE is public though MODEL was not fitted to it.", name=PUBLIC)
+    accept: tuple[str, ...] = accept_option(public="TABLE, which MODEL was not fitted to, may be seen by everybody")
 
 
 @command("check", CheckOptions)
@@ -46,7 +46,7 @@ def check_command(options: CheckOptions) -> None:
     Example:
       pufferfish check model.json survey-2019.csv --state activity --subject id --time minute --max-gap 1min
       pufferfish check model.json survey-2021.csv --state activity --subject id --time minute --max-gap 1min \\
-        --i-know-this-is-public --plot check.png
+        --accept public --plot check.png
     """
     epsilon, plot, output = as_epsilon(options.epsilon), options.plot, options.output
     check_targets(
@@ -62,10 +62,10 @@ def check_command(options: CheckOptions) -> None:
         raise NotApplicableError(f"{options.model} holds {model.theta.kind}, and check covers Markov chains: {instead}")
     with opened((options.table,), options.reading) as source:
         read = read_under(source, model, options.reading)
-        if not options.public and model.fitted_on != read.fingerprint:
+        if "public" not in options.accept and model.fitted_on != read.fingerprint:
             raise ParameterError(
                 f"{options.model} was not fitted to {options.table} as it is read here, and a check tells exact "
-                "numbers of the table: if everybody may see them, give --i-know-this-is-public; never check a table "
+                "numbers of the table: if everybody may see them, give --accept public; never check a table "
                 "that shall be protected"
             )
         with progress("checking the model"):

@@ -12,8 +12,8 @@ from pufferfish.cli._tables import Reading, check_targets, opened, read_under
 from pufferfish.cli.options import (
     DEFAULT_MECHANISM,
     MODEL_HELP,
-    PUBLIC,
     SECRETS_HELP,
+    accept_option,
     argument,
     bound_named,
     command,
@@ -61,8 +61,8 @@ class LedgerCreateOptions:
         type=click.Choice([m.name for m in BOUNDS]),
     )
     secrets: str | None = option(SECRETS_HELP, "A,B,…")
-    public: bool = option(
-        "Make it also where MODEL was fitted to this very TABLE or a part of it: then nothing is promised.", name=PUBLIC
+    accept: tuple[str, ...] = accept_option(
+        public="MODEL was fitted to this TABLE or a part of it, which everybody may see; nothing is promised then"
     )
 
 
@@ -88,7 +88,7 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
         data = read_under(source, model, options.reading)
     already_printed = warnings_of_reading(data, model)
     print_warnings(
-        text for text in warnings_of_model(data, model, public=options.public) if text not in already_printed
+        text for text in warnings_of_model(data, model, accept=options.accept) if text not in already_printed
     )
     Ledger(mechanism.of(model.theta, data.length, **settings), options.budget, base=data).save(path)
     click.echo(f"ledger for {_size(data)}, budget {number(options.budget, 6)}")

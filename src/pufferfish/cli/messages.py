@@ -117,16 +117,15 @@ def print_error(text: str) -> None:
 
 _NAMES = (
     "state|subject|time|time_zone|ambiguous|max_gap|step|bins|where|missing|gaps|by|columns|epsilon|accuracy|alpha|noise|"
-    "clock|order|smoothing|pooling|secrets|initial"
+    "clock|order|smoothing|pooling|secrets|initial|accept"
 )
 _VALID = "postprocess"
 """In Python ``postprocess="valid"``, here ``--valid``."""
 _FLAGS = {
-    "public": "--i-know-this-is-public",
     "overwrite": "--overwrite",
     "for_spreadsheets": "--for-spreadsheets",
 }
-"""In Python ``public=True``."""
+"""In Python ``overwrite=True``."""
 
 _NUMBER = r"(?:[-+]?[\d.]+(?:e[-+]?\d+)?|-?inf|nan)"
 _ARGUMENT = re.compile(
@@ -149,8 +148,8 @@ def as_options(text: str) -> str:
     'the length of a step is unknown: give --step, or a longer --max-gap'
     >>> as_options("missing='refuse'; leave such rows out by where='sex != none'")
     "--missing refuse; leave such rows out by --where 'sex != none'"
-    >>> as_options("if everybody may see this table, give public=True")
-    'if everybody may see this table, give --i-know-this-is-public'
+    >>> as_options("if everybody may see this table, give accept='public'")
+    'if everybody may see this table, give --accept public'
     >>> as_options("for all that is left: ledger.calibrate(query, up_to=1.5)")
     'for all that is left: --up-to 1.5'
     >>> as_options("epsilon is -1.0, expected a positive finite number such as 1.0")

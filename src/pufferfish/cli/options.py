@@ -46,10 +46,10 @@ __all__ = [
     "MODEL_HELP",
     "NOISE_HELP",
     "NUMBER",
-    "PUBLIC",
     "QUERY_HELP",
     "SECRETS_HELP",
     "WHOLE",
+    "accept_option",
     "argument",
     "bound_named",
     "check_composes",
@@ -147,6 +147,15 @@ def option(help: str, metavar: str | None = None, *, name: str | None = None, **
     return field(metadata={_OF_CLICK: (click.Option, name, {"help": help, "metavar": metavar, **settings})})
 
 
+def accept_option(**refusals: str) -> Any:
+    """Declare ``--accept``: for each refusal of a command that a user can accept its word, and what it means.
+
+    No word accepts two refusals of a command: who accepts one is still stopped by the others.
+    """
+    told = "; ".join(f"{word}: {what}" for word, what in refusals.items())
+    return option(f"Accept one refusal, by its word; may be repeated. {told}.", type=click.Choice(list(refusals)))
+
+
 def argument(metavar: str | None = None, **settings: Any) -> Any:
     """Declare that a field is an argument; ``settings`` are those of ``click.argument``."""
     return field(metadata={_OF_CLICK: (click.Argument, None, {"metavar": metavar, **settings})})
@@ -219,7 +228,6 @@ def _filled(options: type[Options], values: dict[str, Any]) -> Options:
 DEFAULT_MECHANISM = LeakagePropagation.name
 
 MODEL_HELP = "Model file: the class Θ."
-PUBLIC = "--i-know-this-is-public"
 SECRETS_HELP = "Nodes of a network that are secret [default: all]."
 ACCURACY_HELP = "Instead of ε: the error that is allowed, in the query's units; the least ε is found."
 NOISE_HELP = (

@@ -30,9 +30,9 @@ from pufferfish.cli.options import (
     DEFAULT_MECHANISM,
     MODEL_HELP,
     NOISE_HELP,
-    PUBLIC,
     QUERY_HELP,
     SECRETS_HELP,
+    accept_option,
     argument,
     check_composes,
     command,
@@ -123,11 +123,10 @@ class ReleaseOptions:
         "A value for each subject, under the subject's own name: --output is a table of them (.parquet or .csv), and "
         "its record goes into a .json file of the same name. If interrupted, run the same command again to continue."
     )
-    public: bool = option(
-        "Allow a model that was fitted to this TABLE or a part of it. The release then has no privacy guarantee.",
-        name=PUBLIC,
+    accept: tuple[str, ...] = accept_option(
+        noise="the noise hides the whole result, and the budget is spent for nothing",
+        public="MODEL was fitted to this TABLE or a part of it, which everybody may see; nothing is promised then",
     )
-    anyway: bool = option("Release even if noise hides the whole result; the budget is spent for nothing.")
     dry_run: bool = option(
         "Check all that a release checks, and print its noise, its errors and what the ledger would have spent; draw, "
         "spend and write nothing."
@@ -392,7 +391,7 @@ def calibrate(options: ReleaseOptions, inputs: Inputs) -> Noise:
     model = inputs.model
     with opened(options.tables, options.reading) as table:
         data = read_under(table, model, options.reading, inputs.query, inputs.ledger)
-    warnings = warnings_of_model(data, model, public=options.public)
+    warnings = warnings_of_model(data, model, accept=options.accept)
     # without --columns a network's query asks for the nodes that the table has
     query = parse_query(options.query, model.theta, inputs.nodes, data.nodes if isinstance(data, Rows) else None)
     with progress("calibrating noise"):
@@ -448,7 +447,7 @@ def _once_note(calibration: Calibration) -> str:
 
 def _check_useful(options: ReleaseOptions, inputs: Inputs, data: Sequences | Rows, calibration: Calibration) -> None:
     """Refuse to spend anything on noise that hides everything; the noise and the numbers of records are public."""
-    if options.anyway or inputs.begun:  # what an earlier run has begun is finished
+    if "noise" in options.accept or inputs.begun:  # what an earlier run has begun is finished
         return
     if options.each_subject and isinstance(data, Sequences):
         records = records_of_subjects(data).tolist()
@@ -466,7 +465,7 @@ def _check_useful(options: ReleaseOptions, inputs: Inputs, data: Sequences | Row
         remedy = "almost no budget is left"
     raise ParameterError(
         f"with ε = {at_most(calibration.epsilon)} the error is as large as the whole range of values that {whose} can "
-        f"have, so the result would tell nothing. Nothing is spent: {remedy}; if you mean it, give --anyway"
+        f"have, so the result would tell nothing. Nothing is spent: {remedy}; if you mean it, give --accept noise"
     )
 
 

@@ -8,7 +8,7 @@ asks before it calibrates, a release asks where its mechanism was made from a mo
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -37,6 +37,7 @@ from pufferfish.theta.secrets import RecordIs
 from pufferfish.theta.states import state_label
 
 __all__ = [
+    "ACCEPTED",
     "FITTED_HERE",
     "check_arguments",
     "check_columns",
@@ -91,10 +92,13 @@ def _same(one: Theta, other: Theta) -> bool:
 
 # -- Whether a table is one that a model describes -------------------------------------------------------------------
 
+ACCEPTED = ("public",)
+"""The refusals of a release that can be accepted; ``noise`` is a refusal of the command line only."""
+
 _NO_PROMISE = (
     "the model was fitted to this very table, or one is a part of the other: the noise would depend on the secrets "
     "that it should hide, and nothing would be promised. Fit it to public data, or say how soon habits are forgotten "
-    "(documentation: Forgetting); if everybody may see this table, give public=True"
+    "(documentation: Forgetting); if everybody may see this table, give accept='public'"
 )
 
 FITTED_HERE = (
@@ -166,7 +170,7 @@ def warnings_of_model(
     data: Sequences | Rows | Database,
     model: Described | None,
     *,
-    public: bool = False,
+    accept: Collection[str] = (),
 ) -> list[str]:
     """Return what a release under a model warns of, besides what its data warn of; refuse data of another step.
 
@@ -175,7 +179,7 @@ def warnings_of_model(
     DataError
         As :func:`check_step`.
     ReleaseRefused
-        If the model was fitted to these very data or to a part of them, and they are not said to be public.
+        If the model was fitted to these very data or to a part of them, and ``accept`` does not name "public".
     """
     if model is None or isinstance(data, Database):
         return []
@@ -185,7 +189,7 @@ def warnings_of_model(
         told = [text for text in warnings_of_reading(data, model) if text not in data.warnings]
     known, own = model.fitted_on, data.fingerprint
     here = known is not None and own is not None and same_table(known, own)
-    if here and not public:
+    if here and "public" not in accept:
         raise ReleaseRefused(_NO_PROMISE)
     return [FITTED_HERE, *told] if here else told
 
@@ -203,7 +207,7 @@ _CALIBRATE = (
     "calibrate the noise first, calibration = LeakagePropagation(theta, length=data.length).calibrate(query, "
     "epsilon=1.0), then release(data, query, calibration)"
 )
-_OPTIONS = ("postprocess", "warnings", "ledger", "window", "coarsening")
+_OPTIONS = ("postprocess", "warnings", "ledger", "window", "coarsening", "accept")
 
 
 def check_arguments(data: Any, query: Any, calibration: Any, unknown: Mapping[str, Any]) -> Calibration:

@@ -1,10 +1,10 @@
 """A release that nothing refuses any more, before anything is spent: the same for all records, groups and subjects."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
-from pufferfish._base.checked import listed, one_of, truth
+from pufferfish._base.checked import accepted_words, listed, one_of
 from pufferfish._base.durations import now
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
@@ -17,6 +17,7 @@ from pufferfish.release.derive import NOTHING_FOLLOWS, calibrated_fields, data_r
 from pufferfish.release.draw import Database, PrivateData
 from pufferfish.release.facts import DataRecord, GroupsRecord, SubjectsRecord
 from pufferfish.release.prepare import (
+    ACCEPTED,
     check_columns,
     check_each_subject,
     check_fit,
@@ -99,7 +100,7 @@ def checked(
     postprocess: Literal["valid"] | None,
     warnings: Sequence[str],
     ledger: Ledger | None,
-    public: bool,
+    accept: str | Collection[str],
     each: bool = False,
 ) -> Ready:
     """Check and prove all that can be refused of a release, whatever its cells are; see :func:`pufferfish.release`.
@@ -123,7 +124,7 @@ def checked(
     check_fit(read, calibration)
     if isinstance(data, Rows):
         check_columns(data, calibration)
-    stated += warnings_of_model(data, calibration.bound.model, public=truth(public, "public"))
+    stated += warnings_of_model(data, calibration.bound.model, accept=accepted_words(accept, ACCEPTED))
     stated += warnings_of_ledger(calibration.theta, ledger)
     proof = prove(calibration)
     check_units(calibration)

@@ -6,7 +6,7 @@ promised and what is not) and never the exact value.
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Never, Self, TypeVar
 
@@ -491,7 +491,7 @@ def release(
     ledger: Ledger | None = None,
     window: Any = None,
     coarsening: Mapping[Any, Any] | None = None,
-    public: bool = False,
+    accept: str | Collection[str] = (),
     **unknown: Never,
 ) -> Release:
     """Release a query's value with calibrated noise.
@@ -515,8 +515,9 @@ def release(
         The budget that this release is written into, after everything was checked and before noise is drawn.
     window, coarsening : optional
         Which part of the ledger's base the data are, as for :meth:`Ledger.spend`.
-    public : bool, default False
-        Whether everybody may see the data: then a model that was fitted to them is taken, and nothing is promised.
+    accept : str or collection of str, default ()
+        The refusals that you accept, by word. ``"public"``: everybody may see the data, so a model that was fitted to
+        them is taken, and nothing is promised.
 
     Returns
     -------
@@ -545,7 +546,7 @@ def release(
         ledger=ledger,
         window=window,
         coarsening=coarsening,
-        public=public,
+        accept=accept,
     )
     warn(text for text in ready.warnings if text not in warnings)
     return ready.finish()
@@ -561,7 +562,7 @@ def prepare(
     ledger: Ledger | None = None,
     window: Any = None,
     coarsening: Mapping[Any, Any] | None = None,
-    public: bool = False,
+    accept: str | Collection[str] = (),
 ) -> Prepared[Release]:
     """Check and prove all that can be refused, and return what spends the budget and draws; see :func:`release`.
 
@@ -572,7 +573,7 @@ def prepare(
         raise ParameterError("window and coarsening say which part of a ledger's base the data are: give ledger too")
     records = data if isinstance(data, Sequences | Rows) else database_of(data, calibration)
     ready = checked(
-        records, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger, public=public
+        records, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger, accept=accept
     )
     calibration, read = ready.calibration, ready.data
     grouped = grouped_of(records, calibration)

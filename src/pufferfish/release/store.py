@@ -19,7 +19,7 @@ and what goes on from them, stand in one file, to be read side by side.
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -69,7 +69,7 @@ def release_each(
     warnings: Sequence[str] = (),
     ledger: Ledger | None = None,
     overwrite: bool = False,
-    public: bool = False,
+    accept: str | Collection[str] = (),
     for_spreadsheets: bool = False,
 ) -> EachRelease:
     """Release a query's value for each subject of a table, with calibrated noise.
@@ -97,7 +97,7 @@ def release_each(
         The budget: one entry for all of them.
     overwrite : bool, default False
         Whether the files of an earlier release for each subject may be replaced.
-    public : bool, default False
+    accept : str or collection of str, default ()
         As for :func:`release`.
     for_spreadsheets : bool, default False
         Write a single quote before each name in a ``.csv`` table that a spreadsheet would take for a formula, such as
@@ -138,7 +138,7 @@ def release_each(
         postprocess=postprocess,
         warnings=warnings,
         ledger=ledger,
-        public=public,
+        accept=accept,
     )
     warn(text for text in ready.warnings if text not in warnings)
     return ready.finish()
@@ -253,7 +253,7 @@ def prepare_each(
     postprocess: Literal["valid"] | None = None,
     warnings: Sequence[str] = (),
     ledger: Ledger | None = None,
-    public: bool = False,
+    accept: str | Collection[str] = (),
 ) -> Prepared[EachRelease]:
     """Check and prove all that can be refused, and return what spends the budget, draws, and writes the files."""
     if not isinstance(data, Sequences) or data.names is None:
@@ -269,7 +269,7 @@ def prepare_each(
     if not isinstance(calibration, Calibration):
         raise ParameterError("the calibration is missing: release_each(data, query, calibration, output)")
     ready = checked(
-        data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger, public=public, each=True
+        data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger, accept=accept, each=True
     )
     calibration, bound = ready.calibration, ready.calibration.linear
     assert isinstance(bound, LinearQuery)

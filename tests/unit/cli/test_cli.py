@@ -88,15 +88,15 @@ def test_what_must_be_known_first_is_said_before_noise_is_drawn(
     fitted, output = tmp_path / "fitted.json", tmp_path / "r.json"
     assert run("fit", private, *READING, "--output", fitted).exit_code == 0
     asked = ["release", private, *READING, "--model", fitted, "--accuracy", 0.15]
-    refused(*asked, "--output", output, says=["the model was fitted to this very table", "--i-know-this-is-public"])
+    refused(*asked, "--output", output, says=["the model was fitted to this very table", "give --accept public"])
     refused(*asked, "--dry-run", says=["the model was fitted to this very table"])
-    early = run(*asked, "--output", output, "--i-know-this-is-public")
+    early = run(*asked, "--output", output, "--accept", "public")
     assert early.exit_code == 9, early.output
     assert not output.exists()
     assert "The model was fitted to this very table" in early.stderr
     assert "error of at most 0.15 with 95% probability needs ε = " in early.stdout
     without = [*["release", private, "--state", "activity", "--subject", "id", "--time", "minute"], "--model", fitted]
-    without += ["--i-know-this-is-public"]
+    without += ["--accept", "public"]
     loose = ["the table is read without --max-gap", "Give --max-gap 1min; where times are wrong", "without --time"]
     for stated in ((), ("--step", "1min")):
         refused(*without, *stated, "--epsilon", 5, "--output", output, says=loose)
@@ -133,7 +133,7 @@ def test_releasing_the_table_the_model_was_fitted_to_is_called_no_guarantee(
     release = ["release", public, *READING, "--model", model, "--epsilon", 1, "--output", output]
     refused(*release, says=["nothing would be promised"])
     assert not output.exists()
-    result = run(*release, "--i-know-this-is-public")
+    result = run(*release, "--accept", "public")
     assert result.exit_code == 0
     assert "not as a guarantee" in result.stderr
     assert "not as a guarantee" in pf.Release.from_json(output).warnings[0]
@@ -223,7 +223,7 @@ def test_the_installed_program_runs_without_the_plot_extra(tmp_path: Path, priva
     environment = os.environ | {"PYTHONPATH": str(blocked.parent)}
     output = tmp_path / "release.json"
     command = [sys.executable, "-m", "pufferfish", "release", str(private), *READING, "--model", str(model)]
-    command += ["--mechanism", "group-dp", "--epsilon", "1", "--anyway", "--output", str(output)]
+    command += ["--mechanism", "group-dp", "--epsilon", "1", "--accept", "noise", "--output", str(output)]
     plotted = subprocess.run(
         [*command, "--plot", str(tmp_path / "r.png")], env=environment, capture_output=True, text=True
     )
@@ -352,7 +352,7 @@ def test_a_fitted_model_reads_cells_that_are_numbers_and_words(tmp_path: Path) -
     fit = ["fit", table, "--state", "state", "--smoothing", 1, "--output", model]
     assert run(*fit).exit_code == 0
     release = ["release", table, "--state", "state", "--model", model, "--epsilon", 1, "--output", output]
-    assert run(*release, "--i-know-this-is-public").exit_code == 0
+    assert run(*release, "--accept", "public").exit_code == 0
     assert pf.Release.from_json(output).query.labels == ["007", "1", "2", "unknown"]
 
 
@@ -371,7 +371,7 @@ def test_states_with_commas_and_strange_characters(tmp_path: Path) -> None:
     table.write_text("state\n" + "\n".join(names[i] for i in rng.integers(0, 6, 400)) + "\n")
     assert run("fit", table, "--state", "state", "--output", path).exit_code == 0
     release = ["release", table, "--state", "state", "--model", path, "--epsilon", 1, "--overwrite"]
-    release += ["--i-know-this-is-public"]
+    release += ["--accept", "public"]
     shown = run(*release, "--output", output, "--plot", tmp_path / "r.png")
     assert shown.exit_code == 0, shown.output
     assert "\x1b[31m" not in shown.output
@@ -469,7 +469,7 @@ def test_compare_draws_the_noise(tmp_path: Path, model: Path) -> None:
 def test_the_order_of_states_that_are_no_bins_is_said(tmp_path: Path, private: Path, model: Path) -> None:
     told = "states in the order of the model, lowest first: active, rest\n"
     output = tmp_path / "r.json"
-    cheap = ["--mechanism", "group-dp", "--anyway"]
+    cheap = ["--mechanism", "group-dp", "--accept", "noise"]
     for query, says in (("cdf", True), ("quantiles:.5", True), ("histogram", False)):
         asked = ["--epsilon", 1, "--query", query]
         done = run("release", private, *READING, "--model", model, *asked, *cheap, "--output", output, "--overwrite")

@@ -23,8 +23,8 @@ def test_a_model_is_checked_on_the_table_it_was_fitted_to(tmp_path: Path) -> Non
     assert json.loads(output.read_text())["format"] == "pufferfish-check"
     assert plot.read_bytes().startswith(b"\x89PNG")
     refused("check", model, public, *READING, "--output", output, says=["--overwrite"])
-    refused("check", model, other, *READING, says=["was not fitted to", "--i-know-this-is-public"])
-    told = run("check", model, other, *READING, "--i-know-this-is-public", "--epsilon", 0.5)
+    refused("check", model, other, *READING, says=["was not fitted to", "give --accept public"])
+    told = run("check", model, other, *READING, "--accept", "public", "--epsilon", 0.5)
     assert told.exit_code == 0, told.output
     assert "at ε = 0.5" in told.stdout
 

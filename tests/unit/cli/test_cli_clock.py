@@ -102,7 +102,19 @@ def test_a_series_that_a_change_of_clocks_may_cut_follows_no_clock(tmp_path: Pat
     ]
     frame, table = pl.DataFrame(rows), tmp_path / "march.csv"
     frame.write_csv(table, datetime_format="%Y-%m-%d %H:%M:%S")
-    release = ("release", table, *LOCAL, "--model", model, "--epsilon", 1, "--anyway", "--output", tmp_path / "r.json")
+    release = (
+        "release",
+        table,
+        *LOCAL,
+        "--model",
+        model,
+        "--epsilon",
+        1,
+        "--accept",
+        "noise",
+        "--output",
+        tmp_path / "r.json",
+    )
     refused(*release, says=["Θ follows a clock, and times in column 't' have no zone, and gaps"])
     words = ["clocks of Europe/Paris were changed between records of a series", "keep the records before or after"]
     refused(*release, "--time-zone", "Europe/Paris", says=words)

@@ -49,7 +49,7 @@ NOISE = ("LeakagePropagation", "post-processed:", "read:", "Whatever", "warning:
         ("--epsilon", 0.5, "--query", "quantiles:.3", "--valid"),
         ("--accuracy", 80, "--query", "transitions"),
         ("--epsilon", 1, "--by", "id", "--query", "count:active"),
-        ("--epsilon", 1e-3, "--by", "hour", "--anyway"),  # hides nearly all
+        ("--epsilon", 1e-3, "--by", "hour", "--accept", "noise"),  # hides nearly all
         ("--epsilon", 1, "--mechanism", "mqm-approx"),
     ],
 )

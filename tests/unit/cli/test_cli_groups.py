@@ -38,7 +38,7 @@ def test_groups_on_the_command_line(tmp_path: Path) -> None:
     assert found.noise.measurements is not None
     assert "on one count of each group, from which all 4 values follow" in " ".join(shaped.stdout.split())
     assert run("verify", tmp_path / "r.json", "--table", table).exit_code == 0
-    many = run(*command, "--by", "minute", "--query", "count:active", "--anyway", "--overwrite", *paths)
+    many = run(*command, "--by", "minute", "--query", "count:active", "--accept", "noise", "--overwrite", *paths)
     assert many.exit_code == 0, many.output
     assert "more values: all are in the file of --csv" in many.stdout
     plain = run(*command, "--overwrite", "--where", "hour(minute) == 9", "--csv", tmp_path / "r.csv")

@@ -27,7 +27,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pf.write_model(pf.Model(theta=pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=["active", "rest"])), "model.json")
     create = ["--model", "model.json", "--table", "table.csv", *READ, "--mechanism", "group-dp", "--budget", 9]
     assert run("ledger", "create", "book.json", *create).exit_code == 0
-    made = ["--model", "model.json", "--mechanism", "group-dp", "--epsilon", 1, "--anyway", "--output", "release.json"]
+    made = [
+        "--model",
+        "model.json",
+        "--mechanism",
+        "group-dp",
+        "--epsilon",
+        1,
+        "--accept",
+        "noise",
+        "--output",
+        "release.json",
+    ]
     assert run("release", "table.csv", *READ, *made).exit_code == 0
     return tmp_path
 
@@ -38,8 +49,8 @@ def places() -> dict[str, tuple[str, list[str]]]:
     create = ["ledger", "create", "new.json", "--budget", "1"]
     return {
         "fit": ("table", ["fit", "FILE", *READ, "--output", "new.json"]),
-        "check, model": ("record", ["check", "FILE", "table.csv", *READ, "--i-know-this-is-public"]),
-        "check, table": ("table", ["check", "model.json", "FILE", *READ, "--i-know-this-is-public"]),
+        "check, model": ("record", ["check", "FILE", "table.csv", *READ, "--accept", "public"]),
+        "check, table": ("table", ["check", "model.json", "FILE", *READ, "--accept", "public"]),
         "compare": ("record", ["compare", "FILE", "--length", "5", "--epsilon", "1"]),
         "compare, table": ("table", ["compare", "model.json", "--table", "FILE", *READ, "--epsilon", "1"]),
         "release": ("table", ["release", "FILE", *READ, "--model", "model.json", *spend]),

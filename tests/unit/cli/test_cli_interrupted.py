@@ -268,7 +268,8 @@ def test_programs_killed_at_any_moment(folder: Path, slow: bool) -> None:
         "group-dp",
         "--epsilon",
         "0.001",
-        "--anyway",
+        "--accept",
+        "noise",
     ]
     for i in range(3) if slow else [2]:
         for path in folder.glob("r[0-9]*.json"):

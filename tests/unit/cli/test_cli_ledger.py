@@ -79,7 +79,7 @@ def test_the_usual_way(tmp_path: Path, table: Path, model: Path, book: Path) -> 
     other, third = tmp_path / "other.json", tmp_path / "third.json"
     other.write_text(model.read_text().replace("0.9, 0.1", "0.8, 0.2"))
     base[base.index(model)] = other
-    result = run(*base, "--epsilon", 0.01, "--anyway", "--output", third)
+    result = run(*base, "--epsilon", 0.01, "--accept", "noise", "--output", third)
     assert result.exit_code == 0, result.output
     assert "The ledger has another Θ than this release" in result.output
     assert "warning: The ledger has another Θ" in run("show", third).stdout
@@ -104,7 +104,7 @@ def test_every_bound(tmp_path: Path, table: Path, model: Path, mechanism: str) -
     create = ["ledger", "create", book, "--model", model, "--budget", 2, "--table", table, *READING]
     assert run(*create, "--mechanism", mechanism).exit_code == 0
     base = ["release", table, *READING, "--model", model, "--ledger", book]
-    result = run(*base, "--epsilon", 0.3, "--mechanism", mechanism, "--anyway", "--output", output)
+    result = run(*base, "--epsilon", 0.3, "--mechanism", mechanism, "--accept", "noise", "--output", output)
     assert result.exit_code == 0, result.output
     assert pf.Release.from_json(output).ledger.mechanism == mechanism
     assert Ledger.open(book).spent == pytest.approx(0.3, rel=1e-5)
@@ -113,7 +113,7 @@ def test_every_bound(tmp_path: Path, table: Path, model: Path, mechanism: str) -
 def test_a_part_by_a_filter_is_charged_to_the_whole(tmp_path: Path, table: Path, model: Path, book: Path) -> None:
     output = tmp_path / "release.json"
     base = ["release", table, *READING, "--model", model, "--ledger", book, "--where", "awake"]
-    result = run(*base, "--epsilon", 0.2, "--anyway", "--output", output)
+    result = run(*base, "--epsilon", 0.2, "--accept", "noise", "--output", output)
     assert result.exit_code == 0, result.output
     result = run(*base, "--up-to", 0.8, "--output", tmp_path / "other.json")
     assert result.exit_code == 0, result.output
@@ -195,19 +195,19 @@ def test_the_last_of_a_budget_is_not_spent_on_noise_that_hides_all(
     create = ["ledger", "create", book, "--model", model, "--budget", 1, "--table", table, *READING]
     assert run(*create, "--mechanism", mechanism).exit_code == 0
     base = ["release", table, *READING, "--model", model, "--ledger", book]
-    most = ["--epsilon", 0.9, "--anyway", "--mechanism", mechanism, "--output", tmp_path / "r.json"]
+    most = ["--epsilon", 0.9, "--accept", "noise", "--mechanism", mechanism, "--output", tmp_path / "r.json"]
     assert run(*base, *most).exit_code == 0
     asked = [*base, "--output", tmp_path / "last.json"]
     last = [*asked, "--query", "count:active"]
     near = f"{Ledger.open(book).spent + 2e-5:.9f}"
-    says = ["the whole range of values that 200 records can have", "Nothing is spent", "give --anyway"]
+    says = ["the whole range of values that 200 records can have", "Nothing is spent", "give --accept noise"]
     refused(tmp_path, *last, "--up-to", near, says=says)
     refused(tmp_path, *last, "--up-to", near, "--by", "id", says=["values that each of the groups can have"])
     shaped = ["--query", "histogram", "--noise", "best"]
     refused(tmp_path, *asked, *shaped, "--up-to", near, says=["so the result would tell nothing"])
     refused(tmp_path, *asked, "--query", "switches", "--up-to", near, says=["so the result would tell nothing"])
     assert len(Ledger.open(book).entries) == 1
-    done = run(*last, "--up-to", near, "--anyway")
+    done = run(*last, "--up-to", near, "--accept", "noise")
     assert done.exit_code == 0, done.output
     assert "The noise hides nearly all" in done.stderr
     assert Ledger.open(book).spent <= float(near)
@@ -399,8 +399,8 @@ def test_a_ledger_of_the_fitted_table_is_refused_unless_it_is_public(tmp_path: P
     model, book = tmp_path / "fitted.json", tmp_path / "public.json"
     assert run("fit", table, *READING, "--output", model).exit_code == 0
     create = ("ledger", "create", book, "--model", model, "--budget", 1, "--table", table, *READING)
-    refused(tmp_path, *create, says=["fitted to this very table", "give --i-know-this-is-public"])
-    result = run(*create, "--i-know-this-is-public")
+    refused(tmp_path, *create, says=["fitted to this very table", "give --accept public"])
+    result = run(*create, "--accept", "public")
     assert result.exit_code == 0, result.output
     assert result.stderr.startswith("warning: The model was fitted to this very table")
     assert book.exists()

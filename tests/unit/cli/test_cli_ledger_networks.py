@@ -94,7 +94,18 @@ def test_bad_releases_spend_nothing(folder: Path, options: list[object], says: l
 
 def test_the_ledger_of_a_part_of_the_columns_knows_no_others(folder: Path) -> None:
     assert run("ledger", "create", "small.json", *HAND, "--columns", "a,b").exit_code == 0
-    release = ["release", "rows.csv", "--model", "line.json", "--ledger", "small.json", "--epsilon", 0.1, "--anyway"]
+    release = [
+        "release",
+        "rows.csv",
+        "--model",
+        "line.json",
+        "--ledger",
+        "small.json",
+        "--epsilon",
+        0.1,
+        "--accept",
+        "noise",
+    ]
     refused(folder, *release, "--output", "release.json", says=["node 'c' from column 'c'", "does not know a column"])
     result = run(*release, "--columns", "b", "--output", "release.json")
     assert result.exit_code == 0, result.output

@@ -333,7 +333,7 @@ def test_a_reader_that_goes_is_exit_code_1_and_nothing_else(
     assert run(*release, "--epsilon", 3, "--output", first).exit_code == 0
     commands: dict[str, list[Any]] = {
         "fit": ["fit", public, *READING, "--output", output],
-        "check": ["check", model, public, *READING, "--i-know-this-is-public"],
+        "check": ["check", model, public, *READING, "--accept", "public"],
         "compare": ["compare", model, "--length", 9, "--epsilon", 1, "--mechanisms", "group-dp"],
         "ledger": ["ledger", "show", book],
         "release": [*release, "--epsilon", 3, "--ledger", book, "--output", output],

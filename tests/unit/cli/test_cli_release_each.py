@@ -53,7 +53,7 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert run("fit", table, *READING, "--output", fitted).exit_code == 0
     itself = [*["release", table, *READING, "--model", fitted, "--each-subject"], "--epsilon", 1, "--output"]
     refused(*itself, tmp_path / "x.csv", says=["the model was fitted to this very table"])
-    told = run(*itself, tmp_path / "x.csv", "--i-know-this-is-public")
+    told = run(*itself, tmp_path / "x.csv", "--accept", "public")
     assert told.exit_code == 0, told.output
     assert told.stderr.count("The model was fitted to this very table") == 1
     for name in ("f.json", "u.csv", "u.json", "x.csv", "x.json"):

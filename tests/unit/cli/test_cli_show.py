@@ -106,7 +106,7 @@ def test_show_names_the_command_for_files_of_other_kinds(tmp_path: Path) -> None
     made = run("ledger", "create", book, "--model", model, "--budget", 2, "--table", table, *READING)
     assert made.exit_code == 0, made.output
     refused("show", book, says=[f"is a ledger: use pufferfish ledger show {book}"])
-    done = run("check", model, table, *READING, "--output", check, "--i-know-this-is-public")
+    done = run("check", model, table, *READING, "--output", check, "--accept", "public")
     assert done.exit_code == 0, done.output
     refused("show", check, says=["pufferfish check, run again"])
     refused("show", table, says=["looks like a table, expected a pufferfish-release file"])

@@ -47,7 +47,18 @@ def test_every_command_reads_local_times_of_a_zone(tmp_path: Path, spring: Path)
     succeeds("check", model, spring, *read)
     succeeds("compare", model, "--table", table, *read, "--epsilon", 1)
     succeeds("ledger", "create", book, "--model", model, "--budget", 3, "--table", table, *read)
-    release = ("release", table, "--model", model, "--epsilon", 0.5, "--where", "hour(t) in [1, 3]", "--anyway")
+    release = (
+        "release",
+        table,
+        "--model",
+        model,
+        "--epsilon",
+        0.5,
+        "--where",
+        "hour(t) in [1, 3]",
+        "--accept",
+        "noise",
+    )
     refused(
         *release,
         *READING,
@@ -74,8 +85,8 @@ def test_without_a_zone_hours_are_charged_to_an_hour(tmp_path: Path, spring: Pat
     succeeds("fit", spring, *READING, "--output", model)
     table = write_table(tmp_path / "private.csv", datetime(2024, 3, 30, 22, tzinfo=UTC), seed=3)
     succeeds("ledger", "create", book, "--model", model, "--budget", 3, "--table", table, *READING)
-    succeeds("release", table, *READING, "--model", model, "--epsilon", 0.5, "--where", "hour(t) == 3", "--anyway",
-             "--ledger", book, "--output", tmp_path / "r.json")  # fmt: skip
+    succeeds("release", table, *READING, "--model", model, "--epsilon", 0.5, "--where", "hour(t) == 3",
+             "--accept", "noise", "--ledger", book, "--output", tmp_path / "r.json")  # fmt: skip
     kept = json.loads(book.read_text())
     assert kept["grid"]["slack"] == 6
     assert kept["entries"][0]["windows"][0] == [[24 - 6, 30 + 6]]

@@ -38,10 +38,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_noise_that_hides_all_is_refused_unless_insisted_on(asked: tuple[str, ...], says: str, ledger: tuple[str, ...]):
     command = [*RELEASE, "--subject", "id", "--epsilon", 1e-3, *ledger, *asked]
     for dry in ((), ("--dry-run",)):
-        refused(*command, *dry, says=[says, "Nothing is spent", "give --anyway"])
+        refused(*command, *dry, says=[says, "Nothing is spent", "give --accept noise"])
     assert pf.Ledger.open("book.json").entries == ()
     assert not list(Path().glob("r.*"))
-    done = run(*command, "--anyway")
+    done = run(*command, "--accept", "noise")
     assert done.exit_code == 0, done.output
     assert "The noise hides nearly all" in done.stderr
     assert len(pf.Ledger.open("book.json").entries) == bool(ledger)
@@ -136,7 +136,7 @@ def test_a_release_for_each_subject_that_was_begun_is_finished(monkeypatch: pyte
 
     with monkeypatch.context() as patched:
         patched.setattr(module, "write_whole", stop)
-        stopped = run(*command, "--anyway")
+        stopped = run(*command, "--accept", "noise")
     assert stopped.exit_code == 1, stopped.output
     assert len(pf.Ledger.open("book.json").entries) == 1
     assert Path("r.json.pending").exists()
@@ -185,8 +185,8 @@ def test_the_table_of_a_network_that_was_fitted_to_it_is_refused() -> None:
     known = pf.read_rows("rows.csv", network).fingerprint
     pf.write_model(pf.Model(theta=network, fitted_on=known), "net.json")
     command = ["release", "rows.csv", "--model", "net.json", "--query", "marginal-counts", "--epsilon", 2]
-    refused(*command, "--output", "n.json", says=["fitted to this very table", "--i-know-this-is-public"])
-    insisted = run(*command, "--output", "n.json", "--i-know-this-is-public")
+    refused(*command, "--output", "n.json", says=["fitted to this very table", "give --accept public"])
+    insisted = run(*command, "--output", "n.json", "--accept", "public")
     assert insisted.exit_code == 0, insisted.output
     assert "fitted to this very table" in insisted.stderr
 

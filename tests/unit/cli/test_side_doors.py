@@ -59,7 +59,7 @@ def test_nothing_that_commands_leave_or_print_has_the_exact_value(tmp_path: Path
     pf.write_model(pf.Model(theta=CHAIN), home / "model.json")
     table, common = (
         tmp_path / "table.csv",
-        ["--model", "model.json", "--mechanism", "group-dp", "--epsilon", "0.001", "--anyway"],
+        ["--model", "model.json", "--mechanism", "group-dp", "--epsilon", "0.001", "--accept", "noise"],
     )
     release = ["release", table, *READING, *common, "--ledger", "book.json"]
     commands: list[tuple[list[Any], int]] = [

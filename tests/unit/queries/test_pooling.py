@@ -62,7 +62,7 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     def run(command: str, query: str, *columns: str) -> Result:
         table = (
-            ["table.csv", "--model", "net.json", "--output", "r.json", "--anyway"]
+            ["table.csv", "--model", "net.json", "--output", "r.json", "--accept", "noise"]
             if command == "release"
             else ["net.json"]
         )

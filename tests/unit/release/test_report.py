@@ -549,7 +549,8 @@ def test_a_preview_says_what_of_a_table_was_used_and_what_is_assumed(tmp_path: P
         "1",
         "--mechanism",
         "group-dp",
-        "--anyway",
+        "--accept",
+        "noise",
         "--output",
         tmp_path / "r.json",
     )

@@ -1,7 +1,9 @@
 """From Python, too, a model knows the step of its tables and what it was fitted to: as on the command line."""
 
 import pickle
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -75,14 +77,14 @@ def test_the_table_that_a_model_was_fitted_to_is_refused_unless_it_is_public(tmp
     model, data = fitted(survey), pf.read_sequences(survey, **ASKED)
     noise = pf.GroupDP(model, data.length).calibrate(QUERY, 1.0)
     book, each = pf.Ledger(pf.GroupDP(model, data.length), 1.0, base=data), tmp_path / "each.csv"
-    with pytest.raises(ReleaseRefused, match=r"fitted to this very table.*give public=True"):
+    with pytest.raises(ReleaseRefused, match=r"fitted to this very table.*give accept='public'"):
         pf.release(data, QUERY, noise, ledger=book)
     with pytest.raises(ReleaseRefused, match=r"fitted to this very table"):
         pf.release_each(data, QUERY, noise, each, ledger=book)
     assert book.spent == 0
     assert not each.exists()
-    assert FITTED_HERE in pf.release(data, QUERY, noise, public=True).warnings
-    assert FITTED_HERE in pf.release_each(data, QUERY, noise, each, public=True).warnings
+    assert FITTED_HERE in pf.release(data, QUERY, noise, accept="public").warnings
+    assert FITTED_HERE in pf.release_each(data, QUERY, noise, each, accept="public").warnings
     other = pf.read_sequences(write_table(tmp_path / "other.csv", 2), **ASKED)
     assert not pf.release(other, QUERY, pf.GroupDP(model, other.length).calibrate(QUERY, 2.5)).warnings
     memory = pf.read_sequences(pl.read_csv(survey, try_parse_dates=True), **ASKED)
@@ -94,6 +96,28 @@ def test_the_table_that_a_model_was_fitted_to_is_refused_unless_it_is_public(tmp
     assert turned.fingerprint == memory.fingerprint
     elsewhere = pf.read_sequences(pl.read_csv(tmp_path / "other.csv", try_parse_dates=True), **ASKED)
     assert not pf.release(elsewhere, QUERY, held).warnings
+
+
+@pytest.mark.parametrize("given", ["everything", ["public", "anything"], True, None, "", {"public": True}])
+def test_what_is_accepted_is_named_by_known_words(tmp_path: Path, survey: Path, given: Any) -> None:
+    data = pf.read_sequences(survey, **ASKED)
+    noise = pf.GroupDP(pf.fit_chain(data), data.length).calibrate(QUERY, 2.5)
+    for release in (
+        partial(pf.release, data, QUERY, noise),
+        partial(pf.release_each, data, QUERY, noise, tmp_path / "e.csv"),
+    ):
+        with pytest.raises(ParameterError, match=r"^accept is .*, or a list of them: 'public'$"):
+            release(accept=given)
+    assert not (tmp_path / "e.csv").exists()
+    with pytest.raises(ParameterError, match=r"release has no option 'public'.*accept"):
+        pf.release(data, QUERY, noise, public=True)  # pyrefly: ignore[bad-argument-type]
+
+
+@pytest.mark.parametrize("given", ["public", ["public", "public"], {"public"}, ()])
+def test_a_word_for_a_refusal_that_does_not_come_up_changes_nothing(survey: Path, given: Any) -> None:
+    data = pf.read_sequences(survey, **ASKED)
+    noise = pf.GroupDP(pf.fit_chain(data), data.length).calibrate(QUERY, 2.5)
+    assert pf.release(data, QUERY, noise, accept=given).warnings == pf.release(data, QUERY, noise).warnings
 
 
 def test_what_is_not_known_of_a_model_is_told(survey: Path) -> None:
