@@ -87,7 +87,7 @@ def test_ctrl_c_at_any_moment_loses_nothing_that_is_spent(folder: Path, monkeypa
 
     early = [
         "pufferfish.cli.release.read_under",
-        "pufferfish.release.release.prove",
+        "pufferfish.release.ready.prove",
         "pufferfish.release.release.sampler",
         # from here on it may wait for other programs, and for the proof of the sum
         "pufferfish.release.release._check_start",

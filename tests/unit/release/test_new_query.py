@@ -48,7 +48,6 @@ class Repeats(ReadOnly, Query):
 @pytest.mark.parametrize("query", [Ends(), Repeats()], ids=repr)
 def test_releases_of_a_new_query_are_read_again(query: Query, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known: Any = {**KINDS, **query.kinds}  # as if it stood in QUERIES
-    monkeypatch.setattr(facts, "KINDS", known)
     monkeypatch.setattr(facts, "_KINDS", {**facts._KINDS, type(query).__name__: type(query)})
     monkeypatch.setattr(record_rules, "KINDS", known)
     monkeypatch.setattr(record_rules, "_WORDS", {*record_rules._WORDS, *query.kinds})
