@@ -5,16 +5,18 @@ is whether the noise is enough: here Θ, the mechanism and the query are made ag
 proves the leakage from scratch. What nobody can see afterwards is said too.
 """
 
+import dataclasses
 import math
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from pufferfish._base.durations import is_moment
 from pufferfish._base.reading import decode_record, display_path
@@ -23,7 +25,7 @@ from pufferfish._base.writing import read_file
 from pufferfish.data import read_rows, read_sequences
 from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.data.sequences import Base, Sequences
-from pufferfish.errors import ParameterError, PufferfishError, RecordError
+from pufferfish.errors import ParameterError, PufferfishError, RecordError, shortened
 from pufferfish.fit.model_file import Model, read_model
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms import bound_of
@@ -31,7 +33,8 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.release.check import BROKEN, differences
-from pufferfish.release.facts import LedgerRecord, TableRecord, lengths_of
+from pufferfish.release.derive import data_record
+from pufferfish.release.facts import LedgerRecord, TableRecord
 from pufferfish.release.postprocessing import BySubject
 from pufferfish.release.prepare import check_fit, is_note_of
 from pufferfish.release.record import (
@@ -40,7 +43,6 @@ from pufferfish.release.record import (
     MeasurementFields,
     ReleaseFields,
     calibration_again,
-    composes,
     function_of_user,
     read_table,
 )
@@ -158,40 +160,21 @@ def of_table(found: ReleaseFields, table: Any) -> Iterator[Finding]:
     if base is None:
         raise ParameterError("this release is of one database that was given as a list or dict: there is no table")
     data = _read(found, base, table)
-    own, facts = replace(data.base, source=base.source), found.data
-    rules = [(own == base, "read as the record says")]
-    if isinstance(data, Rows):
-        observed = {state_label(node): number for node, number in data.observed.items()}
-        rules += [
-            (facts.subjects == data.records, f"{facts.subjects:,} rows"),
-            (facts.observed == observed, "as many observed cells in each column"),
-        ]
-    else:
-        chains, longest = len(data.length), max(chain.steps for chain in data.length)
-        rules += [
-            (facts.subjects == data.subjects, f"{facts.subjects:,} subjects"),
-            (facts.chains == chains, f"{facts.chains:,} chains"),
-            (facts.records == data.records, f"{facts.records:,} records"),
-            (facts.longest_chain == longest, f"a longest chain of {facts.longest_chain:,} steps"),
-            (
-                facts.steps in (None, int(data.transitions.sum())),
-                f"{facts.steps or 0:,} steps from a record to the next",
-            ),
-        ]
-        lengths = facts.lengths, facts.places
-        all_count = not (composes(found.mechanism.name) and found.theta.of_chains)
-        known = lengths_of(data.length, all_count=all_count)
-        rules += [
-            (lengths == known, "its chains as the record names them"),
-            ((facts.usual_step, facts.clock_changes) == (data.usual_step, data.clock_changes), "its times"),
-        ]
-    wrong = [rule for right, rule in rules if not right]
+    try:
+        again = data_record(data, calibration_again(found))
+    except BROKEN as error:
+        yield fails("table", f"the noise is not for such a table: {error}", _READ)
+        return
     name = data.base.source
     named = "" if name == base.source else f"; it is {name!r}, and the record names {base.source!r}"
-    if wrong:
-        yield fails("table", f"the table differs from the record, which says: {'; '.join(wrong)}{named}", _READ)
+    read: Any = dataclasses.replace(data.base, source=base.source)
+    own = replace(again, **{"base" if again.rows is None else "rows": read})
+    differs = [field for field in own.__struct_fields__ if getattr(own, field) != getattr(found.data, field)]
+    if differs:
+        said = "; ".join(f"{field} {shortened(repr(getattr(found.data, field)))}" for field in differs)
+        yield fails("table", f"the table differs from the record, which says: {said}{named}", _READ)
     else:
-        has = f"{facts.subjects:,} rows" if isinstance(data, Rows) else f"{facts.records:,} records and lengths"
+        has = f"{own.subjects:,} rows" if isinstance(data, Rows) else f"{own.records:,} records and lengths"
         yield holds("table", f"it was read again, and has the record's {has}{named}", _READ)
 
 
