@@ -1,8 +1,16 @@
-"""The book of a ledger: what is written, and how two programs and a crash cannot spoil it."""
+"""The book of a ledger: what is written, and how two programs and a crash cannot spoil it.
+
+Entries form a chain: each holds a digest of the entry before it, which holds one of the entry before that. The record
+of a release shows this digest (``ledger.previous``). One ledger has one entry after each, so two records with one
+predecessor tell that an old copy of the ledger was put back, or that two copies of it were used.
+"""
 
 import hashlib
+import hmac
+import json
 import os
 import re
+import secrets
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -46,6 +54,7 @@ __all__ = [
     "book_of",
     "check_book",
     "lock_of",
+    "new_key",
     "positive",
     "with_digest",
 ]
@@ -70,6 +79,8 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
     ----------
     number : int
         Its place in the book, from 1.
+    previous : str
+        Digest of the entry before it; of the ledger as it began, for the first one: see :meth:`Book.last_digest`.
     created : str
         When it was written, UTC; the release came after.
     what : str
@@ -97,6 +108,7 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """
 
     number: int
+    previous: str
     created: str
     what: str
     epsilon: float | None
@@ -111,17 +123,26 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 _Whole = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+_Key = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+
+_BEGINNING = ("created", "budget", "mechanism")
+"""Fields of a book that the digest of its beginning is of."""
+
+_DIGESTED = ("number", "previous", "created", "what", "epsilon", "distance", "scale", "step", "release", "spent")
+"""Fields of an entry that its digest is of: those that tell about the release, not about subjects."""
 
 
 class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All of a ledger: about chains of these lengths, or about a network's table of so many rows.
 
-    ``grid`` says where the chains of its base begin in time, by which releases of a part are found in them.
+    ``grid`` says where the chains of its base begin in time, by which releases of a part are found in them. ``key`` are
+    32 random bytes, hexadecimal, by which entries are digested.
     """
 
     format: str = FORMAT
     version: int = VERSION
     digest: str = "0" * 64
+    key: _Key
     created: str
     budget: float
     mechanism: str
@@ -140,6 +161,36 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
         """How the table was read; None where that is not known yet."""
         return self.rows_base if self.base is None else self.base
 
+    def last_digest(self) -> str:
+        """Return the digest of the last entry, or of the ledger as it began: the next entry names it as ``previous``.
+
+        It is HMAC-SHA256 under the ledger's key. An entry is digested with its own ``previous``, so that the digest
+        depends on all entries so far. What it says about subjects is left out: who was read, which steps, and the
+        filter, which may name somebody. Records show the digest, and the key keeps readers from testing guesses about
+        the rest, such as notes of releases that they never saw.
+        """
+        return self._digest_up_to(len(self.entries))
+
+    def _digest_up_to(self, number: int) -> str:
+        """Return the digest of an entry, by its number; for 0 that of the ledger as it began."""
+        digested, names = (self.entries[number - 1], _DIGESTED) if number else (self, _BEGINNING)
+        # json, not msgspec: a note in memory may be text that UTF-8 cannot write
+        content = json.dumps({name: getattr(digested, name) for name in names})
+        return hmac.digest(bytes.fromhex(self.key), content.encode(), "sha256").hex()
+
+    def check_chain(self, known: int = 0) -> None:
+        """Refuse entries after the first ``known`` ones that do not name the entry before them.
+
+        Raises
+        ------
+        ParameterError
+            If one names another.
+        """
+        for before, entry in enumerate(self.entries[known:], start=known):
+            if entry.previous != self._digest_up_to(before):
+                named = f"entry {before}" if before else "the ledger as it began"
+                raise ParameterError(f"entry {before + 1} does not follow {named}: its digest of that does not fit")
+
     def with_entry(self, entry: Entry, base: AnyBase | None, **of_base: Any) -> "Book":
         """Return the book with one more entry, tied to a base, its subjects and where its chains begin."""
         return msgspec.structs.replace(self, entries=[*self.entries, entry], **of_base, **fields_of_base(base))
@@ -149,6 +200,11 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
         lengths = {pair: ChainLength(*pair) for pair in set(self.length)}
         length = self.rows if theta.networks else [lengths[pair] for pair in self.length]
         return bound_of(self.mechanism, theta, length, self.settings)
+
+
+def new_key() -> str:
+    """Return a random key for a new book."""
+    return secrets.token_hex(32)
 
 
 def size_of(bound: InfluenceBound) -> dict[str, Any]:
@@ -170,6 +226,12 @@ def filter_of(data: Any, base: AnyBase | None) -> str | None:
     where = None if data is None or base is None else data.base.where
     return None if base is not None and where == base.where else where
 
+
+_ANEW = (
+    "make a new ledger and charge all releases of the old one to it first (ledger.spend in Python), because a new one "
+    "counts from 0, and what two ledgers spent is no bound on both together"
+)
+"""What to do with a ledger of another version."""
 
 _DIGEST = re.compile(rb'"digest": ?"([0-9a-f]{64})"')
 _NO_DIGEST = b"0" * 64
@@ -200,7 +262,9 @@ def book_of(content: bytes, source: str) -> Book:
     RecordError
         If it is none, or was changed since it was written; ``source`` is its name in messages.
     """
-    return decode_record(content, source, Book, format_=FORMAT, version=VERSION, complete=True, check=_check_digest)
+    return decode_record(
+        content, source, Book, format_=FORMAT, version=VERSION, complete=True, check=_check_digest, anew=_ANEW
+    )
 
 
 def lock_of(path: str | os.PathLike[str]) -> str:
@@ -326,7 +390,7 @@ def check_book(ledger_file: Book, places: int, leakage: Callable[[Sequence[Entry
     leakage : callable
         What some entries leak together.
     known : int, default 0
-        So many of the first entries are known, and not computed again.
+        So many of the first entries are known, and neither their leakage nor their chain is computed again.
 
     Raises
     ------
@@ -364,6 +428,7 @@ def check_book(ledger_file: Book, places: int, leakage: Callable[[Sequence[Entry
         spent, stated = leakage(entries[:last]), entries[last - 1].spent
         if abs(spent - stated) > _SAME * stated:
             raise ParameterError(f"entry {last} says {stated:.6g} are spent, and up to it leak {spent:.6g}")
+    ledger_file.check_chain(known)
 
 
 def positive(value: Any, name: str) -> float:
