@@ -130,9 +130,16 @@ def _steps(data: PrivateData, calibration: Calibration) -> int:
     return calibration.records - len(calibration.length)
 
 
-def place_in(ledger: Ledger, number: int, spent: float) -> LedgerRecord:
-    """Return the place of a release in a ledger."""
-    return LedgerRecord(number, spent, ledger.budget, ledger.bound.name, ledger.bound.theta.origin)
+def place_in(ledger: Ledger, entry: Entry | None) -> LedgerRecord:
+    """Return the place of a release in a ledger; without an entry, that of one which takes all of the budget."""
+    number, previous, spent = 1, _NO_ENTRY, ledger.budget
+    if entry is not None:
+        number, previous, spent = entry.number, entry.previous, entry.spent
+    return LedgerRecord(number, previous, spent, ledger.budget, ledger.bound.name, ledger.bound.theta.origin)
+
+
+_NO_ENTRY = "0" * 64
+"""In place of a digest, while a record is tried before anything is spent."""
 
 
 def warnings_of_data(data: PrivateData, calibration: Calibration) -> tuple[str, ...]:

@@ -320,7 +320,7 @@ def prepare_each(
         calibration,
     )
     try:
-        booked = None if ledger is None else place_in(ledger, 1, ledger.budget)
+        booked = None if ledger is None else place_in(ledger, None)
         _finished(draft, booked, calibration, _table(places, draft, b""))
     except RecordError as error:
         raise ReleaseRefused(
@@ -332,7 +332,7 @@ def prepare_each(
         if ledger is None:
             return begun or draft, None
         entry = _entry_of(ledger, begun) or ledger.check(calibration, data=data, release=draft.release)
-        booked = place_in(ledger, entry.number, entry.spent)
+        booked = place_in(ledger, entry)
         return with_values(_with(begun or draft, ledger=booked), calibration), entry
 
     def finish(begin: Callable[[], object] = lambda: None) -> EachRelease:
@@ -359,7 +359,7 @@ def prepare_each(
             begin()
         if ledger is not None:
             entry = entry or _booked(places, ledger, begun, calibration, data, begin)
-            booked = place_in(ledger, entry.number, entry.spent)
+            booked = place_in(ledger, entry)
         if drawn:
             with failing("cannot read", places.pending_table):
                 content = places.pending_table.read_bytes()
