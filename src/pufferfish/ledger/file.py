@@ -6,7 +6,6 @@ predecessor tell that an old copy of the ledger was put back, or that two copies
 """
 
 import hashlib
-import hmac
 import json
 import os
 import re
@@ -54,7 +53,7 @@ __all__ = [
     "book_of",
     "check_book",
     "lock_of",
-    "new_key",
+    "new_nonce",
     "positive",
     "with_digest",
 ]
@@ -72,6 +71,13 @@ _WAIT = 60.0
 """Seconds to wait for another program that is spending."""
 
 
+_NONCE = 16
+"""Random bytes of a nonce: too many to try."""
+
+Nonce = Annotated[str, msgspec.Meta(pattern=rf"\A[0-9a-f]{{{2 * _NONCE}}}\Z")]
+"""A random number that stands in the ledger alone, hexadecimal."""
+
+
 class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One release in the book.
 
@@ -79,6 +85,8 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
     ----------
     number : int
         Its place in the book, from 1.
+    nonce : str
+        A random number, by which nobody without the ledger can compute the entry's digest.
     previous : str
         Digest of the entry before it; of the ledger as it began, for the first one: see :meth:`Book.last_digest`.
     created : str
@@ -108,6 +116,7 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """
 
     number: int
+    nonce: Nonce
     previous: str
     created: str
     what: str
@@ -123,26 +132,37 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 _Whole = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
-_Key = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
-_BEGINNING = ("created", "budget", "mechanism")
+_BEGINNING = ("nonce", "created", "budget", "mechanism")
 """Fields of a book that the digest of its beginning is of."""
 
-_DIGESTED = ("number", "previous", "created", "what", "epsilon", "distance", "scale", "step", "release", "spent")
+_DIGESTED = (
+    "nonce",
+    "number",
+    "previous",
+    "created",
+    "what",
+    "epsilon",
+    "distance",
+    "scale",
+    "step",
+    "release",
+    "spent",
+)
 """Fields of an entry that its digest is of: those that tell about the release, not about subjects."""
 
 
 class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All of a ledger: about chains of these lengths, or about a network's table of so many rows.
 
-    ``grid`` says where the chains of its base begin in time, by which releases of a part are found in them. ``key`` are
-    32 random bytes, hexadecimal, by which entries are digested.
+    ``grid`` says where the chains of its base begin in time, by which releases of a part are found in them. ``nonce``
+    is random, as that of an entry.
     """
 
     format: str = FORMAT
     version: int = VERSION
     digest: str = "0" * 64
-    key: _Key
+    nonce: Nonce
     created: str
     budget: float
     mechanism: str
@@ -164,10 +184,11 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def last_digest(self) -> str:
         """Return the digest of the last entry, or of the ledger as it began: the next entry names it as ``previous``.
 
-        It is HMAC-SHA256 under the ledger's key. An entry is digested with its own ``previous``, so that the digest
-        depends on all entries so far. What it says about subjects is left out: who was read, which steps, and the
-        filter, which may name somebody. Records show the digest, and the key keeps readers from testing guesses about
-        the rest, such as notes of releases that they never saw.
+        It is the SHA-256 of what the entry says about its release, of its own ``previous``, and of its nonce. So it
+        depends on all entries so far, and two copies of a ledger that book the same in the same second differ. What the
+        entry says about subjects is left out: who was read, which steps, and the filter, which may name somebody.
+        Records show the digest. The nonce stands in the ledger alone, so that no reader of records can test guesses
+        about the rest, such as the note of a release that was never published.
         """
         return self._digest_up_to(len(self.entries))
 
@@ -176,7 +197,7 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
         digested, names = (self.entries[number - 1], _DIGESTED) if number else (self, _BEGINNING)
         # json, not msgspec: a note in memory may be text that UTF-8 cannot write
         content = json.dumps({name: getattr(digested, name) for name in names})
-        return hmac.digest(bytes.fromhex(self.key), content.encode(), "sha256").hex()
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def check_chain(self, known: int = 0) -> None:
         """Refuse entries after the first ``known`` ones that do not name the entry before them.
@@ -202,9 +223,9 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return bound_of(self.mechanism, theta, length, self.settings)
 
 
-def new_key() -> str:
-    """Return a random key for a new book."""
-    return secrets.token_hex(32)
+def new_nonce() -> str:
+    """Return the random number of a new book, or of a new entry."""
+    return secrets.token_hex(_NONCE)
 
 
 def size_of(bound: InfluenceBound) -> dict[str, Any]:

@@ -42,7 +42,7 @@ from pufferfish.ledger.file import (
     check_book,
     fields_of_base,
     filter_of,
-    new_key,
+    new_nonce,
     positive,
     size_of,
 )
@@ -136,7 +136,7 @@ class Ledger(Printed):
         self._lock = threading.RLock()
         self._spending = False
         self._book = Book(
-            key=new_key(),
+            nonce=new_nonce(),
             created=now(),
             budget=budget,
             mechanism=bound.name,
@@ -441,6 +441,7 @@ class Ledger(Printed):
             )
         entry = Entry(
             number=len(ledger_file.entries) + 1,
+            nonce=new_nonce(),
             previous=ledger_file.last_digest(),
             created=now(),
             what=note or in_words(released),
@@ -511,7 +512,7 @@ class Ledger(Printed):
 
     def _take(self, ledger_file: Book) -> None:
         known = self._book
-        fixed = ("key", "created", "budget", "mechanism", "settings", "theta", "length", "rows")
+        fixed = ("nonce", "created", "budget", "mechanism", "settings", "theta", "length", "rows")
         same = all(getattr(ledger_file, name) == getattr(known, name) for name in fixed)
         grown = ledger_file.entries[: len(known.entries)] == known.entries and known.tied_to in (
             None,

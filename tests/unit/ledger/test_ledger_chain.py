@@ -1,6 +1,6 @@
 """Entries form a chain of digests: what each is of, who can compute it, and what does not fit into it."""
 
-import hmac
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -21,12 +21,12 @@ def by_hand(book: dict[str, Any], number: int) -> str:
     """Return the digest of an entry in a ledger's file, or of the file's beginning, from its text alone."""
     whole = book["entries"][number - 1] if number else book
     of_entry, of_book = (
-        "number previous created what epsilon distance scale step release spent",
-        "created budget mechanism",
+        "nonce number previous created what epsilon distance scale step release spent",
+        "nonce created budget mechanism",
     )
     names = of_entry if number else of_book
     text = json.dumps({name: whole[name] for name in names.split()})
-    return hmac.new(bytes.fromhex(book["key"]), text.encode(), "sha256").hexdigest()
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _people() -> tuple[Ledger, Callable[[str | None], pf.Sequences]]:
@@ -80,7 +80,14 @@ def test_what_a_ledger_says_about_subjects_is_not_digested() -> None:
     ledger = _with_subjects()
     book, before = ledger._book, ledger._book.last_digest()
     other: dict[str, Any] = {
-        **{"number": 9, "previous": "0" * 64, "created": "2020-01-01T00:00:00+00:00", "what": "x", "epsilon": None},
+        **{
+            "number": 9,
+            "nonce": "0" * 32,
+            "previous": "0" * 64,
+            "created": "2020-01-01T00:00:00+00:00",
+            "what": "x",
+            "epsilon": None,
+        },
         **{"distance": [[0, 2], [2, 0]], "scale": "7", "windows": [[(0, 1)], None], "subjects": "x", "release": "1"},
         **{"step": 4, "where": "id == 'cyd'", "spent": 0.25},
     }
@@ -91,30 +98,33 @@ def test_what_a_ledger_says_about_subjects_is_not_digested() -> None:
         changed = msgspec.structs.replace(last, **{name: value})
         again = msgspec.structs.replace(book, entries=[*book.entries[:-1], changed])
         assert (again.last_digest() == before) == (name in ("windows", "subjects", "where")), name
-    assert msgspec.structs.replace(book, key="0" * 64).last_digest() != before
+    begun = msgspec.structs.replace(book, entries=[])
+    for name, value in {"nonce": "0" * 32, "created": other["created"], "budget": 9.0, "mechanism": "group-dp"}.items():
+        assert msgspec.structs.replace(begun, **{name: value}).last_digest() != begun.last_digest(), name
+    assert msgspec.structs.replace(begun, subjects=None, base=None).last_digest() == begun.last_digest()
 
 
 def test_two_ledgers_that_say_the_same_have_other_digests() -> None:
-    """Who does not have the key cannot test what stands in a ledger."""
+    """Who does not have the ledger cannot test what stands in it."""
     one, other = ledger_of(), ledger_of()
     for ledger in (one, other):
         ledger.spend(0.1)
         ledger.spend(0.1)
     for mine, theirs in zip(one.entries, other.entries, strict=True):
         assert mine.previous != theirs.previous
-        assert msgspec.structs.replace(mine, previous="", created="") == msgspec.structs.replace(
-            theirs, previous="", created=""
-        )
+        alike = {"nonce": "", "previous": "", "created": ""}
+        assert msgspec.structs.replace(mine, **alike) == msgspec.structs.replace(theirs, **alike)
 
 
 def test_copies_of_a_ledger_go_apart_with_their_next_entries(tmp_path: Path) -> None:
+    """Also where both book the same release in the same second."""
     ledger = in_file(tmp_path / "book.json")
     ledger.spend(0.1)
     shutil.copy(tmp_path / "book.json", tmp_path / "copy.json")
     copy = Ledger.open(tmp_path / "copy.json")
     for _ in range(2):
-        ledger.spend(0.02, note="one")
-        copy.spend(0.02, note="another")
+        ledger.spend(0.02)
+        copy.spend(0.02)
     (_, two, three), (_, two_of_copy, three_of_copy) = ledger.entries, copy.entries
     assert two.previous == two_of_copy.previous
     assert three.previous != three_of_copy.previous
@@ -130,8 +140,9 @@ def test_an_entry_that_does_not_follow_the_one_before_it_is_refused(tmp_path: Pa
         (lambda b: b["entries"][1].update(previous="0" * 64), "entry 2 does not follow entry 1"),
         (lambda b: b["entries"][0].update(previous=b["entries"][1]["previous"]), "entry 1 does not follow the ledger"),
         (lambda b: b["entries"][1].update(what="another"), "entry 3 does not follow entry 2"),
-        (lambda b: b.update(key="ab" * 32), "entry 1 does not follow the ledger as it began"),
-        (lambda b: b.update(key="ab"), "key"),
+        (lambda b: b.update(nonce="ab" * 16), "entry 1 does not follow the ledger as it began"),
+        (lambda b: b.update(nonce="ab"), "nonce"),
+        (lambda b: b["entries"][2].update(nonce="AB" * 16), "nonce"),
         (lambda b: b["entries"][0].update(previous="none"), "entry 1 does not follow"),
     ]
     for edit, why in edits:
@@ -148,7 +159,7 @@ def test_an_entry_that_does_not_follow_the_one_before_it_is_refused(tmp_path: Pa
     put(path, book)
     with pytest.raises(RecordError, match="entry 4 does not follow entry 3"):
         _ = ledger.spent
-    put(path, good | {"key": "ab" * 32, "entries": []})
+    put(path, good | {"nonce": "ab" * 16, "entries": []})
     with pytest.raises(RecordError, match="replaced by another"):
         _ = ledger.spent
 
