@@ -5,6 +5,7 @@ from pufferfish.release.measurement import release_measurement
 from pufferfish.release.record import EACH, MEASUREMENT, RELEASE
 from pufferfish.release.release import EachRelease, MeasurementRelease, Release, prepare, release
 from pufferfish.release.store import prepare_each, release_each
+from pufferfish.release.together import verify_together
 from pufferfish.release.verification import Finding, Verification
 from pufferfish.release.verify import verify
 
@@ -24,4 +25,5 @@ __all__ = [
     "release_each",
     "release_measurement",
     "verify",
+    "verify_together",
 ]

@@ -528,7 +528,7 @@ class MeasurementFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, k
 # -- Any of them as a file -------------------------------------------------------------------------------------------
 
 
-def encoded(found: ReleaseFields | EachFields) -> bytes:
+def encoded(found: ReleaseFields | EachFields | MeasurementFields) -> bytes:
     """Return a record as JSON.
 
     Raises
