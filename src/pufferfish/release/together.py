@@ -57,9 +57,10 @@ def verify_together(releases: Sequence[AnyRelease | str | os.PathLike[str]]) -> 
 
     Examples
     --------
+    >>> import polars as pl
     >>> import pufferfish as pf
     >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
-    >>> data = pf.read_sequences({"state": ["rest", "active"] * 50}, "state")
+    >>> data = pf.read_sequences(pl.DataFrame({"state": ["rest", "active"] * 50}), "state")
     >>> bound = pf.LeakagePropagation(chain, data.length)
     >>> ledger, noise = pf.Ledger(bound, budget=2.0), bound.calibrate(pf.Count("active"), epsilon=0.5)
     >>> releases = [pf.release(data, pf.Count("active"), noise, ledger=ledger) for _ in range(2)]
