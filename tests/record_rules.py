@@ -30,7 +30,7 @@ mechanism.longest_chain             theta; at least data.longest_chain and the w
 mechanism.witness                   mechanism.name, theta, noise; its fields each other (witness_rules.py)
 data                                theta where it names its records; base or rows; each other
 theta                               a class of models; theta.states and theta.kind as above
-ledger                              spent is at most budget; not_promised
+ledger                              spent is at most budget; not_promised; previous: by the ledger alone
 groups                              data, query.kind, noise; values are those of each group (groups_rules.py)
 ==================================  ===================================================================================
 
@@ -1039,6 +1039,7 @@ def _places(found: ReleaseFields) -> Rules:
     if booked is not None:
         rules += [
             (booked.entry >= 1, "the place in the ledger is at least 1"),
+            (re.fullmatch("[0-9a-f]{64}", booked.previous) is not None, "the entry before is named by its digest"),
             (0 < booked.budget < math.inf and 0 <= booked.spent <= booked.budget, "what is spent is in the budget"),
             (booked.mechanism in BOUND_NAMES, "the ledger's mechanism is one of this program's"),
         ]

@@ -110,6 +110,7 @@ from .release import (
     release_each as release_each,
     release_measurement as release_measurement,
     verify as verify,
+    verify_together as verify_together,
 )
 from .robustness import (
     Robustness as Robustness,

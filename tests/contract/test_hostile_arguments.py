@@ -210,6 +210,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {"records": ["a"] * 5, "measurement": len, "bound": BOUND, "epsilon": 1.0},
     ),
     "verify": (lambda **v: pf.verify(**v).holds, {"release": RELEASE, "model": None, "ledger": None, "table": None}),
+    "verify_together": (lambda **v: pf.verify_together(**v).holds, {"releases": [RELEASE, RELEASE]}),
     "write_model": (pf.write_model, {"model": pf.Model(theta=CHAIN), "path": "no-folder/model.json"}),
 }
 """For each public name what makes something comparable, and arguments that are right."""

@@ -186,6 +186,7 @@ def decode_record(
     version: int,
     complete: bool = False,
     check: Callable[[bytes], None] | None = None,
+    anew: str = "make the file anew",
 ) -> T:
     """Return the record that the content of a file holds.
 
@@ -201,6 +202,8 @@ def decode_record(
         Whether every key has to be there, as this package writes it; by default those with a default may be left out.
     check : callable, optional
         Takes the content once its format and version are known; raises ``ValueError`` where it is damaged.
+    anew : str, optional
+        What to do with a file of another version, if the program that wrote it is not at hand.
 
     Raises
     ------
@@ -224,7 +227,7 @@ def decode_record(
     if isinstance(file_version, bool) or file_version != version:
         raise RecordError(
             f"{source} is version {file_version!r} of {format_}, this program reads version {version}: "
-            "make the file anew, or use the program that wrote it"
+            f"{anew}, or use the program that wrote it"
         )
     try:
         if check is not None:

@@ -1,4 +1,4 @@
-"""``pufferfish verify``: a release is checked, its proof computed again."""
+"""``pufferfish verify``: releases are checked, each proof computed again."""
 
 import sys
 from dataclasses import dataclass
@@ -8,39 +8,74 @@ import click
 from pufferfish.cli.messages import rows_are_read
 from pufferfish.cli.options import argument, command, option
 from pufferfish.cli.print import progress
-from pufferfish.release import verify
+from pufferfish.errors import printable
+from pufferfish.ledger import Ledger
+from pufferfish.release import Verification, verify, verify_together
 
 __all__ = ["verify_command"]
+
+_WORSE = (0, 3, 1)
+"""Exit codes, from the best to the worst."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyOptions:
     """What is verified."""
 
-    release: str = argument("RELEASE")
-    model: str | None = option("Model file, to be compared with the Θ of the release.", "FILE")
-    ledger: str | None = option("Ledger that the release was charged to.", "FILE")
+    releases: tuple[str, ...] = argument("RELEASE...", required=True)
+    model: str | None = option("Model file, to be compared with the Θ of each release.", "FILE")
+    ledger: str | None = option("Ledger that the releases were charged to.", "FILE")
     table: str | None = option("The private table: its public facts are compared.", "FILE")
     values: str | None = option(
-        "Table of values of a release for each subject [default: the one beside the record].", "FILE"
+        "Table of values of a release for each subject [default: the one beside the record]; for one release.", "FILE"
     )
 
 
 @command("verify", VerifyOptions)
 def verify_command(options: VerifyOptions) -> None:
-    """Check a release from its record: compute its proof again, and all that follows from something else.
+    """Check releases from their records: compute each proof again, and all that follows from something else.
 
-    Says what holds, what does not, and what nobody can check. Exit code 0: nothing was found that does not hold; 1:
-    something does not hold, or the release is not in the ledger; 2: bad input; 3: the proof could not be checked.
+    Says what holds, what does not, and what nobody can check. Of several releases also whether two of them follow the
+    same entry of a ledger: then an old copy of it was used again.
+
+    Exit code 0: nothing was found that does not hold; 1: something does not hold, or a release is not in the ledger; 2:
+    bad input; 3: a proof could not be checked. Of several releases the worst counts.
 
     \b
     Example:
       pufferfish verify release.json --model model.json --ledger book.json
+      pufferfish verify first.json second.json --ledger book.json
     """
+    if len(options.releases) > 1 and options.values is not None:
+        raise click.UsageError("--values is the table of one release: verify that release alone")
+    together = verify_together(options.releases) if len(options.releases) > 1 else None  # first: it reads all of them
+    verifications = _verified(options)
+    if together is None:
+        click.echo(str(verifications[0]))
+    else:
+        for release, verification in zip(options.releases, verifications, strict=True):
+            click.echo(f"{printable(release)}:\n{verification}\n")
+        word = together.word.upper() if together.holds is False else together.word
+        click.echo(printable(f"all together: {word}: {together.says}"))
+    codes = [_exit_code(verification) for verification in verifications]
+    codes.append(1 if together is not None and together.holds is False else 0)
+    if worst := max(codes, key=_WORSE.index):
+        sys.exit(worst)
+
+
+def _verified(options: VerifyOptions) -> list[Verification]:
+    """Verify each release by itself."""
     if options.table is not None:
         rows_are_read()
     with progress("computing the proof again"):
-        verification = verify(**vars(options))
-    click.echo(str(verification))
-    if not (verification.holds and verification.proved):
-        sys.exit(3 if verification.holds else 1)
+        ledger = None if options.ledger is None else Ledger.open(options.ledger)  # once for all releases
+        return [
+            verify(release, model=options.model, ledger=ledger, table=options.table, values=options.values)
+            for release in options.releases
+        ]
+
+
+def _exit_code(verification: Verification) -> int:
+    if not verification.holds:
+        return 1
+    return 0 if verification.proved else 3

@@ -1,8 +1,15 @@
-"""The book of a ledger: what is written, and how two programs and a crash cannot spoil it."""
+"""The book of a ledger: what is written, and how two programs and a crash cannot spoil it.
+
+Entries form a chain: each holds a digest of the entry before it, which holds one of the entry before that. The record
+of a release shows this digest (``ledger.previous``). One ledger has one entry after each, so two records with one
+predecessor tell that an old copy of the ledger was put back, or that two copies of it were used.
+"""
 
 import hashlib
+import json
 import os
 import re
+import secrets
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -46,6 +53,7 @@ __all__ = [
     "book_of",
     "check_book",
     "lock_of",
+    "new_nonce",
     "positive",
     "with_digest",
 ]
@@ -63,6 +71,13 @@ _WAIT = 60.0
 """Seconds to wait for another program that is spending."""
 
 
+_NONCE = 16
+"""Random bytes of a nonce: too many to try."""
+
+Nonce = Annotated[str, msgspec.Meta(pattern=rf"\A[0-9a-f]{{{2 * _NONCE}}}\Z")]
+"""A random number that stands in the ledger alone, hexadecimal."""
+
+
 class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One release in the book.
 
@@ -70,6 +85,10 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
     ----------
     number : int
         Its place in the book, from 1.
+    nonce : str
+        A random number, by which nobody without the ledger can compute the entry's digest.
+    previous : str
+        Digest of the entry before it; of the ledger as it began, for the first one: see :meth:`Book.last_digest`.
     created : str
         When it was written, UTC; the release came after.
     what : str
@@ -97,6 +116,8 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """
 
     number: int
+    nonce: Nonce
+    previous: str
     created: str
     what: str
     epsilon: float | None
@@ -112,16 +133,36 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 _Whole = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 
+_BEGINNING = ("nonce", "created", "budget", "mechanism")
+"""Fields of a book that the digest of its beginning is of."""
+
+_DIGESTED = (
+    "nonce",
+    "number",
+    "previous",
+    "created",
+    "what",
+    "epsilon",
+    "distance",
+    "scale",
+    "step",
+    "release",
+    "spent",
+)
+"""Fields of an entry that its digest is of: those that tell about the release, not about subjects."""
+
 
 class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All of a ledger: about chains of these lengths, or about a network's table of so many rows.
 
-    ``grid`` says where the chains of its base begin in time, by which releases of a part are found in them.
+    ``grid`` says where the chains of its base begin in time, by which releases of a part are found in them. ``nonce``
+    is random, as that of an entry.
     """
 
     format: str = FORMAT
     version: int = VERSION
     digest: str = "0" * 64
+    nonce: Nonce
     created: str
     budget: float
     mechanism: str
@@ -140,6 +181,37 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
         """How the table was read; None where that is not known yet."""
         return self.rows_base if self.base is None else self.base
 
+    def last_digest(self) -> str:
+        """Return the digest of the last entry, or of the ledger as it began: the next entry names it as ``previous``.
+
+        It is the SHA-256 of what the entry says about its release, of its own ``previous``, and of its nonce. So it
+        depends on all entries so far, and two copies of a ledger that book the same in the same second differ. What the
+        entry says about subjects is left out: who was read, which steps, and the filter, which may name somebody.
+        Records show the digest. The nonce stands in the ledger alone, so that no reader of records can test guesses
+        about the rest, such as the note of a release that was never published.
+        """
+        return self._digest_up_to(len(self.entries))
+
+    def _digest_up_to(self, number: int) -> str:
+        """Return the digest of an entry, by its number; for 0 that of the ledger as it began."""
+        digested, names = (self.entries[number - 1], _DIGESTED) if number else (self, _BEGINNING)
+        # json, not msgspec: a note in memory may be text that UTF-8 cannot write
+        content = json.dumps({name: getattr(digested, name) for name in names})
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def check_chain(self, known: int = 0) -> None:
+        """Refuse entries after the first ``known`` ones that do not name the entry before them.
+
+        Raises
+        ------
+        ParameterError
+            If one names another.
+        """
+        for before, entry in enumerate(self.entries[known:], start=known):
+            if entry.previous != self._digest_up_to(before):
+                named = f"entry {before}" if before else "the ledger as it began"
+                raise ParameterError(f"entry {before + 1} does not follow {named}: its digest of that does not fit")
+
     def with_entry(self, entry: Entry, base: AnyBase | None, **of_base: Any) -> "Book":
         """Return the book with one more entry, tied to a base, its subjects and where its chains begin."""
         return msgspec.structs.replace(self, entries=[*self.entries, entry], **of_base, **fields_of_base(base))
@@ -149,6 +221,11 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
         lengths = {pair: ChainLength(*pair) for pair in set(self.length)}
         length = self.rows if theta.networks else [lengths[pair] for pair in self.length]
         return bound_of(self.mechanism, theta, length, self.settings)
+
+
+def new_nonce() -> str:
+    """Return the random number of a new book, or of a new entry."""
+    return secrets.token_hex(_NONCE)
 
 
 def size_of(bound: InfluenceBound) -> dict[str, Any]:
@@ -170,6 +247,12 @@ def filter_of(data: Any, base: AnyBase | None) -> str | None:
     where = None if data is None or base is None else data.base.where
     return None if base is not None and where == base.where else where
 
+
+_ANEW = (
+    "make a new ledger and charge all releases of the old one to it first (ledger.spend in Python), because a new one "
+    "counts from 0, and what two ledgers spent is no bound on both together"
+)
+"""What to do with a ledger of another version."""
 
 _DIGEST = re.compile(rb'"digest": ?"([0-9a-f]{64})"')
 _NO_DIGEST = b"0" * 64
@@ -200,7 +283,9 @@ def book_of(content: bytes, source: str) -> Book:
     RecordError
         If it is none, or was changed since it was written; ``source`` is its name in messages.
     """
-    return decode_record(content, source, Book, format_=FORMAT, version=VERSION, complete=True, check=_check_digest)
+    return decode_record(
+        content, source, Book, format_=FORMAT, version=VERSION, complete=True, check=_check_digest, anew=_ANEW
+    )
 
 
 def lock_of(path: str | os.PathLike[str]) -> str:
@@ -326,7 +411,7 @@ def check_book(ledger_file: Book, places: int, leakage: Callable[[Sequence[Entry
     leakage : callable
         What some entries leak together.
     known : int, default 0
-        So many of the first entries are known, and not computed again.
+        So many of the first entries are known, and neither their leakage nor their chain is computed again.
 
     Raises
     ------
@@ -364,6 +449,7 @@ def check_book(ledger_file: Book, places: int, leakage: Callable[[Sequence[Entry
         spent, stated = leakage(entries[:last]), entries[last - 1].spent
         if abs(spent - stated) > _SAME * stated:
             raise ParameterError(f"entry {last} says {stated:.6g} are spent, and up to it leak {spent:.6g}")
+    ledger_file.check_chain(known)
 
 
 def positive(value: Any, name: str) -> float:

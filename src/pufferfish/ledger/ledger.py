@@ -42,6 +42,7 @@ from pufferfish.ledger.file import (
     check_book,
     fields_of_base,
     filter_of,
+    new_nonce,
     positive,
     size_of,
 )
@@ -135,6 +136,7 @@ class Ledger(Printed):
         self._lock = threading.RLock()
         self._spending = False
         self._book = Book(
+            nonce=new_nonce(),
             created=now(),
             budget=budget,
             mechanism=bound.name,
@@ -439,6 +441,8 @@ class Ledger(Printed):
             )
         entry = Entry(
             number=len(ledger_file.entries) + 1,
+            nonce=new_nonce(),
+            previous=ledger_file.last_digest(),
             created=now(),
             what=note or in_words(released),
             epsilon=released.epsilon if isinstance(released, Calibration) else None,
@@ -508,7 +512,7 @@ class Ledger(Printed):
 
     def _take(self, ledger_file: Book) -> None:
         known = self._book
-        fixed = ("budget", "mechanism", "settings", "theta", "length", "rows")
+        fixed = ("nonce", "created", "budget", "mechanism", "settings", "theta", "length", "rows")
         same = all(getattr(ledger_file, name) == getattr(known, name) for name in fixed)
         grown = ledger_file.entries[: len(known.entries)] == known.entries and known.tied_to in (
             None,

@@ -5,6 +5,7 @@ from pufferfish.release.postprocessing import project_to_simplex
 from pufferfish.release.record import MEASUREMENT, RELEASE
 from pufferfish.release.release import EachRelease, MeasurementRelease, Release, prepare, release
 from pufferfish.release.store import prepare_each, release_each
+from pufferfish.release.together import verify_together
 from pufferfish.release.verification import Finding, Verification
 from pufferfish.release.verify import verify
 
@@ -23,4 +24,5 @@ __all__ = [
     "release_each",
     "release_measurement",
     "verify",
+    "verify_together",
 ]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError
-from pufferfish.ledger import Ledger
+from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.mechanisms.words import few_in_all, few_in_groups, not_promised_of, promise_of, secrets_of
@@ -109,9 +109,16 @@ def _steps(data: PrivateData, calibration: Calibration) -> int:
     return calibration.records - len(calibration.length)
 
 
-def place_in(ledger: Ledger, number: int, spent: float) -> LedgerRecord:
-    """Return the place of a release in a ledger."""
-    return LedgerRecord(number, spent, ledger.budget, ledger.bound.name, ledger.bound.theta.origin)
+def place_in(ledger: Ledger, entry: Entry | None) -> LedgerRecord:
+    """Return the place of a release in a ledger; without an entry, that of one which takes all of the budget."""
+    number, previous, spent = 1, _NO_ENTRY, ledger.budget
+    if entry is not None:
+        number, previous, spent = entry.number, entry.previous, entry.spent
+    return LedgerRecord(number, previous, spent, ledger.budget, ledger.bound.name, ledger.bound.theta.origin)
+
+
+_NO_ENTRY = "0" * 64
+"""In place of a digest, while a record is tried before anything is spent."""
 
 
 def assumptions_of(data: PrivateData, calibration: Calibration) -> list[str]:

@@ -457,9 +457,14 @@ class DataRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 
 
 class LedgerRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
-    """The place of a release in a ledger: what all releases up to it leak together at most, and by which bound."""
+    """The place of a release in a ledger: what all releases up to it leak together at most, and by which bound.
+
+    ``previous`` is the digest of the ledger's entry before it, or of the ledger as it began. It depends on all entries
+    before, and only who has the ledger can compute it. In one history of a ledger no two releases have the same one.
+    """
 
     entry: int
+    previous: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
     spent: float
     budget: float
     mechanism: str

@@ -19,8 +19,8 @@ from pufferfish.ledger import Ledger
 from pufferfish.ledger.ledger import without_positions
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import as_epsilon
+from pufferfish.release.derive import place_in
 from pufferfish.release.draw import hide_traceback
-from pufferfish.release.facts import LedgerRecord
 from pufferfish.release.release import MeasurementRelease
 from pufferfish.release.words import (
     assumed_of_measurement,
@@ -152,7 +152,7 @@ def release_measurement(
     if ledger is not None:
         entry = ledger.spend(loss, note=what)
         at = entry.created
-        booked = LedgerRecord(entry.number, entry.spent, ledger.budget, ledger.bound.name, ledger.bound.theta.origin)
+        booked = place_in(ledger, entry)
     return msgspec.structs.replace(
         draft,
         created=now(at),

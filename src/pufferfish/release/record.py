@@ -464,7 +464,7 @@ class MeasurementFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, k
 # -- Any of them as a file -------------------------------------------------------------------------------------------
 
 
-def encoded(found: ReleaseFields) -> bytes:
+def encoded(found: ReleaseFields | MeasurementFields) -> bytes:
     """Return a record as JSON.
 
     Raises

@@ -592,7 +592,7 @@ def prepare(
 
     # a reader must be able to take what is written: it is tried on zeros and an entry, while nothing is spent
     try:
-        filled([0] * outputs, None if ledger is None else place_in(ledger, 1, ledger.budget)).check_readable()
+        filled([0] * outputs, None if ledger is None else place_in(ledger, None)).check_readable()
     except RecordError as error:
         raise inconsistent(error) from error
 
@@ -604,7 +604,7 @@ def prepare(
             return draft, None
         _check_start(ledger, calibration, window)
         entry = ledger.check(calibration, **spending)
-        booked = place_in(ledger, entry.number, entry.spent)
+        booked = place_in(ledger, entry)
         return with_values(replace(draft, ledger=booked), calibration), entry
 
     def finish(begin: Callable[[], object] = lambda: None) -> Release:
@@ -613,7 +613,7 @@ def prepare(
             return filled(draw(), None)
         _check_start(ledger, calibration, window)
         entry = ledger.spend(calibration, **spending, begin=begin)
-        return filled(draw(), place_in(ledger, entry.number, entry.spent), entry.created)
+        return filled(draw(), place_in(ledger, entry), entry.created)
 
     return Prepared(tuple(draft.warnings), plan, finish)
 

@@ -281,7 +281,7 @@ def prepare_each(
     number = SubjectsRecord(secrets.token_hex(16), bound.divided_by is not None, None)
     draft = as_release(EachRelease, ready.drafted(told, subjects=number))
     try:
-        booked = None if ledger is None else place_in(ledger, 1, ledger.budget)
+        booked = None if ledger is None else place_in(ledger, None)
         _finished(draft, booked, calibration, _table(places, draft, b""))
     except RecordError as error:
         raise inconsistent(error) from error
@@ -291,7 +291,7 @@ def prepare_each(
         if ledger is None:
             return begun or draft, None
         entry = _entry_of(ledger, begun) or ledger.check(calibration, data=data, release=draft.release)
-        booked = place_in(ledger, entry.number, entry.spent)
+        booked = place_in(ledger, entry)
         return with_values(_with(begun or draft, ledger=booked), calibration), entry
 
     def finish(begin: Callable[[], object] = lambda: None) -> EachRelease:
@@ -318,7 +318,7 @@ def prepare_each(
             begin()
         if ledger is not None:
             entry = entry or _booked(places, ledger, begun, calibration, data, begin)
-            booked = place_in(ledger, entry.number, entry.spent)
+            booked = place_in(ledger, entry)
         if drawn:
             with failing("cannot read", places.pending_table):
                 content = places.pending_table.read_bytes()

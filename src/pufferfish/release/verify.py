@@ -113,7 +113,7 @@ def of_ledger(found: ReleaseFields, ledger: Any) -> Iterator[Finding]:
         if not differs:
             says = (
                 f"entry {booked.entry} says the same, and what is spent was computed again; a second record that names "
-                "this entry would be told the same: one of the two was not charged"
+                "this entry would be told the same: one of the two was not charged, which verifying both together shows"
             )
             yield holds("ledger", says, ["ledger"])
             return
@@ -132,6 +132,7 @@ def _differs(found: ReleaseFields, booked: LedgerRecord, ledger_file: Ledger, en
     rules = [
         (entry.epsilon == found.epsilon, f"epsilon {entry.epsilon}"),
         (entry.spent == booked.spent, f"{entry.spent} spent"),
+        (entry.previous == booked.previous, "another entry, or another beginning, before it"),
         (ledger_file.budget == booked.budget, f"a budget of {ledger_file.budget}"),
         (ledger_file.bound.name == booked.mechanism, f"the mechanism {ledger_file.bound.name}"),
         (ledger_file.bound.theta.origin == booked.theta_origin, f"Θ: {ledger_file.bound.theta.origin}"),
@@ -271,8 +272,9 @@ def verify(
     model : Model or path-like, optional
         The model that it was made under, to be compared with its Θ.
     ledger : Ledger or path-like, optional
-        The ledger that it was charged to, to be compared with its entry. Each record is compared by itself: of two that
-        name one entry both agree with it, though only one of them was charged.
+        The ledger that it was charged to, to be compared with its entry and the entries before it. Each record is
+        compared by itself: of two that name one entry both agree with it, though only one of them was charged. Compare
+        such records with each other: :func:`verify_together`.
     table : table or path-like, optional
         The private table: it is read as the record says, and its public facts are compared. Nothing is printed of it.
     values : path-like, optional

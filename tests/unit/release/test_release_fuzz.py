@@ -156,7 +156,7 @@ FREE: dict[str, Collection[str]] = {
     # what nobody can see from the record: when, by whom and from which file it was made, and what it warned of
     "warnings": ANY, "warnings.*": ANY, "created": ANY, "software": ANY, "software.*": ANY,
     "data.base.source": ANY, "data.base.state": ANY, "data.base.time": ANY, "data.rows.source": ANY,
-    "data.rows.columns.*": ANY, "ledger.theta_origin": ANY,
+    "data.rows.columns.*": ANY, "ledger.theta_origin": ANY, "ledger.previous": {"reversed"},
     "ledger.budget": {"one more", "double", "more", "less", "huge"},
     # another law is another model, and the proof is asked about it: pf.verify
     "theta.chains": LAW, "theta.chains.*": LAW, "theta.members": LAW, "theta.members.*": LAW,

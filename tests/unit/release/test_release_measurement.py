@@ -114,6 +114,17 @@ def test_it_is_booked_written_and_read(tmp_path):
     path = tmp_path / "count.json"
     found.to_json(path)
     assert pf.MeasurementRelease.from_json(path) == found
+    assert found.ledger is not None
+    assert found.ledger.previous == ledger.entries[0].previous
+    (tmp_path / "other.json").write_text(json.dumps(json.loads(path.read_text()) | {"value": -1}))
+    assert pf.verify_together([path, found]).holds is None
+    assert (
+        f"other.json (entry 1) and {path} (entry 1) follow" in pf.verify_together([tmp_path / "other.json", path]).says
+    )
+    other = pf.Ledger(bound, budget=1.0)
+    other.spend(loss, note=ledger.entries[0].what)
+    with pytest.raises(RecordError, match="does not hold: entry 1 of the ledger is another"):
+        found.report(tmp_path / "page.html", ledger=other)
     with pytest.raises(RecordError, match="name another file"):
         found.to_json(path)
     edits = {

@@ -397,13 +397,14 @@ def test_refusals_leave_every_file(tmp_path: Path) -> None:
         (["wrong.json", "--output", "new.html"], "does not hold"),
         (["book.json", "--output", "new.html"], "is no pufferfish-release file"),
         (["alone.json", "--ledger", "book.json", "--output", "new.html"], "names an entry"),
-        (["r.json", "r.json", "--output", "new.html"], "two of the releases name the same entry of the ledger"),
+        (["r.json", "r.json", "--output", "new.html"], "one release is named twice"),
     ):
         given = [tmp_path / part if part.endswith((".json", ".html")) else part for part in arguments]
         commands.refused("report", *given, says=[words])
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == kept
     base = dataclasses.replace(found.data.base, source="july.csv")
-    july = msgspec.structs.replace(found, data=msgspec.structs.replace(found.data, base=base))
+    july_data = dataclasses.replace(data, base=base)
+    july = pf.release(july_data, pf.Histogram(), noise, ledger=Ledger(bound, 2.0, base=july_data))
     july.to_json(tmp_path / "july.json")
     pair = tmp_path / "r.json", tmp_path / "july.json"
     two = commands.run("report", *pair, "--brief", "--output", tmp_path / "two.html")

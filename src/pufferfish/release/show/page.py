@@ -17,7 +17,7 @@ import msgspec
 
 from pufferfish._base.durations import in_words
 from pufferfish._base.progress import part_of, report_progress
-from pufferfish._base.reading import decode_record, display_path
+from pufferfish._base.reading import display_path
 from pufferfish._base.view import Html, counted, join, tag
 from pufferfish._base.words import at_least, at_most, number
 from pufferfish._base.writing import read_file, write_whole
@@ -34,22 +34,22 @@ from pufferfish.mechanisms.network_quilts import NodeSecrets
 from pufferfish.mechanisms.words import witness_part
 from pufferfish.queries import measure_before_division, measure_of
 from pufferfish.release.check import BROKEN
+from pufferfish.release.derive import place_in
 from pufferfish.release.prepare import FITTED_HERE
 from pufferfish.release.record import (
-    MEASUREMENT_FORMAT,
-    MEASUREMENT_VERSION,
     MeasurementFields,
     ReleaseFields,
     calibration_again,
     function_of_user,
 )
 from pufferfish.release.show.values import each_part, measured_part, values_part
+from pufferfish.release.together import AnyRelease, any_release_in, one_history
 from pufferfish.release.verification import Verification
-from pufferfish.release.verify import release_in, verify, verify_measurement
+from pufferfish.release.verify import verify, verify_measurement
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import ThetaRecord
 
-__all__ = ["NOT_COUNTED", "AnyRelease", "Source", "ledger_part", "read_source", "report_page", "write_report"]
+__all__ = ["NOT_COUNTED", "Source", "ledger_part", "read_source", "report_page", "write_report"]
 
 # -- The history of a ledger on a page -------------------------------------------------------------------------------
 
@@ -110,10 +110,6 @@ def ledger_part(ledger: Ledger, here: Mapping[int, int], apart: Sequence[tuple[i
     )
 
 
-AnyRelease = ReleaseFields | MeasurementFields
-"""What a page can be about."""
-
-
 @dataclass(frozen=True, slots=True)
 class Source:
     """A release, the file it came from and its SHA-256, and the table of a release for each subject."""
@@ -137,14 +133,8 @@ def read_source(path: str | os.PathLike[str]) -> Source:
     RecordError
         If the file cannot be read, or is no release.
     """
-    content, name = read_file(path), display_path(path)
-    if f'"{MEASUREMENT_FORMAT}"'.encode() in content[:200]:
-        form, version = MEASUREMENT_FORMAT, MEASUREMENT_VERSION
-        found: AnyRelease = decode_record(
-            content, name, MeasurementFields, format_=form, version=version, complete=True
-        )
-    else:
-        found = release_in(content, name)
+    content = read_file(path)
+    found = any_release_in(content, display_path(path))
     return Source(found, Path(path), digest=hashlib.sha256(content).hexdigest())
 
 
@@ -197,8 +187,7 @@ def report_page(
     """
     if not sources:
         raise ParameterError("there is no release to report on: name at least one record")
-    if _one_entry_twice([source.release for source in sources], known=ledger is not None):
-        raise ParameterError("two of the releases name the same entry of the ledger: leave one out")
+    _check_together(sources)
     if ledger is not None and all(source.release.ledger is None for source in sources):
         raise ParameterError("no release here names an entry of a ledger: leave the ledger out")
     one = len(sources) == 1
@@ -237,14 +226,17 @@ def report_page(
     return page("report", title, body, data)
 
 
-def _one_entry_twice(releases: Sequence[AnyRelease], *, known: bool) -> bool:
-    """Whether two releases name one entry of a ledger: of the one that is known, or of any of the same table."""
-    entries = [
-        release.ledger.entry if known else (release.ledger, getattr(release, "data", None))
-        for release in releases
-        if release.ledger is not None
+def _check_together(sources: Sequence[Source]) -> None:
+    """Refuse releases that no history of a ledger has together, and one that was charged and is given twice."""
+    names = [
+        f"release {i}" if source.path is None else display_path(source.path) for i, source in enumerate(sources, 1)
     ]
-    return any(entry in entries[:i] for i, entry in enumerate(entries))
+    together = one_history([(name, source.release) for name, source in zip(names, sources, strict=True)])
+    if together.holds is False:
+        raise RecordError(f"no report is made of these releases together: {together.says}")
+    places = [source.release.ledger for source in sources if source.release.ledger is not None]
+    if len({place.previous for place in places}) < len(places):
+        raise ParameterError("one release is named twice: leave it out once")
 
 
 def _title(found: AnyRelease) -> str:
@@ -344,9 +336,7 @@ def _is_booked(found: MeasurementFields, ledger: Ledger) -> bool:
     booked = found.ledger
     if booked is None or not 1 <= booked.entry <= len(ledger.entries):
         return False
-    entry, bound = ledger.entries[booked.entry - 1], ledger.bound
-    said = (entry.spent, ledger.budget, bound.name, bound.theta.origin)
-    return said == (booked.spent, booked.budget, booked.mechanism, booked.theta_origin)
+    return place_in(ledger, ledger.entries[booked.entry - 1]) == booked
 
 
 def _of_what(found: ReleaseFields) -> str:
