@@ -22,12 +22,7 @@ from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.release.derive import place_in
 from pufferfish.release.draw import hide_traceback
 from pufferfish.release.release import MeasurementRelease
-from pufferfish.release.words import (
-    assumed_of_measurement,
-    not_promised_of_measurement,
-    promise_of_measurement,
-    versions,
-)
+from pufferfish.release.words import versions, words_of_measurement
 from pufferfish.theta.record import ThetaRecord
 
 __all__ = ["release_measurement"]
@@ -138,14 +133,12 @@ def release_measurement(
         record_loss=loss,
         leakage=leakage,
         epsilon=epsilon,
-        promise=promise_of_measurement(epsilon),
-        not_promised=not_promised_of_measurement(bound, None),
-        assumptions=assumed_of_measurement(bound),
         mechanism=bound.name,
         settings=dict(bound.settings),
         length=[(chain.steps, chain.records) for chain in bound.length],
         theta=theta,
         software=versions(),
+        **words_of_measurement(bound, epsilon, None),
     )
     draft.to_json()  # what cannot be written is refused before anything is spent
     booked, at = None, None
@@ -158,7 +151,7 @@ def release_measurement(
         created=now(at),
         value=_plain(hide_traceback(lambda: measurement(given))()),
         ledger=booked,
-        not_promised=not_promised_of_measurement(bound, booked),
+        **words_of_measurement(bound, epsilon, booked),
     )
 
 

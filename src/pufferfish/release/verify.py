@@ -48,11 +48,7 @@ from pufferfish.release.record import (
 )
 from pufferfish.release.show.text import record_named
 from pufferfish.release.verification import PROOF, Finding, Verification, fails, holds, not_in, unchecked
-from pufferfish.release.words import (
-    assumed_of_measurement,
-    not_promised_of_measurement,
-    promise_of_measurement,
-)
+from pufferfish.release.words import words_of_measurement
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.record import ThetaRecord
 from pufferfish.theta.states import state_label
@@ -465,12 +461,9 @@ def verify_measurement(found: MeasurementFields) -> float:
         raise RecordError(f"a record-level loss of {found.record_loss!r} leaks {leakage:.6g}, above {epsilon:g}")
     if not (math.isclose(found.leakage, leakage, rel_tol=1e-6, abs_tol=1e-12) and found.leakage <= epsilon):
         raise RecordError(f"it leaks {leakage:.6g}, and the record says {found.leakage!r}")
-    if found.promise != promise_of_measurement(epsilon):
-        raise RecordError("the promise is not that of its epsilon")
-    if found.assumptions != assumed_of_measurement(bound):
-        raise RecordError("the assumptions are not those of its Θ")
-    if found.not_promised != not_promised_of_measurement(bound, found.ledger):
-        raise RecordError("what is not promised differs from what such a release does not promise")
+    for field, follows in words_of_measurement(bound, epsilon, found.ledger).items():
+        if getattr(found, field) != follows:
+            raise RecordError(f"{field} is not what such a release says: {shortened(repr(follows))}")
     if not is_moment(found.created):
         raise RecordError(f"created is {found.created!r}, expected a time with its zone")
     return leakage

@@ -4,6 +4,7 @@ import importlib.metadata
 import math
 import platform
 from functools import cache
+from typing import Any
 
 from pufferfish._base.words import at_most, change_of_odds, number
 from pufferfish.data.rows import RowsBase
@@ -15,11 +16,9 @@ from pufferfish.mechanisms.words import Booked, not_promised_of, promise_of
 
 __all__ = [
     "assumed_of",
-    "assumed_of_measurement",
-    "not_promised_of_measurement",
-    "promise_of_measurement",
     "versions",
     "warnings_of",
+    "words_of_measurement",
 ]
 
 MOSTLY_SILENT = 0.9
@@ -55,22 +54,16 @@ def assumed_of(read: Base | RowsBase | None, *, of_chains: bool) -> list[str]:
     return [read.assumptions[0], records]
 
 
-def promise_of_measurement(epsilon: float) -> str:
-    """Return the promise of the release of a measurement, in one sentence."""
-    return promise_of(epsilon, 0.0, None, of_chains=True, networks=False)
-
-
-def assumed_of_measurement(bound: InfluenceBound) -> list[str]:
-    """Say what it rests on."""
-    return [
-        f"The distribution of the records is {bound.theta.in_words} ({bound.theta.origin}).",
-        "The measurement is as private as its own map says; this program did not check how it was built.",
-    ]
-
-
-def not_promised_of_measurement(bound: InfluenceBound, booked: Booked | None) -> list[str]:
-    """Say what it does not promise, given its place in a ledger."""
-    return not_promised_of(None, booked, kind=bound.theta.kind, composes=True)
+def words_of_measurement(bound: InfluenceBound, epsilon: float, booked: Booked | None) -> dict[str, Any]:
+    """Return what the record of a measurement says of its promise, given its place in a ledger."""
+    return {
+        "promise": promise_of(epsilon, 0.0, None, of_chains=True, networks=False),
+        "not_promised": not_promised_of(None, booked, kind=bound.theta.kind, composes=True),
+        "assumptions": [
+            f"The distribution of the records is {bound.theta.in_words} ({bound.theta.origin}).",
+            "The measurement is as private as its own map says; this program did not check how it was built.",
+        ],
+    }
 
 
 def versions() -> dict[str, str]:
