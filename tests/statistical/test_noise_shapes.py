@@ -10,7 +10,7 @@ from scipy import stats
 import pufferfish as pf
 from pufferfish._core.numbers import laplace
 from pufferfish._core.numbers.laplace import LaplaceSum, mean_moduli
-from pufferfish.release.cells import grouped_of
+from pufferfish.release.cells import cells_of
 from pufferfish.release.draw import database_of, sampler
 from pufferfish.release.noise import discrete_laplace_noise
 from pufferfish.release.postprocessing import quantiles_of
@@ -89,12 +89,12 @@ def test_groups_have_noise_of_their_own_of_the_same_law() -> None:
     query = pf.Histogram(relative=False)
     assert [length.steps for length in data.length] == [len(DATA)]
     noise = best_noise(query, 2.0)
-    found = grouped_of(data, noise)
+    found = cells_of(data, noise)
     assert noise.strategy is not None
     assert found is not None
     assert isinstance(noise.linear, pf.queries.LinearQuery)
     assert data.groups is not None
-    draw = found.sampler(noise, discrete_laplace_noise)
+    draw = found.sampler(noise)
     errors = np.array([draw() for _ in range(draws)]).reshape(draws, cells, 3) - data.groups.counts["s"]
     for o, scales in enumerate(noise.strategy.taken(noise.unit_scale)):
         assert p_value(errors[:, :, o].ravel(), list(scales)) > 1e-6

@@ -6,11 +6,12 @@ promised and what is not) and never the exact value.
 
 import math
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Never, Self, TypeVar
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace
 
 from pufferfish._base.checked import truth
@@ -27,11 +28,11 @@ from pufferfish.ledger import Entry, Ledger
 from pufferfish.ledger.same_records import check_start
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import Query
-from pufferfish.release.cells import grouped_of
+from pufferfish.release.cells import cells_of
 from pufferfish.release.check import check_record
 from pufferfish.release.derive import place_in, total_of, with_values
-from pufferfish.release.draw import database_of, sampler
-from pufferfish.release.facts import LedgerRecord, TableRecord
+from pufferfish.release.draw import Database, database_of, sampler
+from pufferfish.release.facts import GroupsRecord, LedgerRecord, TableRecord
 from pufferfish.release.noise import discrete_laplace_noise
 from pufferfish.release.prepare import check_arguments, note_of
 from pufferfish.release.ready import Prepared, checked, inconsistent
@@ -576,23 +577,29 @@ def prepare(
         records, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger, accept=accept
     )
     calibration, read = ready.calibration, ready.data
-    grouped = grouped_of(records, calibration)
-    draft = as_release(Release, ready.drafted(groups=None if grouped is None else grouped.record))
-    unit = calibration.linear.unit
-    if grouped is None:
-        outputs = len(draft.query.labels)
+    groups = None if isinstance(records, Database) else records.groups
+    draw: Callable[[], Any]
+    if groups is None or isinstance(records, Database):
+        cells, asked = None, None
         draw = sampler(records, calibration, discrete_laplace_noise, total_of(read, calibration))
     else:
-        outputs = len(grouped.groups.cells) * grouped.outputs
-        draw = grouped.sampler(calibration, discrete_laplace_noise)
+        cells = cells_of(records, calibration)
+        asked = GroupsRecord(list(groups.by), [list(cell) for cell in groups.cells], list(groups.records), None, [])
+        draw = cells.sampler(calibration)
+    draft = as_release(Release, ready.drafted(groups=asked))
+    unit = calibration.linear.unit
 
-    def filled(numbers: Iterable[int], booked: LedgerRecord | None, after: str | None = None) -> Release:
-        noisy = [float(number * unit) for number in numbers] if grouped is None else grouped.values(numbers)
+    def filled(numbers: Any, booked: LedgerRecord | None, after: str | None = None) -> Release:
+        noisy = (
+            [float(number * unit) for number in numbers] if cells is None else cells.values(numbers).ravel().tolist()
+        )
         return with_values(replace(draft, created=now(after), noisy_values=noisy, ledger=booked), calibration)
 
+    outputs = len(draft.query.labels)
+    nothing: Any = [0] * outputs if cells is None else np.zeros((len(cells.names), outputs), dtype=np.int64)
     # a reader must be able to take what is written: it is tried on zeros and an entry, while nothing is spent
     try:
-        filled([0] * outputs, None if ledger is None else place_in(ledger, None)).check_readable()
+        filled(nothing, None if ledger is None else place_in(ledger, None)).check_readable()
     except RecordError as error:
         raise inconsistent(error) from error
 

@@ -37,10 +37,9 @@ from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.words import few_of_subjects
 from pufferfish.queries import LinearQuery, Query
-from pufferfish.release.cells import each_subject, table_of, warning_of_formulas
+from pufferfish.release.cells import cells_of, table_of, warning_of_formulas
 from pufferfish.release.derive import place_in, with_values
 from pufferfish.release.facts import LedgerRecord, SubjectsRecord, TableRecord
-from pufferfish.release.noise import noise_in_bulk
 from pufferfish.release.prepare import note_of
 from pufferfish.release.ready import Prepared, checked, inconsistent
 from pufferfish.release.record import RELEASE, columns_of, encoded
@@ -273,11 +272,11 @@ def prepare_each(
     )
     calibration, bound = ready.calibration, ready.calibration.linear
     assert isinstance(bound, LinearQuery)
-    subjects = each_subject(data, bound, calibration.theta)
-    draw = subjects.sampler(calibration, bound, noise_in_bulk)
+    subjects = cells_of(data, calibration, by_subject=True)
+    draw = subjects.sampler(calibration)
     told = few_of_subjects(calibration, bound, subjects.records.tolist())
     if places.as_text and not places.for_spreadsheets:
-        told += filter(None, [warning_of_formulas((*bound.labels, *subjects.names))])
+        told += filter(None, [warning_of_formulas((*bound.labels, *(name for (name,) in subjects.names)))])
     number = SubjectsRecord(secrets.token_hex(16), bound.divided_by is not None, None)
     draft = as_release(EachRelease, ready.drafted(told, subjects=number))
     try:
@@ -324,7 +323,7 @@ def prepare_each(
                 content = places.pending_table.read_bytes()
         else:
             written = places.table.name, places.for_spreadsheets
-            content = table_of(subjects, draw(), bound, calibration.unit_scale, draft.postprocessing, *written)
+            content = table_of(subjects, draw(), bound.labels, calibration.unit_scale, draft.postprocessing, *written)
             write_whole(places.pending_table, content, None, overwrite=True)
         found = _finished(begun, booked, calibration, _table(places, begun, content))
         _write(places.pending_record, found)

@@ -23,6 +23,7 @@ from pufferfish.release import project_to_simplex
 STATES = ["rest", "walk", "run"]
 CHAIN = pf.MarkovChain([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6]], states=STATES)
 EACH = importlib.import_module("pufferfish.release.store")
+CELLS = importlib.import_module("pufferfish.release.cells")
 SIZES = {"zoe": 30, "ann": 7, "bob 'x', \"y\"": 12, "é": 1}
 
 
@@ -54,7 +55,7 @@ def exact(data: pf.Sequences, weights: np.ndarray) -> dict[str, np.ndarray]:
 def test_every_value_stands_by_its_subject(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, slow: bool
 ) -> None:
-    monkeypatch.setattr(EACH, "noise_in_bulk", lambda values, *_, **__: lambda: values + np.array([[-2]]))
+    monkeypatch.setattr(CELLS, "noise_in_bulk", lambda values, *_, **__: lambda: values + np.array([[-2]]))
     queries: list[tuple[pf.Histogram | pf.Count | pf.Frequency | pf.Sum | pf.Mean, np.ndarray]] = [
         (pf.Histogram(), np.eye(3)),
         (pf.Histogram(relative=False), np.eye(3)),
@@ -230,7 +231,7 @@ pf.release_each(data, pf.Histogram(), noise, folder / "v.csv", ledger=ledger)
 KILLED = {
     "before it is booked": "importlib.import_module('pufferfish.ledger.file').BookFile.write = die",
     "when it is booked": "importlib.import_module('pufferfish._base.writing')._flush_folder = die",
-    "before noise is drawn": "each.noise_in_bulk = lambda *_, **__: die",
+    "before noise is drawn": "importlib.import_module('pufferfish.release.cells').noise_in_bulk = lambda *_, **__: die",
     "when noise is drawn": "each.table_of = die",
     "in the middle of the table": (
         "real = each.write_whole\n"
