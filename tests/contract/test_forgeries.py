@@ -10,6 +10,7 @@ from functools import reduce
 from operator import getitem
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from msgspec.structs import replace
@@ -17,7 +18,10 @@ from msgspec.structs import replace
 import pufferfish as pf
 from pufferfish.release.check import BROKEN
 from pufferfish.release.derive import derived
+from pufferfish.release.facts import LedgerRecord, MeasurementRecord
 from pufferfish.release.record import calibration_again
+from pufferfish.theta.model_class import as_theta
+from pufferfish.theta.record import ThetaRecord
 from record_rules import contradictions
 from release_cases import releases
 
@@ -222,3 +226,77 @@ def test_the_independent_reader_sees_what_a_broken_writer_makes(field: str) -> N
     other = pf.release(data, pf.Count("b"), pf.LeakagePropagation(STICKY, data.length).calibrate(pf.Count("b"), 3.0))
     stated = getattr(other, field) if getattr(other, field) != getattr(release, field) else ["Nothing."]
     assert list(contradictions(replace(release, **{field: stated}))) != []
+
+
+def test_sharpness_that_leaves_64_bits_proves_nothing() -> None:
+    """Two complementary counts of sharpness 2^63 - 1: their losses wrapped around to -2, and both were as good as exact."""
+    states = list("abcde")
+    counted = [["a", "b"], ["c", "d", "e"], ["a"], ["b", "c"], ["c", "d"]]
+    chain, query = pf.MarkovChain(np.full((5, 5), 0.1) + 0.5 * np.eye(5), states=states), pf.Histogram(relative=False)
+    honest = pf.release(states * 4, query, pf.LeakagePropagation(chain, 20).calibrate(query, 1.0))
+    for sharp, sound in ((1, True), (2**63 - 1, False)):
+        measured = [MeasurementRecord(s, 1.0, each) for s, each in zip(counted, [sharp, sharp, 3, 3, 3], strict=True)]
+        stated = replace(honest.calibration, unit_scale=200.0)
+        other = replace(honest, noise=replace(honest.noise, measurements=measured), calibration=stated)
+        found = pf.verify(forged(other) if sound else other)
+        assert (found.holds and found.proved) == sound
+        assert sound or "a whole number from 1 to 1,000,000" in str(found)
+
+
+def test_no_column_is_read_as_two_things() -> None:
+    """Subjects, times, filters and groups are public: none is the state, or a node, not one that the table lacks."""
+    data = pf.read_sequences(TABLE, "s", subject="id", time="t", max_gap=1)
+    own = {name: getattr(data.base, name) for name in data.base.__slots__}
+    for change in ({"subject": "s"}, {"time": "s"}, {"state": "id"}, {"time": "id"}, {"step": "5"}):
+        with pytest.raises(pf.ParameterError):
+            data.base.__class__(**{**own, **change})
+    network = pf.BayesianNetwork(
+        {"smoke": pf.CPT(["no", "yes"], [0.8, 0.2]), "lung": pf.CPT(["no", "yes"], [[0.9, 0.1], [0.3, 0.7]], ["smoke"])}
+    )
+    rows = pf.read_rows(pl.DataFrame({"smoke": ["yes", "no"] * 20}), network)
+    query = pf.Marginals(["smoke"])
+    honest = pf.release(rows, query, pf.LeakagePropagation(network, rows.length).calibrate(query, 1.0))
+    own = {name: getattr(rows.base, name) for name in rows.base.__slots__}
+    for change in ({"columns": {"smoke": "x", "lung": "x"}}, {"subject": "smoke"}, {"where": "smoke == 'no'"}):
+        with pytest.raises(pf.PufferfishError):
+            rows.base.__class__(**{**own, **change})
+    for change in ({"subject": "lung"}, {"where": "lung == 'no'"}):
+        base = rows.base.__class__(**{**own, **change})
+        found = pf.verify(forged(honest, **data_of(honest, rows=base)))
+        assert "lung" in str(found)
+        assert not found.holds
+
+
+def test_a_place_in_a_ledger_is_of_a_table_and_adds_up() -> None:
+    booked, row = LedgerRecord(1, 1.0, 3.0, "propagation", "stated"), ["a", "b"] * 10
+    table = pf.read_sequences(pl.DataFrame({"s": row}), "s")
+    for data, mechanism, sound in (
+        (table, pf.LeakagePropagation, True),
+        (row, pf.LeakagePropagation, False),
+        (table, pf.Wasserstein, False),
+    ):
+        honest = pf.release(data, pf.Count("b"), mechanism(STICKY, 20).calibrate(pf.Count("b"), 1.0))
+        assert pf.verify(forged(honest, ledger=booked)).holds == sound
+
+
+def test_a_proof_without_a_secret_is_none() -> None:
+    """Where each record can have one value only nothing leaks, and no release is made."""
+    start, sure = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]], [0.5, 0.5]), pf.MarkovChain(np.eye(2), [1.0, 0.0])
+    for mechanism in (pf.LeakagePropagation, pf.MQMExact, pf.Wasserstein, pf.ExactLaplace):
+        honest = pf.release([0, 1] * 10, pf.Count(1), mechanism(start, 20).calibrate(pf.Count(1), 1.0))
+        found = pf.verify(forged(honest, theta=ThetaRecord.of(as_theta(sure))))
+        assert "finds no secret" in str(found)
+        assert not found.proved
+
+
+def test_a_small_file_takes_no_large_memory_and_no_traceback(tmp_path: Any) -> None:
+    forgets, query = pf.ForgettingClass([3, 9], [0.3, 0.8], ["a", "b"]), pf.Count("b")
+    honest = pf.release(["a", "b"] * 10, query, pf.LeakagePropagation(forgets, 20).calibrate(query, 1.0))
+    names = ["a", "b", *(f"s{i}" for i in range(20_000))]
+    nested: Any = {"is": "Count", "states": ["b"]}
+    for _ in range(430):
+        nested = {"is": "Window", "query": nested, "start": 0, "stop": 1}
+    for place, value in (("theta__states", names), ("calibration__query", nested)):
+        path = edited(honest, tmp_path / "r.json", **{place: value})
+        with pytest.raises(pf.RecordError, match=r"at most 2,000|recursion"):
+            pf.Release.from_json(path)

@@ -18,7 +18,7 @@ from pufferfish.errors import PufferfishError, RecordError, shortened
 from pufferfish.mechanisms import BOUNDS, ParticipantDP
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.release.derive import derived
-from pufferfish.release.facts import DataRecord, GroupsRecord, QueryRecord, encode
+from pufferfish.release.facts import DataRecord, GroupsRecord, LedgerRecord, QueryRecord, encode
 from pufferfish.release.noise import fits
 from pufferfish.release.prepare import check_each_subject, check_fit
 from pufferfish.release.record import (
@@ -26,6 +26,7 @@ from pufferfish.release.record import (
     ReleaseFields,
     calibration_again,
     columns_of,
+    composes,
     encoded,
     function_of_user,
     mechanism_again,
@@ -37,9 +38,10 @@ from pufferfish.theta.chain_class import CONTINUA
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.lengths import MOST_STEPS
 
-__all__ = ["BROKEN", "check_record", "differences"]
+__all__ = ["BROKEN", "check_record", "differences", "of_booked"]
 
 BROKEN = (PufferfishError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, AssertionError)
+BROKEN += (RecursionError,)  # what is nested too deep
 """What comes of a record in which something was changed, when what follows is derived."""
 
 
@@ -120,14 +122,10 @@ def _facts(record: ReleaseFields | EachFields) -> Iterator[tuple[bool, str]]:
     yield 0 < noise < math.inf and fits(noise), "calibration.unit_scale is that of noise which fits 64-bit integers"
     yield is_moment(record.created), "created is a time"
     yield mechanism.longest_chain < MOST_STEPS, "the noise is for chains as long as there can be"
+    yield from of_booked(booked)
     if booked is not None:
-        yield booked.entry >= 1, "the place in the ledger is at least 1"
-        within = 0 < booked.budget < math.inf and 0 <= booked.spent <= booked.budget
-        yield within, "what is spent is in the budget"
-        yield (
-            booked.mechanism in {m.name for m in (*BOUNDS, ParticipantDP)},
-            "the ledger's mechanism is one of this program's",
-        )
+        yield data.base is not None or data.rows is not None, "a ledger is tied to a table"
+        yield composes(mechanism.name), "a ledger adds up releases whose mechanism composes"
     yield from _of_data(record, data)
     if isinstance(record, EachFields):
         yield from _of_subjects(record)
@@ -136,6 +134,17 @@ def _facts(record: ReleaseFields | EachFields) -> Iterator[tuple[bool, str]]:
     else:
         read = data.rows if data.base is None else data.base
         yield read is None or read.by is None, "a table that was read by groups is released by groups"
+
+
+def of_booked(booked: LedgerRecord | None) -> Iterator[tuple[bool, str]]:
+    """Yield what is expected of the place of a release in a ledger."""
+    if booked is None:
+        return
+    yield booked.entry >= 1, "the place in the ledger is at least 1"
+    within = 0 < booked.budget < math.inf and 0 <= booked.spent <= booked.budget
+    yield within, "what is spent is in the budget"
+    known = booked.mechanism in {m.name for m in (*BOUNDS, ParticipantDP)}
+    yield known, "the ledger's mechanism is one of this program's"
 
 
 def _of_data(record: ReleaseFields | EachFields, data: DataRecord) -> Iterator[tuple[bool, str]]:
@@ -208,7 +217,7 @@ def _of_subjects(record: EachFields) -> Iterator[tuple[bool, str]]:
         size = record.data.subjects * len(record.query.labels)
         same = table.rows == size and table.columns == columns_of(record.postprocessing is not None)
         yield same, "the table has a row for each subject and output"
-        plain = table.name == os.path.basename(table.name) and len(table.sha256) == 64
+        plain = table.name not in ("", ".", "..") and table.name == os.path.basename(table.name) and len(table.sha256) == 64
         yield plain, "the table is a file beside the record, with its digest"
 
 
