@@ -74,7 +74,7 @@ def read(
         length=tuple(pf.ChainLength(n, sum(row)) for n, row in zip(spans, counts, strict=True)),
         subjects=len(counts),
         names=names,
-        base=Base(**({"source": "table.csv", "state": "activity", "subject": names and "id"} | base)),
+        base=Base(**({"source": "table.csv", "state": "activity", "subject": "id" if names or len(counts) > 1 else None} | base)),
     )
 
 

@@ -4,6 +4,7 @@ A reader that compares fields sees nothing then: whether the facts go together, 
 them, is what ``verify`` asks, by the functions that ask it before a release is made.
 """
 
+import hashlib
 import json
 from collections.abc import Callable
 from functools import reduce
@@ -20,6 +21,7 @@ from pufferfish.release.check import BROKEN
 from pufferfish.release.derive import derived
 from pufferfish.release.facts import LedgerRecord, MeasurementRecord
 from pufferfish.release.record import calibration_again
+from pufferfish.release.words import not_promised_of_measurement
 from pufferfish.theta.model_class import as_theta
 from pufferfish.theta.record import ThetaRecord
 from record_rules import contradictions
@@ -300,3 +302,61 @@ def test_a_small_file_takes_no_large_memory_and_no_traceback(tmp_path: Any) -> N
         path = edited(honest, tmp_path / "r.json", **{place: value})
         with pytest.raises(pf.RecordError, match=r"at most 2,000|recursion"):
             pf.Release.from_json(path)
+
+
+def test_several_chains_have_a_column_of_subjects_and_chains_without_gaps_have_as_many_steps() -> None:
+    """What is assumed says "The table is one chain" where no column names subjects: then it is no longer than it is."""
+    table = pl.DataFrame({"id": ["p"] * 60 + ["q"] * 40, "s": ["a", "b"] * 50})
+    data = pf.read_sequences(table, "s", subject="id", missing="refuse")
+    honest = pf.release(data, pf.Count("b"), pf.LeakagePropagation(STICKY, data.length).calibrate(pf.Count("b"), 1.0))
+    own = {name: getattr(data.base, name) for name in data.base.__slots__}
+    found = pf.verify(forged(honest, **data_of(honest, base=data.base.__class__(**{**own, "subject": None}))))
+    assert "no column names the subjects" in str(found)
+    assert not found.holds
+    apart = {"lengths": [(1000, 60, 1)], "longest_chain": 1000}
+    stated = replace(honest.calibration, lengths=[(1000, 60, 1)], records=60)
+    found = pf.verify(forged(honest, calibration=stated, **data_of(honest, **apart)))
+    assert "nothing makes a gap" in str(found)
+    assert not found.holds
+
+
+def test_what_a_release_for_each_subject_says_stands_in_its_table(tmp_path: Any) -> None:
+    """One subject twice, rows of others, and what is no table: the digest is of whatever the forger wrote."""
+    days = pl.DataFrame({"who": ["a"] * 40 + ["b"] * 20, "s": ["a", "b"] * 30})
+    data, query, path = pf.read_sequences(days, "s", subject="who"), pf.Histogram(relative=False), tmp_path / "v.csv"
+    noise = pf.LeakagePropagation(STICKY, data.length).calibrate(query, 1.0)
+    honest = pf.release_each(data, query, noise, path)
+    assert honest.table is not None
+    text, record = path.read_text(), path.with_suffix(".json")
+    for old, new, says in (
+        ("b,20,a", "b,20,a", None),
+        ("b,20", "a,20", "a subject twice"),
+        ("b,20,b", "c,20,b", "rows of other subjects"),
+        ("b,20,b", "b,20,a", "other outputs"),
+        ("b,20,b", "b,99,b", "without a number of records"),
+        ("records", "number", "other columns"),
+        (text, "", "no such table"),
+        (text, text.replace("a,40", "a,50").replace("b,20", "b,10"), "other records than any chain"),
+        (text, text.replace("a,40", "a,39.5").replace("b,20", "b,20.5"), "column records"),
+    ):
+        content = text.replace(old, new).encode()
+        path.write_bytes(content)
+        table = replace(honest.table, sha256=hashlib.sha256(content).hexdigest())
+        record.write_bytes(replace(honest, table=table).encoded())
+        found = pf.verify(record)
+        assert found.holds == (says is None), says
+        assert says is None or says in str(found)
+
+
+def test_a_ledger_of_a_measurement_is_one() -> None:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
+    counted = space >> dp.t.then_count() >> dp.m.then_laplace(scale=200.0)
+    bound = pf.LeakagePropagation(STICKY, 20)
+    honest = pf.release_measurement(["a", "b"] * 10, counted, bound, 1.0, values={"a": 0, "b": 1})
+    booked = LedgerRecord(-5, -3.0, -9.0, "nobody", "x")
+    other = replace(honest, ledger=booked, not_promised=not_promised_of_measurement(bound, booked))
+    with pytest.raises(pf.RecordError, match="the place in the ledger is at least 1"):
+        other.verify()

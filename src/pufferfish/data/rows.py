@@ -28,10 +28,11 @@ def check_columns(columns: Mapping[str, str]) -> None:
     ParameterError
         If one is.
     """
-    named = list(columns.values())
-    for column in named:
-        if named.count(column) > 1:
-            raise ParameterError(f"columns gives the column {column!r} to two nodes, expected one column for each")
+    taken: dict[str, str] = {}
+    for node, column in columns.items():
+        if column in taken:
+            raise ParameterError(f"columns gives the column {column!r} to two nodes: {taken[column]!r} and {node!r}")
+        taken[column] = node
 
 
 def check_subject(subject: str | None, private: Collection[str]) -> None:

@@ -17,6 +17,7 @@ from pufferfish.data.groups import in_order
 from pufferfish.errors import PufferfishError, RecordError, shortened
 from pufferfish.mechanisms import BOUNDS, ParticipantDP
 from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.engine import LEAST_EPSILON
 from pufferfish.release.derive import derived
 from pufferfish.release.facts import DataRecord, GroupsRecord, LedgerRecord, QueryRecord, encode
 from pufferfish.release.noise import fits
@@ -41,7 +42,7 @@ from pufferfish.theta.lengths import MOST_STEPS
 __all__ = ["BROKEN", "check_record", "differences", "of_booked"]
 
 BROKEN = (PufferfishError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, AssertionError)
-BROKEN += (RecursionError,)  # what is nested too deep
+BROKEN += (RecursionError, MemoryError)  # what is nested too deep, or of more records than fit
 """What comes of a record in which something was changed, when what follows is derived."""
 
 
@@ -117,7 +118,7 @@ def _first_difference(name: str, one: Any, other: Any) -> tuple[str, Any, Any]:
 def _facts(record: ReleaseFields | EachFields) -> Iterator[tuple[bool, str]]:
     """Yield what is expected of the facts of a record, each by itself and next to the others."""
     data, mechanism, booked, noise = record.data, record.mechanism, record.ledger, record.calibration.unit_scale
-    yield 0 < record.epsilon < math.inf, "epsilon is positive and finite"
+    yield LEAST_EPSILON <= record.epsilon < math.inf, "epsilon is positive and finite, and not below the least"
     yield 0 <= mechanism.leakage <= record.epsilon, "the leakage is at most epsilon"
     yield 0 < noise < math.inf and fits(noise), "calibration.unit_scale is that of noise which fits 64-bit integers"
     yield is_moment(record.created), "created is a time"
@@ -169,6 +170,8 @@ def _of_data(record: ReleaseFields | EachFields, data: DataRecord) -> Iterator[t
     cut = base is not None and base.gaps == "independent"
     several = data.subjects <= data.chains if cut else data.subjects == (1 if base is None else data.chains)
     yield several, "every subject is a chain, or several where gaps cut it"
+    whole = base is not None and (base.max_gap, base.where, base.missing) == (None, None, "refuse")
+    yield not whole or all(steps == n for steps, n, _ in data.lengths), "nothing makes a gap, so chains have none"
     yield from _of_lengths(data)
 
 

@@ -453,6 +453,8 @@ def _check_reading(data: DataRecord, calibration: Calibration) -> None:
     """Refuse a Θ or a mechanism that needs to know what this way of reading the table leaves open."""
     base = data.base
     assert base is not None
+    if base.subject is None and data.subjects > 1:
+        raise ReleaseRefused("no column names the subjects, so the table is one chain, and several were read: name it")
     if calibration.mechanism == ParticipantDP.name and base.gaps == "independent":
         raise ReleaseRefused(
             "ParticipantDP needs the records of each participant, and with gaps='independent' the data knows those of "

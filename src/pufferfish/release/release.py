@@ -677,7 +677,9 @@ def prepare(
 
     # a reader must be able to take what is written: it is tried on zeros and an entry, while nothing is spent
     try:
-        filled([0] * outputs, None if ledger is None else place_in(ledger, 1, ledger.budget)).check_readable()
+        # one that does not compose the ledger refuses, and says what to do
+        tried = None if ledger is None or not calibration.composes else place_in(ledger, 1, ledger.budget)
+        filled([0] * outputs, tried).check_readable()
     except RecordError as error:
         raise ReleaseRefused(
             f"internal error: the release record is inconsistent ({error}). Nothing was spent; please report this"
