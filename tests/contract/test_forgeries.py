@@ -4,6 +4,7 @@ A reader that compares fields sees nothing then: whether the facts go together, 
 them, is what ``verify`` asks, by the functions that ask it before a release is made.
 """
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Callable
@@ -17,6 +18,8 @@ import pytest
 from msgspec.structs import replace
 
 import pufferfish as pf
+from pufferfish.mechanisms import ApproximateWasserstein
+from pufferfish.queries.strategy import Strategy
 from pufferfish.release.check import BROKEN
 from pufferfish.release.derive import derived
 from pufferfish.release.facts import LedgerRecord, MeasurementRecord
@@ -360,3 +363,21 @@ def test_a_ledger_of_a_measurement_is_one() -> None:
     other = replace(honest, ledger=booked, not_promised=not_promised_of_measurement(bound, booked))
     with pytest.raises(pf.RecordError, match="the place in the ledger is at least 1"):
         other.verify()
+
+
+@pytest.mark.parametrize("mechanism", [pf.Wasserstein, ApproximateWasserstein])
+def test_noise_of_several_scales_is_proved_by_who_knows_them(mechanism: Any) -> None:
+    """What proves the law of one query with one scale would take a millionth of its noise for the whole of it."""
+    query, settings = pf.Histogram(relative=False), {"delta": 1e-3} if mechanism is ApproximateWasserstein else {}
+    noise = mechanism.of(STICKY, 12, **settings).calibrate(query, 5.0)
+    honest = pf.release(["a", "b"] * 6, query, noise)
+    for sharp in (1, 10**6):
+        measured = [MeasurementRecord([state], 1.0, sharp) for state in ("a", "b")]
+        other = forged(honest, noise=replace(honest.noise, measurements=measured))
+        assert other.noise.scale == pytest.approx(honest.noise.scale / sharp)
+        found = pf.verify(other)
+        assert "this mechanism knows the law of one query" in " ".join(str(found).split())
+        assert not found.proved
+        shape = Strategy(np.eye(2, dtype=np.int64), np.eye(2, dtype=np.int64), [sharp, sharp])
+        with pytest.raises(pf.PufferfishError, match="one scale"):
+            pf.release(["a", "b"] * 6, query, dataclasses.replace(noise, strategy=shape))
