@@ -234,7 +234,7 @@ def test_the_independent_reader_sees_what_a_broken_writer_makes(field: str) -> N
 
 
 def test_sharpness_that_leaves_64_bits_proves_nothing() -> None:
-    """Two complementary counts of sharpness 2^63 - 1: their losses wrapped around to -2, and both were as good as exact."""
+    """Two complementary counts of sharpness 2^63 - 1: their losses wrapped around to -2, and both were exact."""
     states = list("abcde")
     counted = [["a", "b"], ["c", "d", "e"], ["a"], ["b", "c"], ["c", "d"]]
     chain, query = pf.MarkovChain(np.full((5, 5), 0.1) + 0.5 * np.eye(5), states=states), pf.Histogram(relative=False)
@@ -349,6 +349,14 @@ def test_what_a_release_for_each_subject_says_stands_in_its_table(tmp_path: Any)
         found = pf.verify(record)
         assert found.holds == (says is None), says
         assert says is None or says in str(found)
+
+
+def test_a_table_for_spreadsheets_verifies(tmp_path: Any) -> None:
+    days, chain = pl.DataFrame({"who": ["=a"] * 40, "s": ["=r", "w"] * 20}), [[0.9, 0.1], [0.4, 0.6]]
+    data, query = pf.read_sequences(days, "s", subject="who"), pf.Histogram(relative=False)
+    noise = pf.LeakagePropagation(pf.MarkovChain(chain, states=["=r", "w"]), data.length).calibrate(query, 1.0)
+    pf.release_each(data, query, noise, tmp_path / "v.csv", for_spreadsheets=True)
+    assert pf.verify(tmp_path / "v.json").holds
 
 
 def test_a_ledger_of_a_measurement_is_one() -> None:

@@ -75,7 +75,10 @@ class Strategy(ReadOnly):
         sound = self.rows.ndim == 2 and self.rows.shape[1] == k and self.rows.shape[0] in (k - 1, k) and k > 1
         if not sound or not np.isin(self.rows, (0, 1)).all():
             raise QueryError(f"a strategy for {k} states measures {k} counts of some of them, or {k - 1}")
-        if self.sharpness.shape != (len(self.rows),) or not ((self.sharpness > 0) & (self.sharpness <= MOST_SHARP)).all():
+        if (
+            self.sharpness.shape != (len(self.rows),)
+            or not ((self.sharpness > 0) & (self.sharpness <= MOST_SHARP)).all()
+        ):
             raise QueryError(f"a strategy gives every measurement a sharpness, a whole number from 1 to {MOST_SHARP:,}")
         _ = self._decoded
 

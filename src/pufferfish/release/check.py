@@ -220,7 +220,9 @@ def _of_subjects(record: EachFields) -> Iterator[tuple[bool, str]]:
         size = record.data.subjects * len(record.query.labels)
         same = table.rows == size and table.columns == columns_of(record.postprocessing is not None)
         yield same, "the table has a row for each subject and output"
-        plain = table.name not in ("", ".", "..") and table.name == os.path.basename(table.name) and len(table.sha256) == 64
+        plain = (
+            table.name not in ("", ".", "..") and table.name == os.path.basename(table.name) and len(table.sha256) == 64
+        )
         yield plain, "the table is a file beside the record, with its digest"
 
 

@@ -261,10 +261,13 @@ def _of_frame(found: EachFields, frame: Any) -> list[str]:
         (len(records) == found.data.subjects, f"{len(records)} subjects"),
         (int(records.sum()) == found.data.records, f"{int(records.sum())} records"),
         (records.min() >= 1 and (blocks == records[:, None]).all(), "subjects without a number of records"),
-        (cut or records.max() == max(n for _, n, _ in found.data.lengths), "a subject with other records than any chain"),
+        (
+            cut or records.max() == max(n for _, n, _ in found.data.lengths),
+            "a subject with other records than any chain",
+        ),
         (frame["subject"].to_list() == [name for name in who for _ in range(outputs)], "rows of other subjects"),
         (len(set(who)) == len(who) and None not in who, "a subject twice"),
-        (frame["output"].to_list() == list(query.labels) * len(who), "other outputs than the query's"),
+        (_named(frame["output"].to_list(), list(query.labels) * len(who)), "other outputs than the query's"),
         (np.allclose(steps, np.rint(steps), rtol=1e-9, atol=1e-6), "noisy values that are no whole numbers of units"),
         (np.allclose(errors, error[:, None], rtol=1e-9), "other errors"),
     ]
@@ -275,6 +278,12 @@ def _of_frame(found: EachFields, frame: Any) -> list[str]:
         possible = possible_values(noisy, own, ends, found.postprocessing)
         rules.append((np.allclose(given, possible, rtol=1e-9, atol=1e-9), "values that are not the nearest possible"))
     return [said for right, said in rules if not right]
+
+
+def _named(names: list[str], labels: list[str]) -> bool:
+    """Whether outputs have their labels; a table for spreadsheets has a quote before what would be a formula."""
+    alike = [name in (label, f"'{label}") for name, label in zip(names, labels, strict=False)]
+    return len(names) == len(labels) and all(alike)
 
 
 def _of_columns(found: EachFields, frame: Any) -> Iterator[str]:
