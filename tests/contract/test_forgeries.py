@@ -316,6 +316,11 @@ def test_several_chains_have_a_column_of_subjects_and_chains_without_gaps_have_a
     found = pf.verify(forged(honest, **data_of(honest, base=data.base.__class__(**{**own, "subject": None}))))
     assert "no column names the subjects" in str(found)
     assert not found.holds
+    timed = pf.read_sequences(TABLE, "s", subject="id", time="t", max_gap=1)
+    usual = pf.release(timed, pf.Count("b"), pf.LeakagePropagation(STICKY, 100).calibrate(pf.Count("b"), 1.0))
+    found = pf.verify(forged(usual, **data_of(usual, usual_step="7")))
+    assert "the step is the usual one" in " ".join(str(found).split())
+    assert not found.holds
     apart = {"lengths": [(1000, 60, 1)], "longest_chain": 1000}
     stated = replace(honest.calibration, lengths=[(1000, 60, 1)], records=60)
     found = pf.verify(forged(honest, calibration=stated, **data_of(honest, **apart)))

@@ -161,6 +161,8 @@ def _of_data(record: ReleaseFields | EachFields, data: DataRecord) -> Iterator[t
     yield data.steps is None or 0 <= data.steps <= data.records - data.chains, "a chain has a step less than records"
     timed = base is not None and base.time is not None
     yield timed or (data.usual_step, data.clock_changes) == (None, None), "times are those of a table"
+    found = None if base is None or data.usual_step is None else base.step
+    yield found in (None, data.usual_step), "the step is the usual one, where it was found in the times"
     if base is not None and base.max_gap is not None and data.usual_step is not None:
         alike = [parse_duration(text, "data").has_unit for text in (data.usual_step, base.max_gap)]
         yield alike[0] == alike[1], "data.usual_step is a length of time in the unit of max_gap"
