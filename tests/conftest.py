@@ -122,7 +122,7 @@ def sequences_of() -> Callable[..., pf.Sequences]:
             transitions=np.zeros((k, k), dtype=np.int64),
             length=tuple(pf.ChainLength(sum(row), sum(row)) for row in counts),
             subjects=len(counts),
-            base=Base(source="by hand", state="state"),
+            base=Base(source="by hand", state="state", subject="subject"),
         )
 
     return make

@@ -67,6 +67,7 @@ def read(
     **base: Any,
 ) -> pf.Sequences:
     spans = steps or [sum(row) for row in counts]
+    subject = "id" if names or len(counts) > 1 else None
     return pf.Sequences(
         states=states,
         counts=np.array(counts),
@@ -74,7 +75,7 @@ def read(
         length=tuple(pf.ChainLength(n, sum(row)) for n, row in zip(spans, counts, strict=True)),
         subjects=len(counts),
         names=names,
-        base=Base(**({"source": "table.csv", "state": "activity", "subject": names and "id"} | base)),
+        base=Base(**({"source": "table.csv", "state": "activity", "subject": subject} | base)),
     )
 
 

@@ -4,20 +4,29 @@ A reader that compares fields sees nothing then: whether the facts go together, 
 them, is what ``verify`` asks, by the functions that ask it before a release is made.
 """
 
+import dataclasses
+import hashlib
 import json
 from collections.abc import Callable
 from functools import reduce
 from operator import getitem
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from msgspec.structs import replace
 
 import pufferfish as pf
+from pufferfish.mechanisms import ApproximateWasserstein
+from pufferfish.queries.strategy import Strategy
 from pufferfish.release.check import BROKEN
 from pufferfish.release.derive import derived
+from pufferfish.release.facts import LedgerRecord, MeasurementRecord
 from pufferfish.release.record import calibration_again
+from pufferfish.release.words import not_promised_of_measurement
+from pufferfish.theta.model_class import as_theta
+from pufferfish.theta.record import ThetaRecord
 from record_rules import contradictions
 from release_cases import releases
 
@@ -222,3 +231,166 @@ def test_the_independent_reader_sees_what_a_broken_writer_makes(field: str) -> N
     other = pf.release(data, pf.Count("b"), pf.LeakagePropagation(STICKY, data.length).calibrate(pf.Count("b"), 3.0))
     stated = getattr(other, field) if getattr(other, field) != getattr(release, field) else ["Nothing."]
     assert list(contradictions(replace(release, **{field: stated}))) != []
+
+
+def test_sharpness_that_leaves_64_bits_proves_nothing() -> None:
+    """Two complementary counts of sharpness 2^63 - 1: their losses wrapped around to -2, and both were exact."""
+    states = list("abcde")
+    counted = [["a", "b"], ["c", "d", "e"], ["a"], ["b", "c"], ["c", "d"]]
+    chain, query = pf.MarkovChain(np.full((5, 5), 0.1) + 0.5 * np.eye(5), states=states), pf.Histogram(relative=False)
+    honest = pf.release(states * 4, query, pf.LeakagePropagation(chain, 20).calibrate(query, 1.0))
+    for sharp, sound in ((1, True), (2**63 - 1, False)):
+        measured = [MeasurementRecord(s, 1.0, each) for s, each in zip(counted, [sharp, sharp, 3, 3, 3], strict=True)]
+        stated = replace(honest.calibration, unit_scale=200.0)
+        other = replace(honest, noise=replace(honest.noise, measurements=measured), calibration=stated)
+        found = pf.verify(forged(other) if sound else other)
+        assert (found.holds and found.proved) == sound
+        assert sound or "a whole number from 1 to 1,000,000" in str(found)
+
+
+def test_no_column_is_read_as_two_things() -> None:
+    """Subjects, times, filters and groups are public: none is the state, or a node, not one that the table lacks."""
+    data = pf.read_sequences(TABLE, "s", subject="id", time="t", max_gap=1)
+    own = {name: getattr(data.base, name) for name in data.base.__slots__}
+    for change in ({"subject": "s"}, {"time": "s"}, {"state": "id"}, {"time": "id"}, {"step": "5"}):
+        with pytest.raises(pf.ParameterError):
+            data.base.__class__(**{**own, **change})
+    network = pf.BayesianNetwork(
+        {"smoke": pf.CPT(["no", "yes"], [0.8, 0.2]), "lung": pf.CPT(["no", "yes"], [[0.9, 0.1], [0.3, 0.7]], ["smoke"])}
+    )
+    rows = pf.read_rows(pl.DataFrame({"smoke": ["yes", "no"] * 20}), network)
+    query = pf.Marginals(["smoke"])
+    honest = pf.release(rows, query, pf.LeakagePropagation(network, rows.length).calibrate(query, 1.0))
+    own = {name: getattr(rows.base, name) for name in rows.base.__slots__}
+    for change in ({"columns": {"smoke": "x", "lung": "x"}}, {"subject": "smoke"}, {"where": "smoke == 'no'"}):
+        with pytest.raises(pf.PufferfishError):
+            rows.base.__class__(**{**own, **change})
+    for change in ({"subject": "lung"}, {"where": "lung == 'no'"}):
+        base = rows.base.__class__(**{**own, **change})
+        found = pf.verify(forged(honest, **data_of(honest, rows=base)))
+        assert "lung" in str(found)
+        assert not found.holds
+
+
+def test_a_place_in_a_ledger_is_of_a_table_and_adds_up() -> None:
+    booked, row = LedgerRecord(1, 1.0, 3.0, "propagation", "stated"), ["a", "b"] * 10
+    table = pf.read_sequences(pl.DataFrame({"s": row}), "s")
+    for data, mechanism, sound in (
+        (table, pf.LeakagePropagation, True),
+        (row, pf.LeakagePropagation, False),
+        (table, pf.Wasserstein, False),
+    ):
+        honest = pf.release(data, pf.Count("b"), mechanism(STICKY, 20).calibrate(pf.Count("b"), 1.0))
+        assert pf.verify(forged(honest, ledger=booked)).holds == sound
+
+
+def test_a_proof_without_a_secret_is_none() -> None:
+    """Where each record can have one value only nothing leaks, and no release is made."""
+    start, sure = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]], [0.5, 0.5]), pf.MarkovChain(np.eye(2), [1.0, 0.0])
+    for mechanism in (pf.LeakagePropagation, pf.MQMExact, pf.Wasserstein, pf.ExactLaplace):
+        honest = pf.release([0, 1] * 10, pf.Count(1), mechanism(start, 20).calibrate(pf.Count(1), 1.0))
+        found = pf.verify(forged(honest, theta=ThetaRecord.of(as_theta(sure))))
+        assert "finds no secret" in str(found)
+        assert not found.proved
+
+
+def test_a_small_file_takes_no_large_memory_and_no_traceback(tmp_path: Any) -> None:
+    forgets, query = pf.ForgettingClass([3, 9], [0.3, 0.8], ["a", "b"]), pf.Count("b")
+    honest = pf.release(["a", "b"] * 10, query, pf.LeakagePropagation(forgets, 20).calibrate(query, 1.0))
+    names = ["a", "b", *(f"s{i}" for i in range(20_000))]
+    nested: Any = {"is": "Count", "states": ["b"]}
+    for _ in range(430):
+        nested = {"is": "Window", "query": nested, "start": 0, "stop": 1}
+    for place, value in (("theta__states", names), ("calibration__query", nested)):
+        path = edited(honest, tmp_path / "r.json", **{place: value})
+        with pytest.raises(pf.RecordError, match=r"at most 2,000|recursion"):
+            pf.Release.from_json(path)
+
+
+def test_several_chains_have_a_column_of_subjects_and_chains_without_gaps_have_as_many_steps() -> None:
+    """What is assumed says "The table is one chain" where no column names subjects: then it is no longer than it is."""
+    table = pl.DataFrame({"id": ["p"] * 60 + ["q"] * 40, "s": ["a", "b"] * 50})
+    data = pf.read_sequences(table, "s", subject="id", missing="refuse")
+    honest = pf.release(data, pf.Count("b"), pf.LeakagePropagation(STICKY, data.length).calibrate(pf.Count("b"), 1.0))
+    own = {name: getattr(data.base, name) for name in data.base.__slots__}
+    found = pf.verify(forged(honest, **data_of(honest, base=data.base.__class__(**{**own, "subject": None}))))
+    assert "no column names the subjects" in str(found)
+    assert not found.holds
+    timed = pf.read_sequences(TABLE, "s", subject="id", time="t", max_gap=1)
+    usual = pf.release(timed, pf.Count("b"), pf.LeakagePropagation(STICKY, 100).calibrate(pf.Count("b"), 1.0))
+    found = pf.verify(forged(usual, **data_of(usual, usual_step="7")))
+    assert "the step is the usual one" in " ".join(str(found).split())
+    assert not found.holds
+    apart = {"lengths": [(1000, 60, 1)], "longest_chain": 1000}
+    stated = replace(honest.calibration, lengths=[(1000, 60, 1)], records=60)
+    found = pf.verify(forged(honest, calibration=stated, **data_of(honest, **apart)))
+    assert "nothing makes a gap" in str(found)
+    assert not found.holds
+
+
+def test_what_a_release_for_each_subject_says_stands_in_its_table(tmp_path: Any) -> None:
+    """One subject twice, rows of others, and what is no table: the digest is of whatever the forger wrote."""
+    days = pl.DataFrame({"who": ["a"] * 40 + ["b"] * 20, "s": ["a", "b"] * 30})
+    data, query, path = pf.read_sequences(days, "s", subject="who"), pf.Histogram(relative=False), tmp_path / "v.csv"
+    noise = pf.LeakagePropagation(STICKY, data.length).calibrate(query, 1.0)
+    honest = pf.release_each(data, query, noise, path)
+    assert honest.table is not None
+    text, record = path.read_text(), path.with_suffix(".json")
+    for old, new, says in (
+        ("b,20,a", "b,20,a", None),
+        ("b,20", "a,20", "a subject twice"),
+        ("b,20,b", "c,20,b", "rows of other subjects"),
+        ("b,20,b", "b,20,a", "other outputs"),
+        ("b,20,b", "b,99,b", "without a number of records"),
+        ("records", "number", "other columns"),
+        (text, "", "no such table"),
+        (text, text.replace("a,40", "a,50").replace("b,20", "b,10"), "other records than any chain"),
+        (text, text.replace("a,40", "a,39.5").replace("b,20", "b,20.5"), "column records"),
+    ):
+        content = text.replace(old, new).encode()
+        path.write_bytes(content)
+        table = replace(honest.table, sha256=hashlib.sha256(content).hexdigest())
+        record.write_bytes(replace(honest, table=table).encoded())
+        found = pf.verify(record)
+        assert found.holds == (says is None), says
+        assert says is None or says in str(found)
+
+
+def test_a_table_for_spreadsheets_verifies(tmp_path: Any) -> None:
+    days, chain = pl.DataFrame({"who": ["=a"] * 40, "s": ["=r", "w"] * 20}), [[0.9, 0.1], [0.4, 0.6]]
+    data, query = pf.read_sequences(days, "s", subject="who"), pf.Histogram(relative=False)
+    noise = pf.LeakagePropagation(pf.MarkovChain(chain, states=["=r", "w"]), data.length).calibrate(query, 1.0)
+    pf.release_each(data, query, noise, tmp_path / "v.csv", for_spreadsheets=True)
+    assert pf.verify(tmp_path / "v.json").holds
+
+
+def test_a_ledger_of_a_measurement_is_one() -> None:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
+    counted = space >> dp.t.then_count() >> dp.m.then_laplace(scale=200.0)
+    bound = pf.LeakagePropagation(STICKY, 20)
+    honest = pf.release_measurement(["a", "b"] * 10, counted, bound, 1.0, values={"a": 0, "b": 1})
+    booked = LedgerRecord(-5, -3.0, -9.0, "nobody", "x")
+    other = replace(honest, ledger=booked, not_promised=not_promised_of_measurement(bound, booked))
+    with pytest.raises(pf.RecordError, match="the place in the ledger is at least 1"):
+        other.verify()
+
+
+@pytest.mark.parametrize("mechanism", [pf.Wasserstein, ApproximateWasserstein])
+def test_noise_of_several_scales_is_proved_by_who_knows_them(mechanism: Any) -> None:
+    """What proves the law of one query with one scale would take a millionth of its noise for the whole of it."""
+    query, settings = pf.Histogram(relative=False), {"delta": 1e-3} if mechanism is ApproximateWasserstein else {}
+    noise = mechanism.of(STICKY, 12, **settings).calibrate(query, 5.0)
+    honest = pf.release(["a", "b"] * 6, query, noise)
+    for sharp in (1, 10**6):
+        measured = [MeasurementRecord([state], 1.0, sharp) for state in ("a", "b")]
+        other = forged(honest, noise=replace(honest.noise, measurements=measured))
+        assert other.noise.scale == pytest.approx(honest.noise.scale / sharp)
+        found = pf.verify(other)
+        assert "this mechanism knows the law of one query" in " ".join(str(found).split())
+        assert not found.proved
+        shape = Strategy(np.eye(2, dtype=np.int64), np.eye(2, dtype=np.int64), [sharp, sharp])
+        with pytest.raises(pf.PufferfishError, match="one scale"):
+            pf.release(["a", "b"] * 6, query, dataclasses.replace(noise, strategy=shape))

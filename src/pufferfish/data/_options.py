@@ -12,6 +12,8 @@ from pufferfish.data._csv_text import other_separator
 from pufferfish.data._times import given_zone
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.groupings import NODE_COLUMN, Grouping, parse_by
+from pufferfish.data.rows import check_columns, check_subject
+from pufferfish.data.sequences import check_roles, check_step
 from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import DataError, ModelError, ParameterError
 from pufferfish.queries.on_pairs import refuse_many_combinations
@@ -126,19 +128,14 @@ def check_options(
     for role, name in roles.items():
         if not isinstance(name, str) and not (name is None and role != "state"):
             raise ParameterError(f"{role} is {name!r}, expected the name of a column")
-    named = [name for name in roles.values() if name is not None]
-    for name in named:
-        if named.count(name) > 1:
-            both = " and ".join(role for role, column in roles.items() if column == name)
-            raise ParameterError(f"{both} are the same column {name!r}, expected different ones")
+    check_roles(state, subject, time)
     check_choice("missing", missing, ("unobserved", "split", "refuse"))
     check_choice("gaps", gaps, ("unobserved", "independent"))
     if max_gap is not None and time is None:
         raise ParameterError(f"max_gap is {max_gap!r} but there is no time: give time=, the column of times")
     longest = None if max_gap is None else parse_duration(max_gap, "max_gap")
     one = None if step is None else parse_duration(step, "step")
-    if longest and one and (one.has_unit != longest.has_unit or one.value > longest.value):
-        raise ParameterError(f"step is {one} and max_gap is {longest}, expected step <= max_gap in the same unit")
+    check_step(one, longest)
     edges = None if bins is None else parse_bins(bins)
     known = None if clock is None else clock_named(clock)
     if known is not None and longest is None:
@@ -331,8 +328,7 @@ def check_row_options(
     private = {*nodes, *(chosen or {}).values()}
     if subject is not None and not isinstance(subject, str):
         raise ParameterError(f"subject is {subject!r}, expected the name of a column")
-    if subject in private:
-        raise ParameterError(f"subject is {subject!r}, a node's column: expected one that says whose row it is")
+    check_subject(subject, private)
     check_choice("missing", missing, ("refuse", "unobserved"))
     kept = None if where is None else parse_where(where, private, NODE_COLUMN)
     groupings = parse_by(by, time=None, private=private, called=NODE_COLUMN)
@@ -405,9 +401,8 @@ def _chosen(columns: Any, nodes: Mapping[str, Any]) -> dict[str, str]:
             raise ParameterError(f"columns[{node!r}] is {column!r}, expected the name of a column")
         if label in chosen:
             raise ParameterError(f"columns names the node {label!r} more than once")
-        if column in chosen.values():
-            raise ParameterError(f"columns gives the column {column!r} to two nodes, expected one column for each")
         chosen[label] = column
+    check_columns(chosen)
     if not chosen:
         raise ParameterError(f"columns is empty, expected {_EXAMPLE}, or None for all nodes that are a column")
     return {label: chosen[label] for label in nodes if label in chosen}

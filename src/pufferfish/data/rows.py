@@ -4,7 +4,7 @@ Every row is a subject of its own, and its cells are the records of a Bayesian n
 each other as θ says, and rows are independent of each other under every θ. The secret is one cell of one row.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,34 @@ from pufferfish._base.view import Printed, View, counted, listed_in_short
 from pufferfish.data.groups import Groups, check_by, sentence_of
 from pufferfish.errors import ParameterError, shortened
 
-__all__ = ["Rows", "RowsBase"]
+__all__ = ["Rows", "RowsBase", "check_columns", "check_subject"]
+
+
+def check_columns(columns: Mapping[str, str]) -> None:
+    """Refuse a column that is read as two nodes: its one record would count as two, which the proof keeps apart.
+
+    Raises
+    ------
+    ParameterError
+        If one is.
+    """
+    taken: dict[str, str] = {}
+    for node, column in columns.items():
+        if column in taken:
+            raise ParameterError(f"columns gives the column {column!r} to two nodes: {taken[column]!r} and {node!r}")
+        taken[column] = node
+
+
+def check_subject(subject: str | None, private: Collection[str]) -> None:
+    """Refuse the column of a node as that of subjects, who are public.
+
+    Raises
+    ------
+    ParameterError
+        If it is one.
+    """
+    if subject in private:
+        raise ParameterError(f"subject is {subject!r}, a node's column: expected one that says whose row it is")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +90,27 @@ class RowsBase(ReadOnly):
         object.__setattr__(self, "columns", FrozenDict(self.columns))
         if self.missing not in ("refuse", "unobserved"):
             raise ParameterError(f"missing is {self.missing!r}, expected one of refuse, unobserved")
+        check_columns(self.columns)
+        if self.by is not None:
+            object.__setattr__(self, "by", check_by(self.by))
+        self.check_private(())
+
+    def check_private(self, nodes: Iterable[str]) -> None:
+        """Refuse a subject, filter or grouping that is a column of a node; one that is not read is as private.
+
+        Raises
+        ------
+        PufferfishError
+            If one is.
+        """
+        private = {*nodes, *self.columns.values()}
+        check_subject(self.subject, private)
         if self.where is not None:
             from pufferfish.data.where import parse_where  # here: it loads what reads tables
 
-            parse_where(self.where, self.columns.values(), "node column")
+            parse_where(self.where, private, "node column")
         if self.by is not None:
-            object.__setattr__(self, "by", check_by(self.by, self.columns.values(), "node column"))
+            check_by(self.by, private, "node column")
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.checked import check_kind, listed, texts, whole_array, whole_number
-from pufferfish._base.durations import parse_duration
+from pufferfish._base.durations import Duration, parse_duration
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.view import Printed, View, counted
 from pufferfish.data.bins import parse_bins
@@ -39,7 +39,7 @@ from pufferfish.errors import ParameterError, shortened
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.states import clock_named
 
-__all__ = ["HOUR", "Base", "Sequences", "TimeGrid", "slack_of", "widened"]
+__all__ = ["HOUR", "Base", "Sequences", "TimeGrid", "check_roles", "check_step", "slack_of", "widened"]
 
 # -- Where chains begin and end on the axis of time ------------------------------------------------------------------
 
@@ -139,6 +139,34 @@ _CHOICES = {
 }
 
 
+def check_roles(state: str, subject: str | None, time: str | None) -> None:
+    """Refuse a column that is read as two things: subjects or times that are states would be told as public.
+
+    Raises
+    ------
+    ParameterError
+        If one is.
+    """
+    roles = {"state": state, "subject": subject, "time": time}
+    named = [name for name in roles.values() if name is not None]
+    for name in named:
+        if named.count(name) > 1:
+            both = " and ".join(role for role, column in roles.items() if column == name)
+            raise ParameterError(f"{both} are the same column {name!r}, expected different ones")
+
+
+def check_step(step: Duration | None, max_gap: Duration | None) -> None:
+    """Refuse a step that is longer than the longest time between neighbours: they would be less than a step apart.
+
+    Raises
+    ------
+    ParameterError
+        If it is, or they have different units.
+    """
+    if max_gap and step and (step.has_unit != max_gap.has_unit or step.value > max_gap.value):
+        raise ParameterError(f"step is {step} and max_gap is {max_gap}, expected step <= max_gap in the same unit")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Base(ReadOnly):
     """How a table was read: the records, states, filter and binning that a privacy loss is tied to.
@@ -201,9 +229,12 @@ class Base(ReadOnly):
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed and not (name == "ambiguous" and self.ambiguous is None):
                 raise ParameterError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(allowed)}")
-        for name in ("max_gap", "step"):
-            if getattr(self, name) is not None:
-                parse_duration(getattr(self, name), name)
+        check_roles(self.state, self.subject, self.time)
+        step, max_gap = (
+            None if length is None else parse_duration(length, name)
+            for name, length in (("step", self.step), ("max_gap", self.max_gap))
+        )
+        check_step(step, max_gap)
         if self.max_gap is not None and self.time is None:
             raise ParameterError(f"max_gap is {self.max_gap!r} but there is no time: gaps are between times")
         zone = self.time_zone

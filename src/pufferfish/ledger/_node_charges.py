@@ -48,7 +48,7 @@ class NodeCharging(Charging):
         return {node: len(states) for node, states in self._states.items()}
 
     def check_base(self, base: Any) -> None:
-        """Refuse a base of chains, of another network, or with one column for two nodes."""
+        """Refuse a base of chains, or of another network."""
         if base is None:
             return
         if not isinstance(base, RowsBase):
@@ -57,11 +57,6 @@ class NodeCharging(Charging):
                 "table from read_rows"
             )
         self._check_nodes(base.columns, "the base")
-        taken: dict[str, str] = {}
-        for node, column in base.columns.items():
-            if column in taken:
-                raise ParameterError(f"base gives the column {column!r} to two nodes: {taken[column]!r} and {node!r}")
-            taken[column] = node
 
     def charge(
         self,

@@ -294,6 +294,9 @@ _WORK = 3e6
 _SETTLING = 30.0
 """Steps in which a chain settles, times 1 − |p0 + p1 − 1|."""
 
+_FARTHEST_ASKED = 1_000_000
+"""Records behind this one are taken for it where that only saves work: numbers of each record before it are kept."""
+
 _KEPT = 8
 
 _MOST_RUNS = 5000
@@ -443,7 +446,7 @@ class BinaryQuilts(_Certified, Fallback):
         point = np.repeat(np.array([[p0, p1, zero]])[:, :, None], 2, axis=2)
         if zero < 0 and self._theta.initial_distribution == "any":
             return True
-        node = witness.node + 1
+        node = min(witness.node + 1, _FARTHEST_ASKED)  # all that is asked is whether to search at all
         chains = (chain for chain in chains_that_can_decide(losses) if chain.length.steps == witness.length)
         return not any(float(self._bound(chain, epsilon, node)(point, 0.0)[0][0]) >= value for chain in chains)
 

@@ -44,7 +44,7 @@ from pufferfish.mechanisms.engine import NO_NOISE, Bound, Engine, WithSteps, acc
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
 from pufferfish.queries import FunctionQuery, LinearQuery, Query
 from pufferfish.queries.record_loss import RecordLoss, as_record_loss, loss_of_query
-from pufferfish.queries.strategy import Strategy
+from pufferfish.queries.strategy import MOST_SHARP, Strategy
 from pufferfish.theta.chain_class import ChainModels, Continuum
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
@@ -146,8 +146,6 @@ class ProvedScales:
 
 _FINENESS = 100
 """Sharpness of the measurement with most noise: others are whole numbers above it, 0.5% fine or finer."""
-
-_SHARPEST = 10**6
 
 _SUM, _LARGEST = 1.0, 16.0
 """Norms of the outputs' errors that are made small."""
@@ -257,7 +255,7 @@ def _strategy(linear: LinearQuery, proposal: Proposal) -> Strategy:
 def _whole(scales: NDArray[np.float64]) -> tuple[NDArray[np.int64], float]:
     """Return scales as one scale over whole numbers."""
     largest = float(scales.max())
-    sharpness = np.minimum(np.rint(_FINENESS * largest / scales), _SHARPEST).astype(np.int64)
+    sharpness = np.minimum(np.rint(_FINENESS * largest / scales), MOST_SHARP).astype(np.int64)
     common = int(np.gcd.reduce(sharpness))
     return sharpness // common, largest * _FINENESS / common
 

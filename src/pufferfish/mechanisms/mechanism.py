@@ -301,7 +301,15 @@ class Mechanism(ABC):
         """Bound what a release with noise of a scale leaks, in nats, and say where; ``enough`` needs no less."""
 
     def verify(self, calibration: Calibration) -> tuple[float, AnyWitness | None]:
-        """Prove anew what a release with this noise leaks at most, in nats, and say where."""
+        """Prove anew what a release with this noise leaks at most, in nats, and say where.
+
+        Raises
+        ------
+        NotApplicableError
+            If the noise has several scales, and this is no mechanism that knows them.
+        """
+        if calibration.strategy is not None:
+            raise self._no_shapes()
         return self._leaks_at(calibration.query, calibration.unit_scale, calibration.epsilon)
 
     def proof(self, calibration: Calibration) -> tuple[float, AnyWitness | None]:

@@ -28,7 +28,10 @@ from pufferfish._core.numbers import laplace
 from pufferfish.errors import QueryError
 from pufferfish.queries.query import LinearQuery
 
-__all__ = ["Strategy"]
+__all__ = ["MOST_SHARP", "Strategy"]
+
+MOST_SHARP = 10**6
+"""A measurement is at most so sharp: sums of whole numbers of 64 bits, over all measurements, are then exact."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +45,7 @@ class Strategy(ReadOnly):
     rows : (m, k) ndarray of int64
         The states that each measurement counts: 0 or 1; m is k, or k − 1.
     sharpness : (m,) ndarray of int64
-        How many times less noise each measurement has than scale b; positive.
+        How many times less noise each measurement has than scale b; from 1 to :data:`MOST_SHARP`.
 
     Raises
     ------
@@ -72,8 +75,11 @@ class Strategy(ReadOnly):
         sound = self.rows.ndim == 2 and self.rows.shape[1] == k and self.rows.shape[0] in (k - 1, k) and k > 1
         if not sound or not np.isin(self.rows, (0, 1)).all():
             raise QueryError(f"a strategy for {k} states measures {k} counts of some of them, or {k - 1}")
-        if self.sharpness.shape != (len(self.rows),) or not (self.sharpness > 0).all():
-            raise QueryError("a strategy gives every measurement a sharpness, a whole number above 0")
+        if (
+            self.sharpness.shape != (len(self.rows),)
+            or not ((self.sharpness > 0) & (self.sharpness <= MOST_SHARP)).all()
+        ):
+            raise QueryError(f"a strategy gives every measurement a sharpness, a whole number from 1 to {MOST_SHARP:,}")
         _ = self._decoded
 
     @cached_property

@@ -17,15 +17,17 @@ from pufferfish.data.groups import in_order
 from pufferfish.errors import PufferfishError, RecordError, shortened
 from pufferfish.mechanisms import BOUNDS, ParticipantDP
 from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.engine import LEAST_EPSILON
 from pufferfish.release.counted import counted_of
 from pufferfish.release.derive import derived
-from pufferfish.release.facts import DataRecord, GroupsRecord, QueryRecord, SubjectsRecord, encode
+from pufferfish.release.facts import DataRecord, GroupsRecord, LedgerRecord, QueryRecord, SubjectsRecord, encode
 from pufferfish.release.noise import fits
 from pufferfish.release.prepare import check_each_subject, check_fit
 from pufferfish.release.record import (
     ReleaseFields,
     calibration_again,
     columns_of,
+    composes,
     encoded,
     function_of_user,
     mechanism_again,
@@ -37,9 +39,10 @@ from pufferfish.theta.chain_class import CONTINUA
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.lengths import MOST_STEPS
 
-__all__ = ["BROKEN", "check_record", "differences"]
+__all__ = ["BROKEN", "check_record", "differences", "of_booked"]
 
 BROKEN = (PufferfishError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, AssertionError)
+BROKEN += (RecursionError, MemoryError)  # what is nested too deep, or of more records than fit
 """What comes of a record in which something was changed, when what follows is derived."""
 
 
@@ -114,19 +117,15 @@ def _first_difference(name: str, one: Any, other: Any) -> tuple[str, Any, Any]:
 def _facts(record: ReleaseFields) -> Iterator[tuple[bool, str]]:
     """Yield what is expected of the facts of a record, each by itself and next to the others."""
     data, mechanism, booked, noise = record.data, record.mechanism, record.ledger, record.calibration.unit_scale
-    yield 0 < record.epsilon < math.inf, "epsilon is positive and finite"
+    yield LEAST_EPSILON <= record.epsilon < math.inf, "epsilon is positive and finite, and not below the least"
     yield 0 <= mechanism.leakage <= record.epsilon, "the leakage is at most epsilon"
     yield 0 < noise < math.inf and fits(noise), "calibration.unit_scale is that of noise which fits 64-bit integers"
     yield is_moment(record.created), "created is a time"
     yield mechanism.longest_chain < MOST_STEPS, "the noise is for chains as long as there can be"
+    yield from of_booked(booked)
     if booked is not None:
-        yield booked.entry >= 1, "the place in the ledger is at least 1"
-        within = 0 < booked.budget < math.inf and 0 <= booked.spent <= booked.budget
-        yield within, "what is spent is in the budget"
-        yield (
-            booked.mechanism in {m.name for m in (*BOUNDS, ParticipantDP)},
-            "the ledger's mechanism is one of this program's",
-        )
+        yield data.base is not None or data.rows is not None, "a ledger is tied to a table"
+        yield composes(mechanism.name), "a ledger adds up releases whose mechanism composes"
     yield from _of_data(record, data)
     if record.subjects is not None:
         yield from _of_subjects(record, record.subjects)
@@ -135,6 +134,17 @@ def _facts(record: ReleaseFields) -> Iterator[tuple[bool, str]]:
     else:
         read = data.rows if data.base is None else data.base
         yield read is None or read.by is None, "a table that was read by groups is released by groups"
+
+
+def of_booked(booked: LedgerRecord | None) -> Iterator[tuple[bool, str]]:
+    """Yield what is expected of the place of a release in a ledger."""
+    if booked is None:
+        return
+    yield booked.entry >= 1, "the place in the ledger is at least 1"
+    within = 0 < booked.budget < math.inf and 0 <= booked.spent <= booked.budget
+    yield within, "what is spent is in the budget"
+    known = booked.mechanism in {m.name for m in (*BOUNDS, ParticipantDP)}
+    yield known, "the ledger's mechanism is one of this program's"
 
 
 def _of_data(record: ReleaseFields, data: DataRecord) -> Iterator[tuple[bool, str]]:
@@ -150,6 +160,8 @@ def _of_data(record: ReleaseFields, data: DataRecord) -> Iterator[tuple[bool, st
     yield data.steps is None or 0 <= data.steps <= data.records - data.chains, "a chain has a step less than records"
     timed = base is not None and base.time is not None
     yield timed or (data.usual_step, data.clock_changes) == (None, None), "times are those of a table"
+    found = None if base is None or data.usual_step is None else base.step
+    yield found in (None, data.usual_step), "the step is the usual one, where it was found in the times"
     if base is not None and base.max_gap is not None and data.usual_step is not None:
         alike = [parse_duration(text, "data").has_unit for text in (data.usual_step, base.max_gap)]
         yield alike[0] == alike[1], "data.usual_step is a length of time in the unit of max_gap"
@@ -159,6 +171,8 @@ def _of_data(record: ReleaseFields, data: DataRecord) -> Iterator[tuple[bool, st
     cut = base is not None and base.gaps == "independent"
     several = data.subjects <= data.chains if cut else data.subjects == (1 if base is None else data.chains)
     yield several, "every subject is a chain, or several where gaps cut it"
+    whole = base is not None and (base.max_gap, base.where, base.missing) == (None, None, "refuse")
+    yield not whole or all(steps == n for steps, n, _ in data.lengths), "nothing makes a gap, so chains have none"
     yield from _of_lengths(data)
 
 
@@ -208,7 +222,9 @@ def _of_subjects(record: ReleaseFields, subjects: SubjectsRecord) -> Iterator[tu
         size = record.data.subjects * len(record.query.labels)
         same = table.rows == size and table.columns == columns_of(record.postprocessing is not None)
         yield same, "the table has a row for each subject and output"
-        plain = table.name == os.path.basename(table.name) and len(table.sha256) == 64
+        plain = (
+            table.name not in ("", ".", "..") and table.name == os.path.basename(table.name) and len(table.sha256) == 64
+        )
         yield plain, "the table is a file beside the record, with its digest"
 
 

@@ -47,6 +47,7 @@ __all__ = [
     "check_step",
     "check_units",
     "divisions_of",
+    "enough",
     "is_note_of",
     "note_of",
     "prove",
@@ -273,8 +274,14 @@ def check_query(query: Query, calibration: Calibration) -> Calibration:
 
 def prove(calibration: Calibration) -> tuple[float, AnyWitness]:
     """Return the proof that the noise is enough, from its mechanism, whatever the calibration says of itself."""
-    leakage, witness = calibration.bound.proof(calibration)
-    if witness is None or not 0 <= leakage <= calibration.epsilon < math.inf:
+    return enough(calibration, *calibration.bound.proof(calibration))
+
+
+def enough(calibration: Calibration, leakage: float, witness: AnyWitness | None) -> tuple[float, AnyWitness]:
+    """Return a proof, refused where it is of too much, or of no secret."""
+    if witness is None:
+        raise ReleaseRefused(f"{calibration.title} finds no secret that this noise would hide: check Θ and the query")
+    if not 0 <= leakage <= calibration.epsilon < math.inf:
         raise ReleaseRefused(
             f"{calibration.title} proves a leakage of {leakage:.6g} for this noise, not of at most "
             f"{calibration.epsilon:g}: calibrate anew"
@@ -340,6 +347,7 @@ def _check_rows(data: DataRecord, calibration: Calibration) -> None:
             "of a Bayesian network: calibrate under the network"
         )
     network = theta.networks[0]
+    data.rows.check_private(map(state_label, network.nodes))
     refuse_pooling(calibration.query, network.node_states)
     if data.subjects != bound.rows:
         raise ReleaseRefused(
@@ -449,6 +457,8 @@ def _check_reading(data: DataRecord, calibration: Calibration) -> None:
     """Refuse a Θ or a mechanism that needs to know what this way of reading the table leaves open."""
     base = data.base
     assert base is not None
+    if base.subject is None and data.subjects > 1:
+        raise ReleaseRefused("no column names the subjects, so the table is one chain, and several were read: name it")
     if calibration.mechanism == ParticipantDP.name and base.gaps == "independent":
         raise ReleaseRefused(
             "ParticipantDP needs the records of each participant, and with gaps='independent' the data knows those of "

@@ -411,9 +411,12 @@ def read_table(record: ReleaseFields, path: str | os.PathLike[str]) -> "pl.DataF
     if table is None or file_digest(path) != table.sha256:
         raise RecordError(f"{display_path(path)} is not the table of this release: its digest does not fit")
     with failing("cannot read", path):
-        if Path(path).suffix.lower() == ".parquet":
-            return pl.read_parquet(Path(path))
-        return pl.read_csv(Path(path), schema_overrides={"subject": pl.String, "output": pl.String})
+        try:
+            if Path(path).suffix.lower() == ".parquet":
+                return pl.read_parquet(Path(path))
+            return pl.read_csv(Path(path), schema_overrides={"subject": pl.String, "output": pl.String})
+        except pl.exceptions.PolarsError as error:
+            raise RecordError(f"cannot read {display_path(path)}: it is no such table: {error}") from error
 
 
 def is_table(content: bytes) -> bool:

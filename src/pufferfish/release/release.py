@@ -599,7 +599,9 @@ def prepare(
     nothing: Any = [0] * outputs if cells is None else np.zeros((len(cells.names), outputs), dtype=np.int64)
     # a reader must be able to take what is written: it is tried on zeros and an entry, while nothing is spent
     try:
-        filled(nothing, None if ledger is None else place_in(ledger, None)).check_readable()
+        # one that does not compose the ledger refuses, and says what to do
+        tried = None if ledger is None or not calibration.composes else place_in(ledger, None)
+        filled(nothing, tried).check_readable()
     except RecordError as error:
         raise inconsistent(error) from error
 

@@ -32,11 +32,11 @@ from pufferfish.mechanisms import bound_of
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.witness import AnyWitness
-from pufferfish.release.check import BROKEN, differences
+from pufferfish.release.check import BROKEN, differences, of_booked
 from pufferfish.release.derive import data_record
 from pufferfish.release.facts import LedgerRecord, TableRecord
 from pufferfish.release.postprocessing import BySubject
-from pufferfish.release.prepare import check_fit, is_note_of
+from pufferfish.release.prepare import check_fit, check_units, enough, is_note_of
 from pufferfish.release.record import (
     FORMAT,
     VERSION,
@@ -224,9 +224,14 @@ def of_values(
 
 def _of_frame(found: ReleaseFields, table: TableRecord, frame: Any) -> list[str]:
     """Say what does not follow from something else in the table."""
-    query, outputs, done = found.query, len(found.query.labels), found.postprocessing
+    query, outputs, done, base = found.query, len(found.query.labels), found.postprocessing, found.data.base
     divided = found.subjects is not None and found.subjects.divided_by_records
-    records: Any = frame["records"].to_numpy().reshape(-1, outputs)[:, 0]
+    cut = base is not None and base.gaps == "independent"  # then a subject has the records of several chains
+    wrong_columns = list(_of_columns(table, frame))
+    if wrong_columns:
+        return wrong_columns
+    blocks: Any = frame["records"].to_numpy().reshape(-1, outputs)
+    who, records = frame["subject"].to_list()[::outputs], blocks[:, 0]
     noisy = frame["value" if done is None else "noisy_value"].to_numpy().reshape(-1, outputs)
     by: Any = records if divided else np.ones_like(records)
     steps: Any = noisy * by[:, None] / found.noise.unit
@@ -234,10 +239,16 @@ def _of_frame(found: ReleaseFields, table: TableRecord, frame: Any) -> list[str]
     errors: Any = frame["error_95"].to_numpy().reshape(-1, outputs)
     given = frame["value"].to_numpy().reshape(-1, outputs)
     rules = [
-        (frame.columns == table.columns, "other columns than the record says"),
         (len(records) == found.data.subjects, f"{len(records)} subjects"),
         (int(records.sum()) == found.data.records, f"{int(records.sum())} records"),
-        (list(frame["output"][:outputs]) == list(query.labels), "other outputs than the query's"),
+        (records.min() >= 1 and (blocks == records[:, None]).all(), "subjects without a number of records"),
+        (
+            cut or records.max() == max(n for _, n, _ in found.data.lengths),
+            "a subject with other records than any chain",
+        ),
+        (frame["subject"].to_list() == [name for name in who for _ in range(outputs)], "rows of other subjects"),
+        (len(set(who)) == len(who) and None not in who, "a subject twice"),
+        (_named(frame["output"].to_list(), list(query.labels) * len(who)), "other outputs than the query's"),
         (np.allclose(steps, np.rint(steps), rtol=1e-9, atol=1e-6), "noisy values that are no whole numbers of units"),
         (np.allclose(errors, error[:, None], rtol=1e-9), "other errors"),
     ]
@@ -245,6 +256,25 @@ def _of_frame(found: ReleaseFields, table: TableRecord, frame: Any) -> list[str]
         possible = done.of(noisy, np.ones_like(records) if divided else records)
         rules.append((np.allclose(given, possible, rtol=1e-9, atol=1e-9), "values that are not the nearest possible"))
     return [said for right, said in rules if not right]
+
+
+def _named(names: list[str], labels: list[str]) -> bool:
+    """Whether outputs have their labels; a table for spreadsheets has a quote before what would be a formula."""
+    alike = [name in (label, f"'{label}") for name, label in zip(names, labels, strict=False)]
+    return len(names) == len(labels) and all(alike)
+
+
+def _of_columns(table: TableRecord, frame: Any) -> Iterator[str]:
+    """Say which columns of a table of values are not those that were written, or hold something else."""
+    import polars as pl
+
+    if frame.columns != table.columns:
+        yield "other columns than the record says"
+        return
+    for name, kind in frame.schema.items():
+        expected = {"subject": kind == pl.String, "output": kind == pl.String, "records": kind.is_integer()}
+        if not expected.get(name, kind.is_float()):
+            yield f"column {name}, which holds {kind}"
 
 
 _SAME = 1e-6
@@ -387,12 +417,14 @@ def _leakage(record: ReleaseFields, again: Calibration) -> Iterator[Finding]:
     stated, title = record.mechanism, again.title
     try:
         leakage, witness = again.bound.verify(again)
+        if leakage > record.epsilon:
+            proved = f"{title} proves a leakage of {leakage:.6g} for this noise"
+            yield fails(PROOF, f"{proved}, above ε = {record.epsilon:.6g}")
+            return
+        leakage, witness = enough(again, leakage, witness)
+        check_units(again)
     except BROKEN as error:
         yield fails(PROOF, f"{title} cannot prove it: {error}")
-        return
-    if not leakage <= record.epsilon:
-        proved = f"{title} proves a leakage of {leakage:.6g} for this noise"
-        yield fails(PROOF, f"{proved}, above ε = {record.epsilon:.6g}")
         return
     if not math.isclose(leakage, stated.leakage, rel_tol=_SAME):
         yield fails(PROOF, f"{title} proves a leakage of {leakage:.6g}, and the record says {stated.leakage:.6g}")
@@ -408,7 +440,7 @@ def _leakage(record: ReleaseFields, again: Calibration) -> Iterator[Finding]:
         yield unchecked("gap", says, ["mechanism.witness.nearest.gap"])
 
 
-def _witness(said: AnyWitness, again: AnyWitness | None) -> Finding:
+def _witness(said: AnyWitness, again: AnyWitness) -> Finding:
     old, new = msgspec.to_builtins(said), msgspec.to_builtins(again)
     if _alike(old, new):
         where = "all records alike" if said.node is None else record_named(said.node)
@@ -464,6 +496,9 @@ def verify_measurement(found: MeasurementFields) -> float:
     for field, follows in words_of_measurement(bound, epsilon, found.ledger).items():
         if getattr(found, field) != follows:
             raise RecordError(f"{field} is not what such a release says: {shortened(repr(follows))}")
+    wrong = next((rule for right, rule in of_booked(found.ledger) if not right), None)
+    if wrong is not None:
+        raise RecordError(f"expected that {wrong}")
     if not is_moment(found.created):
         raise RecordError(f"created is {found.created!r}, expected a time with its zone")
     return leakage

@@ -19,7 +19,7 @@ from pufferfish.theta.chain_class import STATED, Continuum
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.shown import states_in_words
 from pufferfish.theta.some_laws import ChainLaw
-from pufferfish.theta.states import listed_labels
+from pufferfish.theta.states import check_number_of_states, listed_labels
 
 __all__ = ["ForgettingClass"]
 
@@ -97,6 +97,7 @@ class ForgettingClass(Continuum):
         if len(set(after)) < len(after):
             raise ModelError(f"steps names {max(after, key=after.count)} twice: give the larger overlap of the two")
         names = listed_labels(states, "states")
+        check_number_of_states(names)
         if len(names) < 2:
             raise ModelError(f"states has {len(names)} names, expected at least 2: one state has nothing to hide")
         pairs = sorted(zip(after, shared, strict=True))

@@ -11,7 +11,7 @@ from pufferfish._base.frozen import FrozenDict, ReadOnly
 from pufferfish._base.view import Shown, View
 from pufferfish.errors import ModelError
 from pufferfish.theta.shown import states_in_words
-from pufferfish.theta.states import listed_labels
+from pufferfish.theta.states import check_number_of_states, listed_labels
 
 __all__ = ["GivenLaws"]
 
@@ -82,6 +82,7 @@ class GivenLaws(Shown, ReadOnly):
             raise ModelError(f"pairs holds an entry that is no pair, expected {expected}")
         object.__setattr__(self, "pairs", None if given_pairs is None else tuple((a, b) for a, b in given_pairs))
         object.__setattr__(self, "states", listed_labels(states, "states"))
+        check_number_of_states(self.states)
 
     def _view(self) -> View:
         facts = {"states": states_in_words(self.states), "records": int(self.records)}

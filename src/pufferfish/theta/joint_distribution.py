@@ -20,7 +20,7 @@ from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, Shown, View
 from pufferfish._base.words import did_you_mean
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.secrets import RecordIs, Secret, check_states
-from pufferfish.theta.states import listed_labels, listed_names, refuse_missing, state_label
+from pufferfish.theta.states import check_number_of_states, listed_labels, listed_names, refuse_missing, state_label
 
 __all__ = ["JointDistribution", "exact_law", "exact_number"]
 
@@ -142,6 +142,7 @@ class JointDistribution(Shown, ReadOnly):
         object.__setattr__(self, "variables", names)
         seen = tuple(dict.fromkeys(state for row in rows for state in row))
         object.__setattr__(self, "states", seen if states is None else listed_labels(states, "states"))
+        check_number_of_states(self.states)
         for state in seen:
             if state not in self.states:
                 raise ModelError(f"values has the state {state!r}, which states does not list")

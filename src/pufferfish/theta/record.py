@@ -27,7 +27,7 @@ from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
-from pufferfish.theta.states import state_label
+from pufferfish.theta.states import check_number_of_states, state_label
 
 __all__ = ["ChainRecord", "ThetaRecord"]
 
@@ -125,6 +125,7 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
                 name = f"network {i}" if self.kind == BayesianNetwork.kind else f"theta[{i}]"
                 raise ModelError(f"{name}: {error}") from error
         if self.kind == GivenLaws.kind:
+            check_number_of_states(self.states)
             if len(set(self.states)) < len(self.states) or not self.states:
                 raise ModelError("theta names no states, or one of them twice")
             return None

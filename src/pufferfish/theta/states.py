@@ -18,7 +18,9 @@ from pufferfish.errors import ModelError, ParameterError, shortened
 
 __all__ = [
     "CLOCKS",
+    "MOST_STATES",
     "Clock",
+    "check_number_of_states",
     "clock_named",
     "listed_labels",
     "listed_names",
@@ -29,6 +31,9 @@ __all__ = [
     "states_by_labels",
     "steps_of_phase",
 ]
+
+MOST_STATES = 2_000
+"""So many states a table, and a class that is told by little more than their names, may have."""
 
 # -- Public clocks: which phase a time is at -------------------------------------------------------------------------
 
@@ -204,6 +209,18 @@ def listed_labels(given: Any, argument: str, example: str = '["rest", "walk"]') 
     ('1', '2')
     """
     return tuple(map(state_label, listed_names(given, argument, example)))
+
+
+def check_number_of_states(names: Sequence[str]) -> None:
+    """Refuse more states than there may be: tables of pairs of them are made, however short their list is in a file.
+
+    Raises
+    ------
+    ModelError
+        If there are more than :data:`MOST_STATES`.
+    """
+    if len(names) > MOST_STATES:
+        raise ModelError(f"states has {len(names):,} names, expected at most {MOST_STATES:,}: merge states")
 
 
 def state_names(states: Any, k: int) -> tuple[str, ...]:

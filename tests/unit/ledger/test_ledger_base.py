@@ -217,7 +217,7 @@ def test_longer_chains_and_more_of_them_are_other_records() -> None:
     calibration = pf.LeakagePropagation(CHAIN, [200, 200]).calibrate(COUNT, 0.1)
     spends_nothing(ledger, lambda: ledger.spend(calibration), ReleaseRefused, "ledger of their own")
     loss = 0.01
-    for data in (read([[61, 40]]), read([[10, 10], [10, 10]]), read([[60, 40]], steps=[120])):
+    for data in (read([[61, 40]]), read([[10, 10], [10, 10]], subject=None), read([[60, 40]], steps=[120])):
         spends_nothing(ledger, lambda data=data: ledger.spend(loss, data=data), ReleaseRefused, "the data has")
 
 

@@ -309,8 +309,6 @@ def test_the_first_data_settle_the_base(tmp_path: Path) -> None:
         calibration = ledger.bound.calibrate(COUNT, 0.1)
         part = rows_of(n=20)
         spends_nothing(ledger, lambda b=ledger, p=part: b.spend(0.01, data=p), ReleaseRefused, "base=rows.base")
-        twice = rows_of(columns={"a": "a", "b": "x", "c": "x"})
-        spends_nothing(ledger, lambda b=ledger, t=twice: b.spend(0.01, data=t), ParameterError, "two nodes")
         whole = rows_of()
         pf.release(whole, COUNT, calibration, ledger=ledger)
         assert ledger.base == whole.base

@@ -329,7 +329,7 @@ def test_many_short_chains_stand_in_the_record(two_states: pf.MarkovChain, seque
     data = sequences_of([[1, 1]] * 30)
     calibration = pf.MQMExact(two_states, data.length).calibrate(pf.Count("active"), 1.0)
     assert pf.release(data, pf.Count("active"), calibration).warnings == list(data.warnings)
-    assert "30 subjects, half of them with at most 2 records" in data.warnings[0]
+    assert "30 subjects (column 'subject'), half of them with at most 2 records" in data.warnings[0]
     groups = pf.ExactLaplace(pf.Cliques([[0.4, 0.2, 0.4]] * 30, states=["rest", "active"]))
     assert pf.release(data, pf.Count("active"), groups.calibrate(pf.Count("active"), 1.0)).warnings == []
 
