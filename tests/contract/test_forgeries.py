@@ -23,8 +23,8 @@ from pufferfish.queries.strategy import Strategy
 from pufferfish.release.check import BROKEN
 from pufferfish.release.derive import derived
 from pufferfish.release.facts import LedgerRecord, MeasurementRecord
-from pufferfish.release.record import calibration_again
-from pufferfish.release.words import not_promised_of_measurement
+from pufferfish.release.record import calibration_again, encoded
+from pufferfish.release.words import words_of_measurement
 from pufferfish.theta.model_class import as_theta
 from pufferfish.theta.record import ThetaRecord
 from record_rules import contradictions
@@ -273,7 +273,7 @@ def test_no_column_is_read_as_two_things() -> None:
 
 
 def test_a_place_in_a_ledger_is_of_a_table_and_adds_up() -> None:
-    booked, row = LedgerRecord(1, 1.0, 3.0, "propagation", "stated"), ["a", "b"] * 10
+    booked, row = LedgerRecord(1, "0" * 64, 1.0, 3.0, "propagation", "stated"), ["a", "b"] * 10
     table = pf.read_sequences(pl.DataFrame({"s": row}), "s")
     for data, mechanism, sound in (
         (table, pf.LeakagePropagation, True),
@@ -350,7 +350,7 @@ def test_what_a_release_for_each_subject_says_stands_in_its_table(tmp_path: Any)
         content = text.replace(old, new).encode()
         path.write_bytes(content)
         table = replace(honest.table, sha256=hashlib.sha256(content).hexdigest())
-        record.write_bytes(replace(honest, table=table).encoded())
+        record.write_bytes(encoded(replace(honest, subjects=replace(honest.subjects, table=table))))
         found = pf.verify(record)
         assert found.holds == (says is None), says
         assert says is None or says in str(found)
@@ -372,8 +372,8 @@ def test_a_ledger_of_a_measurement_is_one() -> None:
     counted = space >> dp.t.then_count() >> dp.m.then_laplace(scale=200.0)
     bound = pf.LeakagePropagation(STICKY, 20)
     honest = pf.release_measurement(["a", "b"] * 10, counted, bound, 1.0, values={"a": 0, "b": 1})
-    booked = LedgerRecord(-5, -3.0, -9.0, "nobody", "x")
-    other = replace(honest, ledger=booked, not_promised=not_promised_of_measurement(bound, booked))
+    booked = LedgerRecord(-5, "0" * 64, -3.0, -9.0, "nobody", "x")
+    other = replace(honest, ledger=booked, **words_of_measurement(bound, 1.0, booked))
     with pytest.raises(pf.RecordError, match="the place in the ledger is at least 1"):
         other.verify()
 
