@@ -62,7 +62,7 @@ from pufferfish._core.propagation.sweep import (
     sweep_folded,
 )
 
-__all__ = ["Attained", "ChainPropagation", "TuplePropagation", "past_of_any"]
+__all__ = ["Attained", "ChainPropagation", "TuplePropagation", "ends_apart", "past_of_any"]
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -181,7 +181,7 @@ class ChainPropagation:
         """
         if self._states.size == 1:
             return StretchLeak(0.0)
-        own = self._closed(_ends_apart(runs) if step else runs)
+        own = self._closed(ends_apart(runs) if step else runs)
         # what the border records of the chain pass on has no step behind it
         charged = [
             Run(run.steps, _plus(run.loss, step) if 0 < i < len(own) - 1 else run.loss) for i, run in enumerate(own)
@@ -547,7 +547,7 @@ def _later_part(runs: Sequence[Run], by: int) -> list[Run]:
     return later
 
 
-def _ends_apart(runs: Sequence[Run]) -> list[Run]:
+def ends_apart(runs: Sequence[Run]) -> list[Run]:
     """Return the same profile with its first and its last record in runs of their own."""
     length = sum(run.steps for run in runs)
     first, rest = Run(1, runs[0].loss), _later_part(runs, 1)

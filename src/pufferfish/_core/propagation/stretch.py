@@ -106,22 +106,29 @@ class _Moves:
         self._leads: Mask = possible if backwards else np.roll(possible, 1, axis=0).swapaxes(1, 2)
         self._shift, self._step = (-1 if backwards else 1), step
         phase, arrives, leaves = np.nonzero(self._leads)
-        sources = ((phase - self._shift) % phases) * k + leaves
+        moving, staying = (((phase - shift) % phases) * k + leaves for shift in (self._shift, 0))
         counts = np.bincount(phase * k + arrives, minlength=phases * k)
         nowhere = np.flatnonzero(counts == 0)  # takes the additional row, where nothing is
         at = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        self._sources = np.insert(sources, at[nowhere], phases * k)
+        self._moving, self._staying = (np.insert(sources, at[nowhere], phases * k) for sources in (moving, staying))
         self._starts = at + np.concatenate([[0], np.cumsum(counts == 0)[:-1]])
         self._diagonal = np.eye(k, dtype=np.bool_)
         self._apart: Mask = ~self._diagonal if near is None else ~self._diagonal & near
         self._near = near
         self._splits: tuple[bytes, Whole] | None = None
 
-    def _best(self, values: Whole) -> Whole:
-        """Return for each state the largest values, row by row, of those that lead to it."""
+    def _first_after(self, values: Whole) -> Whole:
+        """Return for each state of the first path the largest values of those that lead to it, at the next phase."""
+        return self._best(values, self._moving)
+
+    def _second_after(self, values: Whole) -> Whole:
+        """Return the same for the second path, once the first one has moved on to the next phase."""
+        return self._best(values.swapaxes(1, 2), self._staying).swapaxes(1, 2)
+
+    def _best(self, values: Whole, sources: NDArray[np.intp]) -> Whole:
         k = values.shape[-1]
         rows = np.concatenate([values.reshape(-1, k), np.full((1, k), _NEVER)])
-        return np.maximum.reduceat(rows[self._sources], self._starts, axis=0).reshape(values.shape)
+        return np.maximum.reduceat(rows[sources], self._starts, axis=0).reshape(values.shape)
 
     def states_after(self, states: Mask) -> Mask:
         """Return which states, by phase, follow some states."""
@@ -143,12 +150,12 @@ class _Moves:
         (N, k, k) ndarray, bool
             The sums, and whether no paths that part only now have a larger one than those that parted before.
         """
-        later = self._best(self._best(apart).swapaxes(1, 2)).swapaxes(1, 2)
+        later = self._second_after(self._first_after(apart))
         later += self._step
         if self._step:
             # no step differs where both paths are at one state, and go on to one state
             free = np.where(self._diagonal, apart - self._step, apart)
-            by_first = self._best(free)
+            by_first = self._first_after(free)
             joined = np.where(self._leads, by_first, _NEVER).max(axis=2) + self._step
             later = np.where(self._diagonal, joined[:, :, None], later)
         if self._near is not None:
