@@ -203,7 +203,7 @@ class ChainPropagation:
         among = None if near is None else near[np.ix_(self._states, self._states)]
 
         def evaluate(
-            before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, _: tuple[int, int]
+            before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, _: tuple[int, int] | None
         ) -> PathPair | None:
             return worst_paths(before, losses, after, states, self._possible, step=step, near=among)
 
@@ -391,7 +391,7 @@ class TuplePropagation(ChainPropagation):
         groups = groups.reshape(-1).astype(np.intp)
 
         def of_clusters(
-            before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, _: tuple[int, int]
+            before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, _: tuple[int, int] | None
         ) -> PathPair | None:
             of_first, later = self._first_cluster(losses)
             first = np.sum(of_first, axis=0)
@@ -404,11 +404,13 @@ class TuplePropagation(ChainPropagation):
             return replace(found, first=_whole(ends[0]), last=_whole(ends[1]))
 
         def of_few(
-            before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, places: tuple[int, int]
+            before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, places: tuple[int, int] | None
         ) -> PathPair | None:
             of_first, _ = self._first_cluster(losses)
             own, others = np.sum(of_first[:records], axis=0), np.sum(of_first[records:], axis=0)
             count = int(groups.max()) + 1
+            if places is not None:  # absent bounds are none: anything less would tie other states together
+                before = np.where(before == -np.inf, np.inf, before)
             leaks = self._of_groups(others + before + after, states, groups, count, places)
             secret = states[:, None] & states[None, :] & near_begun & (groups[:, None] != groups[None, :])
             if not secret.any():
@@ -478,17 +480,22 @@ class TuplePropagation(ChainPropagation):
         return self._of_groups(bounds, seen, places, self._states.size, (first, last))
 
     def _of_groups(
-        self, bounds: Matrix, seen: Mask, groups: NDArray[np.intp], k: int, places: tuple[int, int]
+        self, bounds: Matrix, seen: Mask, groups: NDArray[np.intp], k: int, places: tuple[int, int] | None
     ) -> Matrix:
-        """Return what bounds between clusters tell of which of k groups a cluster is in, at places first to last."""
-        bounds = close(np.where(np.isnan(bounds), np.inf, bounds))
+        """Return what bounds between clusters tell of which of k groups a cluster is in, at places first to last.
+
+        Without places they are bounds at several ones with other states each, and −∞ where no place has both. Shortest
+        paths would then go through states that a place does not have, and no law is that of all.
+        """
+        bounds = np.where(np.isnan(bounds), np.inf, bounds)
+        bounds = bounds if places is None else close(bounds)
         largest = np.zeros((k, k))
         for x in range(k):
             for x_ in range(k):
                 rows, columns = seen & (groups == x), seen & (groups == x_)
                 if x != x_ and rows.any() and columns.any():
-                    largest[x, x_] = up(float(np.max(bounds[np.ix_(rows, columns)])))
-        kernel = self._law_in_groups(groups, places)
+                    largest[x, x_] = up(max(float(np.max(bounds[np.ix_(rows, columns)])), 0.0))
+        kernel = None if places is None else self._law_in_groups(groups, places)
         if kernel is None or not largest.any():
             return largest
         ratios = self._ratios.setdefault(groups.tobytes(), LogRatios())(kernel, bounds)[:k, :k]

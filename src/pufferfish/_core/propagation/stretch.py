@@ -235,7 +235,8 @@ def worst_paths(
     Parameters
     ----------
     past : (..., k, k) ndarray
-        G at the first record of the stretch, without any loss of its own; for a cycle by the phase of that record.
+        G at the first record of the stretch, without any loss of its own; for a cycle by the phase of that record. −∞
+        for pairs of states that it never has at one place.
     own : sequence of Run
         Losses of the records of the stretch, from the first to the last.
     future : (..., k, k) ndarray
@@ -263,6 +264,7 @@ def worst_paths(
     states, possible = states.reshape(-1, k), transitions.reshape(-1, k, k)
     phases, off_diagonal = len(possible), ~np.eye(k, dtype=np.bool_)
     begins = states[:, :, None] & states[:, None, :] & (off_diagonal if near is None else off_diagonal & near)
+    begins &= past != -math.inf
     if np.any(~(past[begins] < math.inf)):  # also where it is no number
         phase, *pair = (int(v) for v in np.argwhere(begins & ~(past < math.inf))[0])
         both = int(pair[0]), int(pair[1])
@@ -352,8 +354,11 @@ class StretchLeak:
     paths: PathPair | None = None
 
 
-Evaluate = Callable[[Matrix, Mask, Sequence[Run], Matrix, tuple[int, int]], PathPair | None]
-"""From G, the states of the first record, the losses of a stretch, F, and where it may begin, to its worst paths."""
+Evaluate = Callable[[Matrix, Mask, Sequence[Run], Matrix, tuple[int, int] | None], PathPair | None]
+"""From G, the states of the first record, the losses of a stretch, F, and where it may begin, to its worst paths.
+
+Where it may begin is None if not all of these places have the same states.
+"""
 
 
 class _Places:
@@ -397,7 +402,8 @@ class _Places:
             message = np.maximum(message, np.where(occurs, each.message, -np.inf))
         ends = bisect_left(self._future_ends, first + self._ahead), bisect_left(self._future_ends, last + self._ahead)
         future = np.max([each.message for each in self._future[ends[0] : ends[1] + 1]], axis=0)
-        return self._evaluate(np.maximum(message, 0.0), states, self._window(first, last), future, (first, last))
+        places = (first, last) if all(np.array_equal(each.states, states) for each in past) else None
+        return self._evaluate(message, states, self._window(first, last), future, places)
 
     def _window(self, first: int, last: int) -> list[Run]:
         """Return, for each record of a stretch, the largest loss it has if the stretch begins at first to last."""
@@ -445,7 +451,7 @@ def worst_place(
         Records of a stretch whose losses ``evaluate`` is given.
     evaluate : callable
         From G, states, losses, F, and the first and the last place where a stretch may begin, to its worst paths. It
-        must not fall as these grow.
+        must not fall as these grow. G is −∞ for pairs of states that no place has: no bound ties these together.
     places : int
         A stretch may begin at the places 1 … places.
     ahead : int
