@@ -15,8 +15,9 @@ exact. Then it is seen exactly when V grows by the same number again and again, 
 is a multiplication: a day costs what some minutes do.
 
 **Every place.** :func:`worst_place` takes the largest over all places of a chain. The maximum grows with each of its
-arguments, so entrywise largest arguments of several places in a row bound them all. The places with the largest bound
-are halved, until no bound is above what one place attains.
+arguments, so entrywise largest arguments of several places bound them all. The places with the largest bound are
+divided, until no bound is above what one place attains. Places that look alike, such as those of one hour of every
+day, are looked at together.
 """
 
 import heapq
@@ -46,7 +47,7 @@ _BITS = 60
 _NEVER = -(2**62)
 """Stands for a pair of states that no two paths lead to; with any sum of losses it is still negative."""
 
-_NEAR_ENOUGH = 1e-9
+_NEAR_ENOUGH = 1e-7
 """Places are not told apart any more once their bound is above what one of them attains by this share."""
 
 _MOST_BOUNDS = 2000
@@ -361,8 +362,24 @@ Where it may begin is None if not all of these places have the same states.
 """
 
 
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Places that are looked at together: so many in a row, from each of some that are followed by the same losses."""
+
+    starts: tuple[int, ...]
+    count: int
+
+    def parts(self) -> "list[_Group]":
+        """Return the middle, and what is on either side of it: first of places in a row, then of those to start at."""
+        n = self.count if self.count > 1 else len(self.starts)
+        cuts = ((0, n // 2), (n // 2, n // 2 + 1), (n // 2 + 1, n))
+        if self.count > 1:
+            return [_Group(tuple(s + a for s in self.starts), b - a) for a, b in cuts if a < b]
+        return [_Group(self.starts[a:b], 1) for a, b in cuts if a < b]
+
+
 class _Places:
-    """Bounds on stretches that begin at places in a row."""
+    """Bounds on stretches that begin at any of several places."""
 
     def __init__(
         self,
@@ -382,28 +399,46 @@ class _Places:
         self._kinds = [names.setdefault(run.loss.tobytes(), len(names)) for run in runs]
         self._kept: dict[frozenset[int], Matrix] = {}
 
-    def alike(self, first: int, last: int) -> bool:
-        """Whether stretches that begin anywhere between have all the same bounds."""
-        ahead, ends = self._ahead, self._run_ends
-        return (
-            bisect_left(self._past_ends, first) == bisect_left(self._past_ends, last)
-            and bisect_left(self._future_ends, first + ahead) == bisect_left(self._future_ends, last + ahead)
-            and (first == last or bisect_left(ends, first) == bisect_left(ends, last + self._records - 1))
-        )
+    def groups(self, places: int) -> list[_Group]:
+        """Return all places, those together whose stretches begin and end in runs of the same kinds and lengths."""
+        ends, records, first = self._run_ends, self._records, 1
+        lengths = [run.steps for run in self._runs]
+        starts: dict[tuple[object, ...], list[int]] = {}
+        while first <= places:
+            low, high = bisect_left(ends, first), bisect_left(ends, first + records - 1)
+            last = min(places, ends[low], ends[high] - records + 1)
+            covered = slice(low, high + 1)
+            key = tuple(self._kinds[covered]), tuple(lengths[covered]), ends[low] - first, last - first
+            starts.setdefault(key, []).append(first)
+            first = last + 1
+        return [_Group(tuple(firsts), int(key[-1]) + 1) for key, firsts in starts.items()]  # type: ignore[call-overload]
 
-    def bound(self, first: int, last: int) -> PathPair | None:
-        """Bound all stretches that begin at the places first to last, exactly if they are alike."""
-        past = self._past[bisect_left(self._past_ends, first) : bisect_left(self._past_ends, last) + 1]
+    def bound(self, group: _Group) -> tuple[PathPair | None, bool]:
+        """Bound all stretches that begin at some places, and return whether they are all alike: then it is exact."""
+        first, last = group.starts[0], group.starts[0] + group.count - 1
+        before = self._segments(self._past_ends, group, 0)
+        after = self._segments(self._future_ends, group, self._ahead)
+        past = [self._past[i] for i in before]
         states = np.any([each.states for each in past], axis=0)
-        shape = past[0].message.shape
-        message = np.full(shape, -np.inf)
+        message = np.full(past[0].message.shape, -np.inf)
         for each in past:
             occurs = each.states[..., :, None] & each.states[..., None, :]
             message = np.maximum(message, np.where(occurs, each.message, -np.inf))
-        ends = bisect_left(self._future_ends, first + self._ahead), bisect_left(self._future_ends, last + self._ahead)
-        future = np.max([each.message for each in self._future[ends[0] : ends[1] + 1]], axis=0)
-        places = (first, last) if all(np.array_equal(each.states, states) for each in past) else None
-        return self._evaluate(message, states, self._window(first, last), future, places)
+        future = np.max([self._future[i].message for i in after], axis=0)
+        same_states = all(np.array_equal(each.states, states) for each in past)
+        places = (first, group.starts[-1] + group.count - 1) if same_states else None
+        window = self._window(first, last)
+        alike = len(before) == len(after) == 1 and (group.count == 1 or len(window) == 1)
+        return self._evaluate(message, states, window, future, places), alike
+
+    @staticmethod
+    def _segments(ends: Sequence[int], group: _Group, ahead: int) -> list[int]:
+        """Return the segments that hold the places of a group, or places so many steps ahead."""
+        numbers = set[int]()
+        for start in group.starts:
+            low = bisect_left(ends, start + ahead)
+            numbers.update(range(low, bisect_left(ends, start + group.count - 1 + ahead, lo=low) + 1))
+        return sorted(numbers)
 
     def _window(self, first: int, last: int) -> list[Run]:
         """Return, for each record of a stretch, the largest loss it has if the stretch begins at first to last."""
@@ -458,36 +493,20 @@ def worst_place(
         So many places after its first one is the place whose F counts.
     """
     search = _Places(past, future, runs, records, ahead, evaluate)
-    most = StretchLeak(0.0)
-    queue: list[tuple[float, int, int, int]] = []
-    count = itertools.count()
-
-    def attained(pair: PathPair | None, first: int, last: int) -> None:
-        nonlocal most
-        if pair is not None and (most.paths is None or pair.total > most.total):
-            most = StretchLeak(pair.total, (first + last) // 2, pair)
-
-    def look(first: int, last: int) -> None:
-        pair = search.bound(first, last) if first <= last else None
-        if pair is None:
-            return
-        if search.alike(first, last):
-            attained(pair, first, last)
-        else:
-            heapq.heappush(queue, (-pair.total, next(count), first, last))
-
-    look(1, places)
-    bounds = 1
-    while queue and -queue[0][0] > most.total * (1 + _NEAR_ENOUGH) and bounds < _MOST_BOUNDS:
-        _, _, first, last = heapq.heappop(queue)
-        middle = (first + last) // 2
-        look(middle, middle)  # in long chains it is mostly the middle that attains the bound
-        look(first, middle - 1)
-        look(middle + 1, last)
-        bounds += 3
-    if queue and -queue[0][0] > most.total:
-        return replace(most, total=-queue[0][0])
-    return most
+    most, queue, bounds = StretchLeak(0.0), list[tuple[float, int, _Group]](), 0
+    waiting = search.groups(places)
+    while True:
+        for group in waiting:
+            bounds, (pair, alike) = bounds + 1, search.bound(group)
+            if pair is not None and not alike:
+                heapq.heappush(queue, (-pair.total, bounds, group))
+            elif pair is not None and (most.paths is None or pair.total > most.total):
+                middle = group.starts[len(group.starts) // 2] + (group.count - 1) // 2
+                most = StretchLeak(pair.total, middle, pair)
+        if not queue or -queue[0][0] <= most.total * (1 + _NEAR_ENOUGH) or bounds > _MOST_BOUNDS:
+            break
+        waiting = heapq.heappop(queue)[2].parts()
+    return replace(most, total=-queue[0][0]) if queue and -queue[0][0] > most.total else most
 
 
 # -- Profiles that repeat ---------------------------------------------------------------------------------------------
