@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
+from awkward_chains import dyadic_law, dyadic_matrix
 from propagation_oracle import Array, chain_law, losses_per_pair
 from pufferfish._core.propagation import chain as chain_module, forgetting, past_and_future
 from pufferfish._core.propagation.forgetting import Forgets, told_by_profile, told_by_stretch
-from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.protected import (
     ProtectedStretch,
     leakage_of_series,
@@ -46,6 +47,28 @@ def test_a_mixed_class_has_its_largest_member() -> None:
     assert leakage_of_stretch(pf.ChainModels((clock,)), 200, 0.05, 24)[0] == each[0]
     assert each[0] > 24 * 0.05
     assert each[1] > 24 * 0.05
+
+
+@pytest.mark.parametrize("start", ["given", "stationary", "any"])
+def test_one_record_of_a_chain_with_memory_is_what_propagation_says(start: str, slow: bool) -> None:
+    """Two searches of the same bound: record by record, and over groups of places; zeros, and steps that are read."""
+    compared = 0
+    for seed in range(150 if slow else 30):
+        rng = np.random.default_rng(seed)
+        k, length = int(rng.integers(2, 4)), int(rng.integers(1, 9))
+        tensor = np.array([dyadic_matrix(rng, k, 0.35) for _ in range(k)])
+        first = dyadic_law(rng, k**2, 0.5).reshape(k, k)
+        try:
+            chain = pf.HigherOrderChain(tensor, first if start == "given" else start)  # type: ignore[arg-type]
+        except ModelError:
+            continue
+        d = np.repeat(rng.random(4), 3)[:length] * rng.choice([0, 1], length)
+        step = 0.2 if seed % 3 == 0 and length > 1 else 0.0
+        loss = pf.StepLoss(step, d) if step else d
+        expected = min(pf.LeakagePropagation(chain, length).leakage(loss), float(d.sum()) + (length - 1) * step)
+        assert leakage_of_stretch(chain, length, loss, 1)[0] == pytest.approx(expected, abs=1e-6), seed
+        compared += 1
+    assert compared > 10
 
 
 def test_a_longer_stretch_leaks_more_and_no_more_than_the_series() -> None:
