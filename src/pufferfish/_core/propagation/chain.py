@@ -48,7 +48,15 @@ from pufferfish._core.numbers.rounding import UNIT, bracket, up
 from pufferfish._core.phi.phi import Kernel, LogRatios, close
 from pufferfish._core.propagation.past_and_future import AnyPast, PastBetween, Side, future_of, past_of, sides_between
 from pufferfish._core.propagation.steps import Cycle, Same, Steps
-from pufferfish._core.propagation.stretch import Arrives, PathPair, StretchLeak, unfolded, worst_paths, worst_place
+from pufferfish._core.propagation.stretch import (
+    Arrives,
+    PathPair,
+    StretchLeak,
+    Where,
+    unfolded,
+    worst_paths,
+    worst_place,
+)
 from pufferfish._core.propagation.sweep import (
     Fold,
     Repeated,
@@ -203,9 +211,10 @@ class ChainPropagation:
         among = None if near is None else near[np.ix_(self._states, self._states)]
 
         def evaluate(
-            before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, _: tuple[int, int] | None
+            before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, where: Where
         ) -> PathPair | None:
-            return worst_paths(before, losses, after, states, self._possible, step=step, near=among)
+            possible = self._possible
+            return worst_paths(before, losses, after, states, possible, step=step, near=among, witness=where.alike)
 
         places = length - records + 1
         worst = worst_place(past, future, chain.runs, records, evaluate, places=places, ahead=records - 1)
@@ -391,22 +400,22 @@ class TuplePropagation(ChainPropagation):
         groups = groups.reshape(-1).astype(np.intp)
 
         def of_clusters(
-            before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, _: tuple[int, int] | None
+            before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, where: Where
         ) -> PathPair | None:
             of_first, later = self._first_cluster(losses)
             first = np.sum(of_first, axis=0)
             own = [Run(1, first), *(Run(run.steps, self._lifted(run.loss, m - 1)) for run in later)]
-            found = worst_paths(before, own, after, states, self._possible, near=None if near is None else together)
+            found = worst_paths(
+                before, own, after, states, self._possible, near=None if near is None else together, witness=where.alike
+            )
             if found is None:
                 return None
             (x, x_), (y, y_) = found.first, found.last
             ends = (self._tuples[x, 0], self._tuples[x_, 0]), (self._tuples[y, -1], self._tuples[y_, -1])
             return replace(found, first=_whole(ends[0]), last=_whole(ends[1]))
 
-        def of_few(
-            before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, places: tuple[int, int] | None
-        ) -> PathPair | None:
-            of_first, _ = self._first_cluster(losses)
+        def of_few(before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, where: Where) -> PathPair | None:
+            of_first, places = self._first_cluster(losses)[0], where.places
             own, others = np.sum(of_first[:records], axis=0), np.sum(of_first[records:], axis=0)
             count = int(groups.max()) + 1
             if places is not None:  # absent bounds are none: anything less would tie other states together

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish._core.propagation.sweep import Repeated, Run, Segment
 
-__all__ = ["Arrives", "PathPair", "StretchLeak", "Unfolded", "unfolded", "worst_paths", "worst_place"]
+__all__ = ["Arrives", "PathPair", "StretchLeak", "Unfolded", "Where", "unfolded", "worst_paths", "worst_place"]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -106,6 +106,7 @@ class _Moves:
         # leads[φ, y, x]: whether what is at x, one place before, comes to y, a record of phase φ
         self._leads: Mask = possible if backwards else np.roll(possible, 1, axis=0).swapaxes(1, 2)
         self._shift, self._step = (-1 if backwards else 1), step
+        self._all = bool(self._leads.all())
         phase, arrives, leaves = np.nonzero(self._leads)
         moving, staying = (((phase - shift) % phases) * k + leaves for shift in (self._shift, 0))
         counts = np.bincount(phase * k + arrives, minlength=phases * k)
@@ -120,10 +121,15 @@ class _Moves:
 
     def _first_after(self, values: Whole) -> Whole:
         """Return for each state of the first path the largest values of those that lead to it, at the next phase."""
+        if self._all:
+            largest = np.roll(values.max(axis=1, keepdims=True), self._shift, axis=0)
+            return np.broadcast_to(largest, values.shape)
         return self._best(values, self._moving)
 
     def _second_after(self, values: Whole) -> Whole:
         """Return the same for the second path, once the first one has moved on to the next phase."""
+        if self._all:
+            return np.broadcast_to(values.max(axis=2, keepdims=True), values.shape)
         return self._best(values.swapaxes(1, 2), self._staying).swapaxes(1, 2)
 
     def _best(self, values: Whole, sources: NDArray[np.intp]) -> Whole:
@@ -151,8 +157,7 @@ class _Moves:
         (N, k, k) ndarray, bool
             The sums, and whether no paths that part only now have a larger one than those that parted before.
         """
-        later = self._second_after(self._first_after(apart))
-        later += self._step
+        later = self._second_after(self._first_after(apart)) + self._step
         if self._step:
             # no step differs where both paths are at one state, and go on to one state
             free = np.where(self._diagonal, apart - self._step, apart)
@@ -208,7 +213,7 @@ class _Paths:
 
     def _go(self, loss: Whole) -> bool:
         later, parted_before = self.moves.pairs_after(self.apart, self.together)
-        later += loss
+        later = later + loss
         self.apart, self.together = np.where(later >= 0, later, _NEVER), self.moves.states_after(self.together)
         return parted_before
 
@@ -230,6 +235,7 @@ def worst_paths(
     *,
     step: float = 0.0,
     near: Mask | None = None,
+    witness: bool = True,
 ) -> PathPair | None:
     """Return the two possible paths of one stretch that are told apart best; None where it has one path only.
 
@@ -250,6 +256,8 @@ def worst_paths(
         Loss of a step inside of the stretch on which the paths differ. G and F hold the steps at its border.
     near : (k, k) ndarray of bool, optional
         Pairs of states that are near. Only paths that are near at every record are secrets then.
+    witness : bool, default True
+        Whether to say where the paths began; else the bound alone is right.
 
     Examples
     --------
@@ -297,6 +305,9 @@ def worst_paths(
     place = np.unravel_index(int(np.argmax(unbounded if unbounded.any() else sums)), sums.shape)
     phase, x, x_ = (int(v) for v in place)
     total = math.inf if unbounded.any() else float_up(int(sums[place]) * unit)
+
+    if not witness:
+        return PathPair(total, (x, x_), (x, x_), 0.0, 0.0)
 
     # where they began: back from that end
     only = np.zeros((phases, k, k), dtype=np.bool_)
@@ -355,11 +366,24 @@ class StretchLeak:
     paths: PathPair | None = None
 
 
-Evaluate = Callable[[Matrix, Mask, Sequence[Run], Matrix, tuple[int, int] | None], PathPair | None]
-"""From G, the states of the first record, the losses of a stretch, F, and where it may begin, to its worst paths.
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The places at which a stretch may begin.
 
-Where it may begin is None if not all of these places have the same states.
-"""
+    Parameters
+    ----------
+    places : (int, int) or None
+        The first and the last of them; None if not all have the same states.
+    alike : bool
+        Whether all stretches there are alike, so that it matters which paths are the worst.
+    """
+
+    places: tuple[int, int] | None
+    alike: bool
+
+
+Evaluate = Callable[[Matrix, Mask, Sequence[Run], Matrix, Where], PathPair | None]
+"""From G, the states of the first record, the losses of a stretch, F, and where it may begin, to its worst paths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,7 +453,7 @@ class _Places:
         places = (first, group.starts[-1] + group.count - 1) if same_states else None
         window = self._window(first, last)
         alike = len(before) == len(after) == 1 and (group.count == 1 or len(window) == 1)
-        return self._evaluate(message, states, window, future, places), alike
+        return self._evaluate(message, states, window, future, Where(places, alike)), alike
 
     @staticmethod
     def _segments(ends: Sequence[int], group: _Group, ahead: int) -> list[int]:
@@ -485,8 +509,8 @@ def worst_place(
     records : int
         Records of a stretch whose losses ``evaluate`` is given.
     evaluate : callable
-        From G, states, losses, F, and the first and the last place where a stretch may begin, to its worst paths. It
-        must not fall as these grow. G is −∞ for pairs of states that no place has: no bound ties these together.
+        From G, states, losses, F, and where a stretch may begin, to its worst paths. It must not fall as these grow.
+        G is −∞ for pairs of states that no place has: no bound ties these together.
     places : int
         A stretch may begin at the places 1 … places.
     ahead : int
