@@ -26,6 +26,7 @@ def as_runs(own: Array) -> list[Run]:
     return [Run(len(list(group)), np.array(loss)) for loss, group in itertools.groupby(own.tolist())]
 
 
+@pytest.mark.grid(keep=6)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_worst_pair_of_all_paths(seed: int) -> None:
     rng, none = np.random.default_rng(seed), 0
@@ -92,6 +93,23 @@ def test_long_runs_are_what_their_records_are_one_by_one(case: str, records: int
         one_by_one = worst_paths(past, single, future, states, possible, step=step, near=near)
         assert at_once is not None
         assert at_once == one_by_one
+
+
+def test_paths_that_part_late_and_never_go_on() -> None:
+    """Sums that have grown by one number once grow no more: what was the largest came from paths that had just parted.
+
+    Of the near pair 0 and 2 the first path leads to 1, which is not near; so every pair of paths ends one step later.
+    """
+    possible = np.array([[0, 1, 0], [1, 0, 1], [0, 0, 1]], dtype=bool)
+    near = np.array([[1, 0, 1], [0, 1, 0], [1, 0, 1]], dtype=bool)
+    nothing, loss = np.zeros((3, 3)), 0.25 * unlike(3)
+    for records in range(1, 40):
+        one_by_one = [Run(1, loss) for _ in range(records)]
+        expected = worst_paths(nothing, one_by_one, nothing, np.ones(3, bool), possible, step=0.5, near=near)
+        found = worst_paths(nothing, [Run(records, loss)], nothing, np.ones(3, bool), possible, step=0.5, near=near)
+        assert found == expected
+        assert found is not None
+        assert found.total <= 0.75
 
 
 def test_what_has_no_bound_is_not_bounded() -> None:
