@@ -28,7 +28,7 @@ from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
 
-__all__ = ["MOST_STATES", "ChainLeakage", "as_runs", "too_large"]
+__all__ = ["MOST_STATES", "ChainLeakage", "ChainSearch", "as_runs", "searches", "too_large"]
 
 MOST_STATES = 80
 """Chains with more states are left to quilts: a step of propagation grows like the fourth power of their number."""
@@ -84,6 +84,32 @@ class _Member:
             return 1.0
         shifts = mean_shifts(self.chain.transition_matrix, float(losses.steps[losses.largest > 0].sum()))
         return max(1.0, float(np.abs(shifts[:, None] - shifts[None]).sum(axis=2).max()) / 2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChainSearch:
+    """A member of Θ with a new search by propagation, which has what the past and the future tell of every record.
+
+    Parameters
+    ----------
+    chain : MarkovChain, IntervalChain, PeriodicChain or HigherOrderChain
+        The member, with as little memory as it has.
+    propagation : ChainPropagation or None
+        The search; None where it has too many states.
+    """
+
+    chain: AnyChain
+    propagation: ChainPropagation | None
+
+    def spreads(self, losses: BlockLoss) -> float:
+        """Return about how many times its own loss a record leaks, where losses are small: a first guess."""
+        return _Member(self.chain, None, None, None).spreads(losses)
+
+
+def searches(theta: Theta) -> list[ChainSearch]:
+    """Return a new search for every member of a class of chains, in order."""
+    members = [_member(chain) for chain in _chains(theta)]
+    return [ChainSearch(member.chain, member.propagation()) for member in members]
 
 
 class ChainLeakage(Engine):

@@ -48,7 +48,17 @@ from pufferfish._core.numbers.rounding import UNIT, bracket, up
 from pufferfish._core.phi.phi import Kernel, LogRatios, close
 from pufferfish._core.propagation.past_and_future import AnyPast, PastBetween, Side, future_of, past_of, sides_between
 from pufferfish._core.propagation.steps import Cycle, Same, Steps
+from pufferfish._core.propagation.stretch import (
+    Arrives,
+    PathPair,
+    StretchLeak,
+    Where,
+    unfolded,
+    worst_paths,
+    worst_place,
+)
 from pufferfish._core.propagation.sweep import (
+    Fold,
     Repeated,
     Run,
     Segment,
@@ -60,7 +70,7 @@ from pufferfish._core.propagation.sweep import (
     sweep_folded,
 )
 
-__all__ = ["Attained", "ChainPropagation", "TuplePropagation", "past_of_any"]
+__all__ = ["Attained", "ChainPropagation", "TuplePropagation", "ends_apart", "past_of_any"]
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -93,6 +103,16 @@ class Attained:
     phase: int | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Told:
+    """What the future and the past tell of the records of a profile, or of those that are kept of it."""
+
+    future: Sequence[Segment]
+    past: Sequence[Segment]
+    runs: Sequence[Run]
+    fold: Fold | None
+
+
 def past_of_any(steps: Steps) -> Side:
     """Return the past of a chain's records under every initial law."""
     return AnyPast(steps) if steps.phases else PastBetween(steps.matrices, steps.matrices)
@@ -118,6 +138,7 @@ class ChainPropagation:
             if steps.phases and initial == "stationary":
                 possible = steps.law()[1]
             every_law = initial == "any"
+            self._possible: Mask = matrices > 0
             self._future: Side = future_of(steps, possible)
             self._past: Side = past_of_any(steps) if every_law else past_of(steps, None)
             return
@@ -125,6 +146,7 @@ class ChainPropagation:
         # a state that no record can have is none
         self._states = np.flatnonzero(possible.reshape(-1, steps.k).any(axis=0))
         steps = steps.restricted(self._states)
+        self._possible = steps.matrices > 0
         self._future = future_of(steps, possible[..., self._states])
         self._past = past_of(steps, initial[self._states])
 
@@ -133,6 +155,7 @@ class ChainPropagation:
         """Return the search under every initial law and every sequence of matrices between two bounds."""
         search = cls.__new__(cls)
         search._states = np.arange(len(lower))
+        search._possible = upper > 0
         search._future, search._past = sides_between(lower, upper)
         return search
 
@@ -141,18 +164,87 @@ class ChainPropagation:
         """Bound the leakage of a profile, its runs from the first record to the last."""
         if self._states.size == 1:
             return Attained(0.0)
+        told = self._told(self._closed(runs))
+        worst = self._worst(told)
+        if told.fold is None:
+            return worst
+        return replace(worst, node=told.fold.place(worst.node, [run.steps for run in told.runs]))
+
+    @np.errstate(over="ignore")
+    def stretch(
+        self, runs: Sequence[Run], records: int, *, step: float = 0.0, near: "Mask | None" = None
+    ) -> StretchLeak:
+        """Bound what is told of any so many records in a row (docs/proofs/stretches.md).
+
+        Parameters
+        ----------
+        runs : sequence of Run
+            A profile, its runs from the first record to the last.
+        records : int
+            Length of a stretch, at most that of the chain.
+        step : float, default 0
+            Loss of each step.
+        near : (k, k) ndarray of bool, optional
+            Pairs of states that are near: only paths that are near at every record are secrets then.
+        """
+        if self._states.size == 1:
+            return StretchLeak(0.0)
+        own = self._closed(ends_apart(runs) if step else runs)
+        # what the border records of the chain pass on has no step behind it
+        charged = [
+            Run(run.steps, _plus(run.loss, step) if 0 < i < len(own) - 1 else run.loss) for i, run in enumerate(own)
+        ]
+        told = self._told(charged if step else own)
+        fold = told.fold or Fold(tuple(range(len(own))), ())
+        chain = unfolded([own[i] for i in fold.kept], told.past, told.future, fold.repeated, records)
+        length = sum(run.steps for run in chain.runs)
+        # the border steps of a stretch: none where the chain begins or ends
+        past = [
+            Arrives(each.first, each.last, _plus(each.message, step) if each.last > 1 else each.message, states)
+            for each in chain.past
+            for states in (self._past.states(each.first, each.last),)
+        ]
+        future = [
+            Segment(each.first, each.last, _plus(each.message, step) if each.first < length else each.message)
+            for each in chain.future
+        ]
+        among = None if near is None else near[np.ix_(self._states, self._states)]
+
+        def evaluate(
+            before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, where: Where
+        ) -> PathPair | None:
+            possible = self._possible
+            return worst_paths(before, losses, after, states, possible, step=step, near=among, witness=where.alike)
+
+        places = length - records + 1
+        worst = worst_place(past, future, chain.runs, records, evaluate, places=places, ahead=records - 1)
+        return self._named(replace(worst, first=chain.place(worst.first, records) if worst.first else 0))
+
+    def _closed(self, runs: Sequence[Run]) -> list[Run]:
+        """Return runs with their losses closed by shortest paths, between states that can occur."""
         losses = {run.loss.tobytes(): run.loss for run in runs}  # profiles of many runs have few losses
         closed_losses = {name: close(loss)[np.ix_(self._states, self._states)] for name, loss in losses.items()}
-        closed = [Run(run.steps, closed_losses[run.loss.tobytes()]) for run in runs]
+        return [Run(run.steps, closed_losses[run.loss.tobytes()]) for run in runs]
+
+    def _told(self, closed: Sequence[Run]) -> _Told:
+        """Sweep from both ends; profiles of long chains that repeat are folded where that can be certified."""
         steps = sum(run.steps for run in closed)
         if any(steps > exact_steps(side, closed) for side in (self._future, self._past)):
             fold = folded([(run.steps, run.loss.tobytes()) for run in closed])
             kept = [closed[i] for i in fold.kept]
             sides = self._sides_folded(kept, fold.repeated) if fold.repeated else None
             if sides is not None:
-                worst = self._worst(*sides, kept)
-                return replace(worst, node=fold.place(worst.node, [run.steps for run in kept]))
-        return self._worst(sweep(self._future, closed[::-1]), sweep(self._past, closed), closed)
+                future, past = sides
+                return _Told(from_the_end(future, sum(run.steps for run in kept)), past, kept, fold)
+        future = from_the_end(sweep(self._future, closed[::-1]), steps)
+        return _Told(future, sweep(self._past, closed), closed, None)
+
+    def _named(self, worst: StretchLeak) -> StretchLeak:
+        """Return where a stretch leaks most by the states of the chain."""
+        if worst.paths is None:
+            return worst
+        first, last = ((int(self._states[x]), int(self._states[x_])) for x, x_ in (worst.paths.first, worst.paths.last))
+        return replace(worst, paths=replace(worst.paths, first=first, last=last))
 
     def guess(self, runs: Sequence[Run]) -> float:
         """Return about what a profile leaks, for searches: no bound."""
@@ -160,7 +252,7 @@ class ChainPropagation:
             return self.leakage(runs).total
         closed = [Run(run.steps, close(run.loss)[np.ix_(self._states, self._states)]) for run in runs]
         future, past = (sweep(side, closed, proven=False) for side in (self._future, self._past))
-        return self._worst(future, past, closed).total
+        return self._worst(_Told(from_the_end(future, closed[0].steps), past, closed, None)).total
 
     def least_divisor(self, runs: Sequence[Run], epsilon: float, start: float, tolerance: float = 1e-6) -> float:
         """Least number by which the losses must be divided to leak at most epsilon, or ``inf``.
@@ -185,11 +277,10 @@ class ChainPropagation:
         future = sweep_folded(self._future, runs[::-1], mirrored)
         return None if future is None else (future, past)
 
-    def _worst(self, future: Sequence[Segment], past: Sequence[Segment], runs: Sequence[Run]) -> Attained:
-        future = from_the_end(future, sum(run.steps for run in runs))
+    def _worst(self, told: _Told) -> Attained:
         worst: tuple[int, tuple[np.intp, ...], tuple[int, ...], tuple[Matrix, Matrix, Matrix]] | None = None
         most = 0.0
-        for first, last, after, before, loss in overlaps(future, past, runs):
+        for first, last, after, before, loss in overlaps(told.future, told.past, told.runs):
             secrets = self._past.secrets(first, last)
             if not secrets.any():
                 continue
@@ -252,18 +343,20 @@ class TuplePropagation(ChainPropagation):
             kept = steps.reached(initial > 0)
         members = np.flatnonzero(kept)
         steps, self._tuples = steps.restricted(members), tuples[members]
+        self._possible: Mask = steps.matrices > 0
         self._order: int = tuples.shape[1]
         self._states: NDArray[np.intp] = np.unique(self._tuples[:, 0])
         self._future = future_of(steps, np.ones(len(members), dtype=np.bool_))
-        self._always: Kernel | None = None
+        self._law: tuple[Vector, Mask, float] | None = None
         if isinstance(initial, str):
             self._past = past_of_any(steps) if initial == "any" else past_of(steps, None)
             if initial == "stationary":
                 law, positive, error = steps.law()
-                self._always = self._given_first(log_of(law, positive), positive, error)
+                self._law = log_of(law, positive), positive, error
         else:
             self._past = past_of(steps, initial[members])
-        self._ratios = LogRatios()
+        self._always: dict[bytes, Kernel] = {}
+        self._ratios: dict[bytes, LogRatios] = {}
 
     @np.errstate(over="ignore")
     def leakage(self, runs: Sequence[Run]) -> Attained:
@@ -271,14 +364,11 @@ class TuplePropagation(ChainPropagation):
         if self._states.size == 1:
             return Attained(0.0)
         closed = [Run(run.steps, close(run.loss)) for run in runs]
-        length, m = sum(run.steps for run in closed), self._order
-        ahead = [Run(run.steps, self._lifted(run.loss, m - 1)) for run in _later(closed, m - 1)]
-        behind = [Run(run.steps, self._lifted(run.loss, 0)) for run in closed]
-        future = from_the_end(sweep(self._future, ahead[::-1]), length)
-        past = sweep(self._past, behind)
+        m = self._order
+        future, past = self._sides_of_clusters(closed)
         first_runs, between = _together([closed, *(_later(closed, j) for j in range(1, m))])
         middle = [
-            Run(run.steps, sum((self._lifted(d, j + 1) for j, d in enumerate(losses)), np.zeros_like(behind[0].loss)))
+            Run(run.steps, sum((self._lifted(d, j + 1) for j, d in enumerate(losses)), np.zeros_like(past[0].message)))
             for run, losses in zip(first_runs, between, strict=True)
         ]
         worst, ends = _Worst(-np.inf), list(accumulate(run.steps for run in first_runs))
@@ -287,6 +377,81 @@ class TuplePropagation(ChainPropagation):
             candidate = self._of_records(first, last, loss, before, inside + after)
             worst = candidate if candidate.total > worst.total else worst
         return self._parts(worst) if worst.first else Attained(0.0)
+
+    @np.errstate(over="ignore")
+    def stretch(self, runs: Sequence[Run], records: int, *, step: float = 0.0, near: Mask | None = None) -> StretchLeak:
+        """Bound what is told of any so many records in a row; a record is charged both of its steps.
+
+        F and G are bounds between clusters: of as many records as a cluster has, or more, paths of clusters are
+        followed. Fewer are the first ones of a cluster, whose other records, past and future tell of them.
+        """
+        if self._states.size == 1:
+            return StretchLeak(0.0)
+        closed = [Run(run.steps, _plus(close(run.loss), 2 * step)) for run in runs]
+        length, m = sum(run.steps for run in closed), self._order
+        future, past_segments = self._sides_of_clusters(closed)
+        past = [Arrives(s.first, s.last, s.message, self._past.states(s.first, s.last)) for s in past_segments]
+        k = len(closed[0].loss)
+        near_states = np.ones((k, k), dtype=np.bool_) if near is None else near
+        together = np.logical_and.reduce([near_states[np.ix_(column, column)] for column in self._tuples.T])
+        begun = self._tuples[:, : min(records, m)]
+        near_begun = np.logical_and.reduce([near_states[np.ix_(column, column)] for column in begun.T])
+        _, groups = np.unique(begun, axis=0, return_inverse=True)
+        groups = groups.reshape(-1).astype(np.intp)
+
+        def of_clusters(
+            before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, where: Where
+        ) -> PathPair | None:
+            of_first, later = self._first_cluster(losses)
+            first = np.sum(of_first, axis=0)
+            own = [Run(1, first), *(Run(run.steps, self._lifted(run.loss, m - 1)) for run in later)]
+            found = worst_paths(
+                before, own, after, states, self._possible, near=None if near is None else together, witness=where.alike
+            )
+            if found is None:
+                return None
+            (x, x_), (y, y_) = found.first, found.last
+            ends = (self._tuples[x, 0], self._tuples[x_, 0]), (self._tuples[y, -1], self._tuples[y_, -1])
+            return replace(found, first=_whole(ends[0]), last=_whole(ends[1]))
+
+        def of_few(before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, where: Where) -> PathPair | None:
+            of_first, places = self._first_cluster(losses)[0], where.places
+            own, others = np.sum(of_first[:records], axis=0), np.sum(of_first[records:], axis=0)
+            count = int(groups.max()) + 1
+            if places is not None:  # absent bounds are none: anything less would tie other states together
+                before = np.where(before == -np.inf, np.inf, before)
+            leaks = self._of_groups(others + before + after, states, groups, count, places)
+            secret = states[:, None] & states[None, :] & near_begun & (groups[:, None] != groups[None, :])
+            if not secret.any():
+                return None
+            total = np.where(secret, own + leaks[np.ix_(groups, groups)], -np.inf)
+            total[np.isnan(total)] = np.inf  # no number is no proof
+            x, x_ = (int(v) for v in np.unravel_index(int(np.argmax(total)), total.shape))
+            first, last = (begun[x, 0], begun[x_, 0]), (begun[x, -1], begun[x_, -1])
+            most, alone = up(float(total[x, x_]), 2 * m), float(own[x, x_])
+            behind = float(self._of_groups(before, states, groups, count, places)[groups[x], groups[x_]])
+            behind = min(behind, max(most - alone, 0.0))
+            return PathPair(most, _whole(first), _whole(last), behind, max(most - behind - alone, 0.0))
+
+        continued = [*closed, Run(m - 1, np.zeros((k, k)))] if m > 1 else closed
+        worst = worst_place(
+            past,
+            future,
+            continued,
+            max(records, m),
+            of_few if records < m else of_clusters,
+            places=length - records + 1,
+            ahead=max(records - m, 0),
+        )
+        return worst
+
+    def _first_cluster(self, losses: Sequence[Run]) -> tuple[list[Matrix], list[Run]]:
+        """Return the losses of the first m records of a stretch, between clusters, and the runs of the others."""
+        left, of_first = list(losses), list[Matrix]()
+        for j in range(self._order):
+            of_first.append(self._lifted(left[0].loss, j))
+            left = _later_part(left, 1)
+        return of_first, left
 
     def guess(self, runs: Sequence[Run]) -> float:
         """Return what a profile leaks at most: here there is no quicker way."""
@@ -320,31 +485,59 @@ class TuplePropagation(ChainPropagation):
 
     def _of_first(self, bounds: Matrix, seen: Mask, first: int, last: int) -> Matrix:
         """Return what bounds between clusters tell of their first records: under their law if it is known, or any."""
-        places, k = np.searchsorted(self._states, self._tuples[:, 0]), self._states.size
-        bounds = close(np.where(np.isnan(bounds), np.inf, bounds))
+        places = np.searchsorted(self._states, self._tuples[:, 0])
+        return self._of_groups(bounds, seen, places, self._states.size, (first, last))
+
+    def _of_groups(
+        self, bounds: Matrix, seen: Mask, groups: NDArray[np.intp], k: int, places: tuple[int, int] | None
+    ) -> Matrix:
+        """Return what bounds between clusters tell of which of k groups a cluster is in, at places first to last.
+
+        Without places they are bounds at several ones with other states each, and −∞ where no place has both. Shortest
+        paths would then go through states that a place does not have, and no law is that of all.
+        """
+        bounds = np.where(np.isnan(bounds), np.inf, bounds)
+        bounds = bounds if places is None else close(bounds)
         largest = np.zeros((k, k))
         for x in range(k):
             for x_ in range(k):
-                rows, columns = seen & (places == x), seen & (places == x_)
+                rows, columns = seen & (groups == x), seen & (groups == x_)
                 if x != x_ and rows.any() and columns.any():
-                    largest[x, x_] = up(float(np.max(bounds[np.ix_(rows, columns)])))
-        law = self._past.law(first, last)
-        kernel = self._always if law is None else self._given_first(*law)
+                    largest[x, x_] = up(max(float(np.max(bounds[np.ix_(rows, columns)])), 0.0))
+        kernel = None if places is None else self._law_in_groups(groups, places)
         if kernel is None or not largest.any():
             return largest
-        ratios = self._ratios(kernel, bounds)[:k, :k]
+        ratios = self._ratios.setdefault(groups.tobytes(), LogRatios())(kernel, bounds)[:k, :k]
         return np.where(np.isfinite(ratios), np.minimum(largest, ratios), largest)
 
-    def _given_first(self, logs: Vector, positive: Mask, error: float) -> Kernel:
-        """Return P(Y | X = x) of a law of clusters, in one row for each state x."""
-        places, s = np.searchsorted(self._states, self._tuples[:, 0]), len(logs)
+    def _law_in_groups(self, groups: NDArray[np.intp], places: tuple[int, int]) -> Kernel | None:
+        """Return P(Y | its group) at some places, in one row for each group; None where no law is known."""
+        law = self._past.law(*places)
+        if law is not None:
+            return self._given_group(groups, *law)
+        if self._law is None:
+            return None
+        key = groups.tobytes()
+        if key not in self._always:
+            self._always[key] = self._given_group(groups, *self._law)
+        return self._always[key]
+
+    def _given_group(self, groups: NDArray[np.intp], logs: Vector, positive: Mask, error: float) -> Kernel:
+        s = len(logs)
         kernel_logs, rows = np.full((s, s), -np.inf), np.zeros(s, dtype=np.bool_)
-        for x in np.unique(places[positive]):
-            of_x = positive & (places == x)
+        for x in np.unique(groups[positive]):
+            of_x = positive & (groups == x)
             top = float(logs[of_x].max())
             kernel_logs[x, of_x] = logs[of_x] - top - np.log(np.exp(logs[of_x] - top).sum())
             rows[x] = True
         return Kernel.of_logs(kernel_logs, rows, 2 * error + UNIT * (s + 8))
+
+    def _sides_of_clusters(self, closed: Sequence[Run]) -> tuple[list[Segment], list[Segment]]:
+        """Return what the records after each cluster tell of it, and those before it."""
+        length, m = sum(run.steps for run in closed), self._order
+        ahead = [Run(run.steps, self._lifted(run.loss, m - 1)) for run in _later(closed, m - 1)]
+        behind = [Run(run.steps, self._lifted(run.loss, 0)) for run in closed]
+        return from_the_end(sweep(self._future, ahead[::-1]), length), sweep(self._past, behind)
 
     def _lifted(self, loss: Matrix, j: int) -> Matrix:
         """Return the loss of record j of a cluster, between values of the cluster."""
@@ -354,13 +547,43 @@ class TuplePropagation(ChainPropagation):
 
 def _later(runs: Sequence[Run], by: int) -> list[Run]:
     """Return for each record the loss of the one so many steps later, 0 beyond the last."""
+    dropped = min(by, sum(run.steps for run in runs))
+    later = _later_part(runs, by)
+    return [*later, Run(dropped, np.zeros_like(runs[0].loss))] if dropped else later
+
+
+def _later_part(runs: Sequence[Run], by: int) -> list[Run]:
+    """Return runs without their first so many records."""
     left, later = by, list[Run]()
     for run in runs:
         dropped = min(left, run.steps)
         left -= dropped
         if run.steps > dropped:
             later.append(Run(run.steps - dropped, run.loss))
-    return [*later, Run(by - left, np.zeros_like(runs[0].loss))] if by - left else later
+    return later
+
+
+def ends_apart(runs: Sequence[Run]) -> list[Run]:
+    """Return the same profile with its first and its last record in runs of their own."""
+    length = sum(run.steps for run in runs)
+    first, rest = Run(1, runs[0].loss), _later_part(runs, 1)
+    if length < 3:
+        return [first, *rest]
+    *before, end = rest
+    inner = [*before, Run(end.steps - 1, end.loss)] if end.steps > 1 else before
+    return [first, *inner, Run(1, end.loss)]
+
+
+def _plus(bounds: Matrix, step: float) -> Matrix:
+    """Return bounds with the loss of a step added between any two states, rounded up."""
+    if not step:
+        return bounds
+    off_diagonal = ~np.eye(bounds.shape[-1], dtype=np.bool_)
+    return np.where(off_diagonal, np.nextafter(bounds + step, np.inf), 0.0)
+
+
+def _whole(pair: tuple[np.intp, np.intp]) -> tuple[int, int]:
+    return int(pair[0]), int(pair[1])
 
 
 def _together(profiles: Sequence[Sequence[Run]]) -> tuple[list[Run], list[list[Matrix]]]:

@@ -12,6 +12,7 @@ Long chains: in the midst of a long stretch of equal losses the bounds are held 
 the bounds beside it, so that the cost depends on the number of stretches, not on their lengths.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from pufferfish._core.numbers.compiled import Loop
 from pufferfish._core.numbers.rounding import UNIT, float_up, or_infinite, up
 from pufferfish._core.propagation.loops import carry
 
-__all__ = ["Forgets", "LeakageParts", "fixed_point", "told_by_profile", "told_by_uniform"]
+__all__ = ["Forgets", "LeakageParts", "fixed_point", "told_by_profile", "told_by_stretch", "told_by_uniform"]
 
 _SHORT = 2**12
 """Steps up to which every record is followed where all losses are alike."""
@@ -111,6 +112,72 @@ def _settles(loss: float, steps: int, pairs: Sequence[Forgets]) -> bool:
     _, n, keeps = min((_fixed(loss, *pair), *pair) for pair in pairs)
     rate = math.log(keeps) + n * loss if keeps > 0 else -math.inf  # of what is missing, each time n steps go by
     return steps // (2 * n) * rate < math.log(_SETTLED)
+
+
+def told_by_stretch(steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets], records: int) -> LeakageParts:
+    """Return what is told of any so many records in a row; ``node`` is the first one of the worst stretch, 0-based.
+
+    With F_j = A_j − d_j and G_i = B_i − d_i it is at most G_i + d_i + … + d_j + F_j (docs/proofs/stretches.md).
+    ``losses`` are those of stretches of so many ``steps``, at least ``records`` together. Of chains that are too long
+    to be followed record by record the largest F, the largest G and the largest sum of losses are added, wherever they
+    are.
+    """
+    whole = int(np.sum(steps))
+    with np.errstate(over="ignore"):
+        total = float(np.sum(losses * steps))
+    if not total < _LARGEST:
+        return LeakageParts(0, total, math.inf, math.inf)
+    if whole > _DIRECT and len(losses) == 1:
+        side = max(up(math.log1p(fixed_point(float(losses[0]), pairs)), _ULPS) - float(losses[0]), 0.0)
+        side = or_infinite(min(side, float_up(Fraction(float(losses[0])) * (whole - records))))
+        own = float_up(Fraction(float(losses[0])) * records)
+        return LeakageParts((whole - records) // 2, own, side, side)
+    known, beside = [pair for pair in pairs if pair.steps < whole], whole
+    if whole > _DIRECT:
+        known, beside = _affordable(steps, known)
+    reach = _reach(known)
+    places, run, held = _followed(steps, losses, known, reach, beside)
+    units, quantum = _whole_numbers(losses[run])
+    later = _logs_up(_side(units, quantum, held, known, reach))
+    earlier = _logs_up(_side(units[::-1], quantum, held[::-1], known, reach))[::-1]
+    rounded = units * quantum
+    after, before = (np.maximum(side - rounded, 0.0) for side in (later, earlier))
+    if places.size == whole:
+        sums = np.concatenate([[0], np.cumsum(units)])
+        own = (sums[records:] - sums[:-records]) * quantum
+        told = before[: own.size] + own + after[records - 1 :]
+        first = int(np.argmax(np.where(np.isnan(told), np.inf, told)))
+        parts = float(own[first]), float(before[first]), float(after[first + records - 1])
+    else:
+        first, own_most = _heaviest(steps, losses, records)
+        parts = own_most, float(before.max()), float(after.max())
+    return LeakageParts(first, up(parts[0]), *(or_infinite(up(part, _ULPS)) for part in parts[1:]))
+
+
+def _logs_up(excess: Vector) -> Vector:
+    """Return A from e^A − 1, rounded up."""
+    logs = np.log1p(excess)
+    return np.where(excess > 0, logs + _ULPS * np.spacing(logs), 0.0)
+
+
+def _heaviest(steps: NDArray[np.int64], losses: Vector, records: int) -> tuple[int, float]:
+    """Return where the records in a row begin whose losses add up to most, and that sum, rounded up.
+
+    The sum is linear in the place as long as both ends stay in their stretches: the most is where one of them changes.
+    """
+    ends = np.concatenate([[0], np.cumsum(steps)])
+    last = int(ends[-1]) - records
+    begins = np.unique(np.clip(np.concatenate([ends, ends - records]), 0, last))
+    exact = [Fraction(float(loss)) for loss in losses]
+    sums = [Fraction(0), *itertools.accumulate(loss * int(n) for loss, n in zip(exact, steps, strict=True))]
+
+    def before(place: int) -> Fraction:
+        i = min(int(np.searchsorted(ends, place, side="right")) - 1, len(exact) - 1)
+        return sums[i] + exact[i] * (place - int(ends[i]))
+
+    totals = [before(int(place) + records) - before(int(place)) for place in begins]
+    most = max(range(len(totals)), key=totals.__getitem__)
+    return int(begins[most]), float_up(totals[most])
 
 
 def told_by_profile(steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets]) -> LeakageParts:

@@ -109,8 +109,12 @@ class Side(ABC):
         return None
 
     @abstractmethod
+    def states(self, first: int, last: int) -> Mask:
+        """Return states that hold all those which the places first to last can have; shape (..., k)."""
+
     def secrets(self, first: int, last: int) -> Mask:
         """Return pairs of different states that hold all pairs which the places first to last can have."""
+        return _pairs(self.states(first, last))
 
 
 class Homogeneous(Side):
@@ -124,7 +128,7 @@ class Homogeneous(Side):
         guess: Callable[[Matrix], Matrix] | None = None,
         walk: Callable[[Matrix, Matrix, int, float], Matrix] | None = None,
     ) -> None:
-        self._secrets, self._phi, self._walk = _pairs(states), phi, walk
+        self._states, self._phi, self._walk = states, phi, walk
         self._fixed = FixedPoint(phi, solve, guess=guess)
         self.phases, self.quick = states.shape[:-1], walk is not None
         self.most_steps = _most_steps(self.phases)
@@ -161,9 +165,9 @@ class Homogeneous(Side):
         """Return this side: every place is bounded in the same way."""
         return self
 
-    def secrets(self, first: int, last: int) -> Mask:
-        """Return pairs of states that the places can have."""
-        return self._secrets
+    def states(self, first: int, last: int) -> Mask:
+        """Return states that the places can have."""
+        return self._states
 
 
 class AnyPast(Side):
@@ -197,9 +201,9 @@ class AnyPast(Side):
         """
         return self if place > 1 and np.array_equal(self._states(place - 1), self._states(place + 1)) else None
 
-    def secrets(self, first: int, last: int) -> Mask:
-        """Return pairs of states that the places can have."""
-        return _pairs(self._states(first))
+    def states(self, first: int, last: int) -> Mask:
+        """Return states that the places can have: those of the first one, as there are ever fewer."""
+        return self._states(first)
 
     def _states(self, place: int) -> Mask:
         """States that the record at a place can have: ever fewer."""
@@ -265,12 +269,12 @@ class _GivenPast(Side):
         later = self._later
         return None if later is None or place < later[0] else later[1]
 
-    def secrets(self, first: int, last: int) -> Mask:
+    def states(self, first: int, last: int) -> Mask:
         if first == last <= len(self._marginals):
-            return _pairs(self._marginals[first - 1][1])
+            return self._marginals[first - 1][1]
         if self._later is not None and first > self._later[0]:
-            return self._later[1].secrets(first, last)
-        return _pairs(self._reachable)
+            return self._later[1].states(first, last)
+        return self._reachable
 
     def law(self, first: int, last: int) -> tuple[Vector, Mask, float] | None:
         if first == last <= len(self._marginals):

@@ -1,0 +1,615 @@
+r"""Stretches: what is told of many records in a row, from what propagation says of the first and of the last one.
+
+Let the secrets be events about the values of the records i … j of a chain. With F and G of
+:mod:`pufferfish._core.propagation.chain`, and δ the loss of a step, they leak at most
+
+.. math::
+    \max_{x \ne x'} \; G_i[x_i, x'_i] + \sum_{t=i}^{j} d_t(x_t, x'_t)
+    + \delta \, |\{t < j : (x_t, x_{t+1}) \ne (x'_t, x'_{t+1})\}| + F_j[x_j, x'_j]
+
+over paths x, x' that can occur; they may begin or end at one state. The proof is in ``docs/proofs/stretches.md``.
+
+**One place.** :func:`worst_paths` finds the maximum record by record: V[a, b] is the largest sum of two paths that
+differ and have come to a and b. Losses are rounded up to whole multiples of a small power of two, so that sums are
+exact. Then it is seen exactly when V grows by the same number again and again, and the rest of a run of equal records
+is a multiplication: a day costs what some minutes do.
+
+**Every place.** :func:`worst_place` takes the largest over all places of a chain. The maximum grows with each of its
+arguments, so entrywise largest arguments of several places bound them all. The places with the largest bound are
+divided, until no bound is above what one place attains. Places that look alike, such as those of one hour of every
+day, are looked at together.
+"""
+
+import heapq
+import itertools
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._core.numbers.rounding import float_up
+from pufferfish._core.propagation.sweep import Repeated, Run, Segment
+
+__all__ = ["Arrives", "PathPair", "StretchLeak", "Unfolded", "Where", "unfolded", "worst_paths", "worst_place"]
+
+Matrix = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Whole = NDArray[np.int64]
+
+_BITS = 60
+"""Losses are whole multiples of their sum over two to so many: sums of them fit 64 bits."""
+
+_NEVER = -(2**62)
+"""Stands for a pair of states that no two paths lead to; with any sum of losses it is still negative."""
+
+_NEAR_ENOUGH = 1e-7
+"""Places are not told apart any more once their bound is above what one of them attains by this share."""
+
+_MOST_BOUNDS = 2000
+"""How many bounds on places in a row are computed at most; then the largest of them is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathPair:
+    """The two paths of a stretch that are told apart best, as far as its ends go.
+
+    Parameters
+    ----------
+    total : float
+        The leakage in nats, rounded up.
+    first, last : (int, int)
+        The two states of the first and of the last record.
+    past, future : float
+        What the records before the stretch and those after it tell.
+    phase : int or None
+        The phase of the first record, in a cycle.
+    """
+
+    total: float
+    first: tuple[int, int]
+    last: tuple[int, int]
+    past: float
+    future: float
+    phase: int | None = None
+
+    @property
+    def own(self) -> float:
+        """What the records and steps of the stretch tell themselves."""
+        return max(self.total - self.past - self.future, 0.0) if self.total < math.inf else math.inf
+
+
+# -- One place: pairs of paths ----------------------------------------------------------------------------------------
+
+
+class _Moves:
+    """The steps that are possible, for largest sums over paths; stacks of matrices, one for each phase.
+
+    Parameters
+    ----------
+    possible : (N, k, k) ndarray of bool
+        Whether a step can occur; rows = from, by the phase of the record that it begins at.
+    step : int
+        Loss of a step on which two paths differ.
+    near : (k, k) ndarray of bool or None
+        Pairs of states that two paths may be at; None for all.
+    backwards : bool
+        Whether paths are followed from their ends.
+    """
+
+    def __init__(self, possible: Mask, step: int, near: Mask | None, *, backwards: bool) -> None:
+        phases, k = possible.shape[:2]
+        # leads[φ, y, x]: whether what is at x, one place before, comes to y, a record of phase φ
+        self._leads: Mask = possible if backwards else np.roll(possible, 1, axis=0).swapaxes(1, 2)
+        self._shift, self._step = (-1 if backwards else 1), step
+        self._all = bool(self._leads.all())
+        phase, arrives, leaves = np.nonzero(self._leads)
+        moving, staying = (((phase - shift) % phases) * k + leaves for shift in (self._shift, 0))
+        counts = np.bincount(phase * k + arrives, minlength=phases * k)
+        nowhere = np.flatnonzero(counts == 0)  # takes the additional row, where nothing is
+        at = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        self._moving, self._staying = (np.insert(sources, at[nowhere], phases * k) for sources in (moving, staying))
+        self._starts = at + np.concatenate([[0], np.cumsum(counts == 0)[:-1]])
+        self._diagonal = np.eye(k, dtype=np.bool_)
+        self._apart: Mask = ~self._diagonal if near is None else ~self._diagonal & near
+        self._near = near
+        self._splits: tuple[bytes, Whole] | None = None
+
+    def _first_after(self, values: Whole) -> Whole:
+        """Return for each state of the first path the largest values of those that lead to it, at the next phase."""
+        if self._all:
+            largest = np.roll(values.max(axis=1, keepdims=True), self._shift, axis=0)
+            return np.broadcast_to(largest, values.shape)
+        return self._best(values, self._moving)
+
+    def _second_after(self, values: Whole) -> Whole:
+        """Return the same for the second path, once the first one has moved on to the next phase."""
+        if self._all:
+            return np.broadcast_to(values.max(axis=2, keepdims=True), values.shape)
+        return self._best(values.swapaxes(1, 2), self._staying).swapaxes(1, 2)
+
+    def _best(self, values: Whole, sources: NDArray[np.intp]) -> Whole:
+        k = values.shape[-1]
+        rows = np.concatenate([values.reshape(-1, k), np.full((1, k), _NEVER)])
+        return np.maximum.reduceat(rows[sources], self._starts, axis=0).reshape(values.shape)
+
+    def states_after(self, states: Mask) -> Mask:
+        """Return which states, by phase, follow some states."""
+        before = np.roll(states, self._shift, axis=0)
+        return np.any(self._leads & before[:, None, :], axis=2)
+
+    def pairs_after(self, apart: Whole, together: Mask) -> tuple[Whole, bool]:
+        """Return the largest sums one step later, without the loss of the record there.
+
+        Parameters
+        ----------
+        apart : (N, k, k) ndarray of int64
+            The largest sum of two different paths, by the states they have come to.
+        together : (N, k) ndarray of bool
+            Where two equal paths may have come to.
+
+        Returns
+        -------
+        (N, k, k) ndarray, bool
+            The sums, and whether no paths that part only now have a larger one than those that parted before.
+        """
+        later = self._second_after(self._first_after(apart)) + self._step
+        if self._step:
+            # no step differs where both paths are at one state, and go on to one state
+            free = np.where(self._diagonal, apart - self._step, apart)
+            by_first = self._first_after(free)
+            joined = np.where(self._leads, by_first, _NEVER).max(axis=2) + self._step
+            later = np.where(self._diagonal, joined[:, :, None], later)
+        if self._near is not None:
+            later = np.where(self._near, later, _NEVER)
+        parting = self._parting(together)
+        before = bool(np.all(parting <= np.where(later < 0, _NEVER, later)))
+        return np.maximum(later, parting), before
+
+    def _parting(self, together: Mask) -> Whole:
+        """Return the sums of paths that were equal up to here, and go to different states."""
+        key = together.tobytes()
+        if self._splits is None or self._splits[0] != key:
+            leads = (self._leads & np.roll(together, self._shift, axis=0)[:, None, :]).astype(np.float64)
+            both = (leads @ leads.swapaxes(1, 2) > 0) & self._apart
+            self._splits = key, np.where(both, np.int64(self._step), np.int64(_NEVER))
+        return self._splits[1]
+
+
+@dataclass(slots=True)
+class _Paths:
+    """All pairs of paths on their way: those that differ by their largest sums, and where equal ones are."""
+
+    moves: _Moves
+    apart: Whole
+    together: Mask
+
+    def follow(self, steps: int, loss: Whole) -> None:
+        """Go on through a run of records with the same loss.
+
+        As soon as the largest sums are those of an earlier record and one number more, by phase, they go on like this.
+        That is exact where no paths that part later would have had a larger sum, or where the number is 0. Earlier
+        records are compared at distances that grow twofold, so a cycle of any length is found.
+        """
+        phases, left = len(self.apart), steps
+        earlier, together, since, patience, parted_before = self.apart, self.together, 0, phases, True
+        while left:
+            before = self._go(loss)
+            left, since, parted_before = left - 1, since + 1, parted_before and before
+            if since % phases == 0 and left > since and np.array_equal(together, self.together):
+                grown = self._grown_since(earlier)
+                if grown is not None and (parted_before or not grown.any()):
+                    times = left // since
+                    self.apart = np.where(self.apart >= 0, self.apart + times * grown[:, None, None], _NEVER)
+                    for _ in range(left % since):
+                        self._go(loss)
+                    return
+            if since >= patience:
+                earlier, together, since, patience, parted_before = self.apart, self.together, 0, 2 * patience, True
+
+    def _go(self, loss: Whole) -> bool:
+        later, parted_before = self.moves.pairs_after(self.apart, self.together)
+        later = later + loss
+        self.apart, self.together = np.where(later >= 0, later, _NEVER), self.moves.states_after(self.together)
+        return parted_before
+
+    def _grown_since(self, earlier: Whole) -> Whole | None:
+        """Return by how much all sums have grown, for each phase, if that is one number."""
+        occurs = self.apart >= 0
+        if not np.array_equal(occurs, earlier >= 0):
+            return None
+        grown = np.where(occurs, self.apart - earlier, 0).max(axis=(1, 2))
+        return grown if np.all(self.apart - earlier == np.where(occurs, grown[:, None, None], 0)) else None
+
+
+def worst_paths(
+    past: Matrix,
+    own: Sequence[Run],
+    future: Matrix,
+    states: Mask,
+    transitions: Mask,
+    *,
+    step: float = 0.0,
+    near: Mask | None = None,
+    witness: bool = True,
+) -> PathPair | None:
+    """Return the two possible paths of one stretch that are told apart best; None where it has one path only.
+
+    Parameters
+    ----------
+    past : (..., k, k) ndarray
+        G at the first record of the stretch, without any loss of its own; for a cycle by the phase of that record. −∞
+        for pairs of states that it never has at one place.
+    own : sequence of Run
+        Losses of the records of the stretch, from the first to the last.
+    future : (..., k, k) ndarray
+        F at the last record, without its own loss; for a cycle by the phase of that record.
+    states : (..., k) ndarray of bool
+        States that the first record can have.
+    transitions : (..., k, k) ndarray of bool
+        Steps that can occur; rows = from, by the phase of the record that they begin at.
+    step : float, default 0
+        Loss of a step inside of the stretch on which the paths differ. G and F hold the steps at its border.
+    near : (k, k) ndarray of bool, optional
+        Pairs of states that are near. Only paths that are near at every record are secrets then.
+    witness : bool, default True
+        Whether to say where the paths began; else the bound alone is right.
+
+    Examples
+    --------
+    Two records of a chain that repeats itself: only two paths can occur.
+
+    >>> unlike = 1.0 - np.eye(2)
+    >>> pair = worst_paths(0.5 * unlike, [Run(2, 0.25 * unlike)], 0 * unlike, np.ones(2, bool), np.eye(2, dtype=bool))
+    >>> pair.total, pair.first, pair.last
+    (1.0, (0, 1), (0, 1))
+    """
+    k, records = past.shape[-1], sum(run.steps for run in own)
+    past, future = past.reshape(-1, k, k), future.reshape(-1, k, k)
+    states, possible = states.reshape(-1, k), transitions.reshape(-1, k, k)
+    phases, off_diagonal = len(possible), ~np.eye(k, dtype=np.bool_)
+    begins = states[:, :, None] & states[:, None, :] & (off_diagonal if near is None else off_diagonal & near)
+    begins &= past != -math.inf
+    if np.any(~(past[begins] < math.inf)):  # also where it is no number
+        phase, *pair = (int(v) for v in np.argwhere(begins & ~(past < math.inf))[0])
+        both = int(pair[0]), int(pair[1])
+        return PathPair(math.inf, both, both, math.inf, 0.0, phase if transitions.ndim > 2 else None)
+    known_past, known_future = np.where(begins, past, 0.0), np.where(future < math.inf, future, 0.0)
+    with np.errstate(over="ignore"):
+        largest = float(known_past.max(initial=0.0)) + float(known_future.max(initial=0.0))
+        largest += sum(run.steps * (float(run.loss.max()) + step) for run in own)
+    if not largest < 1e300:
+        return PathPair(math.inf, (0, 0), (0, 0), math.inf, 0.0)
+    exponent = math.frexp(largest)[1] + 1 - _BITS if largest > 0 else 0
+
+    def whole(values: Matrix | float) -> Whole:
+        return np.ceil(np.ldexp(values, -exponent)).astype(np.int64)
+
+    unit, losses = Fraction(2) ** exponent, [whole(run.loss) for run in own]
+    arrives, leaves, steps = whole(known_past), whole(known_future), int(whole(step))
+
+    # the paths with the largest sum, and where they end
+    onwards = _Moves(possible, steps, near, backwards=False)
+    paths = _Paths(onwards, np.where(begins, arrives + losses[0], _NEVER), states.copy())
+    for n, run in enumerate(own):
+        paths.follow(run.steps - (n == 0), losses[n])
+    ends = paths.apart >= 0
+    if not ends.any():
+        return None
+    sums = np.where(ends, paths.apart + leaves, _NEVER)
+    unbounded = ends & ~(future < math.inf)
+    place = np.unravel_index(int(np.argmax(unbounded if unbounded.any() else sums)), sums.shape)
+    phase, x, x_ = (int(v) for v in place)
+    total = math.inf if unbounded.any() else float_up(int(sums[place]) * unit)
+
+    if not witness:
+        return PathPair(total, (x, x_), (x, x_), 0.0, 0.0)
+
+    # where they began: back from that end
+    only = np.zeros((phases, k, k), dtype=np.bool_)
+    only[phase, x, x_] = x != x_
+    alone = np.zeros((phases, k), dtype=np.bool_)
+    alone[phase, x] = x == x_
+    back = _Paths(_Moves(possible, steps, near, backwards=True), np.where(only, losses[-1], _NEVER), alone)
+    for n, run in enumerate(reversed(own)):
+        back.follow(run.steps - (n == 0), losses[-1 - n])
+    starts = np.where((back.apart >= 0) & states[:, :, None] & states[:, None, :], back.apart + arrives, _NEVER)
+    first = (phase - records + 1) % phases
+    y, y_ = (int(v) for v in np.unravel_index(int(np.argmax(starts[first])), (k, k)))
+    told = float(known_past[first, y, y_]), float(future[phase, x, x_])
+    return PathPair(total, (y, y_), (x, x_), *told, first if transitions.ndim > 2 else None)
+
+
+# -- Every place ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrives:
+    """What the past tells at places, first to last, of a chain.
+
+    Parameters
+    ----------
+    first, last : int
+        The places, 1-based.
+    message : (..., k, k) ndarray
+        G.
+    states : (..., k) ndarray of bool
+        States that hold all that the places can have.
+    """
+
+    first: int
+    last: int
+    message: Matrix
+    states: Mask
+
+
+@dataclass(frozen=True, slots=True)
+class StretchLeak:
+    """Where a stretch is told apart best.
+
+    Parameters
+    ----------
+    total : float
+        The leakage in nats, rounded up, of every stretch.
+    first : int
+        First record of the worst stretch, 1-based (the middle one of those alike); 0 where no stretch has two paths.
+    paths : PathPair or None
+        Its two paths.
+    """
+
+    total: float
+    first: int = 0
+    paths: PathPair | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The places at which a stretch may begin.
+
+    Parameters
+    ----------
+    places : (int, int) or None
+        The first and the last of them; None if not all have the same states.
+    alike : bool
+        Whether all stretches there are alike, so that it matters which paths are the worst.
+    """
+
+    places: tuple[int, int] | None
+    alike: bool
+
+
+Evaluate = Callable[[Matrix, Mask, Sequence[Run], Matrix, Where], PathPair | None]
+"""From G, the states of the first record, the losses of a stretch, F, and where it may begin, to its worst paths."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Places that are looked at together: so many in a row, from each of some that are followed by the same losses."""
+
+    starts: tuple[int, ...]
+    count: int
+
+    def parts(self) -> "list[_Group]":
+        """Return the middle, and what is on either side of it: first of places in a row, then of those to start at."""
+        n = self.count if self.count > 1 else len(self.starts)
+        cuts = ((0, n // 2), (n // 2, n // 2 + 1), (n // 2 + 1, n))
+        if self.count > 1:
+            return [_Group(tuple(s + a for s in self.starts), b - a) for a, b in cuts if a < b]
+        return [_Group(self.starts[a:b], 1) for a, b in cuts if a < b]
+
+
+class _Places:
+    """Bounds on stretches that begin at any of several places."""
+
+    def __init__(
+        self,
+        past: Sequence[Arrives],
+        future: Sequence[Segment],
+        runs: Sequence[Run],
+        records: int,
+        ahead: int,
+        evaluate: Evaluate,
+    ) -> None:
+        self._past, self._future, self._runs, self._evaluate = past, future, runs, evaluate
+        self._records, self._ahead = records, ahead
+        self._past_ends = [each.last for each in past]
+        self._future_ends = [each.last for each in future]
+        self._run_ends = list(accumulate(run.steps for run in runs))
+        names: dict[bytes, int] = {}
+        self._kinds = [names.setdefault(run.loss.tobytes(), len(names)) for run in runs]
+        self._kept: dict[frozenset[int], Matrix] = {}
+
+    def groups(self, places: int) -> list[_Group]:
+        """Return all places, those together whose stretches begin and end in runs of the same kinds and lengths."""
+        ends, records, first = self._run_ends, self._records, 1
+        lengths = [run.steps for run in self._runs]
+        starts: dict[tuple[object, ...], list[int]] = {}
+        while first <= places:
+            low, high = bisect_left(ends, first), bisect_left(ends, first + records - 1)
+            last = min(places, ends[low], ends[high] - records + 1)
+            covered = slice(low, high + 1)
+            key = tuple(self._kinds[covered]), tuple(lengths[covered]), ends[low] - first, last - first
+            starts.setdefault(key, []).append(first)
+            first = last + 1
+        return [_Group(tuple(firsts), int(key[-1]) + 1) for key, firsts in starts.items()]  # type: ignore[call-overload]
+
+    def bound(self, group: _Group) -> tuple[PathPair | None, bool]:
+        """Bound all stretches that begin at some places, and return whether they are all alike: then it is exact."""
+        first, last = group.starts[0], group.starts[0] + group.count - 1
+        before = self._segments(self._past_ends, group, 0)
+        after = self._segments(self._future_ends, group, self._ahead)
+        past = [self._past[i] for i in before]
+        states = np.any([each.states for each in past], axis=0)
+        message = np.full(past[0].message.shape, -np.inf)
+        for each in past:
+            occurs = each.states[..., :, None] & each.states[..., None, :]
+            message = np.maximum(message, np.where(occurs, each.message, -np.inf))
+        future = np.max([self._future[i].message for i in after], axis=0)
+        same_states = all(np.array_equal(each.states, states) for each in past)
+        places = (first, group.starts[-1] + group.count - 1) if same_states else None
+        window = self._window(first, last)
+        alike = len(before) == len(after) == 1 and (group.count == 1 or len(window) == 1)
+        return self._evaluate(message, states, window, future, Where(places, alike)), alike
+
+    @staticmethod
+    def _segments(ends: Sequence[int], group: _Group, ahead: int) -> list[int]:
+        """Return the segments that hold the places of a group, or places so many steps ahead."""
+        numbers = set[int]()
+        for start in group.starts:
+            low = bisect_left(ends, start + ahead)
+            numbers.update(range(low, bisect_left(ends, start + group.count - 1 + ahead, lo=low) + 1))
+        return sorted(numbers)
+
+    def _window(self, first: int, last: int) -> list[Run]:
+        """Return, for each record of a stretch, the largest loss it has if the stretch begins at first to last."""
+        ends, records = self._run_ends, self._records
+        low, high = bisect_left(ends, first), bisect_left(ends, last + records - 1)
+        # the runs that position t can lie in change where its first place leaves a run, or its last place enters one
+        leaves = (end + 1 - first for end in ends[low : high + 1])
+        enters = (end + 1 - last for end in ends[low : high + 1])
+        cuts = sorted({0, *(t for t in (*leaves, *enters) if 0 < t < records)})
+        window = list[Run]()
+        for begins, stops in itertools.pairwise([*cuts, records]):
+            covered = slice(bisect_left(ends, first + begins), bisect_left(ends, last + begins) + 1)
+            window.append(Run(stops - begins, self._largest(covered)))
+        return window
+
+    def _largest(self, covered: slice) -> Matrix:
+        kinds = frozenset(self._kinds[covered])
+        if kinds not in self._kept:
+            different = dict(zip(self._kinds[covered], self._runs[covered], strict=True)).values()
+            self._kept[kinds] = np.max([run.loss for run in different], axis=0)
+        return self._kept[kinds]
+
+
+def worst_place(
+    past: Sequence[Arrives],
+    future: Sequence[Segment],
+    runs: Sequence[Run],
+    records: int,
+    evaluate: Evaluate,
+    *,
+    places: int,
+    ahead: int,
+) -> StretchLeak:
+    """Bound what is told of every stretch of a chain.
+
+    Parameters
+    ----------
+    past : sequence of Arrives
+        G of every place, in order.
+    future : sequence of Segment
+        F of every place, in order.
+    runs : sequence of Run
+        Losses of the chain's records.
+    records : int
+        Records of a stretch whose losses ``evaluate`` is given.
+    evaluate : callable
+        From G, states, losses, F, and where a stretch may begin, to its worst paths. It must not fall as these grow.
+        G is −∞ for pairs of states that no place has: no bound ties these together.
+    places : int
+        A stretch may begin at the places 1 … places.
+    ahead : int
+        So many places after its first one is the place whose F counts.
+    """
+    search = _Places(past, future, runs, records, ahead, evaluate)
+    most, queue, bounds = StretchLeak(0.0), list[tuple[float, int, _Group]](), 0
+    waiting = search.groups(places)
+    while True:
+        for group in waiting:
+            bounds, (pair, alike) = bounds + 1, search.bound(group)
+            if pair is not None and not alike:
+                heapq.heappush(queue, (-pair.total, bounds, group))
+            elif pair is not None and (most.paths is None or pair.total > most.total):
+                middle = group.starts[len(group.starts) // 2] + (group.count - 1) // 2
+                most = StretchLeak(pair.total, middle, pair)
+        if not queue or -queue[0][0] <= most.total * (1 + _NEAR_ENOUGH) or bounds > _MOST_BOUNDS:
+            break
+        waiting = heapq.heappop(queue)[2].parts()
+    return replace(most, total=-queue[0][0]) if queue and -queue[0][0] > most.total else most
+
+
+# -- Profiles that repeat ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unfolded:
+    """A chain whose profile repeats, with so many of its cycles that every stretch is there.
+
+    Parameters
+    ----------
+    runs : list of Run
+        Its runs of records.
+    past, future : list of Segment
+        What arrives at its places.
+    left_out : list of (int, int, int)
+        For each repetition its first and last place, and how many places were left out behind it.
+    """
+
+    runs: list[Run]
+    past: list[Segment]
+    future: list[Segment]
+    left_out: list[tuple[int, int, int]]
+
+    def place(self, place: int, records: int) -> int:
+        """Return a place of the whole chain at which a stretch begins that looks like the one at this place."""
+        return place + sum(
+            left_out for first, last, left_out in self.left_out if place >= first and place + records - 1 > last
+        )
+
+
+def unfolded(
+    runs: Sequence[Run],
+    past: Sequence[Segment],
+    future: Sequence[Segment],
+    repeated: Sequence[Repeated],
+    records: int,
+) -> Unfolded:
+    """Return a chain with as many cycles as a stretch of so many records can tell from more of them.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        The runs that are kept of a folded profile.
+    past, future : sequence of Segment
+        What arrives at their places; no segment is in two runs.
+    repeated : sequence of Repeated
+        Cycles among the runs that stand for several.
+    records : int
+        Length of a stretch.
+    """
+    ends = [0, *accumulate(run.steps for run in runs)]
+    copies = [1] * len(runs)
+    blocks, start = list[tuple[int, int, int, int]](), 0
+    for cycle in repeated:
+        length = ends[cycle.stop] - ends[cycle.first]
+        kept = min(cycle.times, -(-records // length) + 2)
+        blocks += [(start, cycle.first, 1, 0), (cycle.first, cycle.stop, kept, (cycle.times - kept) * length)]
+        start = cycle.stop
+    blocks.append((start, len(copies), 1, 0))
+    new_runs, left_out, place = list[Run](), list[tuple[int, int, int]](), 0
+    sides: tuple[list[Segment], list[Segment]] = ([], [])
+    for first, stop, kept, missing in blocks:
+        length = ends[stop] - ends[first]
+        for _ in range(kept):
+            new_runs += runs[first:stop]
+            for side, segments in zip(sides, (past, future), strict=True):
+                side += _moved(segments, ends[first] + 1, ends[stop], place - ends[first])
+            place += length
+        if missing:
+            left_out.append((place - kept * length + 1, place, missing))
+    return Unfolded(new_runs, *sides, left_out)
+
+
+def _moved(segments: Sequence[Segment], first: int, last: int, by: int) -> list[Segment]:
+    """Return what is said of the places first to last, moved by so many places."""
+    low = bisect_left([segment.last for segment in segments], first)
+    high = bisect_right([segment.first for segment in segments], last)
+    return [
+        Segment(max(segment.first, first) + by, min(segment.last, last) + by, segment.message)
+        for segment in segments[low:high]
+    ]

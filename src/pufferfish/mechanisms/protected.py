@@ -1,0 +1,371 @@
+r"""More than one record: what a release tells of any so many steps of a chain in a row, an hour or a day.
+
+The secrets are all events about the values of n grid steps in a row of one chain, unread steps too. Leakage propagation
+bounds them by the losses of these steps and by what the past and the future tell of the first and of the last one
+(``docs/proofs/stretches.md``). Where the sum of all losses of a chain is less, that is the bound: it covers a whole
+series, hence a person whose records are one chain.
+
+It is one stretch that is protected, not two of them together, and not "near or not" where only near values are secrets.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pufferfish._base.checked import whole_number
+from pufferfish._core.numbers.rounding import bracket, float_up, up
+from pufferfish._core.propagation.chain import ChainPropagation, ends_apart
+from pufferfish._core.propagation.forgetting import told_by_stretch
+from pufferfish._core.propagation.sweep import Run
+from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.mechanisms._propagation_on_chains import ChainSearch, as_runs, searches, too_large
+from pufferfish.mechanisms.group_dp import total_of
+from pufferfish.queries.record_loss import BlockLoss, as_record_loss, chains_that_can_decide
+from pufferfish.theta.chain_class import ChainClass, ChainModels
+from pufferfish.theta.chain_intervals import IntervalChain
+from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.model_class import as_theta, lengths_of
+from pufferfish.theta.periodic_chain import PeriodicChain
+
+__all__ = [
+    "ProtectedStretch",
+    "StretchWitness",
+    "leakage_of_series",
+    "leakage_of_stretch",
+    "leakage_without_model",
+    "near_values",
+]
+
+Mask = NDArray[np.bool_]
+
+_TOLERANCE = 1e-6
+"""How near the leakage of the noise must come to ε, as a share of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StretchWitness:
+    """The stretch that decides.
+
+    Parameters
+    ----------
+    by : str
+        What proves the bound: ``"propagation"``, ``"forgetting"``, or ``"series"``, the sum of all losses of a chain.
+    theta : int
+        Which member of Θ, 0-based.
+    length : int
+        Steps of the chain.
+    first, steps : int
+        The first step of the stretch, 0-based, and how many it has.
+    first_pair, last_pair : (str, str) or None
+        The states that the two paths begin and end at; None where all are alike.
+    own, past, future : float
+        Nats that the stretch itself, the records before it and those after it tell.
+    phase : int or None
+        The phase of the clock at the first step.
+    """
+
+    by: str
+    theta: int
+    length: int
+    first: int
+    steps: int
+    first_pair: tuple[str, str] | None
+    last_pair: tuple[str, str] | None
+    own: float
+    past: float
+    future: float
+    phase: int | None = None
+
+
+StretchBound = tuple[float, StretchWitness | None]
+"""A leakage in nats, rounded up, and where it is attained; no witness where there is no secret."""
+
+
+class ProtectedStretch:
+    """What releases tell of any so many steps of a chain in a row.
+
+    Parameters
+    ----------
+    theta : model, sequence of models, or class
+        The class Θ: chains with every kind of initial law, with a clock or more memory, :class:`IntervalChain`, or
+        :class:`ForgettingClass`.
+    length : int, ChainLength, or sequence of these
+        T, or the lengths of the data set's independent chains.
+    steps : int
+        Grid steps of a stretch, read or not. A shorter chain is protected as a whole.
+    near : (k, k) array_like of bool, optional
+        Which pairs of states are near (:func:`near_values`). Only two courses of the stretch that are near at every
+        step are secrets then. It hides no event that holds of some values and not of others, such as "above 200".
+
+    Raises
+    ------
+    NotApplicableError
+        If the bound does not cover Θ; the message says why.
+    ParameterError
+        If steps or near are none.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]])
+    >>> hour = ProtectedStretch(chain, 10_000, steps=60)
+    >>> round(hour.leakage(1 / 64.70552), 4), round(hour.least_divisor(1.0, epsilon=1.0), 2)
+    (1.0, 64.71)
+    """
+
+    def __init__(self, theta: Any, length: Any, steps: int, *, near: ArrayLike | None = None) -> None:
+        self.theta = as_theta(theta)
+        reason = _not_covered(self.theta)
+        if reason is not None:
+            raise NotApplicableError(reason, "protection of a stretch")
+        self.length = lengths_of(self.theta, length)
+        try:
+            self.steps = whole_number(steps)
+        except TypeError:
+            self.steps = 0
+        if self.steps < 1:
+            raise ParameterError(f"steps is {steps!r}, expected a whole number of grid steps, at least 1")
+        self.near = None if near is None else _as_near(near, self.theta.k)
+
+    def leakage(self, record_loss: Any) -> float:
+        """Bound what a release tells of a stretch, from its record-level losses.
+
+        Parameters
+        ----------
+        record_loss : float, array_like, Profile, StepLoss, or list of these
+            As :meth:`InfluenceBound.leakage` takes it.
+
+        Returns
+        -------
+        float
+            The leakage in nats, rounded up; ``inf`` where no bound holds.
+        """
+        return self.prove(record_loss)[0]
+
+    def prove(self, record_loss: Any) -> StretchBound:
+        """Return :meth:`leakage` and where it is attained (None: there is no secret to protect)."""
+        most: StretchBound = 0.0, None
+        for theta, search, chain in self._each(record_loss):
+            bound = self._bound(theta, search, chain)
+            if bound[1] is not None and (most[1] is None or bound[0] > most[0]):
+                most = bound
+        return most
+
+    def least_divisor(self, record_loss: Any, epsilon: float) -> float:
+        """Return the least number found that divides the losses so that a stretch leaks at most epsilon.
+
+        For the losses of a query with noise of scale 1 it is the least scale of the noise, on the private side within a
+        share of 1e-6 of ε; ``inf`` where no noise is enough, and 0 where there is no secret.
+        """
+        if not 0 < epsilon < math.inf:
+            raise ParameterError(f"epsilon is {epsilon!r}, expected a positive number of nats")
+        most = 0.0
+        for theta, search, chain in self._each(record_loss):
+
+            def leakage(
+                divisor: float, theta: int = theta, search: ChainSearch | None = search, chain: BlockLoss = chain
+            ) -> float:
+                return self._bound(theta, search, chain.divided(divisor))[0]
+
+            largest = float(chain.largest.max()) + chain.step
+            if not largest > 0 or (most > 0 and leakage(most) <= epsilon):
+                continue
+            spreads = 1.0 if search is None else search.spreads(chain)
+            start = largest / epsilon * (min(self.steps, chain.length.steps) - 1 + spreads)
+            most = max(most, bracket(leakage, epsilon, start, tolerance=_TOLERANCE, from_above=False).enough)
+        return most
+
+    def _each(self, record_loss: Any) -> Iterator[tuple[int, ChainSearch | None, BlockLoss]]:
+        """Yield every member of Θ with every chain that can decide; a forgetting class has no search."""
+        losses = as_record_loss(record_loss, self.theta, self.length)
+        chains = list(chains_that_can_decide(losses, steps=True))
+        found = [None] if isinstance(self.theta, ForgettingClass) else searches(self.theta)
+        for theta, search in enumerate(found):
+            for chain in chains:
+                yield theta, search, chain
+
+    def _bound(self, theta: int, search: ChainSearch | None, chain: BlockLoss) -> StretchBound:
+        if search is None:
+            bound = self._by_forgetting(chain)
+        elif search.propagation is None:
+            bound = math.inf, None
+        else:
+            bound = self._by_propagation(theta, search, search.propagation, chain)
+            if bound[1] is None:
+                return bound
+        total, length = leakage_of_series(chain), chain.length.steps
+        if bound[0] <= total:
+            return bound
+        return total, StretchWitness("series", theta, length, 0, length, None, None, total, 0.0, 0.0)
+
+    def _by_propagation(
+        self, theta: int, search: ChainSearch, propagation: ChainPropagation, chain: BlockLoss
+    ) -> StretchBound:
+        length, names = chain.length.steps, self.theta.states
+        steps = min(self.steps, length)
+        step = chain.step if length > 1 else 0.0
+        worst = propagation.stretch(as_runs(chain, self.theta.k), steps, step=step, near=self.near)
+        if worst.paths is None:
+            return 0.0, None
+        paths, phase = worst.paths, worst.paths.phase
+        first, last = ((names[x], names[x_]) for x, x_ in (paths.first, paths.last))
+        if phase is not None and isinstance(search.chain, PeriodicChain):
+            phase = search.chain.phase_of(phase)
+        return worst.total, StretchWitness(
+            "propagation",
+            theta,
+            length,
+            worst.first - 1,
+            steps,
+            first,
+            last,
+            paths.own,
+            paths.past,
+            paths.future,
+            phase,
+        )
+
+    def _by_forgetting(self, chain: BlockLoss) -> StretchBound:
+        assert isinstance(self.theta, ForgettingClass)
+        length = chain.length.steps
+        steps, step = min(self.steps, length), chain.step if length > 1 else 0.0
+        runs = [Run(int(n), np.array(loss)) for n, loss in zip(chain.steps, chain.largest, strict=True)]
+        if step:  # a step is charged to the record before it or after it, on both sides (docs/proofs/transitions.md)
+            runs = ends_apart(runs)
+            runs = [
+                Run(run.steps, run.loss + step if 0 < i < len(runs) - 1 else run.loss) for i, run in enumerate(runs)
+            ]
+        counts, losses = np.array([run.steps for run in runs]), np.array([float(run.loss) for run in runs])
+        parts = told_by_stretch(counts, np.nextafter(losses, np.inf) if step else losses, self.theta.forgets, steps)
+        total = up(parts.total + step) if step else parts.total
+        return total, StretchWitness(
+            "forgetting", 0, length, parts.node, steps, None, None, parts.own, parts.past, parts.future
+        )
+
+
+def leakage_of_stretch(
+    theta: Any, length: Any, record_loss: Any, steps: int, *, near: ArrayLike | None = None
+) -> StretchBound:
+    """Bound what a release tells of any so many steps in a row, and say where; see :class:`ProtectedStretch`.
+
+    Parameters
+    ----------
+    theta : model, sequence of models, or class
+        The class Θ.
+    length : int, ChainLength, or sequence of these
+        T, or the lengths of the data set's independent chains.
+    record_loss : float, array_like, Profile, StepLoss, or list of these
+        The losses of the release.
+    steps : int
+        Grid steps of a stretch.
+    near : (k, k) array_like of bool, optional
+        Which pairs of states are near.
+
+    Returns
+    -------
+    (float, StretchWitness or None)
+        The leakage in nats, rounded up, and the stretch that decides; None where there is no secret.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]])
+    >>> leakage, witness = leakage_of_stretch(chain, 5, 0.4, steps=3)
+    >>> round(leakage, 5), witness.first, witness.first_pair
+    (1.76756, 1, ('1', '0'))
+    """
+    return ProtectedStretch(theta, length, steps, near=near).prove(record_loss)
+
+
+def leakage_of_series(losses: BlockLoss) -> float:
+    """Return what a release tells of all records of a chain together: the sum of its losses, rounded up.
+
+    It needs no model of the records: a person whose records are this chain is hidden by so much.
+    """
+    total = total_of(losses)[0]
+    if not losses.step or not total < math.inf:
+        return total
+    steps = min(losses.length.records, losses.length.steps) - 1
+    return float_up(Fraction(total) + Fraction(losses.step) * steps)
+
+
+def leakage_without_model(theta: Any, length: Any, record_loss: Any) -> float:
+    """Return what a release tells of one record if nothing else tells of it: event-level differential privacy.
+
+    The largest loss of a record, with the losses of both of its steps. Nothing is claimed of a record that others tell
+    of, as those of a chain do.
+
+    Parameters
+    ----------
+    theta : model, sequence of models, or class
+        Only its states are used.
+    length : int, ChainLength, or sequence of these
+        Lengths of the chains.
+    record_loss : float, array_like, Profile, StepLoss, or list of these
+        The losses of the release.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]])
+    >>> leakage_without_model(chain, 100, 0.25), round(leakage_without_model(chain, 100, pf.StepLoss(0.25)), 9)
+    (0.25, 0.5)
+    """
+    known = as_theta(theta)
+    losses = as_record_loss(record_loss, known, lengths_of(known, length))
+    return max(
+        up(float(chain.largest.max()) + min(2, chain.length.steps - 1) * chain.step)
+        if chain.step
+        else float(chain.largest.max())
+        for chain in losses.blocks
+    )
+
+
+def near_values(values: Sequence[float], within: float) -> Mask:
+    """Return which pairs of states have values that differ by at most so much.
+
+    Parameters
+    ----------
+    values : sequence of float
+        A number for each state.
+    within : float
+        The largest difference, at least 0.
+
+    Returns
+    -------
+    (k, k) ndarray of bool
+
+    Examples
+    --------
+    >>> near_values([0, 200, 400], within=200).astype(int).tolist()
+    [[1, 1, 0], [1, 1, 1], [0, 1, 1]]
+    """
+    numbers = np.array(values, dtype=np.float64)
+    if numbers.ndim != 1 or not np.all(np.isfinite(numbers)) or not within >= 0:
+        raise ParameterError("near values are those of a list of finite numbers, within a number that is at least 0")
+    return np.abs(numbers[:, None] - numbers[None, :]) <= within
+
+
+def _not_covered(theta: Any) -> str | None:
+    if isinstance(theta, ChainModels):
+        return next((reason for member in theta.members if (reason := too_large(member))), None)
+    if isinstance(theta, ChainClass | IntervalChain | ForgettingClass):
+        return None
+    return f"it covers Markov chains, chains between bounds and forgetting classes, and Θ is a class of {theta.kind}"
+
+
+def _as_near(given: ArrayLike, k: int) -> Mask:
+    near = np.array(given)
+    if (
+        near.dtype != np.bool_
+        or near.shape != (k, k)
+        or not np.all(near.diagonal())
+        or not np.array_equal(near, near.T)
+    ):
+        raise ParameterError(f"near is no symmetric ({k}, {k}) array of bool with a true diagonal: see near_values")
+    return near
