@@ -65,7 +65,7 @@ def test_forgetting_where_three_records_have_more() -> None:
     # the three have .9 of their own; the records beside them have .1, and leave as much as beside any record
     sides = leakage_of_stretch(theta, 10_003, 0.1, 1)[0] - 0.1
     assert value == pytest.approx(0.9 + sides, abs=1e-9)
-    assert (witness.first, witness.steps) == (5000, 3)
+    assert (witness.node, witness.steps) == (5000, 3)
 
 
 def chain_of(name: str, state: str, **reading: object) -> tuple[pf.MarkovChain, tuple[pf.ChainLength, ...]]:

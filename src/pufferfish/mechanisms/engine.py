@@ -22,7 +22,7 @@ from dataclasses import replace
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 import numpy as np
@@ -129,6 +129,9 @@ Bound = tuple[float, AnyWitness | None]
 
 class Engine(ABC):
     """An upper bound, over every member of Θ, on what record losses leak; and its inverse."""
+
+    takes_steps: ClassVar[bool] = False
+    """Whether it proves losses of steps by itself, and needs no :class:`WithSteps`."""
 
     @property
     def supports_step_losses(self) -> bool:

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._core.numbers.rounding import float_up, up
+from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms.engine import Bound, Engine, Proportional, largest_bound
 from pufferfish.mechanisms.influence_bound import InfluenceBound
+from pufferfish.mechanisms.protection import Protection
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.bayesian_network import BayesianNetwork
@@ -40,6 +42,8 @@ class GroupDP(InfluenceBound):
     length : int, ChainLength, or sequence of these
         Lengths of the independent chains; the *observed* records of the longest decide. Other models know the groups of
         records that may depend on each other.
+    protect, within : optional
+        As for :class:`LeakagePropagation`: its noise hides whole chains, hence any stretch of them.
 
     References
     ----------
@@ -58,6 +62,15 @@ class GroupDP(InfluenceBound):
     of_all_records: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, Continuum, ChainModels, ModelClass)
+
+    def __init__(self, theta: Any, length: Any = None, *, protect: Any = None, within: Any = None) -> None:
+        super().__init__(theta, length)
+        self._protection = Protection.of(protect, within, self.theta, self.model)
+
+    def protecting(self, protect: Any = None, within: Any = None) -> "GroupDP":
+        """Return the same mechanism, whose noise hides a stretch of a chain, or near values only."""
+        length: Any = self.rows if self.networks else self.length
+        return type(self)(self.given_by, length, **{**self.settings, "protect": protect, "within": within})
 
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
@@ -156,6 +169,12 @@ class ParticipantDP(GroupDP):
 
     def __init__(self, length_per_subject: int | ChainLength | Sequence[int | ChainLength], *, theta: Any) -> None:
         super().__init__(theta, length_per_subject)
+
+    def protecting(self, protect: Any = None, within: Any = None) -> "GroupDP":
+        """Refuse: its noise hides a whole participant, and it is said so."""
+        raise NotApplicableError(
+            "its noise hides a whole participant already: leave protect and within out", self.title
+        )
 
     @classmethod
     def of(cls, theta: Any, length: Any, **settings: Any) -> "ParticipantDP":

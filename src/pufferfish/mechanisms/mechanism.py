@@ -201,6 +201,8 @@ class Mechanism(ABC):
         alpha: float | None = None,
         joint: bool = False,
         noise: Literal["equal", "best"] = "equal",
+        protect: Any = None,
+        within: Any = None,
     ) -> Calibration:
         """Least noise for which this mechanism proves that the query's release is ε-Pufferfish private.
 
@@ -220,6 +222,8 @@ class Mechanism(ABC):
         noise : {"equal", "best"}, default "equal"
             Noise of one scale on every output; or on the counts, and of the scales, with which the expected L1 error
             is least (with accuracy: the largest error), of those that a search finds.
+        protect, within : optional
+            What shall be hidden in place of one record and any two of its values: see :meth:`protecting`.
 
         Returns
         -------
@@ -238,6 +242,9 @@ class Mechanism(ABC):
             If no finite noise is enough, or none is needed: what the query reads is certain under every θ, say; or if
             the laws that the mechanism needs cannot be computed.
         """
+        if protect is not None or within is not None:
+            hiding = self.protecting(protect, within)
+            return hiding.calibrate(query, epsilon, accuracy=accuracy, alpha=alpha, joint=joint, noise=noise)
         together = truth(joint, "joint")
         if not one_of(noise, ("equal", "best")):
             raise ParameterError(f'noise is {noise!r}, expected "equal" (one scale for every output) or "best"')
@@ -256,6 +263,28 @@ class Mechanism(ABC):
         if noise == "best":
             return self._best(query, as_epsilon(epsilon))
         return self._calibrate(query, as_epsilon(epsilon))
+
+    def protecting(self, protect: Any = None, within: Any = None) -> "Mechanism":
+        """Return the same mechanism, whose noise hides a stretch of a chain, or near values only.
+
+        Parameters
+        ----------
+        protect : int, str or timedelta, optional
+            So many steps in a row, a length of time such as ``"1h"`` where Θ is a model that knows its step, or
+            ``"subject"``, a whole series; by default one record.
+        within : float, or sequence of (state, state), optional
+            Only values at most so far apart shall not be told apart, in the units of the bins; or only these pairs.
+
+        Raises
+        ------
+        NotApplicableError
+            If the mechanism proves what is told of one record alone.
+        ParameterError
+            If it is no such thing, or nothing says how long a step takes.
+        """
+        raise NotApplicableError(
+            "it proves what is told of one record, and of no stretch of them: use LeakagePropagation", self.title
+        )
 
     def _best(self, query: Query, epsilon: float) -> Calibration:
         """Return the calibration whose noise has the best shape found."""

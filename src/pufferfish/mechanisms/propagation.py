@@ -28,6 +28,8 @@ from pufferfish.mechanisms.network_quilts import (
     NetworkQuilts,
     NodeSecrets,
 )
+from pufferfish.mechanisms.protected import StretchEngine
+from pufferfish.mechanisms.protection import Protection
 from pufferfish.mechanisms.witness import (
     AloneWitness,
     ClusterWitness,
@@ -35,6 +37,7 @@ from pufferfish.mechanisms.witness import (
     PhaseWitness,
     PropagationWitness,
     QuiltWitness,
+    StretchWitness,
     Witness,
 )
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
@@ -266,6 +269,12 @@ class LeakagePropagation(InfluenceBound):
     secrets : sequence, optional
         For networks: names of nodes, any two values of each, or pairs of RecordIs of one node. By default any two
         values of any record.
+    protect : int, str or timedelta, optional
+        For chains: how many steps in a row shall be hidden together, a length of time such as ``"1h"`` where Θ is a
+        model that knows its step, or ``"subject"`` for a whole series. By default one record.
+    within : float, or sequence of (state, state), optional
+        For chains: only values at most so far apart shall not be told apart, in the units of the bins; or only these
+        pairs of states. It does not hide whether a value is above some number or below.
 
     Notes
     -----
@@ -302,6 +311,7 @@ class LeakagePropagation(InfluenceBound):
         ForgettingWitness,
         QuiltWitness,
         AloneWitness,
+        StretchWitness,
     )
     kinds: ClassVar[tuple[type, ...]] = (
         ChainClass,
@@ -312,22 +322,30 @@ class LeakagePropagation(InfluenceBound):
         ModelClass,
     )
 
-    def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
+    def __init__(
+        self, theta: Any, length: Any = None, *, secrets: Any = None, protect: Any = None, within: Any = None
+    ) -> None:
         super().__init__(theta, length)
+        self._protection = Protection.of(protect, within, self.theta, self.model)
         if secrets is not None and not self.networks:
             raise ParameterError("secrets name nodes of a network; in chains any two values of any record are secret")
         self._secrets = NodeSecrets(secrets, self.networks[0]) if self.networks else None
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The secrets, where they are not all."""
+        """The secrets, where they are not all, and what is protected, where it is not one record."""
         plain = None if self._secrets is None else self._secrets.plain
-        return {} if plain is None else {"secrets": plain}
+        return super().settings if plain is None else {"secrets": plain} | super().settings
 
     @property
     def secrets(self) -> tuple[SecretPair, ...] | None:
         """The pairs of secrets that shall not be told apart; None for any two values of any record. Read-only."""
         return None if self._secrets is None else self._secrets.pairs
+
+    def protecting(self, protect: Any = None, within: Any = None) -> "LeakagePropagation":
+        """Return the same mechanism, whose noise hides a stretch of a chain, or near values only."""
+        length: Any = self.rows if self.networks else self.length
+        return type(self)(self.given_by, length, **{**self.settings, "protect": protect, "within": within})
 
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
@@ -339,6 +357,8 @@ class LeakagePropagation(InfluenceBound):
         return f"it covers Markov chains and Bayesian networks, and Θ is a class of {theta.kind}"
 
     def _engine_of(self, theta: Theta) -> Engine:
+        if self._protection is not None:
+            return StretchEngine(theta, self.length, self._protection)
         if self._secrets is not None:
             return NetworkLeakage(self.networks, self._secrets)
         if isinstance(theta, BinaryChainInterval):

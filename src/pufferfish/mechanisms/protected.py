@@ -9,8 +9,7 @@ It is one stretch that is protected, not two of them together, and not "near or 
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -24,17 +23,21 @@ from pufferfish._core.propagation.forgetting import told_by_stretch
 from pufferfish._core.propagation.sweep import Run
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.mechanisms._propagation_on_chains import ChainSearch, as_runs, searches, too_large
+from pufferfish.mechanisms.engine import Bound, Engine
 from pufferfish.mechanisms.group_dp import total_of
-from pufferfish.queries.record_loss import BlockLoss, as_record_loss, chains_that_can_decide
+from pufferfish.mechanisms.protection import Protection
+from pufferfish.mechanisms.witness import StretchWitness
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, as_record_loss, chains_that_can_decide
 from pufferfish.theta.chain_class import ChainClass, ChainModels
 from pufferfish.theta.chain_intervals import IntervalChain
 from pufferfish.theta.forgetting_class import ForgettingClass
-from pufferfish.theta.model_class import as_theta, lengths_of
+from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.model_class import Theta, as_theta, lengths_of
 from pufferfish.theta.periodic_chain import PeriodicChain
 
 __all__ = [
     "ProtectedStretch",
-    "StretchWitness",
+    "StretchEngine",
     "leakage_of_series",
     "leakage_of_stretch",
     "leakage_without_model",
@@ -45,41 +48,6 @@ Mask = NDArray[np.bool_]
 
 _TOLERANCE = 1e-6
 """How near the leakage of the noise must come to ε, as a share of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class StretchWitness:
-    """The stretch that decides.
-
-    Parameters
-    ----------
-    by : str
-        What proves the bound: ``"propagation"``, ``"forgetting"``, or ``"series"``, the sum of all losses of a chain.
-    theta : int
-        Which member of Θ, 0-based.
-    length : int
-        Steps of the chain.
-    first, steps : int
-        The first step of the stretch, 0-based, and how many it has.
-    first_pair, last_pair : (str, str) or None
-        The states that the two paths begin and end at; None where all are alike.
-    own, past, future : float
-        Nats that the stretch itself, the records before it and those after it tell.
-    phase : int or None
-        The phase of the clock at the first step.
-    """
-
-    by: str
-    theta: int
-    length: int
-    first: int
-    steps: int
-    first_pair: tuple[str, str] | None
-    last_pair: tuple[str, str] | None
-    own: float
-    past: float
-    future: float
-    phase: int | None = None
 
 
 StretchBound = tuple[float, StretchWitness | None]
@@ -182,7 +150,9 @@ class ProtectedStretch:
 
     def _each(self, record_loss: Any) -> Iterator[tuple[int, ChainSearch | None, BlockLoss]]:
         """Yield every member of Θ with every chain that can decide; a forgetting class has no search."""
-        losses = as_record_loss(record_loss, self.theta, self.length)
+        losses = (
+            record_loss if isinstance(record_loss, RecordLoss) else as_record_loss(record_loss, self.theta, self.length)
+        )
         chains = list(chains_that_can_decide(losses, steps=True))
         found = [None] if isinstance(self.theta, ForgettingClass) else searches(self.theta)
         for theta, search in enumerate(found):
@@ -201,7 +171,9 @@ class ProtectedStretch:
         total, length = leakage_of_series(chain), chain.length.steps
         if bound[0] <= total:
             return bound
-        return total, StretchWitness("series", theta, length, 0, length, None, None, total, 0.0, 0.0)
+        return total, StretchWitness(
+            theta=theta, length=length, node=0, by="series", steps=length, own=total, past=0.0, future=0.0
+        )
 
     def _by_propagation(
         self, theta: int, search: ChainSearch, propagation: ChainPropagation, chain: BlockLoss
@@ -217,17 +189,17 @@ class ProtectedStretch:
         if phase is not None and isinstance(search.chain, PeriodicChain):
             phase = search.chain.phase_of(phase)
         return worst.total, StretchWitness(
-            "propagation",
-            theta,
-            length,
-            worst.first - 1,
-            steps,
-            first,
-            last,
-            paths.own,
-            paths.past,
-            paths.future,
-            phase,
+            theta=theta,
+            length=length,
+            node=worst.first - 1,
+            secret_pair=first,
+            by="propagation",
+            steps=steps,
+            last_pair=last,
+            own=paths.own,
+            past=paths.past,
+            future=paths.future,
+            phase=phase,
         )
 
     def _by_forgetting(self, chain: BlockLoss) -> StretchBound:
@@ -244,8 +216,34 @@ class ProtectedStretch:
         parts = told_by_stretch(counts, np.nextafter(losses, np.inf) if step else losses, self.theta.forgets, steps)
         total = up(parts.total + step) if step else parts.total
         return total, StretchWitness(
-            "forgetting", 0, length, parts.node, steps, None, None, parts.own, parts.past, parts.future
+            theta=0,
+            length=length,
+            node=parts.node,
+            by="forgetting",
+            steps=steps,
+            own=parts.own,
+            past=parts.past,
+            future=parts.future,
         )
+
+
+class StretchEngine(Engine):
+    """What losses tell of a stretch, as an engine of an influence bound; it takes losses of steps as they are."""
+
+    def __init__(self, theta: Theta, length: Sequence[ChainLength], protection: Protection) -> None:
+        near = protection.near(theta.states)
+        self._stretch = ProtectedStretch(theta, length, protection.steps_of(length), near=near)
+
+    takes_steps = True
+
+    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
+        """Bound the leakage of losses, and say where it is attained."""
+        return self._stretch.prove(losses)
+
+    def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
+        """Return the least number found that divides the losses so that a stretch leaks at most epsilon."""
+        divisor = self._stretch.least_divisor(losses, epsilon)
+        return [(divisor, self._stretch.prove(losses.divided(divisor))[1] if 0 < divisor < np.inf else None)]
 
 
 def leakage_of_stretch(
@@ -276,7 +274,7 @@ def leakage_of_stretch(
     >>> import pufferfish as pf
     >>> chain = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]])
     >>> leakage, witness = leakage_of_stretch(chain, 5, 0.4, steps=3)
-    >>> round(leakage, 5), witness.first, witness.first_pair
+    >>> round(leakage, 5), witness.node, witness.secret_pair
     (1.76756, 1, ('1', '0'))
     """
     return ProtectedStretch(theta, length, steps, near=near).prove(record_loss)

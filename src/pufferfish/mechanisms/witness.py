@@ -11,7 +11,7 @@ of witness for each, with the fields that it has. ``kind`` is its name in record
 record 7 is decided by the quilt (0, 12)
 """
 
-from typing import Any
+from typing import Any, Literal
 
 from pufferfish._base.frozen import FrozenRecord
 
@@ -27,6 +27,7 @@ __all__ = [
     "PhaseWitness",
     "PropagationWitness",
     "QuiltWitness",
+    "StretchWitness",
     "Witness",
 ]
 
@@ -140,6 +141,32 @@ class PhaseWitness(
     phase: int
 
 
+class StretchWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="stretch"):
+    """A stretch of steps in a row decides, which starts at ``node``; ``secret_pair`` is what it begins with.
+
+    Parameters
+    ----------
+    by : {"propagation", "forgetting", "series"}
+        What proves the bound; the last is the sum of all losses of a chain.
+    steps : int
+        Steps of the stretch, read or not.
+    last_pair : tuple of str or None
+        What the two courses of the stretch end with; None where all are alike.
+    own, past, future : float
+        Nats that the stretch itself, the records before it and those after it tell.
+    phase : int or None
+        The phase of the clock at its first step, 0-based.
+    """
+
+    by: Literal["propagation", "forgetting", "series"]
+    steps: int
+    last_pair: tuple[str, str] | None = None
+    own: float
+    past: float
+    future: float
+    phase: int | None = None
+
+
 class ClusterWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="clusters"):
     """What is propagated from cluster to cluster of a network decides.
 
@@ -182,6 +209,7 @@ AnyWitness = (
     | PropagationWitness
     | ForgettingWitness
     | PhaseWitness
+    | StretchWitness
     | ClusterWitness
     | MatrixWitness
     | CouplingWitness

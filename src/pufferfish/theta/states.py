@@ -5,9 +5,12 @@ as floats or decimals. Models, queries and releases name states by one canonical
 ``"1"`` are the same state wherever they come from.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, cast
 
@@ -22,6 +25,7 @@ __all__ = [
     "Clock",
     "check_number_of_states",
     "clock_named",
+    "intervals_of_states",
     "listed_labels",
     "listed_names",
     "phase_name",
@@ -34,6 +38,45 @@ __all__ = [
 
 MOST_STATES = 2_000
 """So many states a table, and a class that is told by little more than their names, may have."""
+
+# -- States that are numbers, or bins of numbers ---------------------------------------------------------------------
+
+
+def intervals_of_states(states: Sequence[str]) -> list[tuple[Fraction | None, Fraction | None]] | None:
+    """Return from where to where the values of each state are; None where states are neither numbers nor bins.
+
+    A number is an interval of one value. The first bin has no lower end and the last one no upper end: None.
+
+    Examples
+    --------
+    >>> [[end and int(end) for end in state] for state in intervals_of_states(["<200", "200-400", ">=400"])]
+    [[None, 200], [200, 400], [400, None]]
+    >>> [int(low) for low, _ in intervals_of_states(["3", "-1"])], intervals_of_states(["rest", "walk"])
+    ([3, -1], None)
+    """
+    if all(_NUMBER.fullmatch(state) for state in states):
+        numbers = [Fraction(state) for state in states]
+        return [(number, number) for number in numbers]
+    edges = [states[0].removeprefix("<")]
+    edges += [state.removeprefix(f"{before}-") for before, state in _with_edges(states)]
+    named = len(states) > 1 and all(_NUMBER.fullmatch(edge) for edge in edges)
+    middle = [f"{low}-{high}" for low, high in pairwise(edges)]
+    if not named or list(states) != [f"<{edges[0]}", *middle, f">={edges[-1]}"]:
+        return None
+    ends = [None, *map(Fraction, edges), None]
+    return list(pairwise(ends))
+
+
+_NUMBER = re.compile(r"-?\d{1,30}(?:\.\d{1,30})?(?:e[+-]?\d{1,3})?", re.ASCII)
+
+
+def _with_edges(states: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each bin between the first and the last one, after the edge that it begins at."""
+    edge = states[0].removeprefix("<")
+    for state in states[1:-1]:
+        yield edge, state
+        edge = state.removeprefix(f"{edge}-")
+
 
 # -- Public clocks: which phase a time is at -------------------------------------------------------------------------
 

@@ -128,7 +128,7 @@ def test_folded_profiles_are_what_unfolded_ones_are(monkeypatch: pytest.MonkeyPa
         assert folded >= value * (1 - 1e-9)
         assert where is not None
         assert witness is not None
-        assert 0 <= where.first <= length - n
+        assert 0 <= where.node <= length - n
     assert asked == [1] * 4
 
 

@@ -1,0 +1,191 @@
+"""What is hidden: a record, any so many steps of a chain in a row, a whole series; any two values, or near ones only.
+
+A :class:`Protection` is a setting of a mechanism, so that calibration, proofs, records and ledgers know of it by that
+alone. Nothing of it is about rows: whoever reads a release makes it again from its record.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.checked import is_list, real_number
+from pufferfish._base.durations import format_micros, parse_duration
+from pufferfish._base.view import counted
+from pufferfish._base.words import number
+from pufferfish.errors import ParameterError, shortened
+from pufferfish.theta.lengths import MOST_STEPS, ChainLength
+from pufferfish.theta.model_class import Described, Theta
+from pufferfish.theta.states import intervals_of_states, state_label
+
+__all__ = ["SUBJECT", "Protection", "step_of"]
+
+SUBJECT = "subject"
+"""What protects the whole series of a subject."""
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """What shall not be told apart: the courses of so many steps in a row, if their values are near each other.
+
+    Parameters
+    ----------
+    steps : int or "subject"
+        Grid steps of a stretch, read or not; or the whole series of a subject.
+    within : float, tuple of (str, str), or None
+        Courses whose values are at most so far apart at every step, in the units of the bins, or one of these pairs of
+        states; None for any two courses.
+    """
+
+    steps: int | str
+    within: float | tuple[tuple[str, str], ...] | None = None
+
+    @classmethod
+    def of(cls, protect: Any, within: Any, theta: Theta, model: Described | None) -> "Protection | None":
+        """Return what a user asks to protect, None where that is one record and any two of its values.
+
+        Parameters
+        ----------
+        protect : int, str, timedelta or None
+            Steps, a length of time such as ``"1h"``, ``"subject"``, or None for one record.
+        within : float, sequence of (state, state), or None
+            How far apart values are that shall not be told apart.
+        theta : class
+            The class Θ.
+        model : Model or None
+            What Θ was given by, which may know how long a step takes.
+
+        Raises
+        ------
+        ParameterError
+            If it is no such thing, or no step is known.
+        """
+        if protect is None and within is None:
+            return None
+        if not theta.of_chains:
+            raise ParameterError(f"protect and within are about steps of chains, and Θ is a class of {theta.kind}")
+        return cls(1 if protect is None else _steps(protect, theta, model), _within(within, theta.states))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """It as plain values, by the names that mechanisms take."""
+        within: Any = self.within if not isinstance(self.within, tuple) else [list(pair) for pair in self.within]
+        return {"protect": self.steps, "within": within}
+
+    def steps_of(self, length: Sequence[ChainLength]) -> int:
+        """Return how many steps a stretch has, where chains are as long as given."""
+        return max(chain.steps for chain in length) if isinstance(self.steps, str) else self.steps
+
+    def near(self, states: Sequence[str]) -> Mask | None:
+        """Return which pairs of states are near; None where all are."""
+        if self.within is None:
+            return None
+        if isinstance(self.within, tuple):
+            place = {state: x for x, state in enumerate(states)}
+            near = np.eye(len(states), dtype=np.bool_)
+            for one, other in self.within:
+                near[place[one], place[other]] = near[place[other], place[one]] = True
+            return near
+        return _near(states, self.within)
+
+    def in_words(self, step: str | None = None) -> str:
+        """Say what is hidden, where a step takes so long.
+
+        Examples
+        --------
+        >>> Protection(60).in_words("1min"), Protection(60).in_words(), Protection("subject").in_words()
+        ('any 1h in a row of one subject', 'any 60 steps in a row of one subject', 'the whole series of one subject')
+        >>> Protection(1, 200.0).in_words("1min")
+        'any one record (the state of one subject at one time), among values at most 200 apart'
+        """
+        if self.steps == SUBJECT:
+            stretch = "the whole series of one subject"
+        elif self.steps == 1:
+            stretch = "any one record (the state of one subject at one time)"
+        else:
+            assert isinstance(self.steps, int)
+            time = None if step is None else parse_duration(step, "step")
+            long = counted(self.steps, "step")
+            if time is not None and time.has_unit and isinstance(time.value, int):
+                long = format_micros(time.value * self.steps)
+            stretch = f"any {long} in a row of one subject"
+        if self.within is None:
+            return stretch
+        if isinstance(self.within, tuple):
+            pairs = "; ".join(f"{one} or {other}" for one, other in self.within[:4])
+            return f"{stretch}, between these states only: {pairs}{'; …' if len(self.within) > 4 else ''}"
+        return f"{stretch}, among values at most {number(self.within, 6)} apart"
+
+
+def step_of(theta: Theta, model: Described | None) -> str | None:
+    """Return how long a step takes, where a model or the clock of Θ says it."""
+    known = None if model is None else model.step
+    return known or getattr(theta, "step", None)
+
+
+def _steps(protect: Any, theta: Theta, model: Described | None) -> int | str:
+    if protect == SUBJECT and isinstance(protect, str):
+        return SUBJECT
+    if isinstance(protect, str | timedelta | np.timedelta64) and not (isinstance(protect, str) and protect.isdigit()):
+        asked, step = parse_duration(protect, "protect"), step_of(theta, model)
+        if step is None:
+            raise ParameterError(
+                f"protect is {str(protect)!r}, and nothing says how long a step takes: give a number of steps, such as "
+                "protect=60, or give Θ as a Model with its step"
+            )
+        one = parse_duration(step, "step")
+        if one.has_unit != asked.has_unit:
+            raise ParameterError(f"protect is {str(protect)!r}, and a step is {step}: give a number of steps")
+        steps = -(-Fraction(asked.value) // Fraction(one.value))
+    else:
+        value = real_number(int(protect) if isinstance(protect, str) else protect)
+        steps = 0 if value is None or value != int(value) else int(value)
+    if not 1 <= steps < MOST_STEPS:
+        raise ParameterError(
+            f"protect is {shortened(repr(protect))}, expected a number of steps, a length of time such as '1h', or "
+            "'subject'"
+        )
+    return int(steps)
+
+
+def _within(within: Any, states: Sequence[str]) -> float | tuple[tuple[str, str], ...] | None:
+    if within is None:
+        return None
+    if is_list(within):
+        pairs = [tuple(map(state_label, pair)) if is_list(pair) else () for pair in within]
+        wrong = [pair for pair in pairs if len(pair) != 2 or not set(pair) <= {*states} or pair[0] == pair[1]]
+        if wrong or not pairs:
+            raise ParameterError(
+                f"within is {shortened(repr(within))}, expected pairs of two of the states {', '.join(states[:8])}"
+            )
+        return tuple((one, other) for one, other in pairs)
+    value = real_number(within)
+    if value is None or not 0 < value < np.inf:
+        raise ParameterError(f"within is {shortened(repr(within))}, expected a positive number, or pairs of states")
+    _near(states, value)
+    return value
+
+
+def _near(states: Sequence[str], within: float) -> Mask:
+    """Return which pairs of states have values that are at most so far apart; bins have no upper end of their own."""
+    intervals = intervals_of_states(states)
+    if intervals is None:
+        raise ParameterError(
+            "within is a number, and the states are neither numbers nor bins: give pairs of states, such as "
+            f"within=[({states[0]!r}, {states[-1]!r})]"
+        )
+    near, most = np.eye(len(states), dtype=np.bool_), Fraction(within)
+    for x, (low, high) in enumerate(intervals):
+        for y, (other_low, other_high) in enumerate(intervals):
+            gaps = [a - b for a, b in ((other_low, high), (low, other_high)) if a is not None and b is not None]
+            gap = max(gaps, default=Fraction(0))
+            near[x, y] |= gap <= most if low == high else gap < most
+    if np.array_equal(near, np.eye(len(states), dtype=np.bool_)):
+        raise ParameterError(f"within is {number(within, 6)}, and no two states are so near each other: give more")
+    return near
