@@ -5,6 +5,7 @@ from typing import Any
 
 from pufferfish._base.words import did_you_mean
 from pufferfish.errors import ParameterError
+from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.entry_dp import EntryDP
 from pufferfish.mechanisms.gk16 import GK16
 from pufferfish.mechanisms.group_dp import GroupDP, ParticipantDP
@@ -16,6 +17,7 @@ from pufferfish.mechanisms.mqm_exact import MQMExact
 from pufferfish.mechanisms.one_query.exact_laplace import ExactLaplace
 from pufferfish.mechanisms.one_query.law_mechanism import LawMechanism
 from pufferfish.mechanisms.one_query.wasserstein import ApproximateWasserstein, Wasserstein
+from pufferfish.mechanisms.promises import Promise, promises_of
 from pufferfish.mechanisms.propagation import LeakagePropagation
 
 __all__ = [
@@ -34,9 +36,12 @@ __all__ = [
     "MarkovQuilt",
     "Mechanism",
     "ParticipantDP",
+    "Promise",
     "Wasserstein",
     "bound_of",
 ]
+
+Calibration.promised = staticmethod(promises_of)
 
 BOUNDS: tuple[type[InfluenceBound], ...] = (
     EntryDP,

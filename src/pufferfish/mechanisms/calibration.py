@@ -1,7 +1,7 @@
 """Calibrated noise: how much a release needs, what it promises, and which secret decides it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -23,6 +23,7 @@ from pufferfish._core.propagation.lower_bound import (
     telling_most,
 )
 from pufferfish.errors import ParameterError, QueryError
+from pufferfish.mechanisms.protection import Protection
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
@@ -82,6 +83,11 @@ class Prover(Protocol):
         """The pairs of secrets that shall not be told apart; None for any two values of any record."""
         ...
 
+    @property
+    def protection(self) -> Protection | None:
+        """What is hidden, where it is not one record and any two of its values."""
+        ...
+
     def verify(self, calibration: "Calibration") -> tuple[float, AnyWitness | None]:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
         ...
@@ -121,6 +127,9 @@ class Calibration(Printed, ReadOnly):
     witness: AnyWitness
     bound: Prover = field(repr=False)
     strategy: Strategy | None = field(default=None, repr=False)
+
+    promised: ClassVar[Callable[["Calibration", str | None], list[Any]]]
+    """What :meth:`promises` asks; set where all mechanisms are known."""
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "unit_scale"):
@@ -209,6 +218,35 @@ class Calibration(Printed, ReadOnly):
     def length(self) -> tuple[ChainLength, ...]:
         """The chains the noise was calibrated for."""
         return self.bound.length
+
+    def promises(self, step: str | None = None) -> list[Any]:
+        """Return what this noise promises of every unit: a near value, a record, an hour, a day, a whole series.
+
+        Parameters
+        ----------
+        step : str, optional
+            How long a step of a chain takes, such as ``"1min"``; by default what the model of Θ says.
+
+        Returns
+        -------
+        list of Promise
+            Each with ``unit``, ``steps``, ``epsilon`` and ``holds``, the smallest unit first, and last what holds
+            without any model. Nothing of it costs noise.
+
+        Examples
+        --------
+        >>> import pufferfish as pf
+        >>> model = pf.Model(theta=pf.MarkovChain([[0.97, 0.03], [0.06, 0.94]]), step="1min")
+        >>> noise = pf.LeakagePropagation(model, length=1440).calibrate(pf.Histogram(), epsilon=1.0)
+        >>> for promise in noise.promises():
+        ...     print(f"{promise.epsilon:.3f}  {promise.unit}")
+        1.000  one record
+        1.180  5min in a row
+        3.661  1h in a row
+        64.949  the whole series of one subject
+        0.045  one record, without any model
+        """
+        return self.promised(self, step)
 
     def prove_leakage(self) -> float:
         """Ask the bound what this noise leaks, in nats: at most ``epsilon``."""

@@ -42,7 +42,6 @@ from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.engine import NO_NOISE, Bound, Engine, WithSteps, accuracy_reached, no_noise, steps_within
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
-from pufferfish.mechanisms.protection import Protection
 from pufferfish.queries import FunctionQuery, LinearQuery, Query
 from pufferfish.queries.record_loss import RecordLoss, as_record_loss, loss_of_query
 from pufferfish.queries.strategy import MOST_SHARP, Strategy
@@ -325,15 +324,7 @@ class InfluenceBound(Mechanism):
     tells_pairs_apart: ClassVar[bool] = False
     """Whether its leakage depends on how much the records around a record answer to it; then the best noise does."""
 
-    _protection: Protection | None = None
-    """What is hidden, where it is not one record."""
-
     _last_losses: tuple[tuple[object, ...], Strategy | None, RecordLoss] | None = None
-
-    @property
-    def protection(self) -> Protection | None:
-        """What is hidden: so many steps in a row, or near values only; None for one record and any two values."""
-        return self._protection
 
     @property
     def settings(self) -> dict[str, Any]:

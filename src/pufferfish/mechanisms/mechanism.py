@@ -17,6 +17,7 @@ from pufferfish._core.numbers.rounding import UNIT
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError, shortened
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.engine import LARGEST_ANSWER, LEAST_EPSILON, MOST_EPSILON, accuracy_reached, steps_within
+from pufferfish.mechanisms.protection import Protection
 from pufferfish.mechanisms.witness import AnyWitness, Nearest, Witness
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
@@ -67,6 +68,8 @@ class Mechanism(ABC):
 
     kinds: ClassVar[tuple[type, ...]] = (ChainClass,)
     """Kinds of Θ that it knows; :meth:`supports` says which of them it covers."""
+
+    _protection: Protection | None = None
 
     def __init__(self, theta: Any, length: Any = None) -> None:
         self._kept: tuple[tuple[object, ...], Strategy | None, tuple[float, AnyWitness | None]] | None = None
@@ -163,6 +166,11 @@ class Mechanism(ABC):
     def secrets(self) -> tuple[SecretPair, ...] | None:
         """The pairs of secrets that shall not be told apart; None for any two values of any record."""
         return None
+
+    @property
+    def protection(self) -> Protection | None:
+        """What is hidden: so many steps in a row, or near values only; None for one record and any two values."""
+        return self._protection
 
     @property
     def delta(self) -> float:

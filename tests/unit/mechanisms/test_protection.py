@@ -1,0 +1,169 @@
+"""What is hidden, as a setting: steps, times, whole series, near values; and what a noise promises of each."""
+
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import pufferfish as pf
+from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.mechanisms.protected import leakage_of_stretch, leakage_without_model
+from pufferfish.mechanisms.protection import Protection
+
+CHAIN = pf.MarkovChain([[0.97, 0.03], [0.06, 0.94]], states=["rest", "walk"])
+MODEL = pf.Model(theta=CHAIN, step="1min")
+BINS = ["<200", "200-400", "400-600", ">=600"]
+POWER = pf.MarkovChain(0.7 * np.eye(4) + 0.075, states=BINS)
+COUNT = pf.Count("walk")
+
+
+def near(states: list[str], within: Any) -> list[list[int]]:
+    mask = Protection(1, within).near(states)
+    assert mask is not None
+    return mask.astype(int).tolist()
+
+
+def test_noise_for_a_stretch_is_what_a_stretch_needs() -> None:
+    """The least noise, for one of 60 steps, an hour, a timedelta: its leakage is ε, and that of a record less."""
+    bound = pf.LeakagePropagation(MODEL, 1440)
+    one = bound.calibrate(COUNT, 1.0)
+    hour = bound.calibrate(COUNT, 1.0, protect=60)
+    assert hour.scale > 3 * one.scale
+    assert leakage_of_stretch(CHAIN, 1440, hour.record_loss, 60)[0] == pytest.approx(1, abs=1e-5)
+    for protect in ("1h", "60min", "60", timedelta(hours=1)):
+        assert bound.calibrate(COUNT, 1.0, protect=protect).scale == hour.scale
+    assert bound.protecting("59min").protection == Protection(59)
+    assert bound.protecting("59.5min").protection == Protection(60)  # part of a step is a step
+    whole = bound.calibrate(COUNT, 1.0, protect="subject")
+    assert whole.scale == pytest.approx(pf.GroupDP(CHAIN, 1440).calibrate(COUNT, 1.0).scale, rel=1e-5)
+    assert hour.witness.kind == "stretch"
+    assert hour.prove_leakage() <= 1
+
+
+def test_what_is_protected_stays_in_settings_and_in_what_is_made_of_them() -> None:
+    bound = pf.LeakagePropagation(POWER, [50, 20], protect=6, within=200)
+    again = pf.LeakagePropagation(POWER, [50, 20], **bound.settings)
+    assert again.protection == bound.protection == Protection(6, 200.0)
+    assert "protect=6, within=200.0" in repr(bound)
+    for query in (pf.Histogram(), pf.Transitions(), pf.Sum([1, 3, 5, 7])):
+        assert again.calibrate(query, 1.0).scale == bound.calibrate(query, 1.0).scale
+    assert bound.protecting(None, None).protection is None
+    hidden = pf.GroupDP(POWER, 50, protect=6)
+    assert hidden.calibrate(pf.Histogram(), 1.0).scale == pf.GroupDP(POWER, 50).calibrate(pf.Histogram(), 1.0).scale
+
+
+def test_near_states_are_those_that_have_near_values() -> None:
+    """Bins reach from edge to edge: 199 and 201 are 2 apart, though the middles of their bins are 200 apart."""
+    assert near(BINS, 2.0) == near(BINS, 200.0)
+    assert near(BINS, 200.0) == [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]]
+    assert near(BINS, 200.5) == [[1, 1, 1, 0], [1, 1, 1, 1], [1, 1, 1, 1], [0, 1, 1, 1]]
+    assert near(["0", "2", "5"], 2.0) == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
+    assert near(["5", "0", "2"], 2.0) == [[1, 0, 0], [0, 1, 1], [0, 1, 1]]  # in whichever order
+    assert near(["a", "b", "c"], (("a", "c"),)) == [[1, 0, 1], [0, 1, 0], [1, 0, 1]]
+    values = np.array([100.0, 199, 201, 399, 401, 700])
+    bins = np.digitize(values, [200, 400, 600])
+    for within in (2.0, 150.0, 200.0, 300.0):
+        mask = np.array(near(BINS, within), dtype=bool)
+        apart = np.abs(values[:, None] - values[None, :]) <= within
+        assert mask[bins[:, None], bins[None, :]][apart].all()
+
+
+@pytest.mark.parametrize(
+    ("theta", "protect", "within", "says"),
+    [
+        (CHAIN, "1h", None, "nothing says how long a step takes"),
+        (CHAIN, 0, None, "expected a number of steps"),
+        (CHAIN, 1.5, None, "expected a number of steps"),
+        (CHAIN, "person", None, "protect"),
+        (CHAIN, True, None, "expected a number of steps"),
+        (CHAIN, None, 100, "neither numbers nor bins"),
+        (CHAIN, None, [("rest", "run")], "expected pairs"),
+        (CHAIN, None, [("rest", "rest")], "expected pairs"),
+        (CHAIN, None, [], "expected pairs"),
+        (POWER, None, 0, "positive number"),
+        (POWER, None, float("nan"), "positive number"),
+        (MODEL, 10**30, None, "expected a number of steps"),
+    ],
+)
+def test_what_is_no_protection_is_refused(theta: Any, protect: Any, within: Any, says: str) -> None:
+    with pytest.raises(ParameterError, match=says) as caught:
+        pf.LeakagePropagation(theta, 100, protect=protect, within=within)
+    assert "\n" not in str(caught.value)
+
+
+def test_mechanisms_of_one_record_say_so() -> None:
+    for mechanism in (pf.MQMExact, pf.MQMApprox, pf.GK16, pf.EntryDP, pf.Wasserstein, pf.ExactLaplace):
+        try:
+            made = mechanism(CHAIN, 20)
+        except NotApplicableError:
+            continue
+        with pytest.raises(NotApplicableError, match="use LeakagePropagation"):
+            made.calibrate(COUNT, 1.0, protect=5)
+    with pytest.raises(NotApplicableError, match="whole participant already"):
+        pf.ParticipantDP(20, theta=CHAIN).calibrate(COUNT, 1.0, protect=5)
+
+
+def test_a_noise_promises_of_every_unit_what_it_tells_of_it() -> None:
+    noise = pf.LeakagePropagation(MODEL, 2000).calibrate(COUNT, 1.0)
+    rows = {promise.steps: promise for promise in noise.promises()}
+    assert [promise.unit for promise in noise.promises()] == [
+        "one record",
+        "5min in a row",
+        "1h in a row",
+        "1d in a row",
+        "the whole series of one subject",
+        "one record, without any model",
+    ]
+    for steps in (5, 60, 1440):
+        assert rows[steps].epsilon == leakage_of_stretch(CHAIN, 2000, noise.record_loss, steps)[0]
+    assert rows[1].epsilon == pytest.approx(1, abs=1e-5)
+    assert rows[2000].epsilon == pytest.approx(2000 * noise.record_loss.max())
+    assert noise.promises()[-1].epsilon == pytest.approx(
+        leakage_without_model(CHAIN, 2000, noise.record_loss), rel=1e-9
+    )
+    epsilons = [promise.epsilon for promise in noise.promises()[:-1]]
+    assert epsilons == sorted(epsilons)
+    bins = pf.LeakagePropagation(POWER, 300).calibrate(pf.Histogram(), 1.0)
+    first, second, *_ = bins.promises()
+    assert first.unit == "one record, among values at most 200 apart"
+    assert second.epsilon == pytest.approx(1, abs=1e-5)
+    assert first.epsilon < 1
+    hour = pf.LeakagePropagation(MODEL, 2000).calibrate(COUNT, 1.0, protect="3h")
+    (row,) = (promise for promise in hour.promises() if promise.steps == 180)
+    assert row.unit == "any 3h in a row of one subject"
+    assert row.epsilon == pytest.approx(1, abs=1e-5)
+    steps = pf.LeakagePropagation(CHAIN, 2000).calibrate(pf.Transitions(), 1.0).promises()
+    assert [promise.unit for promise in steps][1:4] == [
+        "10 steps in a row",
+        "100 steps in a row",
+        "1,000 steps in a row",
+    ]
+
+
+def test_promises_of_tables_without_order() -> None:
+    network = pf.BayesianNetwork(
+        {"a": pf.CPT(["no", "yes"], [0.8, 0.2]), "b": pf.CPT(["no", "yes"], [[0.9, 0.1], [0.2, 0.8]], ["a"])}
+    )
+    noise = pf.LeakagePropagation(network, length=100).calibrate(pf.Marginals(), 1.0)
+    cell, row, alone = noise.promises()
+    assert (cell.unit, row.unit, alone.unit) == ("one cell of a row", "a whole row", "one record, without any model")
+    assert row.epsilon == pytest.approx(sum(loss.max() for loss in noise.node_loss.values()))
+    with pytest.raises(ParameterError, match="steps of chains"):
+        pf.LeakagePropagation(network, length=100, protect=2)
+    joint = pf.JointDistribution([[0, 0], [1, 1], [0, 1]], [0.4, 0.4, 0.2])
+    most = pf.Function(lambda record: max(int(value) for value in record.values()), "most")
+    assert [p.unit for p in pf.Wasserstein(joint).calibrate(most, 1.0).promises()] == ["one record"]
+
+
+def test_a_release_for_an_hour_is_verified_again(tmp_path: Any) -> None:
+    table = pl.DataFrame({"s": ["rest", "walk"] * 400})
+    data = pf.read_sequences(table, "s", step="1min")
+    noise = pf.LeakagePropagation(MODEL, data.length).calibrate(pf.Histogram(), 1.0, protect="1h")
+    release = pf.release(data, pf.Histogram(), noise)
+    release.to_json(tmp_path / "r.json")
+    assert pf.verify(tmp_path / "r.json").proved
+    less = (tmp_path / "r.json").read_text().replace('"protect": 60', '"protect": 6000')
+    (tmp_path / "r.json").write_text(less)
+    assert not pf.verify(tmp_path / "r.json").holds
