@@ -1,7 +1,7 @@
 """``pufferfish compare``: the noise of every mechanism, before anything is spent."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -15,8 +15,10 @@ from pufferfish.cli.options import (
     ACCURACY_HELP,
     ALPHA_HELP,
     NOISE_HELP,
+    PROTECT_HELP,
     QUERY_HELP,
     SECRETS_HELP,
+    WITHIN_HELP,
     argument,
     check_composes,
     command,
@@ -26,10 +28,12 @@ from pufferfish.cli.options import (
     order_of_states,
     parse_lengths,
     parse_query,
+    protection_asked,
     split_groupings,
     split_list,
+    step_in,
 )
-from pufferfish.cli.print import print_warnings, progress
+from pufferfish.cli.print import print_promises, print_warnings, progress
 from pufferfish.cli.release import check_group_accuracy, print_group_errors
 from pufferfish.compare.contest import COMPOSING, ComparisonRow, Contest, mechanisms_named, one_query_rows
 from pufferfish.compare.picture import draw_noise
@@ -70,6 +74,9 @@ class CompareOptions:
     reading: _TableIfAny
     query: str | None = option(QUERY_HELP, "QUERY")
     secrets: str | None = option(SECRETS_HELP, "A,B,…")
+    protect: str | None = option(PROTECT_HELP, "1h")
+    within: str | None = option(WITHIN_HELP, "R")
+    promises: bool = option("Show what the least noise promises of a record, an hour, a day, a series.")
     epsilon: float | None = option("Privacy parameter ε, above 0.")
     accuracy: float | None = option(ACCURACY_HELP, "A")
     alpha: float | None = option(ALPHA_HELP, "P")
@@ -92,6 +99,7 @@ def compare_command(options: CompareOptions) -> None:
     Example:
       pufferfish compare model.json --length 5000 --query histogram --epsilon 1
       pufferfish compare asia.bif --columns lung,bronc --query marginal-counts --epsilon 1
+      pufferfish compare model.json --length 5000 --query histogram --epsilon 1 --protect 1h --promises
       pufferfish compare model.json --length 5000 --query histogram --epsilon 1 --report preview.html
       pufferfish compare model.json --length 5000 --query histogram --epsilon 1 --mechanisms propagation,mqm-exact
       pufferfish compare model.json --table steps.csv --state activity --subject id --time minute --max-gap 1min \\
@@ -137,7 +145,11 @@ def compare_command(options: CompareOptions) -> None:
         query = parse_query(options.query, theta, nodes, data.nodes if isinstance(data, Rows) else None)
     else:
         length = cast(Any, _rows(lengths) if theta.networks else parse_lengths(lengths))
-    contest = Contest(theta, query, length, secrets=secret, noise=options.noise, kinds=kinds, left_out=left_out)
+    step = step_in(data, model)
+    hidden = protection_asked(options.protect, options.within, theta, step)
+    contest = Contest(
+        theta, query, length, secrets=secret, noise=options.noise, kinds=kinds, left_out=left_out, **hidden
+    )
     with progress("comparing mechanisms"):
         if accuracy is not None:
             comparison = contest.at_accuracy(accuracy, options.alpha)
@@ -151,13 +163,12 @@ def compare_command(options: CompareOptions) -> None:
     if (order := order_of_states(query, model)) is not None:
         click.echo(order)
     taken = next((row for row in comparison if row.recommended), None)
+    if taken is not None and options.promises:
+        print_promises(contest.calibration(taken).promises(step))
     if taken is not None and (tables or lengths):
         _warn_of_few(contest.calibration(taken), data)
-    if lengths and not theta.networks and len(length) > 1:  # one with a comma for thousands would be two
-        shown = ", ".join(str(chain) for chain in length[:8]) + (", …" if len(length) > 8 else "")
-        click.echo(f"of {len(length):,} chains, of {shown} records")
-    if theta.networks and not tables and not lengths and query.known is not None and query.known.relative:
-        click.echo("without --length this is a table of one row; shares are of so many rows as --length says")
+    for line in _lines_of_size(options, theta, query, length):
+        click.echo(line)
     if epsilon is None:
         return  # no mechanism applies, and there is nothing to draw
     if options.plot is not None:
@@ -176,6 +187,15 @@ def compare_command(options: CompareOptions) -> None:
         click.echo(printable(f"written: {options.report}"))
     if options.draw is not None:
         _draw(theta, query, epsilon, length, secret, options.draw)
+
+
+def _lines_of_size(options: CompareOptions, theta: Theta, query: Query, length: Any) -> Iterator[str]:
+    """Say of how many records this is, where that may be others than were meant."""
+    if options.length and not theta.networks and len(length) > 1:  # one with a comma for thousands would be two
+        shown = ", ".join(str(chain) for chain in length[:8]) + (", …" if len(length) > 8 else "")
+        yield f"of {len(length):,} chains, of {shown} records"
+    if theta.networks and not options.table and not options.length and query.known and query.known.relative:
+        yield "without --length this is a table of one row; shares are of so many rows as --length says"
 
 
 def _warn_of_few(calibration: Calibration, data: Sequences | Rows | None) -> None:

@@ -12,11 +12,14 @@ from pufferfish.cli._tables import Reading, check_targets, opened, read_under
 from pufferfish.cli.options import (
     DEFAULT_MECHANISM,
     MODEL_HELP,
+    PROTECT_HELP,
     SECRETS_HELP,
+    WITHIN_HELP,
     accept_option,
     argument,
     bound_named,
     command,
+    hidden_by,
     option,
     secret_settings,
 )
@@ -61,6 +64,8 @@ class LedgerCreateOptions:
         type=click.Choice([m.name for m in BOUNDS]),
     )
     secrets: str | None = option(SECRETS_HELP, "A,B,…")
+    protect: str | None = option(f"{PROTECT_HELP} The budget is then about that.", "1h")
+    within: str | None = option(WITHIN_HELP, "R")
     accept: tuple[str, ...] = accept_option(
         public="MODEL was fitted to this TABLE or a part of it, which everybody may see; nothing is promised then"
     )
@@ -86,6 +91,7 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
     settings = secret_settings(options.secrets, mechanism, model.theta)
     with opened([options.table], options.reading) as source:
         data = read_under(source, model, options.reading)
+    settings |= hidden_by(mechanism, options.protect, options.within, data, model)
     already_printed = warnings_of_reading(data, model)
     print_warnings(
         text for text in warnings_of_model(data, model, accept=options.accept) if text not in already_printed

@@ -17,9 +17,11 @@ import click
 
 from pufferfish._base.reading import read_file
 from pufferfish._base.words import did_you_mean, names_of
+from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, QueryError, RecordError, printable
 from pufferfish.fit.model_file import Model
 from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, LeakagePropagation, MarkovQuilt, Mechanism
+from pufferfish.mechanisms.protection import Protection, step_of
 from pufferfish.queries import (
     CDF,
     Bouts,
@@ -46,15 +48,18 @@ __all__ = [
     "MODEL_HELP",
     "NOISE_HELP",
     "NUMBER",
+    "PROTECT_HELP",
     "QUERY_HELP",
     "SECRETS_HELP",
     "WHOLE",
+    "WITHIN_HELP",
     "accept_option",
     "argument",
     "bound_named",
     "check_composes",
     "command",
     "each_once",
+    "hidden_by",
     "mechanism_named",
     "node_names",
     "option",
@@ -63,10 +68,12 @@ __all__ = [
     "parse_query",
     "plain_number",
     "plain_whole",
+    "protection_asked",
     "secret_settings",
     "split_groupings",
     "split_list",
     "state_list",
+    "step_in",
 ]
 
 Options = TypeVar("Options")
@@ -236,6 +243,15 @@ NOISE_HELP = (
 )
 ALPHA_HELP = "With --accuracy: the probability of a larger error in one value [default: 0.05]."
 
+PROTECT_HELP = (
+    "What the noise hides, for chains: so many steps in a row, a length of time such as 1h or 1d, or subject, a whole "
+    "series [default: one record]."
+)
+WITHIN_HELP = (
+    "Hide only values at most so far apart, in the units of the bins; or only between the states of a:b,c:d,… "
+    "[default: any two]."
+)
+
 # -- How the texts of options are read -------------------------------------------------------------------------------
 
 
@@ -254,6 +270,37 @@ def secret_settings(text: str | None, mechanism: type[Mechanism], theta: Theta) 
             f"--secrets is for {MarkovQuilt.name} and {LeakagePropagation.name}: {mechanism.title} keeps all secret"
         )
     return {"secrets": secrets}
+
+
+def protection_asked(protect: str | None, within: str | None, theta: Theta, step: str | None) -> dict[str, Any]:
+    """Return what ``--protect`` and ``--within`` mean for a mechanism, where a step takes so long."""
+    near: Any = within
+    if within is not None:
+        try:
+            near = float(within)
+        except ValueError:
+            near = [tuple(pair.split(":")) for pair in split_list(within)]
+    protection = Protection.of(protect, near, theta, step)
+    return {} if protection is None else protection.settings
+
+
+def step_in(data: Sequences | Rows | None, model: Model) -> str | None:
+    """Return how long a step takes, as the model says it, or else the table."""
+    known = step_of(model.theta, model)
+    return known if known is not None or not isinstance(data, Sequences) else data.base.step or data.usual_step
+
+
+def hidden_by(
+    mechanism: type[Mechanism], protect: str | None, within: str | None, data: Sequences | Rows | None, model: Model
+) -> dict[str, Any]:
+    """Return what ``--protect`` and ``--within`` mean for a mechanism on a table; refuse one that knows no stretches."""
+    settings = protection_asked(protect, within, model.theta, step_in(data, model))
+    if settings and not mechanism.hides_stretches:
+        raise ParameterError(
+            f"--protect and --within are for {LeakagePropagation.name}: {mechanism.title} proves what is told of one "
+            "record alone"
+        )
+    return settings
 
 
 def bound_named(name: str | None) -> type[InfluenceBound]:

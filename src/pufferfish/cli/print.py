@@ -1,5 +1,6 @@
 """Tables and numbers on standard output, progress on standard error."""
 
+import math
 import signal
 import sys
 import threading
@@ -16,10 +17,12 @@ from rich.table import Table
 from rich.text import Text
 
 from pufferfish._base.progress import Listener, listening
+from pufferfish._base.words import at_most, change_of_odds, number
 from pufferfish.cli.messages import messages, print_error
 from pufferfish.errors import printable
+from pufferfish.mechanisms import Promise
 
-__all__ = ["print_table", "print_warnings", "progress", "until_done"]
+__all__ = ["print_promises", "print_table", "print_warnings", "progress", "until_done"]
 
 # -- Ctrl-C while a release is made ----------------------------------------------------------------------------------
 
@@ -123,6 +126,23 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[str]], names: int 
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     Console(width=10_000, soft_wrap=True).print(table)
+
+
+_FEW = 3.0
+"""Nats up to which a factor is written with decimals."""
+
+
+def print_promises(promises: Iterable[Promise]) -> None:
+    """Print what one noise promises of every unit; what each covers stands in the documentation (Units)."""
+    rows = [
+        (
+            promise.unit,
+            at_most(promise.epsilon),
+            number(math.exp(promise.epsilon)) if promise.epsilon < _FEW else change_of_odds(promise.epsilon),
+        )
+        for promise in promises
+    ]
+    print_table(("what this noise hides", "ε", "odds change by at most"), rows)
 
 
 def print_warnings(texts: Iterable[str]) -> None:

@@ -27,6 +27,7 @@ from pufferfish.mechanisms import (
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.network_quilts import NodeSecrets
+from pufferfish.mechanisms.protection import Protection, step_of
 from pufferfish.queries import Query, measure_of, refuse_pooling
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.chain_class import ChainClass
@@ -61,7 +62,7 @@ class Contest:
 
     Parameters
     ----------
-    theta, query, length, secrets, noise
+    theta, query, length, secrets, noise, protect, within
         As for :func:`compare`.
     kinds : tuple of Mechanism classes, optional
         Those that are asked, however long it takes; by default all that are thought to take less than half a minute.
@@ -80,6 +81,8 @@ class Contest:
         *,
         secrets: Any = None,
         noise: Any = "equal",
+        protect: Any = None,
+        within: Any = None,
         kinds: tuple[type[Mechanism], ...] | None = None,
         own: Mechanism | None = None,
         left_out: Sequence[ComparisonRow] = (),
@@ -96,6 +99,8 @@ class Contest:
         if networks and isinstance(query, Query):
             refuse_pooling(query, networks[0].node_states)
         self._secrets = None if secrets is None else NodeSecrets(secrets, networks[0])
+        model = theta if isinstance(theta, Described) else None
+        self._protection = Protection.of(protect, within, self._theta, step_of(self._theta, model))
         self._made: dict[str, Mechanism | NotApplicableError] = {} if own is None else {own.name: own}
         self._patient, kinds = kinds is not None, MECHANISMS if kinds is None else kinds
         listed = own is None or own.name in {kind.name for kind in kinds}
@@ -109,6 +114,12 @@ class Contest:
         """The class Θ."""
         return self._theta
 
+    @property
+    def _asked(self) -> str:
+        """What is asked, and what shall be hidden, where that is more than one record."""
+        hidden = "" if self._protection is None else f", hiding {self._protection.in_words()},"
+        return f"{self._query.kind}{hidden}"
+
     def at(self, epsilon: float, *, bounded: bool = True) -> Comparison:
         """Return the noise of every mechanism at one ε, and unless it is not ``bounded`` below what there is none."""
         return self._at(as_epsilon(epsilon), {}, bounded=bounded)
@@ -121,7 +132,7 @@ class Contest:
                 for noise in self._noises(kind):
                     rows += self._rows(kind, noise, accuracy=accuracy, alpha=alpha)
         share = 1 - (0.05 if alpha is None else alpha)
-        title = f"{self._query.kind} within {accuracy:g} with {share:.6g} probability; Θ: {self._theta.origin}"
+        title = f"{self._asked} within {accuracy:g} with {share:.6g} probability; Θ: {self._theta.origin}"
         ordered = _in_order([*rows, *self._left_out], None, lambda row: row.epsilon or 0.0)
         return Comparison(ordered, title, measure_of(self._query.kind), by_epsilon=True, contest=self)
 
@@ -263,7 +274,7 @@ class Contest:
         calibrations = [self._known[key][0] for key in keys if key in self._known]
         lower = min(calibrations, key=lambda made: made.scale).lower_bound or None if calibrations and bounded else None
         seconds = time.perf_counter() - start
-        title = f"{self._query.kind} at ε = {at_most(epsilon)}; Θ: {self._theta.origin}"
+        title = f"{self._asked} at ε = {at_most(epsilon)}; Θ: {self._theta.origin}"
         ordered = _in_order(rows, lower, _expected) if self._shapes else _in_order(rows, lower)
         return Comparison(ordered, title, measure_of(self._query.kind), bound_seconds=seconds, contest=self)
 
@@ -320,6 +331,8 @@ class Contest:
         if kind.name not in self._made:
             try:
                 made = kind.of(self._given, self._length, **_settings(kind, self._secrets))
+                if self._protection is not None:
+                    made = made.protecting(**self._protection.settings)
                 if isinstance(made, LawMechanism):
                     if not self._patient:
                         _check_patience(made, self._query)
@@ -346,6 +359,8 @@ def compare(
     secrets: Any = None,
     noise: Literal["equal", "best"] = "equal",
     mechanisms: Sequence[str] | None = None,
+    protect: Any = None,
+    within: Any = None,
 ) -> Comparison:
     """Noise of every mechanism for one query. Reads no data, spends nothing.
 
@@ -372,6 +387,9 @@ def compare(
     mechanisms : sequence of str, optional
         Names of the mechanisms to ask, such as "propagation"; by default all but "exact-laplace" and "wasserstein"
         where these would take minutes, as they do on long chains and on many of them.
+    protect, within : optional
+        What shall be hidden in place of one record, as :meth:`Mechanism.calibrate` takes it; mechanisms that prove what
+        is told of one record alone do not apply.
 
     Returns
     -------
@@ -400,7 +418,7 @@ def compare(
     if accuracy is None and alpha is not None:
         raise ParameterError("alpha only works with accuracy")
     kinds = None if mechanisms is None else mechanisms_named(mechanisms)
-    contest = Contest(theta, query, length, secrets=secrets, noise=noise, kinds=kinds)
+    contest = Contest(theta, query, length, secrets=secrets, noise=noise, kinds=kinds, protect=protect, within=within)
     if accuracy is not None:
         return contest.at_accuracy(accuracy, alpha)
     if epsilon is None:

@@ -241,8 +241,8 @@ class Calibration(Printed, ReadOnly):
         >>> for promise in noise.promises():
         ...     print(f"{promise.epsilon:.3f}  {promise.unit}")
         1.000  one record
-        1.180  5min in a row
-        3.661  1h in a row
+        1.180  5min (5 steps in a row)
+        3.661  1h (60 steps in a row)
         64.949  the whole series of one subject
         0.045  one record, without any model
         """
@@ -329,10 +329,10 @@ class Calibration(Printed, ReadOnly):
 
         Found by sign tilts (docs/proofs/propagation.md, "The lower bound"); ``scale / lower_bound`` says how much noise
         any other calibration of Laplace noise could save at most. 0 where no such scale was found, and where secrets
-        are given: it is for any two values of any record; for histograms of more than 200 states, and for transitions
-        between more than 16. With a strategy it is about noise of the same shape. With unobserved records it holds for
-        a chain whose observed records follow
-        each other, and for a row all of whose cells are observed. For networks signs are sought for the pair of states
+        are given, or near values: it is for any two values of any record; for histograms of more than 200 states, and
+        for transitions between more than 16. With a strategy it is about noise of the same shape. With unobserved
+        records it holds for a chain whose observed records follow each other, and for a row all of whose cells are
+        observed. For networks signs are sought for the pair of states
         that decides (the witness), and not where clusters have more than a million states.
         """
         linear, theta = self.measured, self.theta
@@ -340,7 +340,8 @@ class Calibration(Printed, ReadOnly):
             return self._lower_bound_of_network
         some = theta.some_members if isinstance(theta, Continuum) else theta.chains
         known = bool(some) and not theta.stands_for_more
-        if not known or self.delta or self.bound.secrets is not None:
+        near = self.bound.protection is not None and self.bound.protection.within is not None
+        if not known or self.delta or self.bound.secrets is not None or near:
             return 0.0
         if any(chain.places for chain in self.length):  # tilts are of records next to each other
             return 0.0

@@ -16,7 +16,7 @@ from pufferfish._core.numbers.rounding import float_up, up
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms.engine import Bound, Engine, Proportional, largest_bound
 from pufferfish.mechanisms.influence_bound import InfluenceBound
-from pufferfish.mechanisms.protection import Protection
+from pufferfish.mechanisms.protection import Protection, step_of
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.bayesian_network import BayesianNetwork
@@ -60,12 +60,13 @@ class GroupDP(InfluenceBound):
     name: ClassVar[str] = "group-dp"
     title: ClassVar[str] = "GroupDP"
     of_all_records: ClassVar[bool] = True
+    hides_stretches: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, Continuum, ChainModels, ModelClass)
 
     def __init__(self, theta: Any, length: Any = None, *, protect: Any = None, within: Any = None) -> None:
         super().__init__(theta, length)
-        self._protection = Protection.of(protect, within, self.theta, self.model)
+        self._protection = Protection.of(protect, within, self.theta, step_of(self.theta, self.model))
 
     def protecting(self, protect: Any = None, within: Any = None) -> "GroupDP":
         """Return the same mechanism, whose noise hides a stretch of a chain, or near values only."""
@@ -165,6 +166,7 @@ class ParticipantDP(GroupDP):
 
     name: ClassVar[str] = "participant-dp"
     title: ClassVar[str] = "ParticipantDP"
+    hides_stretches: ClassVar[bool] = False
     kinds: ClassVar[tuple[type, ...]] = (ChainClass, Continuum, ChainModels)
 
     def __init__(self, length_per_subject: int | ChainLength | Sequence[int | ChainLength], *, theta: Any) -> None:

@@ -63,6 +63,9 @@ class Mechanism(ABC):
     composes: ClassVar[bool] = True
     """Whether losses of several releases may be added before leakage is asked."""
 
+    hides_stretches: ClassVar[bool] = False
+    """Whether it proves what is told of a stretch of a chain: :meth:`protecting`."""
+
     witnesses: ClassVar[tuple[type[Witness], ...]]
     """Kinds of witnesses that its proofs have; readers refuse releases with any other."""
 

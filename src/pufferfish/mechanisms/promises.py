@@ -128,7 +128,8 @@ def _stretches(step: str | None) -> dict[int, str]:
     one = None if step is None else parse_duration(step, "step")
     if one is None or not one.has_unit or not isinstance(one.value, int):
         return {steps: f"{counted(steps, 'step')} in a row" for steps in _COUNTS}
-    return {-(-seconds * _SECOND // one.value): f"{words} in a row" for words, seconds in _TIMES}
+    each = {-(-seconds * _SECOND // one.value): words for words, seconds in _TIMES}
+    return {steps: f"{words} ({counted(steps, 'step')} in a row)" for steps, words in each.items()}
 
 
 def _width(states: tuple[str, ...]) -> float | None:

@@ -29,7 +29,7 @@ from pufferfish.mechanisms.network_quilts import (
     NodeSecrets,
 )
 from pufferfish.mechanisms.protected import StretchEngine
-from pufferfish.mechanisms.protection import Protection
+from pufferfish.mechanisms.protection import Protection, step_of
 from pufferfish.mechanisms.witness import (
     AloneWitness,
     ClusterWitness,
@@ -303,6 +303,7 @@ class LeakagePropagation(InfluenceBound):
     name: ClassVar[str] = "propagation"
     title: ClassVar[str] = "LeakagePropagation"
     searches_continuum: ClassVar[bool] = True
+    hides_stretches: ClassVar[bool] = True
     tells_pairs_apart: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (
         PropagationWitness,
@@ -326,7 +327,7 @@ class LeakagePropagation(InfluenceBound):
         self, theta: Any, length: Any = None, *, secrets: Any = None, protect: Any = None, within: Any = None
     ) -> None:
         super().__init__(theta, length)
-        self._protection = Protection.of(protect, within, self.theta, self.model)
+        self._protection = Protection.of(protect, within, self.theta, step_of(self.theta, self.model))
         if secrets is not None and not self.networks:
             raise ParameterError("secrets name nodes of a network; in chains any two values of any record are secret")
         self._secrets = NodeSecrets(secrets, self.networks[0]) if self.networks else None

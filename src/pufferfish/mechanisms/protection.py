@@ -47,7 +47,7 @@ class Protection:
     within: float | tuple[tuple[str, str], ...] | None = None
 
     @classmethod
-    def of(cls, protect: Any, within: Any, theta: Theta, model: Described | None) -> "Protection | None":
+    def of(cls, protect: Any, within: Any, theta: Theta, step: str | None) -> "Protection | None":
         """Return what a user asks to protect, None where that is one record and any two of its values.
 
         Parameters
@@ -58,8 +58,8 @@ class Protection:
             How far apart values are that shall not be told apart.
         theta : class
             The class Θ.
-        model : Model or None
-            What Θ was given by, which may know how long a step takes.
+        step : str or None
+            How long a step takes, where that is known.
 
         Raises
         ------
@@ -70,7 +70,7 @@ class Protection:
             return None
         if not theta.of_chains:
             raise ParameterError(f"protect and within are about steps of chains, and Θ is a class of {theta.kind}")
-        return cls(1 if protect is None else _steps(protect, theta, model), _within(within, theta.states))
+        return cls(1 if protect is None else _steps(protect, step), _within(within, theta.states))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -99,8 +99,8 @@ class Protection:
 
         Examples
         --------
-        >>> Protection(60).in_words("1min"), Protection(60).in_words(), Protection("subject").in_words()
-        ('any 1h in a row of one subject', 'any 60 steps in a row of one subject', 'the whole series of one subject')
+        >>> Protection(60).in_words("1min"), Protection("subject").in_words()
+        ('any 60 steps in a row of one subject (1h, where a step is 1min)', 'the whole series of one subject')
         >>> Protection(1, 200.0).in_words("1min")
         'any one record (the state of one subject at one time), among values at most 200 apart'
         """
@@ -111,10 +111,9 @@ class Protection:
         else:
             assert isinstance(self.steps, int)
             time = None if step is None else parse_duration(step, "step")
-            long = counted(self.steps, "step")
+            stretch = f"any {counted(self.steps, 'step')} in a row of one subject"
             if time is not None and time.has_unit and isinstance(time.value, int):
-                long = format_micros(time.value * self.steps)
-            stretch = f"any {long} in a row of one subject"
+                stretch += f" ({format_micros(time.value * self.steps)}, where a step is {step})"
         if self.within is None:
             return stretch
         if isinstance(self.within, tuple):
@@ -129,11 +128,11 @@ def step_of(theta: Theta, model: Described | None) -> str | None:
     return known or getattr(theta, "step", None)
 
 
-def _steps(protect: Any, theta: Theta, model: Described | None) -> int | str:
+def _steps(protect: Any, step: str | None) -> int | str:
     if protect == SUBJECT and isinstance(protect, str):
         return SUBJECT
     if isinstance(protect, str | timedelta | np.timedelta64) and not (isinstance(protect, str) and protect.isdigit()):
-        asked, step = parse_duration(protect, "protect"), step_of(theta, model)
+        asked = parse_duration(protect, "protect")
         if step is None:
             raise ParameterError(
                 f"protect is {str(protect)!r}, and nothing says how long a step takes: give a number of steps, such as "

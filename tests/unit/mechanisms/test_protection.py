@@ -110,9 +110,9 @@ def test_a_noise_promises_of_every_unit_what_it_tells_of_it() -> None:
     rows = {promise.steps: promise for promise in noise.promises()}
     assert [promise.unit for promise in noise.promises()] == [
         "one record",
-        "5min in a row",
-        "1h in a row",
-        "1d in a row",
+        "5min (5 steps in a row)",
+        "1h (60 steps in a row)",
+        "1d (1,440 steps in a row)",
         "the whole series of one subject",
         "one record, without any model",
     ]
@@ -132,7 +132,7 @@ def test_a_noise_promises_of_every_unit_what_it_tells_of_it() -> None:
     assert first.epsilon < 1
     hour = pf.LeakagePropagation(MODEL, 2000).calibrate(COUNT, 1.0, protect="3h")
     (row,) = (promise for promise in hour.promises() if promise.steps == 180)
-    assert row.unit == "any 3h in a row of one subject"
+    assert row.unit == "any 180 steps in a row of one subject (3h, where a step is 1min)"
     assert row.epsilon == pytest.approx(1, abs=1e-5)
     steps = pf.LeakagePropagation(CHAIN, 2000).calibrate(pf.Transitions(), 1.0).promises()
     assert [promise.unit for promise in steps][1:4] == [
