@@ -293,7 +293,7 @@ def step_in(data: Sequences | Rows | None, model: Model) -> str | None:
 def hidden_by(
     mechanism: type[Mechanism], protect: str | None, within: str | None, data: Sequences | Rows | None, model: Model
 ) -> dict[str, Any]:
-    """Return what ``--protect`` and ``--within`` mean for a mechanism on a table; refuse one that knows no stretches."""
+    """Return what ``--protect`` and ``--within`` mean for a mechanism; refuse one that knows no stretches."""
     settings = protection_asked(protect, within, model.theta, step_in(data, model))
     if settings and not mechanism.hides_stretches:
         raise ParameterError(
