@@ -77,12 +77,12 @@ def noise_in_bulk(exact: NDArray[np.int64], scale: float, *, lipschitz: int) -> 
         return np.array(measurements[part.size](part.tolist()), dtype=np.int64)
 
     def draw() -> NDArray[np.int64]:
-        drawn: list[NDArray[np.int64]] = []
+        noisy_parts: list[NDArray[np.int64]] = []
         # what is left of them is given up if one fails, or somebody interrupts
-        for found in _threads().map(draw_part, parts):
-            drawn.append(found)
-            report_progress("drawing noise", len(drawn) / len(parts))
-        return np.concatenate(drawn).reshape(exact.shape)
+        for noisy_part in _threads().map(draw_part, parts):
+            noisy_parts.append(noisy_part)
+            report_progress("drawing noise", len(noisy_parts) / len(parts))
+        return np.concatenate(noisy_parts).reshape(exact.shape)
 
     return draw
 

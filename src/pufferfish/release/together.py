@@ -66,8 +66,8 @@ def verify_together(releases: Sequence[AnyRelease | str | os.PathLike[str]]) -> 
     >>> pf.verify_together(releases).holds
     True
     """
-    given = listed(releases, "releases", 'releases or their files, such as ["first.json", "second.json"]')
-    return one_history([_named(release, place) for place, release in enumerate(given, start=1)])
+    items = listed(releases, "releases", 'releases or their files, such as ["first.json", "second.json"]')
+    return one_history([_named(release, place) for place, release in enumerate(items, start=1)])
 
 
 def any_release_in(content: bytes, source: str) -> AnyRelease:
