@@ -1,15 +1,12 @@
-"""A release by cells: the query's value for each public group of records, or each subject, with one noise for all.
+"""A query on cells, which are the public groups of a table, or its subjects: exact outputs, their noise, and tables.
 
-A record is in one cell, whatever its state. When it changes its state from x to x', the outputs of its cell change by
-d(x, x') in L1, and those of no other cell. So the record loss of all cells together is that of the query on the whole
-table, and so is the noise; of a strategy's measurements too, and each cell's outputs follow from its own ones and its
-own public number of records. What is divided by that number is divided afterwards.
+One noise is enough for all cells. A record is in one cell, whatever its state. When it changes its state from x to x',
+the outputs of its cell change by d(x, x') in L1, and those of no other cell. So the record loss of all cells together
+is that of the query on the whole table, and so is the noise; of a strategy's measurements too, and each cell's outputs
+follow from its own ones and its own public number of records. What is divided by that number is divided afterwards.
 
-Names in tables for people that a spreadsheet would take for formulas, and run (CSV injection).
-
-A cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line end is a formula to a spreadsheet. OWASP advises to
-put a single quote before it (owasp.org, "CSV Injection"). Other programs would then read another name, so it is done
-where it is asked for. Numbers, and bins such as ``-5-0``, are no formulas that could do anything, and stay as they are.
+The file begins with how names are written into CSV files that spreadsheets open, and ends with the table of the values
+of each subject.
 """
 
 import io
@@ -47,7 +44,11 @@ __all__ = [
     "warning_of_formulas",
 ]
 
-# -- Names in tables for people that a spreadsheet would take for formulas, and run (CSV injection) ------------------
+# -- Names that a spreadsheet would take for formulas, and run (CSV injection) ---------------------------------------
+#
+# A table's cell that begins with =, +, -, @, a tab or a line end is a formula to a spreadsheet. OWASP advises to put a
+# single quote before it (owasp.org, "CSV Injection"). Other programs would then read another name, so it is done only
+# where it is asked for. Numbers, and bins such as -5-0, are formulas that can do no harm, and stay as they are.
 
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
 _FORMULA = re.compile(rf"[=+@\t\r\n]|-(?!{_NUMBER}(?:--?{_NUMBER})?\Z)")
@@ -105,6 +106,7 @@ def _is_formula(name: str) -> bool:
 # -- A query on cells ------------------------------------------------------------------------------------------------
 
 _EXACT = 2**53
+"""Whole numbers up to this are doubles: one division of two of them is rounded once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,6 +157,7 @@ class Cells:
         numerator, denominator = self.unit.numerator, self.unit.denominator
         if int(np.abs(numbers).max(initial=0)) * numerator < _EXACT and int(divisors.max()) * denominator < _EXACT:
             return np.asarray((numbers * numerator) / (divisors[:, None] * denominator), dtype=np.float64)
+        # larger numbers are fractions until the end, which gives the same values, only slowly
         rows = zip(numbers.tolist(), divisors.tolist(), strict=True)
         return np.array([[float(v * self.unit / n) for v in row] for row, n in rows], dtype=np.float64)
 
@@ -221,6 +224,7 @@ def _outputs_of_counts(data: Sequences, counts: Any, query: LinearQuery, theta: 
 
 
 def _outputs_of_rows(rows: Rows, query: LinearQuery, theta: Theta) -> NDArray[np.int64]:
+    """Return the outputs of each group of a network's table: the sum over nodes of what their cells add."""
     assert rows.groups is not None
     network = theta.networks[0]
     totals = np.zeros((len(rows.groups.cells), len(query.weights)), dtype=np.int64)

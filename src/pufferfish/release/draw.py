@@ -1,8 +1,8 @@
-"""A query's exact value on private data, and what post-processing makes of the noisy one.
+"""The exact value of a query on private data, and what adds noise to it.
 
-Errors that do not carry exact values: a traceback holds the variables of every function it went through.
-
-Whoever prints tracebacks with variables (``pytest --showlocals``, error trackers, rich) would print them too.
+Exact values must not leave by errors either. A traceback holds the variables of every function that it went through,
+and whoever prints tracebacks with variables (``pytest --showlocals``, error trackers, rich) would print exact values
+too. :func:`hide_traceback` takes the traceback off.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -61,8 +61,8 @@ def hide_traceback(function: Callable[_Arguments, _Result]) -> Callable[_Argumen
     >>> try:
     ...     hide_traceback(count)()
     ... except ValueError as error:
-    ...     told = "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
-    >>> "7919" in told
+    ...     printed = "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
+    >>> "7919" in printed
     False
     """
 
@@ -76,6 +76,9 @@ def hide_traceback(function: Callable[_Arguments, _Result]) -> Callable[_Argumen
         raise bare
 
     return call
+
+
+# -- Exact values, and what adds noise to them -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,10 @@
-"""The parts of a release's record: what was asked, of which records, and the noise; and never the exact value.
+"""The parts that the record of a release is put together from, each a class of plain values.
 
-Queries, secrets and settings stand in it as plain values, of which a reader can make them again:
+From top to bottom: queries and settings as values that JSON has; what the noise was calibrated from; groups; subjects;
+what was asked, the noise, what was read, the place in a ledger, the errors. No part holds an exact value.
+:mod:`pufferfish.release.record` has the whole record.
+
+A query, a secret or a setting is written by :func:`encode`, and made again by :func:`decode`:
 
 >>> from pufferfish.queries import Count, Window
 >>> encode(Window(Count("walk"), 3, 9))

@@ -24,6 +24,8 @@ from pufferfish.errors import ReleaseRefused
 __all__ = ["discrete_laplace_noise", "fits", "noise_in_bulk"]
 
 _LARGEST = 2**62
+"""Answers and noise stay below half of it each, so that their sum is far from the end of 64-bit integers."""
+
 _MANY_SCALES = 200
 """P(|Z| > 200 b) is below 1e-86: no draw gets there."""
 
@@ -126,7 +128,7 @@ def _measurement(size: int, largest: int, scale: float, lipschitz: int) -> Any:
     )
     mod.enable_features("contrib")
     domain: Any = domains.vector_domain(domains.atom_domain(T="i64"), size=size)
-    wider = math.nextafter(scale, math.inf)
+    wider = math.nextafter(scale, math.inf)  # OpenDP rounds its loss up, which at the scale itself would be too much
     measurement: Any = measurements.make_laplace(domain, metrics.l1_distance(T="i64"), scale=wider)
     if not measurement.map(lipschitz) <= lipschitz / scale:
         raise ReleaseRefused(

@@ -1,6 +1,7 @@
-"""What may be done to noisy values: it uses nothing but them and public numbers, so it costs no privacy.
+"""What may be done to noisy values, and the quantiles of a noisy distribution.
 
-A release holds the public numbers too, so that whoever reads it can do the same again, and does.
+Both use nothing but noisy values and public numbers, so they cost no privacy. A release holds the public numbers too,
+so that whoever reads it can do the same again, and does (:mod:`pufferfish.release.check`).
 """
 
 import math

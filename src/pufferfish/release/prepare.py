@@ -1,9 +1,11 @@
 """What is checked before noise is drawn: that noise, query, records and Θ belong together.
 
-Whether a table is one that a model describes: its steps are as long, and Θ was not fitted to the table itself.
+From top to bottom: whether a ledger has the same Θ; whether a model describes the table; the arguments, the proof and
+the units; whether noise, query and Θ fit what was read; whether groups and subjects can be asked the query.
 
-A :class:`~pufferfish.Model` knows how long a step takes and what it was fitted to; a Θ alone does not. The command line
-asks before it calibrates, a release asks where its mechanism was made from a model: by the same functions.
+Where a check needs only what the record of a release holds (:func:`check_fit`, :func:`check_units`,
+:func:`check_each_subject`), whoever reads a release makes it too: :mod:`pufferfish.release.check` and
+:mod:`pufferfish.release.verify` call the same functions.
 """
 
 import math
@@ -92,6 +94,9 @@ def _same_laws(first: Theta, second: Theta) -> bool:
 
 
 # -- Whether a table is one that a model describes -------------------------------------------------------------------
+#
+# A pufferfish.Model knows how long a step takes and what it was fitted to; a Θ alone does not. The command line asks
+# before it calibrates, a release asks where its mechanism was made from a model: by the same functions.
 
 ACCEPTED = ("public",)
 """The refusals of a release that can be accepted; ``noise`` is a refusal of the command line only."""
@@ -203,6 +208,8 @@ def step_length(step: str) -> float:
 def _has_clock(model: Described) -> bool:
     return isinstance(model.theta, ChainModels) and model.theta.step is not None
 
+
+# -- Arguments, the proof, and units ---------------------------------------------------------------------------------
 
 _CALIBRATE = (
     "calibrate the noise first, calibration = LeakagePropagation(theta, length=data.length).calibrate(query, "
@@ -533,6 +540,7 @@ def _check_clock(data: DataRecord, theta: Theta) -> None:
 # -- Whether groups can be asked -------------------------------------------------------------------------------------
 
 _MOST_VALUES = 1_000_000
+"""Values of all groups together, each of which stands in the record."""
 
 
 def divisions_of(

@@ -24,6 +24,8 @@ _SMOOTHED = 0.5
 """Steps that are added to every count of a fitted chain: no transition is impossible because noise hid it."""
 
 _MOST_ROUNDS = 200
+"""Rounds of Newton's method, after which the table is taken as it is then."""
+
 _BALANCED = 1e-9
 """How far, as a share of the total, a state may be entered more often than it is left."""
 

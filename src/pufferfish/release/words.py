@@ -1,4 +1,7 @@
-"""What a release says of its noise and its makers; the promise is in :mod:`pufferfish.mechanisms.words`."""
+"""What a release says in words: warnings of its noise, what its promise assumes of the table, and its software.
+
+The promise itself, and what is not promised, are in :mod:`pufferfish.mechanisms.words`.
+"""
 
 import importlib.metadata
 import math
@@ -22,7 +25,10 @@ __all__ = [
 ]
 
 MOSTLY_SILENT = 0.9
+"""A release is warned of whose noise is 0 at least so often."""
+
 _SURE = 0.9999
+"""A probability above this is written as being above it."""
 
 
 def warnings_of(calibration: Calibration) -> list[str]:

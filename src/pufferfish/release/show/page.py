@@ -1,7 +1,8 @@
 """The page about releases: everything that their records say, for readers who want to know what it means.
 
 All of it comes from the records: the noise is calibrated again from what they hold, as :func:`verify` does, and a
-record that does not hold is refused. Private data are never read.
+record that does not hold is refused. Private data are never read. Where a ledger is given, its history stands on the
+page too, and a release that is not in it is warned of.
 """
 
 import hashlib

@@ -1,4 +1,7 @@
-"""The picture of a release by groups: a panel for each group, values along the groups, or heat maps of many."""
+"""Pictures of releases: bars with the errors of their noise, groups, tables of two ways, and quantiles.
+
+:func:`draw_release` at the end chooses which; the pictures of groups and of tables stand before it.
+"""
 
 import math
 from collections.abc import Sequence
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["draw_groups", "draw_release", "draw_table"]
+
+# -- The picture of a release by groups ------------------------------------------------------------------------------
 
 _MOST_PANELS = 12
 _MOST_BARS = 60

@@ -1,4 +1,7 @@
-"""A release for people: its values as a table, the promise, the noise, and which record decides it."""
+"""A release for people, as text: its values as a table, the noise, the promise, and which record decides the noise.
+
+The lines stand in one place for the command line, for ``print(release)`` and for notebooks (the views at the end).
+"""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice

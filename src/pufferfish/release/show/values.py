@@ -1,4 +1,7 @@
-"""The released values on a page: a table whose bars show the values and the errors of their noise."""
+"""The released values on a page: a table whose bars show the values and the errors of their noise.
+
+Before it: which values are no larger than their own error, of which text and pages warn alike.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
