@@ -127,7 +127,7 @@ def _rules_on_facts(record: ReleaseFields) -> Iterator[tuple[bool, str]]:
     yield mechanism.longest_chain < MOST_STEPS, "the noise is for chains as long as there can be"
     yield from rules_on_place(booked)
     if booked is not None:
-        yield data.base is not None or data.rows is not None, "a ledger is tied to a table"
+        yield data.reading is not None, "a ledger is tied to a table"
         yield composes(mechanism.name), "a ledger adds up releases whose mechanism composes"
     yield from _rules_on_data(record, data)
     if record.subjects is not None:
@@ -135,8 +135,7 @@ def _rules_on_facts(record: ReleaseFields) -> Iterator[tuple[bool, str]]:
     elif record.groups is not None:
         yield from _rules_on_groups(data, record.groups)
     else:
-        read = data.rows if data.base is None else data.base
-        yield read is None or read.by is None, "a table that was read by groups is released by groups"
+        yield data.reading is None or data.reading.by is None, "a table that was read by groups is released by groups"
 
 
 def rules_on_place(booked: LedgerRecord | None) -> Iterator[tuple[bool, str]]:
@@ -205,15 +204,14 @@ def _rules_on_rows(record: ReleaseFields, data: DataRecord) -> Iterator[tuple[bo
 
 def _rules_on_groups(data: DataRecord, groups: GroupsRecord) -> Iterator[tuple[bool, str]]:
     """Yield whether groups are those of the table."""
-    base, cells = data.rows if data.base is None else data.base, [tuple(cell) for cell in groups.cells]
+    base, cells = data.reading, [tuple(cell) for cell in groups.cells]
     yield base is not None and base.by is not None and list(base.by) == groups.by, "groups are those that were read"
     yield 0 < len(cells) == len(groups.records) == len(set(cells)), "groups differ, and have a number of records each"
     yield all(len(cell) == len(groups.by) for cell in cells), "every group has a label under each grouping"
     same_width = len({len(cell) for cell in cells}) == 1
     yield same_width and list(in_order(cells)) == cells, "groups are in their order"
     yield all(count >= 1 for count in groups.records), "every group has records"
-    total = data.subjects if data.rows is not None else data.records
-    yield sum(groups.records) == total, "the records of all groups are those of the table"
+    yield sum(groups.records) == data.counted, "the records of all groups are those of the table"
 
 
 def _rules_on_subjects(record: ReleaseFields, subjects: SubjectsRecord) -> Iterator[tuple[bool, str]]:
@@ -239,7 +237,7 @@ def _wrong_with_function(record: ReleaseFields) -> Iterator[str]:
     query, noise, labels, calibration = record.query, record.noise, list(record.query.labels), record.calibration
     if mechanism_named(record.mechanism.name).title != record.mechanism.title:
         yield "the mechanism's title is that of its name"
-    if record.data.base is not None or record.data.rows is not None:
+    if record.data.reading is not None:
         yield "functions of the user's are asked of one database"
     if not record.theta.of_chains and (calibration.lengths != [] or calibration.places is not None):
         yield "records that Θ knows have no lengths"

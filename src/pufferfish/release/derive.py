@@ -222,14 +222,14 @@ def calibrated_fields(
     if groups is not None:
         few_warnings = few_in_groups(calibration, linear, groups.cells, groups.records)
     else:
-        quiet = subjects is not None or _is_database(data)
-        few_warnings: list[str] = [] if quiet else few_in_all(calibration, linear, _counted(data))
+        quiet = subjects is not None or data.reading is None
+        few_warnings: list[str] = [] if quiet else few_in_all(calibration, linear, data.counted)
     fields["warnings"] = [*warnings, *(text for text in (*few_warnings, *noise_warnings) if text not in warnings)]
     fields["delta"] = calibration.delta
     if subjects is not None:
         subjects = msgspec.structs.replace(subjects, divided_by_records=divided is not None)
     if groups is not None:
-        divisors = divisions_of(calibration, len(groups.cells), groups.records, _counted(data))
+        divisors = divisions_of(calibration, len(groups.cells), groups.records, data.counted)
         groups = msgspec.structs.replace(groups, divided_by=None if divisors is None else list(divisors))
     postprocessing: PostProcessing | None = None
     if valid:
@@ -237,15 +237,6 @@ def calibrated_fields(
             _possible_of_subjects(calibration) if subjects else possible_values_of(calibration, data, groups)
         )
     return fields | {"groups": groups, "subjects": subjects, "postprocessing": postprocessing}
-
-
-def _is_database(data: DataRecord) -> bool:
-    return data.base is None and data.rows is None
-
-
-def _counted(data: DataRecord) -> int:
-    """Return how many records there are, or rows of a network's table."""
-    return data.records if data.rows is None else data.subjects
 
 
 def _proof_fields(calibration: Calibration, proof: tuple[float, AnyWitness]) -> tuple[float, int, AnyWitness]:
@@ -344,8 +335,7 @@ def _sums_of_factors(data: DataRecord, calibration: Calibration, linear: LinearQ
     """Return what the factors of all observed records add up to: those above 0, and those below without sign."""
     if linear.factors is None:
         # a table may have fewer records than the noise is for
-        records = data.records if data.base is not None or data.rows is not None else calibration.records
-        return records, 0
+        return calibration.records if data.reading is None else data.records, 0
     factors_and_times = list(zip(linear.factors.tolist(), observed_of(data, calibration).tolist(), strict=True))
     return sum(c * n for c, n in factors_and_times if c > 0), sum(-c * n for c, n in factors_and_times if c < 0)
 
@@ -423,6 +413,6 @@ def _sentences(record: ReleaseFields, calibration: Calibration | None) -> dict[s
         "not_promised": not_promised_of(secrets, record.ledger, kind=kind, composes=composes(mechanism.name)),
         "assumptions": [
             f"The distribution of the records is {theta_in_words} ({theta.origin}).",
-            *assumed_of(data.rows if data.base is None else data.base, of_chains=of_chains),
+            *assumed_of(data.reading, of_chains=of_chains),
         ],
     }

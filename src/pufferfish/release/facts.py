@@ -179,14 +179,17 @@ class CalibrationRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True, k
             raise ParameterError(f"its chains have more than {self.records:,} records, the number of all")
         if sum(times for *_, times in self.lengths) + left // longest > _MOST_CHAINS:
             raise ParameterError(f"its chains are more than {_MOST_CHAINS:,}")
-        unknown: list[list[int]] = [[]] * len(self.lengths)
-        places = self.places or unknown
-        if len(places) != len(self.lengths) or (self.places is not None and left):
+        if self.places is not None and (left or len(self.places or self.lengths) != len(self.lengths)):
             raise ParameterError("its places are not those of all its chains")
-        kinds = [ChainLength(*chain[:2], tuple(pattern)) for chain, pattern in zip(self.lengths, places, strict=True)]
-        named = [chain for chain, (*_, times) in zip(kinds, self.lengths, strict=True) for _ in range(times)]
+        named = [chain for chain, times in _named_chains(self.lengths, self.places) for _ in range(times)]
         full, rest = divmod(left, longest)
         return (*named, *[ChainLength(longest, longest)] * full, *([ChainLength(rest, rest)] if rest else []))
+
+
+def _named_chains(lengths: Sequence[Lengths], places: Sequence[Sequence[int]] | None) -> list[tuple[ChainLength, int]]:
+    """Return chains as they were, and how many there are of each: what :func:`lengths_of` wrote."""
+    patterns = places or [()] * len(lengths)
+    return [(ChainLength(*chain[:2], tuple(seen)), chain[2]) for chain, seen in zip(lengths, patterns, strict=True)]
 
 
 def record_of(calibration: Calibration) -> CalibrationRecord:
@@ -451,6 +454,16 @@ class DataRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     clock_changes: Literal["possible", "known"] | None = None
 
     @property
+    def reading(self) -> Base | RowsBase | None:
+        """How the table was read; None of one database that was given by hand."""
+        return self.rows if self.base is None else self.base
+
+    @property
+    def counted(self) -> int:
+        """How many records there are, or rows of a network's table: what shares are of."""
+        return self.records if self.rows is None else self.subjects
+
+    @property
     def chain_lengths(self) -> list[tuple[ChainLength, int]]:
         """The chains that are named, and how many there are of each.
 
@@ -459,9 +472,7 @@ class DataRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         ParameterError
             If there is no such chain.
         """
-        unknown: list[list[int]] = [[]] * len(self.lengths)
-        named = zip(self.lengths, self.places or unknown, strict=True)
-        return [(ChainLength(steps, records, tuple(pattern)), times) for (steps, records, times), pattern in named]
+        return _named_chains(self.lengths, self.places)
 
 
 class LedgerRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):

@@ -70,7 +70,7 @@ def notebook_of(
     refusal = "a notebook makes a release of a table again from its record, and "
     if record.subjects is not None:
         raise NotApplicableError(refusal + "this is a release for each subject: use release_each, as its record says")
-    stated, base = record.calibration, record.data.base or record.data.rows
+    stated, base = record.calibration, record.data.reading
     if base is None:
         raise NotApplicableError(refusal + "this one is of a database that was given by hand, not of a table")
     kinds = {kind.name: kind for kind in (*MECHANISMS, ParticipantDP)}

@@ -151,7 +151,7 @@ def _entry_differences(record: ReleaseFields, booked: LedgerRecord, ledger_file:
 
 def table_findings(record: ReleaseFields, table: Any) -> Iterator[Finding]:
     """Compare the public facts of a table with those in the record."""
-    base = record.data.rows if record.data.base is None else record.data.base
+    base = record.data.reading
     if table is None:
         says = "that these are its records, read like this" + ("" if base is None else "; compare it with the table")
         yield unchecked("table", says, [*_READ, *_LENGTHS])
