@@ -298,7 +298,7 @@ def prepare_each(
             return begun or draft, None
         entry = _entry_booked(ledger, begun) or ledger.check(calibration, data=data, release=draft.release)
         place = place_in(ledger, entry)
-        return with_values(_with(begun or draft, ledger=place), calibration), entry
+        return with_values(replace(begun or draft, ledger=place), calibration), entry
 
     def finish(begin: Callable[[], object] = lambda: None) -> EachRelease:
         if ledger is not None and not files.lock.exists():
@@ -317,7 +317,7 @@ def prepare_each(
         # values that were drawn may have been seen: they are kept, however the program ended
         already_drawn = begun is not None and files.pending_table.exists()
         if begun is None or (entry is None and not already_drawn):
-            begun = _with(draft, subjects=replace(subjects_record, release=secrets.token_hex(16)), created=now())
+            begun = replace(draft, subjects=replace(subjects_record, release=secrets.token_hex(16)), created=now())
             _write_pending(files.pending_record, begun)
         place, files.begun = None, True
         if ledger is None or entry is not None:
@@ -341,10 +341,6 @@ def prepare_each(
     return Prepared(tuple(draft.warnings), plan, finish)
 
 
-def _with(record: EachRelease, **changes: Any) -> EachRelease:
-    return replace(record, **changes)
-
-
 def _table_record(files: OutputFiles, record: EachRelease, content: bytes) -> TableRecord:
     rows = record.data.subjects * len(record.query.labels)
     columns = columns_of(record.postprocessing is not None)
@@ -356,7 +352,7 @@ def _finish_record(
 ) -> EachRelease:
     """Return the record with its place in a ledger and its table, checked as a reader will."""
     subjects = None if record.subjects is None else replace(record.subjects, table=table)
-    finished = with_values(_with(record, ledger=place, subjects=subjects), calibration)
+    finished = with_values(replace(record, ledger=place, subjects=subjects), calibration)
     finished.check()
     return finished
 
