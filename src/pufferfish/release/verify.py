@@ -46,7 +46,7 @@ from pufferfish.release.record import (
     function_of_user,
     read_table,
 )
-from pufferfish.release.show.text import record_named
+from pufferfish.release.show.text import division, record_named
 from pufferfish.release.verification import PROOF, Finding, Verification, fails, holds, not_in, unchecked
 from pufferfish.release.words import words_of_measurement
 from pufferfish.theta.lengths import ChainLength
@@ -387,20 +387,14 @@ _DERIVED = {
 """What is said of each where nothing is wrong."""
 
 
-def _scale_in_words(record: ReleaseFields) -> str:
-    """Return the scale of the noise, and by what it is divided."""
-    scale = f"scale {record.noise.scale:.6g}"
-    cell = record.cell_that_divides
-    return scale if cell is None else f"{scale}, divided by the {cell}'s number of records"
-
-
 def _record_findings(record: ReleaseFields) -> Iterator[Finding]:
     """Yield what is found with nothing but the record."""
     wrong = [(_PARTS.get(field, "record"), rule) for field, rule in differences(record)]
     yield from (fails(part, f"expected that {rule}") for part, rule in wrong)
+    scale = f"scale {record.noise.scale:.6g}{division(record)}"
     for part, says in _DERIVED.items():
         if not any(wrong_part in (part, "record") for wrong_part, _ in wrong):
-            yield holds(part, says.format(scale=_scale_in_words(record)))
+            yield holds(part, says.format(scale=scale))
     if all(part == "words" for part, _ in wrong):  # else it is not known which noise to prove something about
         yield from _proof_findings(record)
     yield unchecked(
@@ -460,7 +454,8 @@ def _witness_finding(stated: AnyWitness, proved: AnyWitness) -> Finding:
     if _same_values(old, new):
         where = "all records alike" if stated.node is None else record_named(stated.node)
         return holds("witness", f"{where}: what decides, and what tells it, found again")
-    if np.allclose(*_of_equal_length(sorted(_numbers(old)), sorted(_numbers(new))), rtol=_SAME, atol=1e-12):
+    numbers = [sorted(_numbers(part)) for part in (old, new)]
+    if len(numbers[0]) == len(numbers[1]) and np.allclose(*numbers, rtol=_SAME, atol=1e-12):
         return unchecked("witness", f"record {new.get('node')} leaks exactly as much: a tie", ["mechanism.witness"])
     return fails("witness", "the proof points to a different record than the file says")
 
@@ -481,11 +476,6 @@ def _numbers(value: Any) -> list[float]:
     if isinstance(value, list | tuple):
         return [n for part in value for n in _numbers(part)]
     return [value] if isinstance(value, float) else []
-
-
-def _of_equal_length(first: list[float], second: list[float]) -> tuple[list[float], list[float]]:
-    """Return two lists of one length: where they differ in length, they are not alike."""
-    return (first, second) if len(first) == len(second) else ([0.0], [1.0])
 
 
 def verify_measurement(record: MeasurementFields) -> float:

@@ -43,6 +43,7 @@ from pufferfish.release.record import (
     calibration_again,
     function_of_user,
 )
+from pufferfish.release.show.text import division
 from pufferfish.release.show.values import each_part, measured_part, values_part
 from pufferfish.release.together import AnyRelease, any_release_in, one_history
 from pufferfish.release.verification import Verification
@@ -389,9 +390,9 @@ def _noise_part_of(
     brief: bool,
 ) -> tuple[Html, dict[str, Any] | None]:
     """Return the noise of all mechanisms and the slider, or why there is none."""
-    summary = (
-        f"{record.mechanism.title} added noise of scale {_scale_in_words(record)} at ε = {at_most(record.epsilon)}."
-    )
+    by_cell = division(record)
+    scale = f"{number(record.noise.scale)}{by_cell}{',' if by_cell else ''}"
+    summary = f"{record.mechanism.title} added noise of scale {scale} at ε = {at_most(record.epsilon)}."
     if brief:
         return tag("p", summary, " What other mechanisms and other ε need was left out (--brief)."), None
     if calibration is None or not isinstance(calibration.bound, Mechanism):
@@ -431,12 +432,6 @@ def _noise_part_of(
         whole=record.whole,
     )
     return noise_part(about, name)
-
-
-def _scale_in_words(record: ReleaseFields) -> str:
-    """Return the scale of the noise, and by what it was divided."""
-    scale, cell = number(record.noise.scale), record.cell_that_divides
-    return scale if cell is None else f"{scale}, divided by the {cell}'s number of records,"
 
 
 def _contest(

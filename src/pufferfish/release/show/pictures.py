@@ -224,7 +224,6 @@ def _same_scale(panels: list[Any]) -> None:
 def _titled(
     figure: Any, release: ReleaseFields, groups: GroupsRecord, *, seen: bool, drawn: bool = True, more: str = ""
 ) -> "Figure":
-    n = f"n = {release.data.records:,}" if release.data.rows is None else f"{release.data.subjects:,} rows"
     errors = release.accuracies(0.05)
     error = told_error(float(errors.min()), float(errors.max()), _shares(release))
     unseen = "" if seen else ", too little to be seen here" if drawn else ", not drawn"
@@ -232,7 +231,7 @@ def _titled(
     titled(
         figure,
         f"{release.query.description}, by {', '.join(groups.by)}",
-        made_with(release.mechanism.title, release.epsilon, n, release.query.description),
+        _origin(release, release.query.description),
         f"each noisy value {error} with 95% probability{unseen}{postprocessed}{more}",
     )
     return figure

@@ -5,7 +5,6 @@ The lines stand in one place for the command line, for ``print(release)`` and fo
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
 
 from pufferfish._base.view import MOST_ROWS, Grid, View, counted
 from pufferfish._base.words import at_most, names_of, number
@@ -13,14 +12,15 @@ from pufferfish.data import Rows, Sequences
 from pufferfish.errors import printable, shortened
 from pufferfish.mechanisms.words import TOGETHER
 from pufferfish.queries import KINDS, measure_of
-from pufferfish.release.facts import GroupsRecord, SubjectsRecord
+from pufferfish.release.facts import GroupsRecord, LedgerRecord
 from pufferfish.release.prepare import FITTED_HERE
 from pufferfish.release.record import MeasurementFields, ReleaseFields
-from pufferfish.release.show.values import weak_lines
+from pufferfish.release.show.values import joint_error, weak_lines
 
 __all__ = [
     "assumed_in_short",
     "described",
+    "division",
     "heads_of_groups",
     "impossible_lines",
     "lines_of",
@@ -126,34 +126,27 @@ def rows_of_groups(record: ReleaseFields, groups: GroupsRecord) -> Iterator[list
 
 
 def lines_of(record: ReleaseFields) -> Iterator[tuple[str, str, str]]:
-    """Yield the name of each value, the value, and its error."""
-    labels, groups, write = record.query.labels, record.groups, record.writer()
-    if groups is None:
-        for label, value, error in zip(labels, record.values, record.accuracies(0.05), strict=True):
-            yield label, write(value, 1), write(float(error), 1)
-        return
-    divisors, values = groups.divided_by or [1] * len(groups.cells), iter(record.values)
-    for cell, divisor, errors in zip(groups.cells, divisors, record.accuracies(0.05), strict=True):
-        for label, error in zip(labels, errors.tolist(), strict=True):
-            yield ", ".join([*cell, label]), write(next(values), divisor), write(error, divisor)
+    """Yield the name of each value, the value, and its error, where there are no groups."""
+    write = record.writer()
+    for label, value, error in zip(record.query.labels, record.values, record.accuracies(0.05), strict=True):
+        yield label, write(value, 1), write(float(error), 1)
 
 
 def noise_line(record: ReleaseFields) -> str:
     """Say by which mechanism there is which noise, at which ε, and how far off all values together are."""
     groups = record.groups
     if groups is None:
-        joint_error = record.writer()(record.accuracy(0.05, joint=True), 1)
-        scope, share = "", f"; all are within {joint_error} with 95% probability"
+        scope, share = "", f"; all are within {joint_error(record)} with 95% probability"
     else:
         scope = f" for {'the one group' if len(groups.cells) == 1 else f'all {len(groups.cells):,} groups together'}"
-        share = _division(record)
+        share = division(record)
     return (
         f"{record.mechanism.title}, ε = {at_most(record.epsilon)}{scope}: discrete Laplace noise of "
         f"{_noise_in_words(record)}{share}"
     )
 
 
-def _division(record: ReleaseFields) -> str:
+def division(record: ReleaseFields) -> str:
     """Say by what the noise of each group or subject is divided."""
     cell = record.cell_that_divides
     return "" if cell is None else f", divided by the {cell}'s number of records"
@@ -228,7 +221,7 @@ def _outputs(record: ReleaseFields) -> int:
 def lines_of_each(record: ReleaseFields) -> list[str]:
     """Return what is said of a release for each subject before its promise."""
     query, noise = record.query, record.noise
-    share = _division(record)
+    share = division(record)
     subjects = counted(record.data.subjects, "subject")
     return [
         f"{query.kind} for each of {subjects} ({counted(len(query.labels), 'value')} each)",
@@ -242,8 +235,7 @@ def _closing_lines(record: ReleaseFields) -> list[str]:
     """Return what is said of every release."""
     lines: list[str] = []
     if record.ledger is not None:
-        booked = record.ledger
-        lines += [f"ledger: number {booked.entry}, spent {at_most(booked.spent)} of {number(booked.budget, 6)} in all"]
+        lines += [f"ledger: {_place_in_ledger(record.ledger)}"]
     lines += without_ledger(record)
     lines += postprocessing_lines(record)
     return [*map(printable, lines), printable(promise_line(record))]
@@ -316,40 +308,36 @@ def release_view(record: ReleaseFields) -> View:
 
     Those of each subject are in a table beside it.
     """
-    if record.subjects is not None:
-        return _view_of_each(record, record.subjects)
-    size = "" if record.groups is None else f", {counted(len(record.groups.cells), 'group')}"
+    each, groups = record.subjects, record.groups
+    table = None if each is None else each.table
+    facts = {
+        "query": record.query.description,
+        "noise": noise_line(record) if each is None else _noise_of_each(record),
+        "all values together": _together(record),
+        "class Θ": f"{record.theta.kind}; {record.theta.origin}",
+        "table": None if table is None else f"{table.name}, {counted(table.rows, 'row')}",
+        "post-processed": next((line.removeprefix("post-processed: ") for line in postprocessing_lines(record)), None),
+        "ledger": _place_in_ledger(record.ledger),
+    }
+    what = f"{record.query.kind}, ε = {at_most(record.epsilon)}"
+    if each is not None:
+        title = f"Release for each of {counted(record.data.subjects, 'subject')}: {what}"
+        return View(title, facts, (), _notes(record))
     grids = [_values_grid(record)]
     if record.quantiles:
         quantile_rows = [[f"{q.share:g}", q.state, q.low, q.high] for q in record.quantiles]
         caption = "Quantiles; all are between the two states with 95% probability"
         grids = [Grid(caption, ["quantile", "state", "from", "to"], quantile_rows), *grids]
-    facts = {
-        "query": record.query.description,
-        "noise": noise_line(record),
-        "all values together": _together(record),
-        "class Θ": f"{record.theta.kind}; {record.theta.origin}",
-        **_facts(record),
-    }
-    return View(f"Release: {record.query.kind}, ε = {at_most(record.epsilon)}{size}", facts, grids, _notes(record))
+    size = "" if groups is None else f", {counted(len(groups.cells), 'group')}"
+    return View(f"Release: {what}{size}", facts, grids, _notes(record))
 
 
-def _view_of_each(record: ReleaseFields, subjects: SubjectsRecord) -> View:
-    share, table = _division(record), subjects.table
-    facts = {
-        "query": record.query.description,
-        "noise": f"{record.mechanism.title}, discrete Laplace of scale {record.noise.scale:.6g}{share}; each value is "
-        f"within {record.accuracy_95.each:.6g}{share} with 95% probability",
-        "class Θ": f"{record.theta.kind}; {record.theta.origin}",
-        "table": None if table is None else f"{table.name}, {counted(table.rows, 'row')}",
-        **_facts(record),
-    }
-    counted_subjects = counted(record.data.subjects, "subject")
-    return View(
-        f"Release for each of {counted_subjects}: {record.query.kind}, ε = {at_most(record.epsilon)}",
-        facts,
-        (),
-        _notes(record),
+def _noise_of_each(record: ReleaseFields) -> str:
+    """Say which noise each subject's values have, and how far off they are."""
+    share = division(record)
+    return (
+        f"{record.mechanism.title}, discrete Laplace of scale {record.noise.scale:.6g}{share}; each value is within "
+        f"{record.accuracy_95.each:.6g}{share} with 95% probability"
     )
 
 
@@ -367,12 +355,11 @@ def _values_grid(record: ReleaseFields) -> Grid:
 
 
 def _together(record: ReleaseFields) -> str | None:
-    """Say how far off all values of all groups are, to the digits of the noise where that is most."""
+    """Say how far off all values of all groups are."""
     if record.groups is None:
         return None  # noise_line says it
-    joint_error = record.writer()(record.accuracy(0.05, joint=True), 1 / record.groups.most_error)
     noisy = "" if record.postprocessing is None else ", before the post-processing"
-    return f"within {joint_error} of the exact ones with 95% probability{noisy}"
+    return f"within {joint_error(record)} of the exact ones with 95% probability{noisy}"
 
 
 def measurement_view(record: MeasurementFields) -> View:
@@ -388,18 +375,13 @@ def measurement_view(record: MeasurementFields) -> View:
     return View(title, facts, (), [record.promise])
 
 
-def _facts(record: Any) -> dict[str, Any]:
-    done = [line.removeprefix("post-processed: ") for line in postprocessing_lines(record)]
-    return {"post-processed": done[0] if done else None, "ledger": _place_in_ledger(record.ledger)}
-
-
-def _place_in_ledger(booked: Any) -> str | None:
+def _place_in_ledger(booked: LedgerRecord | None) -> str | None:
     if booked is None:
         return None
     return f"number {booked.entry}, spent {at_most(booked.spent)} of {number(booked.budget, 6)} in all"
 
 
-def _notes(record: Any) -> list[str]:
+def _notes(record: ReleaseFields) -> list[str]:
     without = [line[:1].upper() + line[1:] for line in without_ledger(record)]
     promise = promise_line(record)
     return [*(f"Warning: {text}" for text in record.warnings), *without, promise[:1].upper() + promise[1:]]

@@ -27,7 +27,7 @@ from pufferfish.release.record import MeasurementFields, ReleaseFields, read_tab
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["each_part", "measured_part", "values_part", "weak_line", "weak_lines", "weak_values"]
+__all__ = ["each_part", "joint_error", "measured_part", "values_part", "weak_line", "weak_lines", "weak_values"]
 
 # -- Which released values are no larger than their own error: reports mark them, and it is said how many ------------
 
@@ -57,6 +57,12 @@ def weak_lines(record: ReleaseFields) -> list[str]:
     """Return this line where it is so of most values."""
     weak = weak_values(record)
     return [weak_line(weak)] if 2 * int(weak.sum()) > weak.size else []
+
+
+def joint_error(record: ReleaseFields) -> str:
+    """Return the error of all values together, to the digits of the noise in the group where that is most."""
+    most_error = 1.0 if record.groups is None else record.groups.most_error
+    return record.writer()(record.accuracy(0.05, joint=True), 1 / most_error)
 
 
 _FIRST, _MOST = 60, 1_000
@@ -313,15 +319,13 @@ def _values_with_errors(record: ReleaseFields) -> str:
 
 
 def _notes_below(record: ReleaseFields) -> Html:
-    least = 1.0 if record.groups is None else 1 / record.groups.most_error
-    joint_error = record.writer()(record.accuracy(0.05, joint=True), least)
     outputs = len(record.values)
     lines: list[Any] = []
     if outputs > 1:
         lines += [
             tag(
                 "p",
-                f"All {outputs:,} {_values_with_errors(record)} together are within {joint_error} with 95% "
+                f"All {outputs:,} {_values_with_errors(record)} together are within {joint_error(record)} with 95% "
                 "probability.",
             )
         ]
