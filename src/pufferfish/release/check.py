@@ -150,6 +150,7 @@ def rules_on_place(booked: LedgerRecord | None) -> Iterator[tuple[bool, str]]:
 
 
 def _rules_on_data(record: ReleaseFields, data: DataRecord) -> Iterator[tuple[bool, str]]:
+    """Yield what is expected of how the data were read, and of their numbers of subjects, chains and steps."""
     theta, base, rows = record.theta, data.base, data.rows
     yield min(data.subjects, data.chains, data.longest_chain) >= 1, "there are subjects, chains and steps"
     yield base is None or rows is None, "the data are sequences or rows"

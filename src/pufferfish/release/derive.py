@@ -307,6 +307,7 @@ def possible_values_of(calibration: Calibration, data: DataRecord, groups: Group
 
 
 def _possible_of_subjects(calibration: Calibration) -> BySubject:
+    """Return what makes the noisy values of each subject the nearest possible ones, for so many records as it has."""
     linear = calibration.linear
     assert isinstance(linear, LinearQuery)
     unit = float(linear.unit * (linear.divided_by or 1))

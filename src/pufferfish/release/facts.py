@@ -207,6 +207,7 @@ def record_of(calibration: Calibration) -> CalibrationRecord:
 
 
 def _settings(calibration: Calibration) -> dict[str, Any] | None:
+    """Return the settings of a mechanism as plain values; None where one of them is, or holds, a user's function."""
     bound: Any = calibration.bound
     settings = {name: _or_none(value) for name, value in bound.settings.items()}
     lost = any(value is not None and settings[name] is None for name, value in bound.settings.items())
@@ -214,6 +215,7 @@ def _settings(calibration: Calibration) -> dict[str, Any] | None:
 
 
 def _or_none(value: Any) -> Any:
+    """Return a value as :func:`encode` writes it; None where no file can hold it."""
     try:
         return encode(value)
     except NotPlain:

@@ -214,6 +214,7 @@ def _loss_of(measurement: Any) -> float:
 
 
 def _takes(measurement: Any, inputs: list[Any]) -> bool:
+    """Whether the inputs are in the domain of a measurement; what goes wrong in asking says that they are not."""
     with catch_warnings():  # what OpenDP warns of quotes the records, and what it raises may too
         simplefilter("ignore")
         try:

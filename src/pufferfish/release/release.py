@@ -472,6 +472,7 @@ def read_recorded(kind: type[AnyRecorded], path: str | os.PathLike[str]) -> AnyR
 
 
 def _finite(value: Any) -> bool:
+    """Whether no number in a value, however deep in lists and dicts, is NaN or infinite."""
     if isinstance(value, Mapping):
         return all(map(_finite, value.values()))
     if isinstance(value, list | tuple):

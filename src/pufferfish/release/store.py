@@ -22,7 +22,7 @@ import secrets
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -409,7 +409,8 @@ def _spend(
     calibration: Calibration,
     data: Sequences,
     begin: Callable[[], object],
-) -> Any:
+) -> Entry:
+    """Charge the release to the ledger; where that is refused, its record is deleted, unless values were drawn."""
     note = f"{begun.query.kind}, one for each of {begun.data.subjects:,} subjects: {begun.query.description}"
     note = note_of(note, calibration.theta, ledger)
     try:

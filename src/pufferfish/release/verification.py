@@ -117,6 +117,7 @@ PROOF = "proof"
 
 
 def _wrapped(text: str, width: int) -> list[str]:
+    """Return a text in lines of at most this width; a longer word has a line of its own."""
     lines = [""]
     for word in text.split(" "):
         if lines[-1] and len(lines[-1]) + 1 + len(word) > width:

@@ -180,6 +180,7 @@ def table_findings(record: ReleaseFields, table: Any) -> Iterator[Finding]:
 
 
 def _read_again(record: ReleaseFields, base: Base | RowsBase, table: Any) -> Sequences | Rows:
+    """Read a table in the way that a record says."""
     theta: Any = record.theta.any_theta()
     if isinstance(base, RowsBase):
         nodes: Mapping[str, Any] = {state_label(node): node for node in theta.networks[0].nodes}
@@ -423,6 +424,7 @@ def _proof_findings(record: ReleaseFields) -> Iterator[Finding]:
 
 
 def _leakage_findings(record: ReleaseFields, calibration: Calibration) -> Iterator[Finding]:
+    """Yield whether the mechanism proves the leakage that the record says, and by the same secret."""
     stated, title = record.mechanism, calibration.title
     try:
         leakage, witness = calibration.bound.verify(calibration)
@@ -450,6 +452,7 @@ def _leakage_findings(record: ReleaseFields, calibration: Calibration) -> Iterat
 
 
 def _witness_finding(stated: AnyWitness, proved: AnyWitness) -> Finding:
+    """Compare the secret that decides with the one that was proved to; with the same numbers the two are a tie."""
     old, new = msgspec.to_builtins(stated), msgspec.to_builtins(proved)
     if _same_values(old, new):
         where = "all records alike" if stated.node is None else record_named(stated.node)
@@ -461,6 +464,7 @@ def _witness_finding(stated: AnyWitness, proved: AnyWitness) -> Finding:
 
 
 def _same_values(first: Any, second: Any) -> bool:
+    """Whether two plain values are the same, but for the last digits of their numbers."""
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         return first.keys() == second.keys() and all(_same_values(first[key], second[key]) for key in first)
     if isinstance(first, list | tuple) and isinstance(second, list | tuple):
@@ -471,6 +475,7 @@ def _same_values(first: Any, second: Any) -> bool:
 
 
 def _numbers(value: Any) -> list[float]:
+    """Return all floating-point numbers in a plain value."""
     if isinstance(value, Mapping):
         return [n for part in value.values() for n in _numbers(part)]
     if isinstance(value, list | tuple):

@@ -242,6 +242,7 @@ def _check_together(sources: Sequence[Source]) -> None:
 
 
 def _title(record: AnyRelease) -> str:
+    """Return the heading of a release."""
     if isinstance(record, MeasurementFields):
         return f"Measurement at ε = {at_most(record.epsilon)}"
     each = "" if record.subjects is None else f" for each of {record.data.subjects:,} subjects"
@@ -259,6 +260,7 @@ def _release_part(
     *,
     brief: bool,
 ) -> tuple[Html, dict[str, Any] | None]:
+    """Return all of one release, and the numbers behind its slider, if it has one; refuse it where it does not hold."""
     record = source.release
     verification = _verified(source, ledger if record.ledger is not None else None)
     if isinstance(record, MeasurementFields):
@@ -342,6 +344,7 @@ def _is_booked(record: MeasurementFields, ledger: Ledger) -> bool:
 
 
 def _subtitle(record: ReleaseFields) -> str:
+    """Say by which mechanism and at which ε it was released, of which data, and when."""
     data, base = record.data, record.data.base
     if data.rows is not None:
         size = f"{data.subjects:,} rows with {data.records:,} observed cells"
@@ -355,6 +358,7 @@ def _subtitle(record: ReleaseFields) -> str:
 
 
 def _promise_section(record: AnyRelease, secrets: list[tuple[str, str]] | None) -> Html:
+    """Return the promise; where the model was fitted to this very table, under a notice that it does not hold."""
     delta = record.delta if isinstance(record, ReleaseFields) else 0.0
     part = promise_part(record.epsilon, record.promise, record.not_promised, record.assumptions, secrets, delta=delta)
     if isinstance(record, MeasurementFields) or FITTED_HERE not in record.warnings:
@@ -364,6 +368,7 @@ def _promise_section(record: AnyRelease, secrets: list[tuple[str, str]] | None) 
 
 
 def _theta_section(record: ThetaRecord, theta: Theta | None, decides: int, calibration: Calibration | None) -> Html:
+    """Return Θ, in which the member of place ``decides`` needs most noise; or only its origin, of a user's function."""
     if theta is None:
         text = f"Θ is of {record.kind}: a function of the user's, which no file holds. Where it came from: "
         return section("What an adversary may believe: Θ", tag("p", f"{text}{record.origin}."))
@@ -371,6 +376,7 @@ def _theta_section(record: ThetaRecord, theta: Theta | None, decides: int, calib
 
 
 def _measured_sections(record: MeasurementFields, theta: Theta | None) -> Html:
+    """Return what the page says of a measurement: the noise is the algorithm's own, so there is none to compare."""
     made = f"made {in_words(record.created)} by pufferfish {record.software.get('pufferfish-privacy')}"
     size = f"{sum(records for _, records in record.length):,} records in {len(record.length):,} chains"
     return join(

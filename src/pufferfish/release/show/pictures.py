@@ -172,6 +172,7 @@ def _panel_of_each_output(release: ReleaseFields, groups: GroupsRecord) -> "Figu
 
 
 def _lines(axes: Any, values: Array, noisy: Array, error: Array, share: bool) -> None:
+    """Draw each row of values as a line, in a band as wide as the error of its noise."""
     positions = list(range(int(values.shape[1])))
     for row, noisy_row, error_row, (colour, marker) in zip(values, noisy, error, LINES, strict=False):
         axes.plot(positions, row, color=colour, marker=marker, markersize=3.5, linewidth=1.2)
@@ -224,6 +225,7 @@ def _same_scale(panels: list[Any]) -> None:
 def _titled(
     figure: Any, release: ReleaseFields, groups: GroupsRecord, *, seen: bool, drawn: bool = True, more: str = ""
 ) -> "Figure":
+    """Return the figure with its title, and with a note on the errors: whether they are seen, or drawn at all."""
     errors = release.accuracies(0.05)
     error = told_error(float(errors.min()), float(errors.max()), _shares(release))
     unseen = "" if seen else ", too little to be seen here" if drawn else ", not drawn"
@@ -331,6 +333,7 @@ def draw_release(release: ReleaseFields) -> "Figure":
 
 
 def _values(release: ReleaseFields) -> "Figure":
+    """Draw a bar for each output: upright, or lying where names are long."""
     labels, errors = [shortened(label) for label in release.query.labels], release.accuracies(0.05)
     measure = measure_of(release.query.kind)
     share = is_share(measure)

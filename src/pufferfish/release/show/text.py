@@ -81,6 +81,7 @@ def summary(record: ReleaseFields, most: int = 60) -> str:
 
 
 def _table_lines(record: ReleaseFields, most: int) -> list[str]:
+    """Return the values in columns, under their headings; at most so many of them."""
     if record.groups is not None:
         return _group_table_lines(record, record.groups, most)
     first_rows = list(islice(lines_of(record), most))
@@ -97,6 +98,7 @@ def _table_lines(record: ReleaseFields, most: int) -> list[str]:
 
 
 def _group_table_lines(record: ReleaseFields, groups: GroupsRecord, most: int) -> list[str]:
+    """Return the values of groups in columns, under their headings; at most so many of them."""
     heads = heads_of_groups(record, groups)
     rows = list(islice(rows_of_groups(record, groups), most))
     lines = [[shortened(printable(part), _MOST_LABEL) for part in row] for row in (heads, *rows)]

@@ -105,6 +105,7 @@ def _for_people(record: ReleaseFields) -> ReleaseFields:
 
 
 def _values(record: ReleaseFields) -> Iterator[_Value]:
+    """Yield the values, those of the first group first."""
     labels, groups, at = record.query.labels, record.groups, 0
     if groups is None:
         for label, value, noisy, error in zip(
@@ -149,6 +150,7 @@ def _common(records: Sequence[str], errors: Sequence[str]) -> _Common:
 
 
 def _values_table(record: ReleaseFields, values: Sequence[_Value]) -> Html:
+    """Return a table with a row and a bar for each value: the first are seen, more are folded, very many left out."""
     least = min(0.0, *(min(v.value, v.noisy - v.error) for v in values))
     most = max(0.0, *(max(v.value, v.noisy + v.error) for v in values))
     changed, write = record.postprocessing is not None, record.writer()
@@ -217,6 +219,7 @@ def _bar(v: _Value, least: float, most: float) -> Html:
 
 
 def _by_group(record: ReleaseFields, groups: GroupsRecord) -> Html:
+    """Return a heat map with a row for each group and a column for each output; where these are many a table too."""
     labels, shape = record.query.labels, (len(groups.cells), len(record.query.labels))
     values = np.array(record.values).reshape(shape)
     divisors = groups.divided_by or [1] * shape[0]
@@ -276,6 +279,7 @@ def _weakness(weak: NDArray[np.bool_]) -> Html | None:
 
 
 def _transitions(record: ReleaseFields) -> Html:
+    """Return a heat map of the steps from each state to each, for every group."""
     states, write = record.theta.states, record.writer()
     value = record.value.reshape(-1, len(states), len(states))
     cells = [""] if record.groups is None else [", ".join(cell) for cell in record.groups.cells]
@@ -306,6 +310,7 @@ def _transitions(record: ReleaseFields) -> Html:
 
 
 def _quantiles(record: ReleaseFields) -> Html:
+    """Return the quantiles with their intervals, if there are any."""
     if not record.quantiles:
         return Html("")
     rows = [[number(q.share), tag("td", q.state), tag("td", f"{q.low} to {q.high}")] for q in record.quantiles]
@@ -319,6 +324,7 @@ def _values_with_errors(record: ReleaseFields) -> str:
 
 
 def _notes_below(record: ReleaseFields) -> Html:
+    """Return what is said below the values: their errors together, post-processing, and the counts that got noise."""
     outputs = len(record.values)
     lines: list[Any] = []
     if outputs > 1:
