@@ -143,10 +143,8 @@ class Cells:
         """
         linear, strategy, scale = calibration.linear, calibration.strategy, calibration.unit_scale
         if strategy is None or not isinstance(linear, LinearQuery):
-            prepare_noise = hide_traceback(
-                lambda: noise_in_bulk(self.exact, scale, lipschitz=linear.unit_lipschitz or 1)
-            )
-            return hide_traceback(prepare_noise())
+            prepare = hide_traceback(lambda: noise_in_bulk(self.exact, scale, lipschitz=linear.unit_lipschitz or 1))
+            return hide_traceback(prepare())
         counts, totals = self.exact.tolist(), self.records.tolist()
         draw = sampler_of_measurements(counts, totals, linear, strategy, scale, discrete_laplace_noise)
         return hide_traceback(lambda: np.array(draw(), dtype=np.int64).reshape(-1, self.outputs))

@@ -95,10 +95,8 @@ def _changed_fields(record: ReleaseFields, derived_record: ReleaseFields) -> Ite
         if stated == follows:
             continue
         where, part, expected = _first_difference(name, msgspec.to_builtins(stated), msgspec.to_builtins(follows))
-        yield (
-            name,
-            f"{where} is {shortened(repr(expected))}, which follows from the rest; it is {shortened(repr(part))}",
-        )
+        rule = f"{where} is {shortened(repr(expected))}, which follows from the rest; it is {shortened(repr(part))}"
+        yield name, rule
 
 
 def _first_difference(name: str, stated: Any, follows: Any) -> tuple[str, Any, Any]:

@@ -447,27 +447,16 @@ def _contest(
     unit: Literal["group", "subject"] | None,
 ) -> Contest:
     """Return the mechanisms for a release; another release of the same query gets the same, with what they computed."""
-    assert isinstance(calibration.bound, Mechanism)
+    bound, theta = calibration.bound, calibration.theta
+    assert isinstance(bound, Mechanism)
     calibrated_from = msgspec.structs.replace(record.calibration, unit_scale=0.0)  # all that does not depend on ε
     key = msgspec.json.encode((record.mechanism.name, record.theta, calibrated_from, record.groups, unit))
     if key not in contests:
-        length: Any = (
-            calibration.bound.rows
-            if calibration.theta.networks
-            else calibration.length
-            if calibration.theta.of_chains
-            else None
-        )
+        length: Any = bound.rows if theta.networks else calibration.length if theta.of_chains else None
         secrets = _secrets(calibration)
         kinds, left_out = (None, ()) if unit is None else (COMPOSING, one_query_rows(unit))
         contests[key] = Contest(
-            calibration.theta,
-            calibration.query,
-            length,
-            secrets=secrets,
-            kinds=kinds,
-            own=calibration.bound,
-            left_out=left_out,
+            theta, calibration.query, length, secrets=secrets, kinds=kinds, own=bound, left_out=left_out
         )
     return contests[key]
 
@@ -501,10 +490,10 @@ def _verify_part(source: Source, verification: Verification | None, ledger_name:
         if record.ledger is not None:
             ledger_file = "LEDGER.json" if ledger_name is None else ledger_name
             file_named = ", LEDGER.json," if ledger_name is None else ""
-            sentence = (
+            text = (
                 f"Only who keeps the ledger of this release (the owner) has its file{file_named} and can compare both:"
             )
-            owner = [tag("p", sentence), tag("pre", tag("code", f"{command} --ledger {shlex.quote(ledger_file)}"))]
+            owner = [tag("p", text), tag("pre", tag("code", f"{command} --ledger {shlex.quote(ledger_file)}"))]
     parts: list[Any] = [
         tag("p", "Whoever has the release file can compute the proof of its noise again, without any private data:"),
         tag("pre", tag("code", command)),
