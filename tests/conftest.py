@@ -147,5 +147,5 @@ def an_independent_reader_agrees() -> Generator[None]:
     with pytest.MonkeyPatch.context() as patch:
         readable = asked(release.Release.check_readable, lambda _, record: record)
         patch.setattr(release.Release, "check_readable", readable)
-        patch.setattr(store, "_finished", asked(store._finished, lambda record, *_: record))
+        patch.setattr(store, "_finish_record", asked(store._finish_record, lambda record, *_: record))
         yield

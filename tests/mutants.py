@@ -256,7 +256,7 @@ MUTANTS = [
     Mutant(
         "each subject: an interrupted release is finished with a ledger that it was not charged to",
         "release/store.py",
-        "if found.table is not None and not booked:",
+        "if record.table is not None and not charged_here:",
         "if False:",
         "unit/release/test_release_each.py",
     ),
@@ -369,8 +369,8 @@ MUTANTS = [
     Mutant(
         "verify: noise for fewer records than were read is let through",
         "release/prepare.py",
-        "if not any(c.covers(chain) for c in known):",
-        "if not known:",
+        "if not any(c.covers(chain) for c in calibrated):",
+        "if not calibrated:",
         "contract/test_forgeries.py",
     ),
     Mutant(
@@ -404,8 +404,8 @@ MUTANTS = [
     Mutant(
         "release: any accepted word lets the table through that the model was fitted to",
         "release/prepare.py",
-        'if here and "public" not in accept:',
-        "if here and not accept:",
+        'if fitted_here and "public" not in accept:',
+        "if fitted_here and not accept:",
         "unit/cli/test_cli_accept.py",
     ),
 ]

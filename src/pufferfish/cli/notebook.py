@@ -16,7 +16,7 @@ from pufferfish.ledger import Ledger
 from pufferfish.release import MEASUREMENT
 from pufferfish.release.check import check_record
 from pufferfish.release.notebook import NOTEBOOK, notebook_of
-from pufferfish.release.verify import of_ledger, release_in
+from pufferfish.release.verify import ledger_findings, release_in
 
 __all__ = ["notebook_command"]
 
@@ -60,7 +60,7 @@ def notebook_command(options: NotebookOptions) -> None:
         raise RecordError(f"{display_path(release_path)} contradicts itself: {error}") from error
     ledger = None if ledger_path is None else Ledger.open(ledger_path)
     if ledger is not None and ledger_path is not None:
-        for finding in of_ledger(release, ledger):
+        for finding in ledger_findings(release, ledger):
             if not finding.holds:
                 raise RecordError(
                     f"{display_path(release_path)} is not in the ledger {display_path(ledger_path)}: {finding.says}"

@@ -1,15 +1,12 @@
-"""A release by cells: the query's value for each public group of records, or each subject, with one noise for all.
+"""A query on cells, which are the public groups of a table, or its subjects: exact outputs, their noise, and tables.
 
-A record is in one cell, whatever its state. When it changes its state from x to x', the outputs of its cell change by
-d(x, x') in L1, and those of no other cell. So the record loss of all cells together is that of the query on the whole
-table, and so is the noise; of a strategy's measurements too, and each cell's outputs follow from its own ones and its
-own public number of records. What is divided by that number is divided afterwards.
+One noise is enough for all cells. A record is in one cell, whatever its state. When it changes its state from x to x',
+the outputs of its cell change by d(x, x') in L1, and those of no other cell. So the record loss of all cells together
+is that of the query on the whole table, and so is the noise; of a strategy's measurements too, and each cell's outputs
+follow from its own ones and its own public number of records. What is divided by that number is divided afterwards.
 
-Names in tables for people that a spreadsheet would take for formulas, and run (CSV injection).
-
-A cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line end is a formula to a spreadsheet. OWASP advises to
-put a single quote before it (owasp.org, "CSV Injection"). Other programs would then read another name, so it is done
-where it is asked for. Numbers, and bins such as ``-5-0``, are no formulas that could do anything, and stay as they are.
+The file begins with how names are written into CSV files that spreadsheets open, and ends with the table of the values
+of each subject.
 """
 
 import io
@@ -27,7 +24,7 @@ from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import JointQuery, LinearQuery
-from pufferfish.release.draw import hide_traceback, in_model_order, joint_counts, of_measurements
+from pufferfish.release.draw import hide_traceback, in_model_order, joint_counts, sampler_of_measurements
 from pufferfish.release.noise import discrete_laplace_noise, noise_in_bulk
 from pufferfish.release.postprocessing import BySubject, PostProcessing
 from pufferfish.release.prepare import divisions_of
@@ -47,7 +44,11 @@ __all__ = [
     "warning_of_formulas",
 ]
 
-# -- Names in tables for people that a spreadsheet would take for formulas, and run (CSV injection) ------------------
+# -- Names that a spreadsheet would take for formulas, and run (CSV injection) ---------------------------------------
+#
+# A table's cell that begins with =, +, -, @, a tab or a line end is a formula to a spreadsheet. OWASP advises to put a
+# single quote before it (owasp.org, "CSV Injection"). Other programs would then read another name, so it is done only
+# where it is asked for. Numbers, and bins such as -5-0, are formulas that can do no harm, and stay as they are.
 
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
 _FORMULA = re.compile(rf"[=+@\t\r\n]|-(?!{_NUMBER}(?:--?{_NUMBER})?\Z)")
@@ -69,11 +70,11 @@ def csv_of(frame: "pl.DataFrame", *, for_spreadsheets: bool) -> bytes:
     if for_spreadsheets:
         import polars as pl
 
-        texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
-        for name in texts:
+        text_columns = [name for name, dtype in frame.schema.items() if dtype == pl.String]
+        for name in text_columns:
             names = frame[name].unique().drop_nulls().to_list()
             # one that begins with ' too: else two names could become one
-            quoted = {each: f"'{each}" for each in names if _is_formula(each) or each.startswith("'")}
+            quoted = {text: f"'{text}" for text in names if _is_formula(text) or text.startswith("'")}
             frame = frame.with_columns(pl.col(name).replace(quoted)) if quoted else frame
         frame = frame.rename({name: f"'{name}" for name in frame.columns if _is_formula(name)})
     return frame.write_csv().encode()
@@ -105,6 +106,7 @@ def _is_formula(name: str) -> bool:
 # -- A query on cells ------------------------------------------------------------------------------------------------
 
 _EXACT = 2**53
+"""Whole numbers up to this are doubles: one division of two of them is rounded once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,19 +143,20 @@ class Cells:
         """
         linear, strategy, scale = calibration.linear, calibration.strategy, calibration.unit_scale
         if strategy is None or not isinstance(linear, LinearQuery):
-            made = hide_traceback(lambda: noise_in_bulk(self.exact, scale, lipschitz=linear.unit_lipschitz or 1))
-            return hide_traceback(made())
+            prepare = hide_traceback(lambda: noise_in_bulk(self.exact, scale, lipschitz=linear.unit_lipschitz or 1))
+            return hide_traceback(prepare())
         counts, totals = self.exact.tolist(), self.records.tolist()
-        draw = of_measurements(counts, totals, linear, strategy, scale, discrete_laplace_noise)
+        draw = sampler_of_measurements(counts, totals, linear, strategy, scale, discrete_laplace_noise)
         return hide_traceback(lambda: np.array(draw(), dtype=np.int64).reshape(-1, self.outputs))
 
     def values(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return whole numbers of units, a row for each cell, as values: divided by the cell's number, rounded once."""
-        by = np.ones_like(self.records) if self.by is None else self.by
-        over, under = self.unit.numerator, self.unit.denominator
-        if int(np.abs(numbers).max(initial=0)) * over < _EXACT and int(by.max()) * under < _EXACT:
-            return np.asarray((numbers * over) / (by[:, None] * under), dtype=np.float64)
-        rows = zip(numbers.tolist(), by.tolist(), strict=True)
+        divisors = np.ones_like(self.records) if self.by is None else self.by
+        numerator, denominator = self.unit.numerator, self.unit.denominator
+        if int(np.abs(numbers).max(initial=0)) * numerator < _EXACT and int(divisors.max()) * denominator < _EXACT:
+            return np.asarray((numbers * numerator) / (divisors[:, None] * denominator), dtype=np.float64)
+        # larger numbers are fractions until the end, which gives the same values, only slowly
+        rows = zip(numbers.tolist(), divisors.tolist(), strict=True)
         return np.array([[float(v * self.unit / n) for v in row] for row, n in rows], dtype=np.float64)
 
 
@@ -168,38 +171,40 @@ def cells_of(data: Sequences | Rows, calibration: Calibration, *, by_subject: bo
     DataError
         If the data holds states that the model lacks.
     """
-    bound, theta, strategy = calibration.linear, calibration.theta, calibration.strategy
-    assert isinstance(bound, LinearQuery | JointQuery)
-    outputs, unit = len(bound.labels), bound.unit * (bound.divided_by or 1)
+    linear, theta, strategy = calibration.linear, calibration.theta, calibration.strategy
+    assert isinstance(linear, LinearQuery | JointQuery)
+    outputs, unit = len(linear.labels), linear.unit * (linear.divided_by or 1)
     if by_subject:
         assert isinstance(data, Sequences)
-        assert isinstance(bound, LinearQuery)
-        subjects, counts = _by_subject(data)
+        assert isinstance(linear, LinearQuery)
+        subjects, counts = _counts_by_subject(data)
         records = counts.sum(axis=1)
-        exact = _of_counts(data, counts, bound, theta)
+        exact = _outputs_of_counts(data, counts, linear, theta)
         return Cells(
-            tuple((name,) for name in subjects), records, exact, outputs, unit, records if bound.divided_by else None
+            tuple((name,) for name in subjects), records, exact, outputs, unit, records if linear.divided_by else None
         )
     groups = data.groups
     assert groups is not None
-    by = divisions_of(calibration, len(groups.cells), groups.records, data.records)
-    if isinstance(bound, JointQuery):
-        exact = joint_counts(data, bound, theta)
+    divisors = divisions_of(calibration, len(groups.cells), groups.records, data.records)
+    if isinstance(linear, JointQuery):
+        exact = joint_counts(data, linear, theta)
     elif isinstance(data, Rows):
-        exact = _of_rows(data, bound, theta)
+        exact = _outputs_of_rows(data, linear, theta)
     else:
-        measured = bound if strategy is None else strategy.counted(bound)
-        exact = _of_counts(data, groups.counts[data.base.state], measured, theta)
+        measured = linear if strategy is None else strategy.counted(linear)
+        exact = _outputs_of_counts(data, groups.counts[data.base.state], measured, theta)
     records = np.array(groups.records, dtype=np.int64)
-    return Cells(groups.cells, records, exact, outputs, unit, None if by is None else np.array(by, dtype=np.int64))
+    return Cells(
+        groups.cells, records, exact, outputs, unit, None if divisors is None else np.array(divisors, dtype=np.int64)
+    )
 
 
 def records_of_subjects(data: Sequences) -> NDArray[np.int64]:
     """Return how many observed records each subject has, which is public: chains of one subject together."""
-    return _by_subject(data)[1].sum(axis=1)
+    return _counts_by_subject(data)[1].sum(axis=1)
 
 
-def _by_subject(data: Sequences) -> tuple[list[str], NDArray[np.int64]]:
+def _counts_by_subject(data: Sequences) -> tuple[list[str], NDArray[np.int64]]:
     """Return the subjects, and how many records of each are in which of the table's states."""
     names, which = np.unique(np.array(data.names, dtype=object), return_inverse=True)
     counts = np.zeros((len(names), len(data.states)), dtype=np.int64)
@@ -207,16 +212,17 @@ def _by_subject(data: Sequences) -> tuple[list[str], NDArray[np.int64]]:
     return names.tolist(), counts
 
 
-def _of_counts(data: Sequences, counts: Any, query: LinearQuery, theta: Theta) -> NDArray[np.int64]:
+def _outputs_of_counts(data: Sequences, counts: Any, query: LinearQuery, theta: Theta) -> NDArray[np.int64]:
     """Return the outputs of cells, of how many records each has in which of the table's states."""
     in_model_order(data, theta.states)  # refuses states that the model lacks
-    known = {state: x for x, state in enumerate(data.states)}
-    present = [x for x, state in enumerate(theta.states) if state in known]
-    columns: Any = counts[:, [known[theta.states[x]] for x in present]]
+    column_of = {state: x for x, state in enumerate(data.states)}
+    present = [x for x, state in enumerate(theta.states) if state in column_of]
+    columns: Any = counts[:, [column_of[theta.states[x]] for x in present]]
     return np.asarray(columns @ query.weights[:, present].T, dtype=np.int64)
 
 
-def _of_rows(rows: Rows, query: LinearQuery, theta: Theta) -> NDArray[np.int64]:
+def _outputs_of_rows(rows: Rows, query: LinearQuery, theta: Theta) -> NDArray[np.int64]:
+    """Return the outputs of each group of a network's table: the sum over nodes of what their cells add."""
     assert rows.groups is not None
     network = theta.networks[0]
     totals = np.zeros((len(rows.groups.cells), len(query.weights)), dtype=np.int64)
@@ -237,9 +243,9 @@ def errors_of_groups(data: Sequences | Rows, calibration: Calibration) -> list[f
     """
     groups = data.groups
     assert groups is not None
-    by = divisions_of(calibration, len(groups.cells), groups.records, data.records)
-    whole = calibration.accuracy(0.05) * (calibration.linear.divided_by or 1)
-    return [whole / n for n in by or (1,) * len(groups.cells)]
+    divisors = divisions_of(calibration, len(groups.cells), groups.records, data.records)
+    undivided = calibration.accuracy(0.05) * (calibration.linear.divided_by or 1)
+    return [undivided / n for n in divisors or (1,) * len(groups.cells)]
 
 
 # -- The table of values of each subject -----------------------------------------------------------------------------
@@ -250,26 +256,26 @@ def table_of(
     noisy: NDArray[np.int64],
     labels: Sequence[str],
     unit_scale: float,
-    done: PostProcessing | None,
+    postprocessing: PostProcessing | None,
     name: str,
     for_spreadsheets: bool = False,
 ) -> bytes:
     """Return the table of the noisy values as a file's content, by the name of the file."""
     import polars as pl
 
-    values, cells = subjects.values(noisy), len(subjects.names)
-    error = subjects.values(np.full((cells, 1), laplace.accuracy(unit_scale, 0.05), dtype=np.int64))
+    values, count = subjects.values(noisy), len(subjects.names)
+    error = subjects.values(np.full((count, 1), laplace.accuracy(unit_scale, 0.05), dtype=np.int64))
     records = subjects.records if subjects.by is None else np.ones_like(subjects.records)
     names = pl.Series([subject for (subject,) in subjects.names], dtype=pl.String)
     columns: dict[str, Any] = {
-        "subject": names.gather(np.repeat(np.arange(cells), len(labels))),
+        "subject": names.gather(np.repeat(np.arange(count), len(labels))),
         "records": np.repeat(subjects.records, len(labels)),
-        "output": list(labels) * cells,
-        "value": (done.of(values, records) if isinstance(done, BySubject) else values).ravel(),
+        "output": list(labels) * count,
+        "value": (postprocessing.of(values, records) if isinstance(postprocessing, BySubject) else values).ravel(),
         "noisy_value": values.ravel(),
         "error_95": np.repeat(error, len(labels)),
     }
-    frame = pl.DataFrame({column: columns[column] for column in columns_of(done is not None)})
+    frame = pl.DataFrame({column: columns[column] for column in columns_of(postprocessing is not None)})
     if not name.lower().endswith(".parquet"):
         return csv_of(frame, for_spreadsheets=for_spreadsheets)
     content = io.BytesIO()

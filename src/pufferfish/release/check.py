@@ -39,7 +39,7 @@ from pufferfish.theta.chain_class import CONTINUA
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.lengths import MOST_STEPS
 
-__all__ = ["BROKEN", "check_record", "differences", "of_booked"]
+__all__ = ["BROKEN", "check_record", "differences", "rules_on_place"]
 
 BROKEN = (PufferfishError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, AssertionError)
 BROKEN += (RecursionError, MemoryError)  # what is nested too deep, or of more records than fit
@@ -69,7 +69,7 @@ def differences(record: ReleaseFields) -> Iterator[tuple[str, str]]:
         The field that it is about, and what was expected.
     """
     try:
-        rules = list(_facts(record))
+        rules = list(_rules_on_facts(record))
         yield from (("data", rule) for ok, rule in rules if not ok)
         if not all(ok for ok, _ in rules):
             return
@@ -80,41 +80,42 @@ def differences(record: ReleaseFields) -> Iterator[tuple[str, str]]:
             if record.subjects is not None:
                 check_each_subject(calibration)
         else:
-            yield from (("query", rule) for rule in _of_function(record))
-        yield from _compared(record, derived(record, calibration))
-        yield from (("noisy_values", rule) for rule in _of_values(record))
-        yield from (("mechanism", rule) for rule in _of_witness(record, calibration))
+            yield from (("query", rule) for rule in _wrong_with_function(record))
+        yield from _changed_fields(record, derived(record, calibration))
+        yield from (("noisy_values", rule) for rule in _wrong_values(record))
+        yield from (("mechanism", rule) for rule in _wrong_witness(record, calibration))
     except BROKEN as error:
         yield "record", f"every part of it is sound: {error}"
 
 
-def _compared(record: ReleaseFields, again: ReleaseFields) -> Iterator[tuple[str, str]]:
+def _changed_fields(record: ReleaseFields, derived_record: ReleaseFields) -> Iterator[tuple[str, str]]:
     """Say where a record differs from what follows of its own facts."""
     for name in record.__struct_fields__:
-        stated, follows = getattr(record, name), getattr(again, name)
+        stated, follows = getattr(record, name), getattr(derived_record, name)
         if stated == follows:
             continue
-        where, one, other = _first_difference(name, msgspec.to_builtins(stated), msgspec.to_builtins(follows))
-        yield name, f"{where} is {shortened(repr(other))}, which follows from the rest; it is {shortened(repr(one))}"
+        where, part, expected = _first_difference(name, msgspec.to_builtins(stated), msgspec.to_builtins(follows))
+        rule = f"{where} is {shortened(repr(expected))}, which follows from the rest; it is {shortened(repr(part))}"
+        yield name, rule
 
 
-def _first_difference(name: str, one: Any, other: Any) -> tuple[str, Any, Any]:
+def _first_difference(name: str, stated: Any, follows: Any) -> tuple[str, Any, Any]:
     """Return the place of the first difference of two plain values, and both there."""
     pairs: list[tuple[Any, Any, Any]] = []
-    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
-        pairs = [(f".{key}", one[key], other[key]) for key in one]
-    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        pairs = [(f"[{i}]", *pair) for i, pair in enumerate(zip(one, other, strict=True))]
+    if isinstance(stated, dict) and isinstance(follows, dict) and stated.keys() == follows.keys():
+        pairs = [(f".{key}", stated[key], follows[key]) for key in stated]
+    if isinstance(stated, list) and isinstance(follows, list) and len(stated) == len(follows):
+        pairs = [(f"[{i}]", *pair) for i, pair in enumerate(zip(stated, follows, strict=True))]
     for place, a, b in pairs:
         if a != b:
             return _first_difference(f"{name}{place}", a, b)
-    return name, one, other
+    return name, stated, follows
 
 
 # -- Facts -----------------------------------------------------------------------------------------------------------
 
 
-def _facts(record: ReleaseFields) -> Iterator[tuple[bool, str]]:
+def _rules_on_facts(record: ReleaseFields) -> Iterator[tuple[bool, str]]:
     """Yield what is expected of the facts of a record, each by itself and next to the others."""
     data, mechanism, booked, noise = record.data, record.mechanism, record.ledger, record.calibration.unit_scale
     yield LEAST_EPSILON <= record.epsilon < math.inf, "epsilon is positive and finite, and not below the least"
@@ -122,32 +123,32 @@ def _facts(record: ReleaseFields) -> Iterator[tuple[bool, str]]:
     yield 0 < noise < math.inf and fits(noise), "calibration.unit_scale is that of noise which fits 64-bit integers"
     yield is_moment(record.created), "created is a time"
     yield mechanism.longest_chain < MOST_STEPS, "the noise is for chains as long as there can be"
-    yield from of_booked(booked)
+    yield from rules_on_place(booked)
     if booked is not None:
-        yield data.base is not None or data.rows is not None, "a ledger is tied to a table"
+        yield data.reading is not None, "a ledger is tied to a table"
         yield composes(mechanism.name), "a ledger adds up releases whose mechanism composes"
-    yield from _of_data(record, data)
+    yield from _rules_on_data(record, data)
     if record.subjects is not None:
-        yield from _of_subjects(record, record.subjects)
+        yield from _rules_on_subjects(record, record.subjects)
     elif record.groups is not None:
-        yield from _of_groups(data, record.groups)
+        yield from _rules_on_groups(data, record.groups)
     else:
-        read = data.rows if data.base is None else data.base
-        yield read is None or read.by is None, "a table that was read by groups is released by groups"
+        yield data.reading is None or data.reading.by is None, "a table that was read by groups is released by groups"
 
 
-def of_booked(booked: LedgerRecord | None) -> Iterator[tuple[bool, str]]:
+def rules_on_place(booked: LedgerRecord | None) -> Iterator[tuple[bool, str]]:
     """Yield what is expected of the place of a release in a ledger."""
     if booked is None:
         return
     yield booked.entry >= 1, "the place in the ledger is at least 1"
-    within = 0 < booked.budget < math.inf and 0 <= booked.spent <= booked.budget
-    yield within, "what is spent is in the budget"
-    known = booked.mechanism in {m.name for m in (*BOUNDS, ParticipantDP)}
-    yield known, "the ledger's mechanism is one of this program's"
+    within_budget = 0 < booked.budget < math.inf and 0 <= booked.spent <= booked.budget
+    yield within_budget, "what is spent is in the budget"
+    known_mechanism = booked.mechanism in {m.name for m in (*BOUNDS, ParticipantDP)}
+    yield known_mechanism, "the ledger's mechanism is one of this program's"
 
 
-def _of_data(record: ReleaseFields, data: DataRecord) -> Iterator[tuple[bool, str]]:
+def _rules_on_data(record: ReleaseFields, data: DataRecord) -> Iterator[tuple[bool, str]]:
+    """Yield what is expected of how the data were read, and of their numbers of subjects, chains and steps."""
     theta, base, rows = record.theta, data.base, data.rows
     yield min(data.subjects, data.chains, data.longest_chain) >= 1, "there are subjects, chains and steps"
     yield base is None or rows is None, "the data are sequences or rows"
@@ -160,117 +161,123 @@ def _of_data(record: ReleaseFields, data: DataRecord) -> Iterator[tuple[bool, st
     yield data.steps is None or 0 <= data.steps <= data.records - data.chains, "a chain has a step less than records"
     timed = base is not None and base.time is not None
     yield timed or (data.usual_step, data.clock_changes) == (None, None), "times are those of a table"
-    found = None if base is None or data.usual_step is None else base.step
-    yield found in (None, data.usual_step), "the step is the usual one, where it was found in the times"
+    base_step = None if base is None or data.usual_step is None else base.step
+    yield base_step in (None, data.usual_step), "the step is the usual one, where it was found in the times"
     if base is not None and base.max_gap is not None and data.usual_step is not None:
-        alike = [parse_duration(text, "data").has_unit for text in (data.usual_step, base.max_gap)]
-        yield alike[0] == alike[1], "data.usual_step is a length of time in the unit of max_gap"
+        have_units = [parse_duration(text, "data").has_unit for text in (data.usual_step, base.max_gap)]
+        yield have_units[0] == have_units[1], "data.usual_step is a length of time in the unit of max_gap"
     if rows is not None and data.observed is not None:
-        yield from _of_rows(record, data)
+        yield from _rules_on_rows(record, data)
         return
     cut = base is not None and base.gaps == "independent"
-    several = data.subjects <= data.chains if cut else data.subjects == (1 if base is None else data.chains)
-    yield several, "every subject is a chain, or several where gaps cut it"
-    whole = base is not None and (base.max_gap, base.where, base.missing) == (None, None, "refuse")
-    yield not whole or all(steps == n for steps, n, _ in data.lengths), "nothing makes a gap, so chains have none"
-    yield from _of_lengths(data)
+    subjects_fit = data.subjects <= data.chains if cut else data.subjects == (1 if base is None else data.chains)
+    yield subjects_fit, "every subject is a chain, or several where gaps cut it"
+    gapless = base is not None and (base.max_gap, base.where, base.missing) == (None, None, "refuse")
+    yield not gapless or all(steps == n for steps, n, _ in data.lengths), "nothing makes a gap, so chains have none"
+    yield from _rules_on_lengths(data)
 
 
-def _of_lengths(data: DataRecord) -> Iterator[tuple[bool, str]]:
+def _rules_on_lengths(data: DataRecord) -> Iterator[tuple[bool, str]]:
     """Yield whether chains can be as many, and have as many records and steps, as is said."""
     named, records = (sum(times for *_, times in data.lengths), sum(n * times for _, n, times in data.lengths))
-    left, most = data.chains - named, max((n for _, n, _ in data.lengths), default=0)
+    unnamed, most = data.chains - named, max((n for _, n, _ in data.lengths), default=0)
     yield data.lengths != [], "the chains of the data are named"
     yield data.places is None or len(data.places) == len(data.lengths), "places are those of all chains"
-    yield left >= 0 and (data.places is None or left == 0), "the chains that are named are among all"
-    yield records + left <= data.records <= records + left * most, "all chains have as many records as is said"
+    yield unnamed >= 0 and (data.places is None or unnamed == 0), "the chains that are named are among all"
+    yield records + unnamed <= data.records <= records + unnamed * most, "all chains have as many records as is said"
     yield data.longest_chain == max((steps for steps, *_ in data.lengths), default=0), "the longest chain is named"
 
 
-def _of_rows(record: ReleaseFields, data: DataRecord) -> Iterator[tuple[bool, str]]:
+def _rules_on_rows(record: ReleaseFields, data: DataRecord) -> Iterator[tuple[bool, str]]:
     """Yield whether a table of a network's nodes can have as many rows and cells as is said."""
-    rows, cells = data.rows, data.observed or {}
+    rows, observed = data.rows, data.observed or {}
     assert rows is not None
     nodes = set(record.theta.members[0]["nodes"]) if record.theta.members else set[str]()
     least = data.subjects if rows.missing == "refuse" else 0
     yield data.subjects == data.chains and data.lengths == [] and data.places is None, "every row is a subject"
     yield data.longest_chain == len(nodes), "the longest chain are the nodes of the network"
-    yield cells.keys() == rows.columns.keys() and cells.keys() <= nodes, "the columns are nodes, and were read"
-    yield all(least <= n <= data.subjects for n in cells.values()), "a column has at most one cell in every row"
-    yield sum(cells.values()) == data.records, "records are the observed cells"
+    yield observed.keys() == rows.columns.keys() and observed.keys() <= nodes, "the columns are nodes, and were read"
+    yield all(least <= n <= data.subjects for n in observed.values()), "a column has at most one cell in every row"
+    yield sum(observed.values()) == data.records, "records are the observed cells"
 
 
-def _of_groups(data: DataRecord, groups: GroupsRecord) -> Iterator[tuple[bool, str]]:
+def _rules_on_groups(data: DataRecord, groups: GroupsRecord) -> Iterator[tuple[bool, str]]:
     """Yield whether groups are those of the table."""
-    read, cells = data.rows if data.base is None else data.base, [tuple(cell) for cell in groups.cells]
-    yield read is not None and read.by is not None and list(read.by) == groups.by, "groups are those that were read"
+    base, cells = data.reading, [tuple(cell) for cell in groups.cells]
+    yield base is not None and base.by is not None and list(base.by) == groups.by, "groups are those that were read"
     yield 0 < len(cells) == len(groups.records) == len(set(cells)), "groups differ, and have a number of records each"
     yield all(len(cell) == len(groups.by) for cell in cells), "every group has a label under each grouping"
-    alike = len({len(cell) for cell in cells}) == 1
-    yield alike and list(in_order(cells)) == cells, "groups are in their order"
+    same_width = len({len(cell) for cell in cells}) == 1
+    yield same_width and list(in_order(cells)) == cells, "groups are in their order"
     yield all(count >= 1 for count in groups.records), "every group has records"
-    whole = data.subjects if data.rows is not None else data.records
-    yield sum(groups.records) == whole, "the records of all groups are those of the table"
+    yield sum(groups.records) == data.counted, "the records of all groups are those of the table"
 
 
-def _of_subjects(record: ReleaseFields, subjects: SubjectsRecord) -> Iterator[tuple[bool, str]]:
+def _rules_on_subjects(record: ReleaseFields, subjects: SubjectsRecord) -> Iterator[tuple[bool, str]]:
     """Yield whether the table of values is one of each subject."""
     base, table = record.data.base, subjects.table
     yield base is not None and base.subject is not None and base.by is None, "the table names its subjects"
     yield record.groups is None and record.noisy_values == [], "the values of subjects are in their table alone"
     if table is not None:
         size = record.data.subjects * len(record.query.labels)
-        same = table.rows == size and table.columns == columns_of(record.postprocessing is not None)
-        yield same, "the table has a row for each subject and output"
-        plain = (
+        complete = table.rows == size and table.columns == columns_of(record.postprocessing is not None)
+        yield complete, "the table has a row for each subject and output"
+        beside = (
             table.name not in ("", ".", "..") and table.name == os.path.basename(table.name) and len(table.sha256) == 64
         )
-        yield plain, "the table is a file beside the record, with its digest"
+        yield beside, "the table is a file beside the record, with its digest"
 
 
-def _of_function(record: ReleaseFields) -> Iterator[str]:
+def _wrong_with_function(record: ReleaseFields) -> Iterator[str]:
     """Say what contradicts the rest where a function of the user's decides, which no file holds.
 
     What it decides is taken as it is said; the mechanism and its secrets, and a query that is known, are made again.
     """
-    query, noise, labels, stated = record.query, record.noise, list(record.query.labels), record.calibration
+    query, noise, labels, calibration = record.query, record.noise, list(record.query.labels), record.calibration
     if mechanism_named(record.mechanism.name).title != record.mechanism.title:
         yield "the mechanism's title is that of its name"
-    if record.data.base is not None or record.data.rows is not None:
+    if record.data.reading is not None:
         yield "functions of the user's are asked of one database"
-    if not record.theta.of_chains and (stated.lengths != [] or stated.places is not None):
+    if not record.theta.of_chains and (calibration.lengths != [] or calibration.places is not None):
         yield "records that Θ knows have no lengths"
     if record.mechanism.longest_chain != record.data.longest_chain:
         yield "the noise is for the records of the database"
     if not (len(set(labels)) == len(labels) > 0 and noise.measurements is None and 0 < noise.unit < math.inf):
         yield "outputs have names of their own, and noise of one unit"
-    elif noise.scale != stated.unit_scale * noise.unit:
+    elif noise.scale != calibration.unit_scale * noise.unit:
         yield "noise.scale is calibration.unit_scale times noise.unit"
     if (query.lipschitz is None) != (noise.noise_multiplier is None):
         yield "lipschitz and noise_multiplier are there together"
     theta, secrets, variables = record.theta.any_theta(), record.mechanism.secrets, None
     if theta is None and secrets is None:
         yield "laws of the user's are about the secrets that are named"
-    elif theta is not None and stated.settings is not None:
+    elif theta is not None and calibration.settings is not None:
         pairs = mechanism_again(record).secrets
         variables = theta.variables
         if secrets != (None if pairs is None else [(str(a), str(b)) for a, b in pairs]):
             yield "the secrets are those of the mechanism"
-    if stated.query is None and record.counted is not None:
+    if calibration.query is None and record.counted is not None:
         yield "what a function of the user's counts is not known"
-    if stated.query is not None:
-        asked = query_again(record)
-        known = asked.bind(record.theta.states, stated.records, variables)
-        moves = None if known.unit_lipschitz is None else float(known.unit * known.unit_lipschitz)
-        again = QueryRecord(asked.kind, str(known.description), list(known.labels), moves, known.divided_by)
-        counted = counted_of(known, stated.unit_scale, [str(v) for v in variables or ()])
-        if (query, noise.unit, stated.query, record.counted) != (again, float(known.unit), encode(asked), counted):
+    if calibration.query is not None:
+        named_query = query_again(record)
+        linear = named_query.bind(record.theta.states, calibration.records, variables)
+        lipschitz = None if linear.unit_lipschitz is None else float(linear.unit * linear.unit_lipschitz)
+        derived_query = QueryRecord(
+            named_query.kind, str(linear.description), list(linear.labels), lipschitz, linear.divided_by
+        )
+        counted = counted_of(linear, calibration.unit_scale, [str(v) for v in variables or ()])
+        if (query, noise.unit, calibration.query, record.counted) != (
+            derived_query,
+            float(linear.unit),
+            encode(named_query),
+            counted,
+        ):
             yield "the query is the one that calibration.query names"
-        if moves is not None and noise.noise_multiplier != noise.scale / moves:
+        if lipschitz is not None and noise.noise_multiplier != noise.scale / lipschitz:
             yield "noise_multiplier is noise.scale over lipschitz"
 
 
-def _of_values(record: ReleaseFields) -> Iterator[str]:
+def _wrong_values(record: ReleaseFields) -> Iterator[str]:
     """Say what noisy values cannot be: another number of them, or between the units that noise is drawn in."""
     groups, m = record.groups, len(record.query.labels)
     if record.subjects is not None:
@@ -279,28 +286,32 @@ def _of_values(record: ReleaseFields) -> Iterator[str]:
     if not 0 < m * cells == len(record.noisy_values):
         yield "there is one value for each group and label"
         return
-    by = None if groups is None else groups.divided_by
-    units = (v * (1 if by is None else by[i // m]) / record.noise.unit for i, v in enumerate(record.noisy_values))
+    divisors = None if groups is None else groups.divided_by
+    units = (
+        v * (1 if divisors is None else divisors[i // m]) / record.noise.unit for i, v in enumerate(record.noisy_values)
+    )
     if not all(abs(n) < 2.0**63 and abs(n - round(n)) <= 2.0**-48 * abs(n) for n in units):
         yield "noisy_values are whole numbers of units"
 
 
-def _of_witness(record: ReleaseFields, calibration: Calibration | None) -> Iterator[str]:
+def _wrong_witness(record: ReleaseFields, calibration: Calibration | None) -> Iterator[str]:
     """Say where a witness names what is not there: the proof itself is made again by verify."""
-    seen, theta = record.mechanism.witness, record.theta
+    witness, theta = record.mechanism.witness, record.theta
     nodes: dict[str, Any] = theta.members[0]["nodes"] if theta.kind == BayesianNetwork.kind else {}
     states = [state for node in nodes.values() for state in node["states"]] if nodes else list(theta.states)
     secrets = [text for pair in record.mechanism.secrets or () for text in pair]
-    if not 0 <= seen.theta < max(1, len(theta.chains) + len(theta.members)):
+    if not 0 <= witness.theta < max(1, len(theta.chains) + len(theta.members)):
         yield "the witness is a member of theta"
-    if not 1 <= seen.length <= record.mechanism.longest_chain:
+    if not 1 <= witness.length <= record.mechanism.longest_chain:
         yield "the witness's length is at most longest_chain"
-    named = seen.node in nodes if nodes else isinstance(seen.node, int) and 0 <= seen.node < seen.length
-    if not (seen.node is None or named):
+    node_known = (
+        witness.node in nodes if nodes else isinstance(witness.node, int) and 0 <= witness.node < witness.length
+    )
+    if not (witness.node is None or node_known):
         yield "the witness's node is one of its chain or network"
-    if seen.secret_pair is not None and not all(s in states or s in secrets for s in seen.secret_pair):
+    if witness.secret_pair is not None and not all(s in states or s in secrets for s in witness.secret_pair):
         yield "the secret pair is of states of theta, or secrets"
-    if theta.kind in CONTINUA and seen.kind not in CONTINUA[theta.kind].witnesses:
+    if theta.kind in CONTINUA and witness.kind not in CONTINUA[theta.kind].witnesses:
         yield "the witness is of a kind that its class of chains has"
-    if calibration is not None and not isinstance(seen, calibration.bound.witnesses):
+    if calibration is not None and not isinstance(witness, calibration.bound.witnesses):
         yield "the witness is of a kind that its mechanism gives"

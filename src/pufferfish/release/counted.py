@@ -73,10 +73,10 @@ def counted_of(measured: BoundQuery, unit_scale: float, nodes: Sequence[str] = (
         return None
     if measured.domains is not None or measured.by_output:
         places = range(len(nodes) if measured.factors is None else len(measured.factors))
-        of = list(nodes) or [str(place) for place in places]
-        return CountedRecord("cell", of, [_added(measured.contributions_of(place)) for place in places], None, scale)
+        names = list(nodes) or [str(place) for place in places]
+        return CountedRecord("cell", names, [_added(measured.contributions_of(place)) for place in places], None, scale)
     if measured.factors is not None:
-        factors = [(len(list(same)), factor) for factor, same in groupby(measured.factors.tolist())]
+        factors = [(len(list(run)), factor) for factor, run in groupby(measured.factors.tolist())]
     return CountedRecord("record", [], [_added(measured.weights)], factors, scale)
 
 

@@ -84,21 +84,21 @@ def data_record(data: PrivateData, calibration: Calibration) -> DataRecord:
         nodes, cells = len(theta.networks[0].nodes) if theta.networks else 1, sum(data.observed.values())
         observed = {state_label(node): number for node, number in data.observed.items()}
         return DataRecord(None, data.records, data.records, cells, nodes, rows=data.base, observed=observed)
-    read = isinstance(data, Sequences)
-    length = data.length if read else calibration.length
-    lengths, places = lengths_of(length, all_count=not (calibration.composes and theta.of_chains))
-    records = sum(chain.records for chain in length)
+    is_table = isinstance(data, Sequences)
+    chains = data.length if is_table else calibration.length
+    lengths, places = lengths_of(chains, all_count=not (calibration.composes and theta.of_chains))
+    records = sum(chain.records for chain in chains)
     return DataRecord(
-        base=data.base if read else None,
-        subjects=data.subjects if read else 1,
-        chains=len(length),
+        base=data.base if is_table else None,
+        subjects=data.subjects if is_table else 1,
+        chains=len(chains),
         records=records,
-        longest_chain=max(chain.steps for chain in length),
+        longest_chain=max(chain.steps for chain in chains),
         lengths=lengths,
         places=places,
         steps=_steps(data, calibration) if isinstance(calibration.linear, StepQuery) else None,
-        usual_step=data.usual_step if read else None,
-        clock_changes=data.clock_changes if read else None,
+        usual_step=data.usual_step if is_table else None,
+        clock_changes=data.clock_changes if is_table else None,
     )
 
 
@@ -123,8 +123,8 @@ _NO_ENTRY = "0" * 64
 
 def assumptions_of(data: PrivateData, calibration: Calibration) -> list[str]:
     """Return what the promise assumes of the data, for a Θ of this kind."""
-    read = None if isinstance(data, Database) else data.base
-    return assumed_of(read, of_chains=calibration.theta.of_chains)
+    base = None if isinstance(data, Database) else data.base
+    return assumed_of(base, of_chains=calibration.theta.of_chains)
 
 
 # -- What follows ----------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def derived(record: AnyFields, calibration: Calibration | None) -> AnyFields:
     """
     if calibration is None:
         return with_values(record, None)
-    made = calibrated_fields(
+    fields = calibrated_fields(
         calibration,
         record.data,
         (record.mechanism.leakage, record.mechanism.witness),
@@ -164,7 +164,7 @@ def derived(record: AnyFields, calibration: Calibration | None) -> AnyFields:
         valid=record.postprocessing is not None,
         warnings=record.warnings,
     )
-    return with_values(msgspec.structs.replace(record, **made), calibration)
+    return with_values(msgspec.structs.replace(record, **fields), calibration)
 
 
 def calibrated_fields(
@@ -196,55 +196,50 @@ def calibrated_fields(
     warnings : sequence of str
         What is warned of already.
     """
-    bound, theta = calibration.linear, calibration.theta
+    linear, theta = calibration.linear, calibration.theta
     by_cell = subjects is not None or groups is not None
-    divided = bound.divided_by
-    unit = bound.unit * (divided or 1) if by_cell else bound.unit  # before the division by the records of each cell
-    moves = None if bound.unit_lipschitz is None else float(unit * bound.unit_lipschitz)
-    words = str(bound.description)
-    if by_cell and isinstance(bound.description, Words):
-        words = bound.description.of("each group" if subjects is None else "the subject")
+    divided = linear.divided_by
+    unit = linear.unit * (divided or 1) if by_cell else linear.unit  # before the division by the records of each cell
+    lipschitz = None if linear.unit_lipschitz is None else float(unit * linear.unit_lipschitz)
+    description = str(linear.description)
+    if by_cell and isinstance(linear.description, Words):
+        description = linear.description.of("each group" if subjects is None else "the subject")
     nodes = [state_label(node) for node in theta.networks[0].nodes] if theta.networks else []
     fields: dict[str, Any] = {
-        "query": QueryRecord(calibration.query.kind, words, list(bound.labels), moves, None if by_cell else divided),
+        "query": QueryRecord(
+            calibration.query.kind, description, list(linear.labels), lipschitz, None if by_cell else divided
+        ),
         "epsilon": calibration.epsilon,
         "noise": _noise(calibration, unit),
         "counted": counted_of(calibration.measured, calibration.unit_scale, nodes),
         "mechanism": MechanismRecord(
-            calibration.mechanism, calibration.title, *_longest_first(calibration, proof), secrets_of(calibration)
+            calibration.mechanism, calibration.title, *_proof_fields(calibration, proof), secrets_of(calibration)
         ),
         "theta": ThetaRecord.of(theta),
         "calibration": record_of(calibration),
     }
-    follows = warnings_of(calibration)
+    noise_warnings = warnings_of(calibration)
     if groups is not None:
-        few = few_in_groups(calibration, bound, groups.cells, groups.records)
+        few_warnings = few_in_groups(calibration, linear, groups.cells, groups.records)
     else:
-        quiet = subjects is not None or _is_database(data)
-        few: list[str] = [] if quiet else few_in_all(calibration, bound, _counted(data))
-    fields["warnings"] = [*warnings, *(text for text in (*few, *follows) if text not in warnings)]
+        quiet = subjects is not None or data.reading is None
+        few_warnings: list[str] = [] if quiet else few_in_all(calibration, linear, data.counted)
+    fields["warnings"] = [*warnings, *(text for text in (*few_warnings, *noise_warnings) if text not in warnings)]
     fields["delta"] = calibration.delta
     if subjects is not None:
         subjects = msgspec.structs.replace(subjects, divided_by_records=divided is not None)
     if groups is not None:
-        by = divisions_of(calibration, len(groups.cells), groups.records, _counted(data))
-        groups = msgspec.structs.replace(groups, divided_by=None if by is None else list(by))
-    done: PostProcessing | None = None
+        divisors = divisions_of(calibration, len(groups.cells), groups.records, data.counted)
+        groups = msgspec.structs.replace(groups, divided_by=None if divisors is None else list(divisors))
+    postprocessing: PostProcessing | None = None
     if valid:
-        done = _possible_of_subjects(calibration) if subjects else possible_values_of(calibration, data, groups)
-    return fields | {"groups": groups, "subjects": subjects, "postprocessing": done}
+        postprocessing = (
+            _possible_of_subjects(calibration) if subjects else possible_values_of(calibration, data, groups)
+        )
+    return fields | {"groups": groups, "subjects": subjects, "postprocessing": postprocessing}
 
 
-def _is_database(data: DataRecord) -> bool:
-    return data.base is None and data.rows is None
-
-
-def _counted(data: DataRecord) -> int:
-    """Return how many records there are, or rows of a network's table."""
-    return data.records if data.rows is None else data.subjects
-
-
-def _longest_first(calibration: Calibration, proof: tuple[float, AnyWitness]) -> tuple[float, int, AnyWitness]:
+def _proof_fields(calibration: Calibration, proof: tuple[float, AnyWitness]) -> tuple[float, int, AnyWitness]:
     """Return what leaks, the steps of the longest chain, or the nodes of a network, and the witness."""
     leakage, witness = proof
     networks = calibration.theta.networks
@@ -300,7 +295,7 @@ def possible_values_of(calibration: Calibration, data: DataRecord, groups: Group
         times = observed_of(data, calibration)
         totals = [float(int(times[place]) * linear.unit) for _, place in linear.blocks]
         return Projected([list(block) for block, _ in linear.blocks], totals)
-    positive, negative = _weighed(data, calibration, linear)
+    positive, negative = _sums_of_factors(data, calibration, linear)
     if query.is_histogram:
         return Projected(outputs, [float(positive * linear.unit)])
     if query.is_cumulative:
@@ -312,6 +307,7 @@ def possible_values_of(calibration: Calibration, data: DataRecord, groups: Group
 
 
 def _possible_of_subjects(calibration: Calibration) -> BySubject:
+    """Return what makes the noisy values of each subject the nearest possible ones, for so many records as it has."""
     linear = calibration.linear
     assert isinstance(linear, LinearQuery)
     unit = float(linear.unit * (linear.divided_by or 1))
@@ -332,18 +328,17 @@ def total_of(data: DataRecord, calibration: Calibration) -> int:
     linear = calibration.linear
     if calibration.strategy is None or not isinstance(linear, LinearQuery):
         return 0  # nothing follows from it
-    positive, negative = _weighed(data, calibration, linear)
+    positive, negative = _sums_of_factors(data, calibration, linear)
     return positive - negative
 
 
-def _weighed(data: DataRecord, calibration: Calibration, linear: LinearQuery) -> tuple[int, int]:
+def _sums_of_factors(data: DataRecord, calibration: Calibration, linear: LinearQuery) -> tuple[int, int]:
     """Return what the factors of all observed records add up to: those above 0, and those below without sign."""
     if linear.factors is None:
         # a table may have fewer records than the noise is for
-        read = data.records if data.base is not None or data.rows is not None else calibration.records
-        return read, 0
-    counted = list(zip(linear.factors.tolist(), observed_of(data, calibration).tolist(), strict=True))
-    return sum(c * n for c, n in counted if c > 0), sum(-c * n for c, n in counted if c < 0)
+        return calibration.records if data.reading is None else data.records, 0
+    factors_and_times = list(zip(linear.factors.tolist(), observed_of(data, calibration).tolist(), strict=True))
+    return sum(c * n for c, n in factors_and_times if c > 0), sum(-c * n for c, n in factors_and_times if c < 0)
 
 
 def _possible_in_groups(calibration: Calibration, data: DataRecord, groups: GroupsRecord) -> InRecord:
@@ -355,19 +350,19 @@ def _possible_in_groups(calibration: Calibration, data: DataRecord, groups: Grou
         )
     linear, networks = calibration.linear, calibration.theta.networks
     assert isinstance(linear, LinearQuery | JointQuery)
-    m, by = len(linear.labels), groups.divided_by or [1] * len(groups.records)
+    m, divisors = len(linear.labels), groups.divided_by or [1] * len(groups.records)
     unit = linear.unit * (linear.divided_by or 1)
-    worth = [unit * n / d for n, d in zip(groups.records, by, strict=True)]
+    worth = [unit * n / d for n, d in zip(groups.records, divisors, strict=True)]
     # how many records the query counts of each row of a network's table
     reads = 1
     if networks and isinstance(linear, LinearQuery):
         reads = sum(linear.reads(place) for place in range(len(networks[0].nodes)))
     if isinstance(linear, JointQuery) or calibration.query.is_histogram:
         blocks = () if isinstance(linear, JointQuery) else linear.blocks
-        of_one = [list(outputs) for outputs, _ in blocks] or [list(range(m))]
+        blocks_of_one = [list(outputs) for outputs, _ in blocks] or [list(range(m))]
         times = 1 if blocks else reads
-        places = [[g * m + place for place in block] for g in range(len(worth)) for block in of_one]
-        return Projected(places, [float(times * w) for w in worth for _ in of_one])
+        places = [[g * m + place for place in block] for g in range(len(worth)) for block in blocks_of_one]
+        return Projected(places, [float(times * w) for w in worth for _ in blocks_of_one])
     ends = int(linear.weights.min()), int(linear.weights.max())
     low, high = ([float(end * reads * w) for w in worth] for end in ends)
     return ClippedByGroup(m, low, high)
@@ -383,11 +378,13 @@ def with_values(record: AnyFields, calibration: Calibration | None) -> AnyFields
 
 def _valued(record: AnyFields, calibration: Calibration | None) -> AnyFields:
     """Return a record with its values, their errors, and quantiles."""
-    done, groups = record.postprocessing, record.groups
+    postprocessing, groups = record.postprocessing, record.groups
     values = record.noisy_values
-    if values and done is not None and not isinstance(done, BySubject):  # those of subjects are in their table
-        values = done.of(list(values))
-    each, joint = (record.accuracy(0.05, joint=joint) for joint in (False, True))
+    if (
+        values and postprocessing is not None and not isinstance(postprocessing, BySubject)
+    ):  # those of subjects are in their table
+        values = postprocessing.of(list(values))
+    single, joint = (record.accuracy(0.05, joint=joint) for joint in (False, True))
     errors = record.accuracies(0.05)
     of_outputs = None
     if record.noise.measurements is not None:
@@ -400,7 +397,7 @@ def _valued(record: AnyFields, calibration: Calibration | None) -> AnyFields:
     return msgspec.structs.replace(
         record,
         values=list(values),
-        accuracy_95=AccuracyRecord(0.05, each, joint, of_outputs),
+        accuracy_95=AccuracyRecord(0.05, single, joint, of_outputs),
         groups=groups,
         quantiles=record.quantiles_at(shares) if shares and record.noisy_values else None,
     )
@@ -411,12 +408,12 @@ def _sentences(record: ReleaseFields, calibration: Calibration | None) -> dict[s
     theta, mechanism, data = record.theta, record.mechanism, record.data
     of_chains, networks = theta.of_chains, theta.kind == BayesianNetwork.kind
     secrets, kind = mechanism.secrets, theta.kind
-    words = theta.in_words if calibration is None else calibration.theta.in_words
+    theta_in_words = theta.in_words if calibration is None else calibration.theta.in_words
     return {
         "promise": promise_of(record.epsilon, record.delta, secrets, of_chains=of_chains, networks=networks),
         "not_promised": not_promised_of(secrets, record.ledger, kind=kind, composes=composes(mechanism.name)),
         "assumptions": [
-            f"The distribution of the records is {words} ({theta.origin}).",
-            *assumed_of(data.rows if data.base is None else data.base, of_chains=of_chains),
+            f"The distribution of the records is {theta_in_words} ({theta.origin}).",
+            *assumed_of(data.reading, of_chains=of_chains),
         ],
     }

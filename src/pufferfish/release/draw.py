@@ -1,8 +1,8 @@
-"""A query's exact value on private data, and what post-processing makes of the noisy one.
+"""The exact value of a query on private data, and what adds noise to it.
 
-Errors that do not carry exact values: a traceback holds the variables of every function it went through.
-
-Whoever prints tracebacks with variables (``pytest --showlocals``, error trackers, rich) would print them too.
+Exact values must not leave by errors either. A traceback holds the variables of every function that it went through,
+and whoever prints tracebacks with variables (``pytest --showlocals``, error trackers, rich) would print exact values
+too. :func:`hide_traceback` takes the traceback off.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,17 +37,17 @@ __all__ = [
     "hide_traceback",
     "in_model_order",
     "joint_counts",
-    "of_measurements",
     "sampler",
+    "sampler_of_measurements",
 ]
 
 # -- Errors that do not carry exact values ---------------------------------------------------------------------------
 
-_Given = ParamSpec("_Given")
-_Found = TypeVar("_Found")
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 
-def hide_traceback(function: Callable[_Given, _Found]) -> Callable[_Given, _Found]:
+def hide_traceback(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
     """Return a function whose errors forget where in it they were raised, and from what.
 
     What is given to it stays visible, so it must not be given exact values.
@@ -61,21 +61,24 @@ def hide_traceback(function: Callable[_Given, _Found]) -> Callable[_Given, _Foun
     >>> try:
     ...     hide_traceback(count)()
     ... except ValueError as error:
-    ...     told = "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
-    >>> "7919" in told
+    ...     printed = "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
+    >>> "7919" in printed
     False
     """
 
     @wraps(function)
-    def call(*given: _Given.args, **more: _Given.kwargs) -> _Found:
+    def call(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         try:
-            return function(*given, **more)
+            return function(*args, **kwargs)
         except BaseException as error:
             bare: BaseException = error.with_traceback(None)
             bare.__cause__ = bare.__context__ = None
         raise bare
 
     return call
+
+
+# -- Exact values, and what adds noise to them -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +112,14 @@ def database_of(data: Mapping[Any, Any] | Sequence[Any], calibration: Calibratio
         names = member.variables
     elif isinstance(member, BayesianNetwork):
         names = member.nodes
-    given: dict[Any, Any] = {**data} if isinstance(data, Mapping) else dict(zip(names, data, strict=False))
-    if len(given) != len(data) or set(given) != set(names):
+    state_of: dict[Any, Any] = {**data} if isinstance(data, Mapping) else dict(zip(names, data, strict=False))
+    if len(state_of) != len(data) or set(state_of) != set(names):
         raise DataError(
             f"the database has {len(data)} records, and Θ is about {records}: expected the state of each of "
             f"{', '.join(str(name) for name in list(names)[:8])}{', …' if records > 8 else ''}"
         )
-    found = {name: state_label(given[name]) for name in names}
-    for name, state in found.items():
+    states = {name: state_label(state_of[name]) for name in names}
+    for name, state in states.items():
         allowed = member.node_states[name] if isinstance(member, BayesianNetwork) else theta.states
         if state not in allowed:
             hint = did_you_mean(state, allowed)
@@ -124,10 +127,10 @@ def database_of(data: Mapping[Any, Any] | Sequence[Any], calibration: Calibratio
                 f"record {name} has the state {state!r}, which the model lacks.{hint} The model's states: "
                 f"{', '.join(allowed[:20])}"
             )
-    return Database(found)
+    return Database(states)
 
 
-def exact_value(data: PrivateData, bound: BoundQuery, theta: Theta) -> list[int]:
+def exact_value(data: PrivateData, query: BoundQuery, theta: Theta) -> list[int]:
     """Return a query's exact outputs, in units.
 
     Raises
@@ -136,22 +139,22 @@ def exact_value(data: PrivateData, bound: BoundQuery, theta: Theta) -> list[int]
         If the data holds states the model lacks.
     """
     states = theta.states
-    if isinstance(bound, StepQuery):
-        return bound.counted(_steps(data, states))
+    if isinstance(query, StepQuery):
+        return query.counted(_counted_steps(data, states))
     if isinstance(data, Database):
-        if isinstance(bound, FunctionQuery):
-            return list(bound.function(data.states))
+        if isinstance(query, FunctionQuery):
+            return list(query.function(data.states))
         order = {state: x for x, state in enumerate(states)}
         places = [order[state] for state in data.states.values()]
-        return list(bound.value(places))
-    if isinstance(bound, JointQuery):
-        return joint_counts(data, bound, theta)[0].tolist()
-    if not isinstance(bound, LinearQuery):
+        return list(query.value(places))
+    if isinstance(query, JointQuery):
+        return joint_counts(data, query, theta)[0].tolist()
+    if not isinstance(query, LinearQuery):
         raise ParameterError("a function of the database needs its records by name: give a dict, not a table")
     if isinstance(data, Rows):
-        return _of_rows(data, bound, theta)
+        return _outputs_of_rows(data, query, theta)
     counts = in_model_order(data, states)
-    return [sum(int(w) * int(c) for w, c in zip(row, counts, strict=True)) for row in bound.weights]
+    return [sum(int(w) * int(c) for w, c in zip(row, counts, strict=True)) for row in query.weights]
 
 
 @hide_traceback
@@ -163,16 +166,16 @@ def sampler(
     With a strategy noise is drawn for what is measured, and the outputs follow from that and ``total``, what all counts
     of the query's records add up to, each with its factor. It is public: filters do not look at states.
     """
-    bound, strategy, theta = calibration.linear, calibration.strategy, calibration.theta
-    if strategy is None or not isinstance(bound, LinearQuery):
-        exact, step = exact_value(data, bound, theta), bound.unit_lipschitz
+    linear, strategy, theta = calibration.linear, calibration.strategy, calibration.theta
+    if strategy is None or not isinstance(linear, LinearQuery):
+        exact, step = exact_value(data, linear, theta), linear.unit_lipschitz
         return hide_traceback(noise(exact, calibration.unit_scale, lipschitz=1 if step is None else step))
-    counts = exact_value(data, strategy.counted(bound), theta)
-    return of_measurements([counts], [total], bound, strategy, calibration.unit_scale, noise)
+    counts = exact_value(data, strategy.counted(linear), theta)
+    return sampler_of_measurements([counts], [total], linear, strategy, calibration.unit_scale, noise)
 
 
 @hide_traceback
-def of_measurements(
+def sampler_of_measurements(
     counts: Sequence[Sequence[int]],
     totals: Sequence[int],
     linear: LinearQuery,
@@ -185,36 +188,36 @@ def of_measurements(
     Every group has the same measurements, each with noise of its own; ``totals`` are the groups' public numbers.
     """
     draws = [
-        noise(list(each), float_up(Fraction(unit_scale) / int(s)), lipschitz=linear.largest_factor)
-        for each, s in zip(zip(*counts, strict=True), strategy.sharpness, strict=True)
+        noise(list(column), float_up(Fraction(unit_scale) / int(s)), lipschitz=linear.largest_factor)
+        for column, s in zip(zip(*counts, strict=True), strategy.sharpness, strict=True)
     ]
 
-    def drawn() -> list[int]:
+    def draw_outputs() -> list[int]:
         groups = zip(zip(*(draw() for draw in draws), strict=True), totals, strict=True)
         return [answer for measured, total in groups for answer in strategy.answers(measured, total)]
 
-    return hide_traceback(drawn)
+    return hide_traceback(draw_outputs)
 
 
-def _steps(data: PrivateData, states: tuple[str, ...]) -> list[list[int]]:
+def _counted_steps(data: PrivateData, states: tuple[str, ...]) -> list[list[int]]:
     """Return how often each state of the model is followed by each."""
     if isinstance(data, Rows):
         raise ParameterError("steps are those of chains, and independent rows have none")
-    found = [[0] * len(states) for _ in states]
+    steps = [[0] * len(states) for _ in states]
     if isinstance(data, Database):
         order = {state: x for x, state in enumerate(states)}
         places = [order[data.states[record]] for record in range(len(data.states))]
         for x, y in pairwise(places):
-            found[x][y] += 1
-        return found
+            steps[x][y] += 1
+        return steps
     in_model_order(data, states)  # refuses states outside the model
-    place = {name: x for x, name in enumerate(data.states)}
+    column_of = {name: x for x, name in enumerate(data.states)}
     counts: list[list[int]] = data.transitions.tolist()
-    at = [place.get(state) for state in states]
-    return [[0 if i is None or j is None else counts[i][j] for j in at] for i in at]
+    columns = [column_of.get(state) for state in states]
+    return [[0 if i is None or j is None else counts[i][j] for j in columns] for i in columns]
 
 
-def _of_rows(rows: Rows, query: LinearQuery, theta: Theta) -> list[int]:
+def _outputs_of_rows(rows: Rows, query: LinearQuery, theta: Theta) -> list[int]:
     """Return the sum over nodes of what they add, in whole numbers of any size."""
     totals = [0] * len(query.weights)
     assert query.domains is not None
@@ -239,13 +242,13 @@ def joint_counts(data: PrivateData, query: JointQuery, theta: Theta) -> NDArray[
         If the table was read without counting these columns together.
     """
     nodes = [theta.networks[0].nodes[place] for place in query.nodes]
-    found = data.together(nodes) if isinstance(data, Rows) else None
-    if found is None:
+    counts = data.together(nodes) if isinstance(data, Rows) else None
+    if counts is None:
         names = ", ".join(repr(node) for node in nodes)
         raise ParameterError(
             f"the columns of {names} were not counted together when the table was read: read_rows(…, joint=[{names}])"
         )
-    return found
+    return counts
 
 
 def in_model_order(data: Sequences, states: tuple[str, ...]) -> list[int]:

@@ -1,6 +1,10 @@
-"""The parts of a release's record: what was asked, of which records, and the noise; and never the exact value.
+"""The parts that the record of a release is put together from, each a class of plain values.
 
-Queries, secrets and settings stand in it as plain values, of which a reader can make them again:
+From top to bottom: queries and settings as values that JSON has; what the noise was calibrated from; groups; subjects;
+what was asked, the noise, what was read, the place in a ledger, the errors. No part holds an exact value.
+:mod:`pufferfish.release.record` has the whole record.
+
+A query, a secret or a setting is written by :func:`encode`, and made again by :func:`decode`:
 
 >>> from pufferfish.queries import Count, Window
 >>> encode(Window(Count("walk"), 3, 9))
@@ -84,15 +88,15 @@ def encode(value: Any) -> Any:
     name = type(value).__name__
     if _KINDS.get(name) is not type(value) or not is_dataclass(value):
         raise NotPlain(f"{shortened(repr(value))} is a function of the user's, or holds one")
-    return {_IS: name, **{field.name: _field(value, field.name) for field in fields(value)}}
+    return {_IS: name, **{field.name: _encoded_field(value, field.name) for field in fields(value)}}
 
 
-def _field(value: Any, name: str) -> Any:
+def _encoded_field(value: Any, name: str) -> Any:
     """Return a field; records that are named by neither text nor number go by what their names read like."""
-    given = getattr(value, name)
-    if name == "records" and isinstance(given, tuple):
-        return [record if isinstance(record, str | int) else state_label(record) for record in given]
-    return encode(given)
+    content = getattr(value, name)
+    if name == "records" and isinstance(content, tuple):
+        return [record if isinstance(record, str | int) else state_label(record) for record in content]
+    return encode(content)
 
 
 def decode(value: Any) -> Any:
@@ -107,18 +111,18 @@ def decode(value: Any) -> Any:
         return [decode(part) for part in value]
     if not isinstance(value, dict):
         return value
-    given: dict[str, Any] = {**value}
-    if given.keys() == {_MAP} and isinstance(given[_MAP], dict):
-        return {key: decode(part) for key, part in given[_MAP].items()}
-    name = given.pop(_IS, None)
-    if name == _ALL and isinstance(given.get("secrets"), list) and given["secrets"]:
-        return reduce(lambda one, other: one & other, [decode(part) for part in given["secrets"]])
+    entries: dict[str, Any] = {**value}
+    if entries.keys() == {_MAP} and isinstance(entries[_MAP], dict):
+        return {key: decode(part) for key, part in entries[_MAP].items()}
+    name = entries.pop(_IS, None)
+    if name == _ALL and isinstance(entries.get("secrets"), list) and entries["secrets"]:
+        return reduce(lambda left, right: left & right, [decode(part) for part in entries["secrets"]])
     if not isinstance(name, str) or name not in _KINDS:
         raise ParameterError(f"{shortened(repr(name))} is no query or secret that a record can name")
     names = {field.name for field in fields(_KINDS[name])}
-    if given.keys() != names:
-        raise ParameterError(f"{name} has {', '.join(sorted(names))}, not {shortened(', '.join(sorted(given)))}")
-    return _KINDS[name](**{key: decode(part) for key, part in given.items()})
+    if entries.keys() != names:
+        raise ParameterError(f"{name} has {', '.join(sorted(names))}, not {shortened(', '.join(sorted(entries)))}")
+    return _KINDS[name](**{key: decode(part) for key, part in entries.items()})
 
 
 # -- What it takes to compute the proof of a release again -----------------------------------------------------------
@@ -170,19 +174,22 @@ class CalibrationRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True, k
             of the lengths.
         """
         left = self.records - sum(records * times for _, records, times in self.lengths)
-        most = max((records for _, records, _ in self.lengths), default=1)
+        longest = max((records for _, records, _ in self.lengths), default=1)
         if left < 0:
             raise ParameterError(f"its chains have more than {self.records:,} records, the number of all")
-        if sum(times for *_, times in self.lengths) + left // most > _MOST_CHAINS:
+        if sum(times for *_, times in self.lengths) + left // longest > _MOST_CHAINS:
             raise ParameterError(f"its chains are more than {_MOST_CHAINS:,}")
-        unknown: list[list[int]] = [[]] * len(self.lengths)
-        places = self.places or unknown
-        if len(places) != len(self.lengths) or (self.places is not None and left):
+        if self.places is not None and (left or len(self.places or self.lengths) != len(self.lengths)):
             raise ParameterError("its places are not those of all its chains")
-        each = [ChainLength(*chain[:2], tuple(own)) for chain, own in zip(self.lengths, places, strict=True)]
-        found = [chain for chain, (*_, times) in zip(each, self.lengths, strict=True) for _ in range(times)]
-        full, rest = divmod(left, most)
-        return (*found, *[ChainLength(most, most)] * full, *([ChainLength(rest, rest)] if rest else []))
+        named = [chain for chain, times in _named_chains(self.lengths, self.places) for _ in range(times)]
+        full, rest = divmod(left, longest)
+        return (*named, *[ChainLength(longest, longest)] * full, *([ChainLength(rest, rest)] if rest else []))
+
+
+def _named_chains(lengths: Sequence[Lengths], places: Sequence[Sequence[int]] | None) -> list[tuple[ChainLength, int]]:
+    """Return chains as they were, and how many there are of each: what :func:`lengths_of` wrote."""
+    patterns = places or [()] * len(lengths)
+    return [(ChainLength(*chain[:2], tuple(seen)), chain[2]) for chain, seen in zip(lengths, patterns, strict=True)]
 
 
 def record_of(calibration: Calibration) -> CalibrationRecord:
@@ -200,13 +207,15 @@ def record_of(calibration: Calibration) -> CalibrationRecord:
 
 
 def _settings(calibration: Calibration) -> dict[str, Any] | None:
-    given: Any = calibration.bound
-    found = {name: _or_none(value) for name, value in given.settings.items()}
-    lost = any(value is not None and found[name] is None for name, value in given.settings.items())
-    return None if lost else found
+    """Return the settings of a mechanism as plain values; None where one of them is, or holds, a user's function."""
+    bound: Any = calibration.bound
+    settings = {name: _or_none(value) for name, value in bound.settings.items()}
+    lost = any(value is not None and settings[name] is None for name, value in bound.settings.items())
+    return None if lost else settings
 
 
 def _or_none(value: Any) -> Any:
+    """Return a value as :func:`encode` writes it; None where no file can hold it."""
     try:
         return encode(value)
     except NotPlain:
@@ -220,16 +229,20 @@ def lengths_of(chains: Sequence[ChainLength], *, all_count: bool) -> tuple[list[
     all; where all chains count, or places are known, all of them are there.
     """
     if any(chain.places for chain in chains):
-        known = Counter(chains)
-        return [(c.steps, c.records, times) for c, times in known.items()], [list(c.places) for c in known]
+        counts = Counter(chains)
+        return [(chain.steps, chain.records, times) for chain, times in counts.items()], [
+            list(chain.places) for chain in counts
+        ]
     return (_in_order(chains) if all_count else _deciding(chains)), None
 
 
 def _deciding(chains: Iterable[ChainLength]) -> list[Lengths]:
     """Return the chains that no other exceeds in both steps and records: losses of the others leak no more."""
     deciding: list[Lengths] = []
-    some = {id(chain): chain for chain in chains}.values()  # equal ones are mostly one: sooner than by what they hold
-    for chain in sorted(set(some), reverse=True):
+    distinct = {
+        id(chain): chain for chain in chains
+    }.values()  # equal ones are mostly one: sooner than by what they hold
+    for chain in sorted(set(distinct), reverse=True):
         if not deciding or chain.records > deciding[-1][1]:
             deciding.append((chain.steps, chain.records, 1))
     return deciding
@@ -390,12 +403,12 @@ def strategy_of(kind: str, states: Sequence[str], noise: NoiseRecord) -> Strateg
         return None
     if len(states) > MOST_STATES:
         raise QueryError(f"measurements are of at most {MOST_STATES} states, and theta has {len(states)}")
-    place = {state: x for x, state in enumerate(states)}
+    column_of = {state: x for x, state in enumerate(states)}
     rows = np.zeros((len(noise.measurements), len(states)), dtype=np.int64)
     for row, measurement in zip(rows, noise.measurements, strict=True):
-        if not set(measurement.states) <= place.keys() or len(set(measurement.states)) < len(measurement.states):
+        if not set(measurement.states) <= column_of.keys() or len(set(measurement.states)) < len(measurement.states):
             raise QueryError("a measurement counts states that theta does not have, or one of them twice")
-        row[[place[state] for state in measurement.states]] = 1
+        row[[column_of[state] for state in measurement.states]] = 1
     weights = weights_of(kind.removeprefix(WEIGHTED), len(states))
     return Strategy(weights, rows, np.array([measurement.sharpness for measurement in noise.measurements]))
 
@@ -443,6 +456,16 @@ class DataRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     clock_changes: Literal["possible", "known"] | None = None
 
     @property
+    def reading(self) -> Base | RowsBase | None:
+        """How the table was read; None of one database that was given by hand."""
+        return self.rows if self.base is None else self.base
+
+    @property
+    def counted(self) -> int:
+        """How many records there are, or rows of a network's table: what shares are of."""
+        return self.records if self.rows is None else self.subjects
+
+    @property
     def chain_lengths(self) -> list[tuple[ChainLength, int]]:
         """The chains that are named, and how many there are of each.
 
@@ -451,9 +474,7 @@ class DataRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         ParameterError
             If there is no such chain.
         """
-        unknown: list[list[int]] = [[]] * len(self.lengths)
-        named = zip(self.lengths, self.places or unknown, strict=True)
-        return [(ChainLength(steps, records, tuple(own)), times) for (steps, records, times), own in named]
+        return _named_chains(self.lengths, self.places)
 
 
 class LedgerRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):

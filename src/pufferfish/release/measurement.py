@@ -107,7 +107,7 @@ def release_measurement(
     if note is not None and not isinstance(note, str):
         raise ParameterError(f"note is {note!r}, expected text")
     bound = without_positions(bound)  # a plain list of records does not show where they are
-    given = _given(records, bound, values)
+    inputs = _inputs(records, bound, values)
     loss = _loss_of(measurement)
     leakage = bound.leakage(loss, enough=epsilon)
     if not leakage <= epsilon:
@@ -115,10 +115,10 @@ def release_measurement(
             f"for one record the measurement has a loss of {loss:.6g}, which leaks {leakage:.6g} of records that are "
             f"correlated, above {epsilon:g}: build it for a loss of at most {bound.record_epsilon(epsilon):.6g}"
         )
-    if not _takes(measurement, given):
+    if not _takes(measurement, inputs):
         raise ReleaseRefused(
-            f"the measurement does not take the {len(given)} records: its input is {measurement.input_domain}; values= "
-            "says what stands for each state"
+            f"the measurement does not take the {len(inputs)} records: its input is {measurement.input_domain}; "
+            "values= says what stands for each state"
         )
     what = note or f"OpenDP measurement on {measurement.input_domain}"
     theta = ThetaRecord.of(bound.theta)
@@ -141,15 +141,15 @@ def release_measurement(
         **words_of_measurement(bound, epsilon, None),
     )
     draft.to_json()  # what cannot be written is refused before anything is spent
-    booked, at = None, None
+    booked, booked_at = None, None
     if ledger is not None:
         entry = ledger.spend(loss, note=what)
-        at = entry.created
+        booked_at = entry.created
         booked = place_in(ledger, entry)
     return msgspec.structs.replace(
         draft,
-        created=now(at),
-        value=_plain(hide_traceback(lambda: measurement(given))()),
+        created=now(booked_at),
+        value=_plain(hide_traceback(lambda: measurement(inputs))()),
         ledger=booked,
         **words_of_measurement(bound, epsilon, booked),
     )
@@ -160,38 +160,39 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
 
 
-def _given(records: Any, bound: InfluenceBound, values: Mapping[Any, Any] | None) -> list[Any]:
+def _inputs(records: Any, bound: InfluenceBound, values: Mapping[Any, Any] | None) -> list[Any]:
     """Return what the measurement gets: a value for each record, which is a function of its state."""
     states = bound.theta.states
     if values is None:
         values = {state: state for state in states}
     elif not isinstance(values, Mapping):
         raise ParameterError("values is no mapping; expected one from every state to a value: {'rest': 0, 'walk': 1}")
-    lacking = [state for state in states if state not in values]
-    if lacking:
-        raise ParameterError(f"values has none for the state {shortened(repr(lacking[0]))}: every state of Θ needs one")
-    found = listed(records, "records", "the states of all records, one after the other")
+    missing = [state for state in states if state not in values]
+    if missing:
+        raise ParameterError(f"values has none for the state {shortened(repr(missing[0]))}: every state of Θ needs one")
+    given_states = listed(records, "records", "the states of all records, one after the other")
     expected = sum(chain.records for chain in bound.length)
-    if len(found) != expected:
+    if len(given_states) != expected:
         raise ReleaseRefused(
-            f"there are {len(found)} records, and the bound is on {expected}: make it with the lengths of the data"
+            f"there are {len(given_states)} records, and the bound is on {expected}: make it with the lengths of the "
+            "data"
         )
-    known = set(states)
+    known_states = set(states)
     try:
-        strange = sum(state not in known for state in found)
+        unknown = sum(state not in known_states for state in given_states)
     except TypeError:
-        strange = len(found)
-    if strange:
+        unknown = len(given_states)
+    if unknown:
         raise ReleaseRefused(
-            f"{strange} of the {expected} records are no state of Θ: give states, and what stands for them in values="
+            f"{unknown} of the {expected} records are no state of Θ: give states, and what stands for them in values="
         )
-    return [values[state] for state in found]
+    return [values[state] for state in given_states]
 
 
 def _loss_of(measurement: Any) -> float:
     """Return the loss of a measurement where one record changes, refused where that is not known."""
     try:
-        measure, distance, proved = str(measurement.output_measure), str(measurement.input_metric), measurement.map
+        measure, distance, privacy_map = str(measurement.output_measure), str(measurement.input_metric), measurement.map
     except AttributeError as error:
         raise ParameterError(
             f"measurement is {type(measurement).__name__}, expected an OpenDP measurement, such as dp.m.make_laplace(…)"
@@ -206,16 +207,17 @@ def _loss_of(measurement: Any) -> float:
             f"the measurement's input distance is {distance}, expected one between datasets: "
             f"{', '.join(name.removesuffix('()') for name in _DISTANCES)}"
         )
-    loss = float(proved(_DISTANCES[distance]))
+    loss = float(privacy_map(_DISTANCES[distance]))
     if not 0 <= loss < math.inf:
         raise ReleaseRefused(f"the measurement's map says a loss of {loss} for one record, expected a finite one")
     return loss
 
 
-def _takes(measurement: Any, given: list[Any]) -> bool:
+def _takes(measurement: Any, inputs: list[Any]) -> bool:
+    """Whether the inputs are in the domain of a measurement; what goes wrong in asking says that they are not."""
     with catch_warnings():  # what OpenDP warns of quotes the records, and what it raises may too
         simplefilter("ignore")
         try:
-            return bool(measurement.input_domain.member(given))
+            return bool(measurement.input_domain.member(inputs))
         except Exception:
             return False

@@ -24,6 +24,8 @@ from pufferfish.errors import ReleaseRefused
 __all__ = ["discrete_laplace_noise", "fits", "noise_in_bulk"]
 
 _LARGEST = 2**62
+"""Answers and noise stay below half of it each, so that their sum is far from the end of 64-bit integers."""
+
 _MANY_SCALES = 200
 """P(|Z| > 200 b) is below 1e-86: no draw gets there."""
 
@@ -77,12 +79,12 @@ def noise_in_bulk(exact: NDArray[np.int64], scale: float, *, lipschitz: int) -> 
         return np.array(measurements[part.size](part.tolist()), dtype=np.int64)
 
     def draw() -> NDArray[np.int64]:
-        drawn: list[NDArray[np.int64]] = []
+        noisy_parts: list[NDArray[np.int64]] = []
         # what is left of them is given up if one fails, or somebody interrupts
-        for found in _threads().map(draw_part, parts):
-            drawn.append(found)
-            report_progress("drawing noise", len(drawn) / len(parts))
-        return np.concatenate(drawn).reshape(exact.shape)
+        for noisy_part in _threads().map(draw_part, parts):
+            noisy_parts.append(noisy_part)
+            report_progress("drawing noise", len(noisy_parts) / len(parts))
+        return np.concatenate(noisy_parts).reshape(exact.shape)
 
     return draw
 
@@ -126,7 +128,7 @@ def _measurement(size: int, largest: int, scale: float, lipschitz: int) -> Any:
     )
     mod.enable_features("contrib")
     domain: Any = domains.vector_domain(domains.atom_domain(T="i64"), size=size)
-    wider = math.nextafter(scale, math.inf)
+    wider = math.nextafter(scale, math.inf)  # OpenDP rounds its loss up, which at the scale itself would be too much
     measurement: Any = measurements.make_laplace(domain, metrics.l1_distance(T="i64"), scale=wider)
     if not measurement.map(lipschitz) <= lipschitz / scale:
         raise ReleaseRefused(

@@ -25,7 +25,7 @@ __all__ = ["NOTEBOOK", "notebook_of"]
 
 _MARK = "pufferfish-notebook"
 
-_NAME_IT = [
+_NAME_LEDGER = [
     "if not LEDGER:",  # no assert, which python -O leaves out
     "    raise ValueError('this release was charged to a ledger: set LEDGER in the first cell to its file')",
 ]
@@ -45,13 +45,13 @@ NOTEBOOK = Kind(
 
 
 def notebook_of(
-    found: ReleaseFields, record_path: str, table_path: str | None = None, ledger_path: str | None = None
+    record: ReleaseFields, record_path: str, table_path: str | None = None, ledger_path: str | None = None
 ) -> bytes:
     """Return a notebook that makes a release again, but for its noise.
 
     Parameters
     ----------
-    found : Release
+    record : Release
         The release.
     record_path : str
         Where its record is, as seen from the notebook's folder.
@@ -67,31 +67,33 @@ def notebook_of(
     RecordError
         If query, mechanism and Θ of the record do not go together.
     """
-    again = "a notebook makes a release of a table again from its record, and "
-    if found.subjects is not None:
-        raise NotApplicableError(again + "this is a release for each subject: use release_each, as its record says")
-    recorded, base = found.calibration, found.data.base or found.data.rows
+    refusal = "a notebook makes a release of a table again from its record, and "
+    if record.subjects is not None:
+        raise NotApplicableError(refusal + "this is a release for each subject: use release_each, as its record says")
+    stated, base = record.calibration, record.data.reading
     if base is None:
-        raise NotApplicableError(again + "this one is of a database that was given by hand, not of a table")
+        raise NotApplicableError(refusal + "this one is of a database that was given by hand, not of a table")
     kinds = {kind.name: kind for kind in (*MECHANISMS, ParticipantDP)}
-    if found.mechanism.name not in kinds:
-        raise NotApplicableError(again + f"this one is by {shortened(found.mechanism.title)}, which it cannot set up")
-    if recorded.query is None or recorded.settings is None or found.theta.any_theta() is None:
-        raise NotApplicableError(again + "this one has a function of yours in it, which no record holds")
+    if record.mechanism.name not in kinds:
+        raise NotApplicableError(
+            refusal + f"this one is by {shortened(record.mechanism.title)}, which it cannot set up"
+        )
+    if stated.query is None or stated.settings is None or record.theta.any_theta() is None:
+        raise NotApplicableError(refusal + "this one has a function of yours in it, which no record holds")
     source = table_path or (base.source if "." in base.source else "table.csv")
     try:
-        query = calibration_again(found).query
-        settings = {name: encode(decode(value)) for name, value in recorded.settings.items() if value is not None}
+        query = calibration_again(record).query
+        settings = {name: encode(decode(value)) for name, value in stated.settings.items() if value is not None}
     except BROKEN as error:
         raise RecordError(f"the noise cannot be set up as the record says: {shortened(str(error))}") from None
-    given = "".join(f", {name}={_code(value)}" for name, value in settings.items())
-    best = ', noise="best"' if found.noise.measurements is not None else ""
-    valid = ', postprocess="valid"' if found.postprocessing is not None else ""
-    charged = found.ledger is not None
+    settings_code = "".join(f", {name}={_code(value)}" for name, value in settings.items())
+    noise_code = ', noise="best"' if record.noise.measurements is not None else ""
+    valid_code = ', postprocess="valid"' if record.postprocessing is not None else ""
+    charged = record.ledger is not None
     cells = [
         _text(
-            f"# {_plain(found.query.kind)}, ε = {at_most(found.epsilon)}",
-            f"This notebook makes a release again: {_plain(found.query.description)}. It reads the table in the same "
+            f"# {_plain(record.query.kind)}, ε = {at_most(record.epsilon)}",
+            f"This notebook makes a release again: {_plain(record.query.description)}. It reads the table in the same "
             "way, under the same model, and calibrates the same noise. The noise itself is drawn anew.",
             "**Each run is another release of the same records.** What is published of several runs leaks more than "
             "one release does. "
@@ -114,7 +116,7 @@ def notebook_of(
         ),
         _text("## The record", "What was released, and what was promised."),
         _lines("record = pf.Release.from_json(RECORD)", "record"),
-        _text("## The model", f"The class Θ stands in the record. Its origin: {_plain(found.theta.origin)}."),
+        _text("## The model", f"The class Θ stands in the record. Its origin: {_plain(record.theta.origin)}."),
         _lines("theta = record.theta.theta()", "theta"),
         _text("## The table", "It is read as it was then: the same columns, gaps, filter, bins and groups."),
         _lines(*_reading(base), "assert data.records == record.data.records, 'this is another table'", "data")
@@ -125,16 +127,16 @@ def notebook_of(
         _text("## The noise", "Calibration needs public things only: Θ, the query, the lengths, and ε."),
         _lines(
             f"query = {_code(encode(query))}",
-            f"mechanism = pf.{kinds[found.mechanism.name].__name__}.of(theta, data.length{given})",
-            f"calibration = mechanism.calibrate(query, epsilon={found.epsilon!r}{best})",
-            f"assert abs(calibration.unit_scale / {recorded.unit_scale!r} - 1) < 1e-3, 'this is other noise'",
+            f"mechanism = pf.{kinds[record.mechanism.name].__name__}.of(theta, data.length{settings_code})",
+            f"calibration = mechanism.calibrate(query, epsilon={record.epsilon!r}{noise_code})",
+            f"assert abs(calibration.unit_scale / {stated.unit_scale!r} - 1) < 1e-3, 'this is other noise'",
             "calibration",
         ),
         _text("## The release", "This step draws the noise, and spends the ledger's budget if one is named."),
         _lines(
-            *(_NAME_IT if charged else []),
+            *(_NAME_LEDGER if charged else []),
             "ledger = None if LEDGER is None else pf.Ledger.open(LEDGER)",
-            f"release = pf.release(data, query, calibration, ledger=ledger{valid})",
+            f"release = pf.release(data, query, calibration, ledger=ledger{valid_code})",
             "release",
         ),
         _lines("release.plot()"),
@@ -149,23 +151,23 @@ def notebook_of(
     }
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
-    ledger_file = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
-    return (json.dumps(ledger_file, indent=1, ensure_ascii=False) + "\n").encode()
+    notebook = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def _reading(base: Base | RowsBase, query: Any = None) -> list[str]:
     """Return the code that reads the table; options that are as by default are left out."""
-    given: dict[str, Any] = {"subject": base.subject, "where": base.where, "by": base.by, "missing": base.missing}
+    options: dict[str, Any] = {"subject": base.subject, "where": base.where, "by": base.by, "missing": base.missing}
     if isinstance(base, Base):
-        first = ["data = pf.read_sequences(", "    TABLE,", f"    state={base.state!r},", "    states=theta.states,"]
-        given |= {"time": base.time, "max_gap": base.max_gap, "step": base.step, "bins": base.bins}
-        given |= {"time_zone": base.time_zone, "ambiguous": base.ambiguous}
-        given |= {"gaps": None if base.gaps == "unobserved" else base.gaps}
+        opening = ["data = pf.read_sequences(", "    TABLE,", f"    state={base.state!r},", "    states=theta.states,"]
+        options |= {"time": base.time, "max_gap": base.max_gap, "step": base.step, "bins": base.bins}
+        options |= {"time_zone": base.time_zone, "ambiguous": base.ambiguous}
+        options |= {"gaps": None if base.gaps == "unobserved" else base.gaps}
     else:
-        first = ["data = pf.read_rows(", "    TABLE,", "    theta,", "    columns=dict(record.data.rows.columns),"]
-        given["joint"] = list(query.records) if isinstance(query, Joint) else None
-    options = [f"    {name}={value!r}," for name, value in given.items() if value is not None]
-    return [*first, *options, ")"]
+        opening = ["data = pf.read_rows(", "    TABLE,", "    theta,", "    columns=dict(record.data.rows.columns),"]
+        options["joint"] = list(query.records) if isinstance(query, Joint) else None
+    lines = [f"    {name}={value!r}," for name, value in options.items() if value is not None]
+    return [*opening, *lines, ")"]
 
 
 def _code(value: Any) -> str:
@@ -180,13 +182,13 @@ def _code(value: Any) -> str:
         return f"[{', '.join(map(_code, value))}]"
     if not isinstance(value, dict):
         return repr(value)
-    given: dict[str, Any] = {**value}
-    if given.keys() == {"map"}:
-        return f"{{{', '.join(f'{key!r}: {_code(part)}' for key, part in given['map'].items())}}}"
-    name = given.pop("is")
+    entries: dict[str, Any] = {**value}
+    if entries.keys() == {"map"}:
+        return f"{{{', '.join(f'{key!r}: {_code(part)}' for key, part in entries['map'].items())}}}"
+    name = entries.pop("is")
     if name == "all of":
-        return " & ".join(map(_code, given["secrets"]))
-    return f"pf.{name}({', '.join(f'{key}={_code(part)}' for key, part in given.items())})"
+        return " & ".join(map(_code, entries["secrets"]))
+    return f"pf.{name}({', '.join(f'{key}={_code(part)}' for key, part in entries.items())})"
 
 
 def _text(*paragraphs: str) -> dict[str, Any]:

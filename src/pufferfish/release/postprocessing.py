@@ -1,6 +1,7 @@
-"""What may be done to noisy values: it uses nothing but them and public numbers, so it costs no privacy.
+"""What may be done to noisy values, and the quantiles of a noisy distribution.
 
-A release holds the public numbers too, so that whoever reads it can do the same again, and does.
+Both use nothing but noisy values and public numbers, so they cost no privacy. A release holds the public numbers too,
+so that whoever reads it can do the same again, and does (:mod:`pufferfish.release.check`).
 """
 
 import math
@@ -61,10 +62,10 @@ class Projected(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field
             raise ValueError("postprocessing names outputs that are not there, or one of them twice")
         if not all(0 <= total < math.inf for total in self.totals):
             raise ValueError("postprocessing has a total that is negative")
-        found = np.array(noisy)
+        values = np.array(noisy)
         for block, total in zip(self.outputs, self.totals, strict=True):
-            found[list(block)] = project_to_simplex(found[list(block)], total)
-        return [float(v) for v in found]
+            values[list(block)] = project_to_simplex(values[list(block)], total)
+        return [float(v) for v in values]
 
 
 class Ranged(FrozenRecord, frozen=True, forbid_unknown_fields=True):
@@ -200,8 +201,8 @@ def ascending(values: Sequence[float]) -> list[float]:
     for value in values:
         total, count = value, 1
         while pools and pools[-1][0] * count >= total * pools[-1][1]:
-            before = pools.pop()
-            total, count = total + before[0], count + before[1]
+            last = pools.pop()
+            total, count = total + last[0], count + last[1]
         pools.append((total, count))
     return [total / count for total, count in pools for _ in range(count)]
 
@@ -290,12 +291,12 @@ def quantiles_of(
     [QuantileRecord(share=0.5, state='c', low='b', high='c')]
     """
     middle = [*ascending(noisy), math.inf]
-    most = [*(np.array(noisy) + errors + _ROUNDED * total), math.inf]
-    least = [*(np.array(noisy) - errors - _ROUNDED * total), math.inf]
-    found: list[QuantileRecord] = []
+    upper = [*(np.array(noisy) + errors + _ROUNDED * total), math.inf]
+    lower = [*(np.array(noisy) - errors - _ROUNDED * total), math.inf]
+    quantiles: list[QuantileRecord] = []
     for share in shares:
         state, low, high = (
-            next(x for x, value in enumerate(values) if value >= share * total) for values in (middle, most, least)
+            next(x for x, value in enumerate(values) if value >= share * total) for values in (middle, upper, lower)
         )
-        found.append(QuantileRecord(share, states[state], states[low], states[high]))
-    return found
+        quantiles.append(QuantileRecord(share, states[state], states[low], states[high]))
+    return quantiles

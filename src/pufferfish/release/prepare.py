@@ -1,9 +1,11 @@
 """What is checked before noise is drawn: that noise, query, records and Θ belong together.
 
-Whether a table is one that a model describes: its steps are as long, and Θ was not fitted to the table itself.
+From top to bottom: whether a ledger has the same Θ; whether a model describes the table; the arguments, the proof and
+the units; whether noise, query and Θ fit what was read; whether groups and subjects can be asked the query.
 
-A :class:`~pufferfish.Model` knows how long a step takes and what it was fitted to; a Θ alone does not. The command line
-asks before it calibrates, a release asks where its mechanism was made from a model: by the same functions.
+Where a check needs only what the record of a release holds (:func:`check_fit`, :func:`check_units`,
+:func:`check_each_subject`), whoever reads a release makes it too: :mod:`pufferfish.release.check` and
+:mod:`pufferfish.release.verify` call the same functions.
 """
 
 import math
@@ -43,11 +45,11 @@ __all__ = [
     "check_columns",
     "check_each_subject",
     "check_fit",
+    "check_proof",
     "check_query",
     "check_step",
     "check_units",
     "divisions_of",
-    "enough",
     "is_note_of",
     "note_of",
     "prove",
@@ -59,7 +61,7 @@ __all__ = [
 
 # -- Whether a release is about the same Θ as the ledger that it is charged to ---------------------------------------
 
-_OF_OTHER = " (ε under another Θ)"
+_OTHER_THETA_NOTE = " (ε under another Θ)"
 
 _OTHER_THETA = (
     "The ledger has another Θ than this release: ε of this release holds under its own Θ, and what is spent "
@@ -70,28 +72,31 @@ _OTHER_THETA = (
 
 def warnings_of_ledger(theta: Theta, ledger: Ledger | None) -> list[str]:
     """Return what a release under a Θ warns of that is charged to a ledger."""
-    return [] if ledger is None or _same(theta, ledger.bound.theta) else [_OTHER_THETA]
+    return [] if ledger is None or _same_laws(theta, ledger.bound.theta) else [_OTHER_THETA]
 
 
 def note_of(what: str, theta: Theta, ledger: Ledger | None) -> str:
     """Return what a release under a Θ is called in a ledger's book."""
-    return what if ledger is None or _same(theta, ledger.bound.theta) else what + _OF_OTHER
+    return what if ledger is None or _same_laws(theta, ledger.bound.theta) else what + _OTHER_THETA_NOTE
 
 
 def is_note_of(note: str, what: str) -> bool:
     """Whether a ledger's book means a release by a note, under whichever Θ."""
-    return note.removesuffix(_OF_OTHER) == what
+    return note.removesuffix(_OTHER_THETA_NOTE) == what
 
 
-def _same(one: Theta, other: Theta) -> bool:
+def _same_laws(first: Theta, second: Theta) -> bool:
     """Whether two classes hold the same laws, whatever they are called and wherever they came from."""
-    if one is other:
+    if first is second:
         return True
-    records = [msgspec.structs.replace(ThetaRecord.of(theta), origin="", names=[]) for theta in (one, other)]
+    records = [msgspec.structs.replace(ThetaRecord.of(theta), origin="", names=[]) for theta in (first, second)]
     return records[0] == records[1]
 
 
 # -- Whether a table is one that a model describes -------------------------------------------------------------------
+#
+# A pufferfish.Model knows how long a step takes and what it was fitted to; a Θ alone does not. The command line asks
+# before it calibrates, a release asks where its mechanism was made from a model: by the same functions.
 
 ACCEPTED = ("public",)
 """The refusals of a release that can be accepted; ``noise`` is a refusal of the command line only."""
@@ -125,16 +130,16 @@ def check_step(data: Sequences | Rows | Database, model: Described) -> None:
     clock = _has_clock(model)
     step = data.base.step or data.usual_step
     if step is None:
-        other = f" and max_gap='{expected}'" if clock else f", or give step='{expected}' if that is what they are"
+        remedy = f" and max_gap='{expected}'" if clock else f", or give step='{expected}' if that is what they are"
         raise DataError(
             f"the model's transitions take {expected}, and nothing says how far apart the table's records are: give "
-            f"time={other}"
+            f"time={remedy}"
         )
     if step_length(step) != step_length(expected):
-        wrong = "" if clock else f"; where times are wrong, give step='{expected}' without time= and max_gap="
+        alternative = "" if clock else f"; where times are wrong, give step='{expected}' without time= and max_gap="
         raise DataError(
             f"the model's transitions take {expected}, the table's records are {step} apart: use a model of this "
-            f"step, or aggregate the table to one record every {expected}{wrong}"
+            f"step, or aggregate the table to one record every {expected}{alternative}"
         )
     if data.base.time is not None and data.base.max_gap is None and not clock:  # a clock looks at all times anyway
         raise DataError(
@@ -148,23 +153,23 @@ def warnings_of_reading(data: Sequences | Rows, model: Described) -> tuple[str, 
     """Return what may be wrong with how a table was read under a model; said once, before noise is calibrated."""
     if isinstance(data, Rows) or model.step is not None:
         return () if isinstance(data, Rows) else data.warnings
-    told, base = list(data.warnings), data.base
+    warnings, base = list(data.warnings), data.base
     if base.time is not None and base.max_gap is None:
-        known = base.step or data.usual_step
-        gap = f"max_gap='{known}'" if known else "max_gap"
-        told.append(
+        step = base.step or data.usual_step
+        gap = f"max_gap='{step}'" if step else "max_gap"
+        warnings.append(
             "The times say only the order of the records: without max_gap nobody looked whether some are missing, and "
             f"where they are, more leaks than is promised. Give {gap}."
         )
     if data.usual_step is not None:
-        told.append(
+        warnings.append(
             f"The model does not say how long a step takes, so nobody checked that one step of it takes "
             f"{data.usual_step}, the usual time between the table's records. If it takes another time, more leaks than "
             "is promised. Take a model that says it: fitted with max_gap, stated by fit --forgets with --step, or made "
             f'in Python by Model.fitted(theta, data) or Model(theta=…, step="{data.usual_step}"). Or give '
             f"step='{data.usual_step}' if that is right."
         )
-    return tuple(told)
+    return tuple(warnings)
 
 
 def warnings_of_model(
@@ -185,14 +190,14 @@ def warnings_of_model(
     if model is None or isinstance(data, Database):
         return []
     check_step(data, model)
-    told = list[str]()
+    warnings = list[str]()
     if isinstance(data, Sequences):
-        told = [text for text in warnings_of_reading(data, model) if text not in data.warnings]
-    known, own = model.fitted_on, data.fingerprint
-    here = known is not None and own is not None and same_table(known, own)
-    if here and "public" not in accept:
+        warnings = [text for text in warnings_of_reading(data, model) if text not in data.warnings]
+    fitted_on, fingerprint = model.fitted_on, data.fingerprint
+    fitted_here = fitted_on is not None and fingerprint is not None and same_table(fitted_on, fingerprint)
+    if fitted_here and "public" not in accept:
         raise ReleaseRefused(_NO_PROMISE)
-    return [FITTED_HERE, *told] if here else told
+    return [FITTED_HERE, *warnings] if fitted_here else warnings
 
 
 def step_length(step: str) -> float:
@@ -203,6 +208,8 @@ def step_length(step: str) -> float:
 def _has_clock(model: Described) -> bool:
     return isinstance(model.theta, ChainModels) and model.theta.step is not None
 
+
+# -- Arguments, the proof, and units ---------------------------------------------------------------------------------
 
 _CALIBRATE = (
     "calibrate the noise first, calibration = LeakagePropagation(theta, length=data.length).calibrate(query, "
@@ -234,10 +241,10 @@ def check_arguments(data: Any, query: Any, calibration: Any, unknown: Mapping[st
     if not isinstance(query, Query):
         raise ParameterError(f"query is {_described(query)}, expected one such as Histogram() or Count(state)")
     if not isinstance(calibration, Calibration):
-        given = "is missing" if calibration is None else f"is {_described(calibration)}"
-        raise ParameterError(f"the calibration {given}: {_CALIBRATE}")
-    database = isinstance(data, Mapping | Sequence | np.ndarray) and not isinstance(data, str | bytes)
-    if not (isinstance(data, Sequences | Rows) or database):
+        problem = "is missing" if calibration is None else f"is {_described(calibration)}"
+        raise ParameterError(f"the calibration {problem}: {_CALIBRATE}")
+    is_database = isinstance(data, Mapping | Sequence | np.ndarray) and not isinstance(data, str | bytes)
+    if not (isinstance(data, Sequences | Rows) or is_database):
         raise ParameterError(
             f"data is {_described(data)}, expected a table read by read_sequences (read_rows for networks), or one "
             "database as a dict or list of states"
@@ -252,32 +259,36 @@ def _described(value: Any) -> str:
 
 def check_query(query: Query, calibration: Calibration) -> Calibration:
     """Return the calibration with the query bound anew, refused where the noise is for another."""
-    bound = calibration.bound
-    if not isinstance(bound, Mechanism):
-        raise ReleaseRefused(f"the noise comes from {type(bound).__name__}, which is no mechanism: calibrate anew")
+    mechanism = calibration.bound
+    if not isinstance(mechanism, Mechanism):
+        raise ReleaseRefused(f"the noise comes from {type(mechanism).__name__}, which is no mechanism: calibrate anew")
     if query != calibration.query:
         raise ReleaseRefused(
             f"the noise was calibrated for {calibration.query}, not for {query}: calibrate for this query"
         )
-    found = bound.bind(query)
-    known = calibration.linear
-    same = type(found) is type(known) and found.unit == known.unit
-    if isinstance(found, LinearQuery) and isinstance(known, LinearQuery):
-        mine, its = (np.zeros(0, dtype=np.int64) if q.factors is None else q.factors for q in (found, known))
-        same = same and np.array_equal(found.weights, known.weights) and np.array_equal(mine, its)
-    if isinstance(found, StepQuery | JointQuery) and isinstance(known, StepQuery | JointQuery):
-        same = same and found.key == known.key
+    linear = mechanism.bind(query)
+    calibrated = calibration.linear
+    same = type(linear) is type(calibrated) and linear.unit == calibrated.unit
+    if isinstance(linear, LinearQuery) and isinstance(calibrated, LinearQuery):
+        factors, calibrated_factors = (
+            np.zeros(0, dtype=np.int64) if q.factors is None else q.factors for q in (linear, calibrated)
+        )
+        same = (
+            same and np.array_equal(linear.weights, calibrated.weights) and np.array_equal(factors, calibrated_factors)
+        )
+    if isinstance(linear, StepQuery | JointQuery) and isinstance(calibrated, StepQuery | JointQuery):
+        same = same and linear.key == calibrated.key
     if not same:
-        raise ReleaseRefused(f"the noise was calibrated for {known.description}, and this is {found.description}")
-    return replace(calibration, linear=found)
+        raise ReleaseRefused(f"the noise was calibrated for {calibrated.description}, and this is {linear.description}")
+    return replace(calibration, linear=linear)
 
 
 def prove(calibration: Calibration) -> tuple[float, AnyWitness]:
     """Return the proof that the noise is enough, from its mechanism, whatever the calibration says of itself."""
-    return enough(calibration, *calibration.bound.proof(calibration))
+    return check_proof(calibration, *calibration.bound.proof(calibration))
 
 
-def enough(calibration: Calibration, leakage: float, witness: AnyWitness | None) -> tuple[float, AnyWitness]:
+def check_proof(calibration: Calibration, leakage: float, witness: AnyWitness | None) -> tuple[float, AnyWitness]:
     """Return a proof, refused where it is of too much, or of no secret."""
     if witness is None:
         raise ReleaseRefused(f"{calibration.title} finds no secret that this noise would hide: check Θ and the query")
@@ -339,7 +350,7 @@ def _check_database(data: DataRecord, calibration: Calibration) -> None:
 
 def _check_rows(data: DataRecord, calibration: Calibration) -> None:
     """Refuse a table of other rows than the noise is for, or that lacks what the query reads."""
-    bound, linear, theta = calibration.bound, calibration.linear, calibration.theta
+    mechanism, linear, theta = calibration.bound, calibration.linear, calibration.theta
     assert data.rows is not None
     if not theta.networks:
         raise ReleaseRefused(
@@ -349,22 +360,22 @@ def _check_rows(data: DataRecord, calibration: Calibration) -> None:
     network = theta.networks[0]
     data.rows.check_private(map(state_label, network.nodes))
     refuse_pooling(calibration.query, network.node_states)
-    if data.subjects != bound.rows:
+    if data.subjects != mechanism.rows:
         raise ReleaseRefused(
-            f"the noise was calibrated for a table of {bound.rows:,} rows, and this has {data.subjects:,}: calibrate "
-            "with length=rows.length"
+            f"the noise was calibrated for a table of {mechanism.rows:,} rows, and this has {data.subjects:,}: "
+            "calibrate with length=rows.length"
         )
     if not isinstance(linear, LinearQuery | JointQuery):
         raise ReleaseRefused("a function of the database needs its records by name: give a dict, not a table")
     observed = data.observed or {}
-    read = [state_label(node) for place, node in enumerate(network.nodes) if linear.reads(place)]
-    lacking = [node for node in read if node not in observed]
+    nodes_read = [state_label(node) for place, node in enumerate(network.nodes) if linear.reads(place)]
+    lacking = [node for node in nodes_read if node not in observed]
     if lacking:
         raise ReleaseRefused(
             f"the query reads node {lacking[0]!r}, and the table has no column for it: restrict the query to the "
             "table's columns by Subset(query, rows.nodes) or Marginals(rows.nodes)"
         )
-    missing = [node for node in read if observed[node] < data.subjects]
+    missing = [node for node in nodes_read if observed[node] < data.subjects]
     if missing and not calibration.composes:
         raise ReleaseRefused(
             f"{calibration.title} calibrates to the law of the query on whole rows, and column {missing[0]!r} has "
@@ -381,10 +392,10 @@ def _check_sequences(data: DataRecord, calibration: Calibration) -> None:
             "with a column for every node, by read_rows"
         )
     if isinstance(linear, StepQuery) or (isinstance(linear, LinearQuery) and linear.factors is None):
-        here = query.bind(theta.states, data.records)
-        if here.unit != linear.unit:
+        linear_here = query.bind(theta.states, data.records)
+        if linear_here.unit != linear.unit:
             raise ReleaseRefused(
-                f"the noise was calibrated for {linear.description}, and this is {here.description}: "
+                f"the noise was calibrated for {linear.description}, and this is {linear_here.description}: "
                 f"calibrate with length=data.length, for {data.records:,} records"
             )
     only_counts = theta.of_chains or (isinstance(theta, ModelClass) and theta.only_counts)
@@ -400,15 +411,15 @@ def _check_sequences(data: DataRecord, calibration: Calibration) -> None:
 def _check_window(data: DataRecord, linear: LinearQuery) -> None:
     """Refuse a table that is not the window of one chain that a query reads."""
     assert linear.factors is not None
-    read = np.flatnonzero(linear.factors)
-    if np.any(linear.factors[read[0] : read[-1] + 1] != 1):
+    places = np.flatnonzero(linear.factors)
+    if np.any(linear.factors[places[0] : places[-1] + 1] != 1):
         raise ReleaseRefused(
             "records count with factors of their own, and a table read by read_sequences only knows how many are "
             "in which state: give the chain as a list of states"
         )
-    if data.chain_lengths != [(ChainLength(read.size, read.size), 1)] or data.chains != 1:
+    if data.chain_lengths != [(ChainLength(places.size, places.size), 1)] or data.chains != 1:
         raise ReleaseRefused(
-            f"the noise was calibrated for a window of {read.size:,} records of one chain: read those rows alone"
+            f"the noise was calibrated for a window of {places.size:,} records of one chain: read those rows alone"
         )
 
 
@@ -421,17 +432,17 @@ def _check_lengths(data: DataRecord, calibration: Calibration) -> None:
             "the groups of Θ are the table's subjects, and this reading cuts subjects into parts: read it without "
             "time, max_gap and gaps='independent'"
         )
-    named = [c for pair in calibration.bound.secrets or () for s in pair for c in s.conditions]
-    if len(calibration.length) > 1 and any(isinstance(c, RecordIs) for c in named):
+    conditions = [c for pair in calibration.bound.secrets or () for s in pair for c in s.conditions]
+    if len(calibration.length) > 1 and any(isinstance(c, RecordIs) for c in conditions):
         raise ReleaseRefused(
             "the secrets name records by chain or clique, and which subject of a table that is cannot be known: give "
             "the database as a list, or leave secrets out"
         )
     if not calibration.composes or not theta.of_chains:
-        read = Counter[ChainLength]()
+        lengths_read = Counter[ChainLength]()
         for chain, times in data.chain_lengths:
-            read[chain] += times  # never one by one: a record may say any number of them
-        if read.total() != data.chains or read != Counter(calibration.length):
+            lengths_read[chain] += times  # never one by one: a record may say any number of them
+        if lengths_read.total() != data.chains or lengths_read != Counter(calibration.length):
             lengths = [str(chain.records) for chain in calibration.length]
             spelled = ", ".join(lengths[:8]) + (f" and {len(lengths) - 8} more" if len(lengths) > 8 else "")
             raise ReleaseRefused(
@@ -444,9 +455,9 @@ def _check_lengths(data: DataRecord, calibration: Calibration) -> None:
                 "not all of them were counted: use LeakagePropagation, MQMExact or GroupDP"
             )
         return
-    known = set(calibration.length)
+    calibrated = set(calibration.length)
     for chain, _ in data.chain_lengths:
-        if not any(c.covers(chain) for c in known):
+        if not any(c.covers(chain) for c in calibrated):
             raise ReleaseRefused(
                 f"the data has a chain of {chain.steps:,} steps and {chain.records:,} records, and the noise was not "
                 "calibrated for one as long, with records at the same places: calibrate with length=data.length"
@@ -487,32 +498,32 @@ def _check_clock(data: DataRecord, theta: Theta) -> None:
         return
     base = data.base
     assert base is not None
-    how = f"read the table with time=, the column of times, and max_gap={expected!r}"
+    remedy = f"read the table with time=, the column of times, and max_gap={expected!r}"
     if base.time is None or base.max_gap is None:
         what = "times" if base.time is None else "max_gap, so that a gap is one step however long it lasts"
         raise ReleaseRefused(
-            f"Θ follows a clock with one record every {expected}, and the table was read without {what}: {how}"
+            f"Θ follows a clock with one record every {expected}, and the table was read without {what}: {remedy}"
         )
-    longest, step = parse_duration(base.max_gap, "max_gap"), base.step or data.usual_step
-    if not longest.has_unit:
+    max_gap, table_step = parse_duration(base.max_gap, "max_gap"), base.step or data.usual_step
+    if not max_gap.has_unit:
         raise ReleaseRefused(
             f"Θ follows a clock, and column {base.time!r} holds numbers: give times, such as 2016-04-13 08:00:00"
         )
-    one = parse_duration(expected, "step")
-    if step is None or parse_duration(step, "step") != one:
+    model_step = parse_duration(expected, "step")
+    if table_step is None or parse_duration(table_step, "step") != model_step:
         raise ReleaseRefused(
-            f"one step of Θ takes {expected}, and one of the table {step or 'nobody knows how long'}: use a model of "
-            "the table's step, or aggregate the table to the model's"
+            f"one step of Θ takes {expected}, and one of the table {table_step or 'nobody knows how long'}: use a "
+            "model of the table's step, or aggregate the table to the model's"
         )
     if data.usual_step is None:  # the step was given: records may be any other time apart
         raise ReleaseRefused(
             f"Θ follows a clock, and the table was read with step={base.step!r}, so nobody looked how far apart its "
-            f"records are: leave step out; {how}"
+            f"records are: leave step out; {remedy}"
         )
-    if longest.value >= 2 * one.value:
+    if max_gap.value >= 2 * model_step.value:
         raise ReleaseRefused(
             f"records up to {base.max_gap} apart were read as one step, and one step of the clock of Θ takes "
-            f"{expected}: the clock would be late; {how}"
+            f"{expected}: the clock would be late; {remedy}"
         )
     if data.clock_changes == "possible":
         raise ReleaseRefused(
@@ -529,6 +540,7 @@ def _check_clock(data: DataRecord, theta: Theta) -> None:
 # -- Whether groups can be asked -------------------------------------------------------------------------------------
 
 _MOST_VALUES = 1_000_000
+"""Values of all groups together, each of which stands in the record."""
 
 
 def divisions_of(
@@ -552,13 +564,13 @@ def divisions_of(
     ReleaseRefused
         If the query is not one number of records after another, or the noise is for this one query of all records.
     """
-    bound, query, theta = calibration.linear, calibration.query, calibration.theta
-    if isinstance(bound, StepQuery):
+    linear, query, theta = calibration.linear, calibration.query, calibration.theta
+    if isinstance(linear, StepQuery):
         raise ReleaseRefused(
             f"{query.kind} are about steps, and a step may lead from one group to another: read the table "
             "without by=, or release the rows of each group by themselves with where="
         )
-    if not isinstance(bound, LinearQuery | JointQuery) or isinstance(query, Weighted | Window):
+    if not isinstance(linear, LinearQuery | JointQuery) or isinstance(query, Weighted | Window):
         raise ReleaseRefused(
             f"{query.kind} is about single records, and groups know how many of their records are in which state: ask "
             "a histogram, count, share, sum or mean, or read the table without by="
@@ -573,13 +585,13 @@ def divisions_of(
             "each group: calibrate by LeakagePropagation or another mechanism that composes, or read the table without "
             "by="
         )
-    outputs = len(bound.labels)
+    outputs = len(linear.labels)
     if cells * outputs > _MOST_VALUES:
         raise ReleaseRefused(
             f"{cells:,} groups with {outputs:,} values each are more than {_MOST_VALUES:,} values: "
             "group by less, or ask for less"
         )
-    times = None if bound.divided_by is None else bound.divided_by // all_records
+    times = None if linear.divided_by is None else linear.divided_by // all_records
     return None if times is None else tuple(times * n for n in records)
 
 
@@ -591,9 +603,9 @@ def check_each_subject(calibration: Calibration) -> None:
     ReleaseRefused
         If it is one of steps, cumulative, or for one query of all records.
     """
-    bound, query = calibration.linear, calibration.query
+    linear, query = calibration.linear, calibration.query
     by_subject = calibration.theta.of_chains and calibration.composes
-    if not (by_subject and isinstance(bound, LinearQuery) and bound.factors is None):
+    if not (by_subject and isinstance(linear, LinearQuery) and linear.factors is None):
         raise ReleaseRefused(
             f"{calibration.title} calibrates this noise for one query of all records together, and not for each "
             "subject: ask a histogram, count, sum or mean, calibrated by LeakagePropagation or another mechanism that "

@@ -33,11 +33,11 @@ from pufferfish.release.words import versions
 
 __all__ = ["Prepared", "Ready", "checked", "inconsistent"]
 
-Made = TypeVar("Made")
+AnyRecord = TypeVar("AnyRecord")
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared(Generic[Made]):
+class Prepared(Generic[AnyRecord]):
     """A release that nothing refuses any more, before anything is spent.
 
     Parameters
@@ -53,8 +53,8 @@ class Prepared(Generic[Made]):
     """
 
     warnings: tuple[str, ...]
-    plan: Callable[[], tuple[Made, Entry | None]]
-    finish: Callable[..., Made]
+    plan: Callable[[], tuple[AnyRecord, Entry | None]]
+    finish: Callable[..., AnyRecord]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,10 @@ class Ready:
     proof: tuple[float, AnyWitness]
     valid: bool
     warnings: tuple[str, ...]
-    of_data: tuple[str, ...]
+    reading_warnings: tuple[str, ...]
     """Warnings of how the table was read, which come last."""
 
-    def drafted(
+    def draft(
         self,
         warnings: Sequence[str] = (),
         *,
@@ -84,7 +84,7 @@ class Ready:
             groups=groups,
             subjects=subjects,
             valid=self.valid,
-            warnings=[*self.warnings, *warnings, *self.of_data],
+            warnings=[*self.warnings, *warnings, *self.reading_warnings],
         )
         draft = ReleaseFields(
             created=now(), values=[], noisy_values=[], data=self.data, software=versions(), **NOTHING_FOLLOWS, **fields
@@ -101,34 +101,36 @@ def checked(
     warnings: Sequence[str],
     ledger: Ledger | None,
     accept: str | Collection[str],
-    each: bool = False,
+    by_subject: bool = False,
 ) -> Ready:
     """Check and prove all that can be refused of a release, whatever its cells are; see :func:`pufferfish.release`.
 
-    ``each`` says whether every subject gets values of its own.
+    ``by_subject`` says whether every subject gets values of its own.
     """
-    given: Any = ledger
-    stated = sentences(warnings)
-    if not (given is None or isinstance(given, Ledger)):
-        raise ParameterError(f"ledger is {given!r}, expected a Ledger, such as Ledger.open(path)")
+    any_ledger: Any = ledger
+    warnings_so_far = sentences(warnings)
+    if not (any_ledger is None or isinstance(any_ledger, Ledger)):
+        raise ParameterError(f"ledger is {any_ledger!r}, expected a Ledger, such as Ledger.open(path)")
     if not one_of(postprocess, (None, "valid")):
         raise ParameterError(f'postprocess is {postprocess!r}, expected "valid" or None')
     if ledger is not None and isinstance(data, Database):
         raise ParameterError("a ledger is tied to a table: read it with read_sequences, or read_rows for networks")
     calibration = check_query(query, calibration)
-    if each:
+    if by_subject:
         check_each_subject(calibration)
     elif not isinstance(data, Database) and (groups := data.groups) is not None:  # refused in words about groups
         divisions_of(calibration, len(groups.cells), groups.records, data.records)
-    read = data_record(data, calibration)
-    check_fit(read, calibration)
+    facts = data_record(data, calibration)
+    check_fit(facts, calibration)
     if isinstance(data, Rows):
         check_columns(data, calibration)
-    stated += warnings_of_model(data, calibration.bound.model, accept=accepted_words(accept, ACCEPTED))
-    stated += warnings_of_ledger(calibration.theta, ledger)
+    warnings_so_far += warnings_of_model(data, calibration.bound.model, accept=accepted_words(accept, ACCEPTED))
+    warnings_so_far += warnings_of_ledger(calibration.theta, ledger)
     proof = prove(calibration)
     check_units(calibration)
-    return Ready(calibration, read, proof, postprocess is not None, tuple(stated), warnings_of_data(data, calibration))
+    return Ready(
+        calibration, facts, proof, postprocess is not None, tuple(warnings_so_far), warnings_of_data(data, calibration)
+    )
 
 
 def sentences(warnings: Any) -> list[str]:

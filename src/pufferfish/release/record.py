@@ -137,8 +137,12 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
     @property
     def whole(self) -> bool:
         """Whether values and their errors are whole numbers, as counts are; what was drawn does not decide it."""
-        unit, done = self.noise.unit, self.postprocessing
-        moved = not (done is None or isinstance(done, Clipped) or (isinstance(done, BySubject) and not done.projected))
+        unit, postprocessing = self.noise.unit, self.postprocessing
+        moved = not (
+            postprocessing is None
+            or isinstance(postprocessing, Clipped)
+            or (isinstance(postprocessing, BySubject) and not postprocessing.projected)
+        )
         return unit == math.floor(unit) and self.cell_that_divides is None and not moved
 
     def writer(self, digits: int = 3) -> Callable[[float, float], str]:
@@ -148,10 +152,10 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
         """
         scale, whole = self.scale, self.whole
 
-        def written(value: float, over: float) -> str:
+        def write(value: float, over: float) -> str:
             return to_the_noise(value, scale / over, digits=digits, whole=whole)
 
-        return written
+        return write
 
     @property
     def strategy(self) -> Strategy | None:
@@ -188,14 +192,14 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
         ParameterError
             If alpha is out of range.
         """
-        together, noise, strategy, groups = truth(joint, "joint"), self.noise, self.strategy, self.groups
+        for_all, noise, strategy, groups = truth(joint, "joint"), self.noise, self.strategy, self.groups
         cells = 1 if groups is None else len(groups.cells)
         if strategy is None:
-            whole = noise.accuracy(alpha, len(self.query.labels) * cells if together else 1)
+            error = noise.accuracy(alpha, len(self.query.labels) * cells if for_all else 1)
         else:
-            own = laplace_sums.share_of_each(alpha, cells if together else 1)
-            whole = noise.worth(strategy.error(noise.one_scale, own, joint=together))
-        return whole if groups is None else whole * groups.most_error
+            share = laplace_sums.share_of_each(alpha, cells if for_all else 1)
+            error = noise.worth(strategy.error(noise.one_scale, share, joint=for_all))
+        return error if groups is None else error * groups.most_error
 
     def quantiles_at(self, shares: Sequence[float]) -> list[QuantileRecord]:
         """Return quantiles of a cumulative distribution, with intervals that hold together with 95% probability.
@@ -224,17 +228,17 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
 
         Parameters are those of :meth:`accuracy`; of the shape of :attr:`value`: (m,), or (groups, m).
         """
-        together, noise, strategy, groups = truth(joint, "joint"), self.noise, self.strategy, self.groups
+        for_all, noise, strategy, groups = truth(joint, "joint"), self.noise, self.strategy, self.groups
         m, cells = len(self.query.labels), 1 if groups is None else len(groups.cells)
         if strategy is None:
-            whole = np.full(m, noise.accuracy(alpha, m * cells if together else 1))
+            errors = np.full(m, noise.accuracy(alpha, m * cells if for_all else 1))
         else:
-            own = laplace_sums.share_of_each(alpha, cells if together else 1)
-            whole = np.array([noise.worth(e) for e in strategy.errors(noise.one_scale, own, joint=together)])
+            share = laplace_sums.share_of_each(alpha, cells if for_all else 1)
+            errors = np.array([noise.worth(e) for e in strategy.errors(noise.one_scale, share, joint=for_all)])
         if groups is None:
-            return whole
-        found: NDArray[np.float64] = whole / np.array(groups.divided_by or [1] * cells)[:, None]
-        return found
+            return errors
+        by_group: NDArray[np.float64] = errors / np.array(groups.divided_by or [1] * cells)[:, None]
+        return by_group
 
 
 # -- What its noise was calibrated from ------------------------------------------------------------------------------
@@ -342,8 +346,8 @@ def frame_of(release: ReleaseFields, of: str | None = None, into: str = "polars"
     if of == "quantiles" and not release.quantiles:
         raise ParameterError("this release has no quantiles: ask it by quantiles_at, or for its values")
     if release.quantiles and of != "values":
-        each = release.quantiles
-        columns = {name: [getattr(q, field) for q in each] for name, (field, _) in _QUANTILES.items()}
+        quantiles = release.quantiles
+        columns = {name: [getattr(q, field) for q in quantiles] for name, (field, _) in _QUANTILES.items()}
         return frame_of_columns(columns, {name: kind for name, (_, kind) in _QUANTILES.items()}, into)
     labels, groups = list(release.query.labels), release.groups
     m, cells = len(labels), [()] if groups is None else groups.cells
@@ -351,8 +355,8 @@ def frame_of(release: ReleaseFields, of: str | None = None, into: str = "polars"
     types: dict[str, type] = {}
     if groups is not None:
         for i, name in enumerate(groups.by):
-            own = _as_numbers([cell[i] for cell in cells])
-            columns[name], types[name] = [label for label in own for _ in range(m)], type(own[0])
+            names = _as_numbers([cell[i] for cell in cells])
+            columns[name], types[name] = [label for label in names for _ in range(m)], type(names[0])
     columns["output"] = labels * len(cells)
     if groups is not None:
         columns["records"] = [n for n in groups.records for _ in range(m)]
@@ -467,7 +471,7 @@ class MeasurementFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, k
 # -- Any of them as a file -------------------------------------------------------------------------------------------
 
 
-def encoded(found: ReleaseFields | MeasurementFields) -> bytes:
+def encoded(record: ReleaseFields | MeasurementFields) -> bytes:
     """Return a record as JSON.
 
     Raises
@@ -476,7 +480,7 @@ def encoded(found: ReleaseFields | MeasurementFields) -> bytes:
         If it holds what no file can.
     """
     try:
-        return msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n"
+        return msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n"
     except TypeError as error:
         raise RecordError(f"the record holds what no file can: {error}") from error
     except UnicodeEncodeError as error:

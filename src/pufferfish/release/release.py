@@ -119,10 +119,10 @@ class Recorded(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_field
         RecordError
             If the file is damaged, of another version, of another kind of release, unfinished, or contradicts itself.
         """
-        found = read_recorded(cls, path)
-        if found.subjects is not None and found.subjects.table is None:
+        record = read_recorded(cls, path)
+        if record.subjects is not None and record.subjects.table is None:
             raise RecordError(f"{display_path(path)} is of a release that was not finished: it has no table yet")
-        return found
+        return record
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain numbers, texts, lists and dicts."""
@@ -148,8 +148,8 @@ class Recorded(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_field
         """
         self.check()
         content = encoded(self)
-        again = decode_record(content, "it", type(self), format_=FORMAT, version=VERSION, complete=True)
-        if again != self:
+        read_back = decode_record(content, "it", type(self), format_=FORMAT, version=VERSION, complete=True)
+        if read_back != self:
             raise RecordError("it is read again as another record")
         if len(content) > LARGEST:
             raise RecordError(f"it would have more than {LARGEST >> 20} MiB")
@@ -309,9 +309,9 @@ class Release(Recorded, frozen=True, forbid_unknown_fields=True, kw_only=True):
         RecordError
             If the file cannot be written, or is there already; nothing is left behind.
         """
-        insisted, content = truth(overwrite, "overwrite"), encoded(self)
+        replaces, content = truth(overwrite, "overwrite"), encoded(self)
         if path is not None:
-            write_whole(path, content, RELEASE, overwrite=insisted)
+            write_whole(path, content, RELEASE, overwrite=replaces)
         return content.decode()
 
     def __repr__(self) -> str:
@@ -372,8 +372,8 @@ class EachRelease(Recorded, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return read_table(self, path)
 
     def __repr__(self) -> str:
-        of = f"{self.query.kind} for each of {counted(self.data.subjects, 'subject')}"
-        return f"EachRelease({of}, {self.mechanism.title}, ε = {at_most(self.epsilon)})"
+        what = f"{self.query.kind} for each of {counted(self.data.subjects, 'subject')}"
+        return f"EachRelease({what}, {self.mechanism.title}, ε = {at_most(self.epsilon)})"
 
 
 class MeasurementRelease(MeasurementFields, Reported, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -428,12 +428,12 @@ class MeasurementRelease(MeasurementFields, Reported, Shown, frozen=True, forbid
         RecordError
             If the file is damaged, of another version, or promises what cannot be proved.
         """
-        found = read_record(path, cls, format_=MEASUREMENT_FORMAT, version=MEASUREMENT_VERSION, complete=True)
+        record = read_record(path, cls, format_=MEASUREMENT_FORMAT, version=MEASUREMENT_VERSION, complete=True)
         try:
-            found.verify()
+            record.verify()
         except RecordError as error:
             raise RecordError(f"{display_path(path)} contradicts itself: {error}") from error
-        return found
+        return record
 
     def verify(self) -> float:
         """Compute again what the record-level loss leaks, and return it, in nats.
@@ -459,19 +459,20 @@ def read_recorded(kind: type[AnyRecorded], path: str | os.PathLike[str]) -> AnyR
     RecordError
         If the file is damaged, of another version, of another kind of release, or contradicts itself.
     """
-    found = read_record(path, kind, format_=FORMAT, version=VERSION, complete=True)
-    own = Release if found.subjects is None else EachRelease
-    if not issubclass(kind, own):
-        words = "has its values in it" if found.subjects is None else "has values for each subject, in a table"
-        raise RecordError(f"{display_path(path)} {words}: read it by {own.__name__}.from_json")
+    record = read_record(path, kind, format_=FORMAT, version=VERSION, complete=True)
+    right_kind = Release if record.subjects is None else EachRelease
+    if not issubclass(kind, right_kind):
+        where = "has its values in it" if record.subjects is None else "has values for each subject, in a table"
+        raise RecordError(f"{display_path(path)} {where}: read it by {right_kind.__name__}.from_json")
     try:
-        found.check()
+        record.check()
     except RecordError as error:
         raise RecordError(f"{display_path(path)} contradicts itself: {error}") from error
-    return found
+    return record
 
 
 def _finite(value: Any) -> bool:
+    """Whether no number in a value, however deep in lists and dicts, is NaN or infinite."""
     if isinstance(value, Mapping):
         return all(map(_finite, value.values()))
     if isinstance(value, list | tuple):
@@ -576,53 +577,55 @@ def prepare(
     ready = checked(
         records, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger, accept=accept
     )
-    calibration, read = ready.calibration, ready.data
+    calibration, facts = ready.calibration, ready.data
     groups = None if isinstance(records, Database) else records.groups
     draw: Callable[[], Any]
     if groups is None or isinstance(records, Database):
-        cells, asked = None, None
-        draw = sampler(records, calibration, discrete_laplace_noise, total_of(read, calibration))
+        cells, groups_record = None, None
+        draw = sampler(records, calibration, discrete_laplace_noise, total_of(facts, calibration))
     else:
         cells = cells_of(records, calibration)
-        asked = GroupsRecord(list(groups.by), [list(cell) for cell in groups.cells], list(groups.records), None, [])
+        groups_record = GroupsRecord(
+            list(groups.by), [list(cell) for cell in groups.cells], list(groups.records), None, []
+        )
         draw = cells.sampler(calibration)
-    draft = as_release(Release, ready.drafted(groups=asked))
+    draft = as_release(Release, ready.draft(groups=groups_record))
     unit = calibration.linear.unit
 
-    def filled(numbers: Any, booked: LedgerRecord | None, after: str | None = None) -> Release:
+    def fill(numbers: Any, booked: LedgerRecord | None, after: str | None = None) -> Release:
         noisy = (
             [float(number * unit) for number in numbers] if cells is None else cells.values(numbers).ravel().tolist()
         )
         return with_values(replace(draft, created=now(after), noisy_values=noisy, ledger=booked), calibration)
 
     outputs = len(draft.query.labels)
-    nothing: Any = [0] * outputs if cells is None else np.zeros((len(cells.names), outputs), dtype=np.int64)
+    zeros: Any = [0] * outputs if cells is None else np.zeros((len(cells.names), outputs), dtype=np.int64)
     # a reader must be able to take what is written: it is tried on zeros and an entry, while nothing is spent
     try:
         # one that does not compose the ledger refuses, and says what to do
-        tried = None if ledger is None or not calibration.composes else place_in(ledger, None)
-        filled(nothing, tried).check_readable()
+        trial_place = None if ledger is None or not calibration.composes else place_in(ledger, None)
+        fill(zeros, trial_place).check_readable()
     except RecordError as error:
         raise inconsistent(error) from error
 
-    spending: Any = {"data": records, "window": window, "coarsening": coarsening}
-    spending["note"] = note_of(f"{draft.query.kind}: {draft.query.description}", calibration.theta, ledger)
+    charge: Any = {"data": records, "window": window, "coarsening": coarsening}
+    charge["note"] = note_of(f"{draft.query.kind}: {draft.query.description}", calibration.theta, ledger)
 
     def plan() -> tuple[Release, Entry | None]:
         if ledger is None:
             return draft, None
         _check_start(ledger, calibration, window)
-        entry = ledger.check(calibration, **spending)
+        entry = ledger.check(calibration, **charge)
         booked = place_in(ledger, entry)
         return with_values(replace(draft, ledger=booked), calibration), entry
 
     def finish(begin: Callable[[], object] = lambda: None) -> Release:
         if ledger is None:
             begin()
-            return filled(draw(), None)
+            return fill(draw(), None)
         _check_start(ledger, calibration, window)
-        entry = ledger.spend(calibration, **spending, begin=begin)
-        return filled(draw(), place_in(ledger, entry), entry.created)
+        entry = ledger.spend(calibration, **charge, begin=begin)
+        return fill(draw(), place_in(ledger, entry), entry.created)
 
     return Prepared(tuple(draft.warnings), plan, finish)
 

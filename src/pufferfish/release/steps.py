@@ -24,32 +24,34 @@ _SMOOTHED = 0.5
 """Steps that are added to every count of a fitted chain: no transition is impossible because noise hid it."""
 
 _MOST_ROUNDS = 200
+"""Rounds of Newton's method, after which the table is taken as it is then."""
+
 _BALANCED = 1e-9
 """How far, as a share of the total, a state may be entered more often than it is left."""
 
 
-def histogram_of(found: ReleaseFields) -> dict[str, float]:
+def histogram_of(record: ReleaseFields) -> dict[str, float]:
     """Return the share of records in each state."""
-    table = _table(found)
-    return _by_state(found, table.sum(axis=1) / table.sum())
+    table = _table(record)
+    return _by_state(record, table.sum(axis=1) / table.sum())
 
 
-def fitted_chain(found: ReleaseFields) -> MarkovChain:
+def fitted_chain(record: ReleaseFields) -> MarkovChain:
     """Return the stationary chain that the counts, half a step added to each, are those of."""
-    table = _table(found) + _SMOOTHED
-    return MarkovChain(table / table.sum(axis=1, keepdims=True), states=found.theta.states)
+    table = _table(record) + _SMOOTHED
+    return MarkovChain(table / table.sum(axis=1, keepdims=True), states=record.theta.states)
 
 
-def dwell_times_of(found: ReleaseFields) -> dict[str, float]:
+def dwell_times_of(record: ReleaseFields) -> dict[str, float]:
     """Return how many records in a row each state lasts in the mean, under the fitted chain."""
-    return _by_state(found, 1 / (1 - np.diag(fitted_chain(found).transition_matrix)))
+    return _by_state(record, 1 / (1 - np.diag(fitted_chain(record).transition_matrix)))
 
 
-def switches_of(found: ReleaseFields) -> float:
+def switches_of(record: ReleaseFields) -> float:
     """Return how many steps change the state."""
-    if found.query.kind in Switches.kinds:
-        return min(max(float(round(found.noisy_values[0] / found.noise.unit)), 0.0), float(found.data.steps or 0))
-    table = _table(found)
+    if record.query.kind in Switches.kinds:
+        return min(max(float(round(record.noisy_values[0] / record.noise.unit)), 0.0), float(record.data.steps or 0))
+    table = _table(record)
     return _settled(table.sum() - np.trace(table), float(table.sum()))
 
 
@@ -58,17 +60,17 @@ def _settled(value: float, total: float) -> float:
     return round(float(value), max(0, 8 - math.ceil(math.log10(max(total, 1.0)))))
 
 
-def _table(found: ReleaseFields) -> Array:
+def _table(record: ReleaseFields) -> Array:
     """Return the nearest possible counts, rows = from."""
-    if found.query.kind not in Transitions.kinds:
+    if record.query.kind not in Transitions.kinds:
         raise QueryError(
-            f"this follows from a release of transitions, and this one is of {found.query.kind}: "
+            f"this follows from a release of transitions, and this one is of {record.query.kind}: "
             "release(data, Transitions(), calibration)"
         )
-    total, k = found.data.steps or 0, len(found.theta.states)
+    total, k = record.data.steps or 0, len(record.theta.states)
     if not total:
         raise QueryError("the data have no two records that follow each other: there are no transitions to count")
-    noisy = np.array(found.noisy_values).reshape(k, k) / found.noise.unit
+    noisy = np.array(record.noisy_values).reshape(k, k) / record.noise.unit
     return nearest_balanced(noisy, float(total))
 
 
@@ -105,13 +107,13 @@ def nearest_balanced(counts: Array, total: float) -> Array:
         constraints[x] = row.ravel()
     goal = np.zeros(k)
     goal[0] = 1.0
-    given, multipliers = counts.ravel() / total, np.zeros(k)
+    shares, multipliers = counts.ravel() / total, np.zeros(k)
 
-    def at(values: Array) -> tuple[Array, float]:
-        table = np.maximum(given - values @ constraints, 0.0)
+    def evaluate(values: Array) -> tuple[Array, float]:
+        table = np.maximum(shares - values @ constraints, 0.0)
         return table, 0.5 * float(table @ table) + float(values @ goal)
 
-    table, height = at(multipliers)
+    table, height = evaluate(multipliers)
     for _ in range(_MOST_ROUNDS):
         slope = goal - constraints @ table
         if float(np.max(np.abs(slope))) <= _BALANCED:
@@ -120,14 +122,14 @@ def nearest_balanced(counts: Array, total: float) -> Array:
         step = np.linalg.solve(active @ active.T + 1e-9 * np.eye(k), slope)
         size = 1.0
         while True:
-            tried, lower = at(multipliers - size * step)
-            if lower <= height - 1e-4 * size * float(step @ slope) or size < 1e-8:
+            trial_table, trial_height = evaluate(multipliers - size * step)
+            if trial_height <= height - 1e-4 * size * float(step @ slope) or size < 1e-8:
                 break
             size /= 2
-        multipliers, table, height = multipliers - size * step, tried, lower
+        multipliers, table, height = multipliers - size * step, trial_table, trial_height
     summed = float(table.sum())
     return (table * (total / summed) if summed > 0 else np.full(k * k, total / (k * k))).reshape(k, k)
 
 
-def _by_state(found: ReleaseFields, values: Array) -> dict[str, float]:
-    return dict(zip(found.theta.states, (float(v) for v in values), strict=True))
+def _by_state(record: ReleaseFields, values: Array) -> dict[str, float]:
+    return dict(zip(record.theta.states, (float(v) for v in values), strict=True))

@@ -22,7 +22,7 @@ import secrets
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -247,7 +247,7 @@ def prepare_each(
     data: Sequences | Rows,
     query: Query,
     calibration: Calibration,
-    places: OutputFiles,
+    files: OutputFiles,
     *,
     postprocess: Literal["valid"] | None = None,
     warnings: Sequence[str] = (),
@@ -268,117 +268,122 @@ def prepare_each(
     if not isinstance(calibration, Calibration):
         raise ParameterError("the calibration is missing: release_each(data, query, calibration, output)")
     ready = checked(
-        data, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger, accept=accept, each=True
+        data,
+        query,
+        calibration,
+        postprocess=postprocess,
+        warnings=warnings,
+        ledger=ledger,
+        accept=accept,
+        by_subject=True,
     )
-    calibration, bound = ready.calibration, ready.calibration.linear
-    assert isinstance(bound, LinearQuery)
+    calibration, linear = ready.calibration, ready.calibration.linear
+    assert isinstance(linear, LinearQuery)
     subjects = cells_of(data, calibration, by_subject=True)
     draw = subjects.sampler(calibration)
-    told = few_of_subjects(calibration, bound, subjects.records.tolist())
-    if places.as_text and not places.for_spreadsheets:
-        told += filter(None, [warning_of_formulas((*bound.labels, *(name for (name,) in subjects.names)))])
-    number = SubjectsRecord(secrets.token_hex(16), bound.divided_by is not None, None)
-    draft = as_release(EachRelease, ready.drafted(told, subjects=number))
+    extra_warnings = few_of_subjects(calibration, linear, subjects.records.tolist())
+    if files.as_text and not files.for_spreadsheets:
+        extra_warnings += filter(None, [warning_of_formulas((*linear.labels, *(name for (name,) in subjects.names)))])
+    subjects_record = SubjectsRecord(secrets.token_hex(16), linear.divided_by is not None, None)
+    draft = as_release(EachRelease, ready.draft(extra_warnings, subjects=subjects_record))
     try:
-        booked = None if ledger is None else place_in(ledger, None)
-        _finished(draft, booked, calibration, _table(places, draft, b""))
+        place = None if ledger is None else place_in(ledger, None)
+        _finish_record(draft, place, calibration, _table_record(files, draft, b""))
     except RecordError as error:
         raise inconsistent(error) from error
 
     def plan() -> tuple[EachRelease, Entry | None]:
-        begun = _begun(places, draft, ledger)
+        begun = _find_interrupted(files, draft, ledger)
         if ledger is None:
             return begun or draft, None
-        entry = _entry_of(ledger, begun) or ledger.check(calibration, data=data, release=draft.release)
-        booked = place_in(ledger, entry)
-        return with_values(_with(begun or draft, ledger=booked), calibration), entry
+        entry = _entry_booked(ledger, begun) or ledger.check(calibration, data=data, release=draft.release)
+        place = place_in(ledger, entry)
+        return with_values(replace(begun or draft, ledger=place), calibration), entry
 
     def finish(begin: Callable[[], object] = lambda: None) -> EachRelease:
-        if ledger is not None and not places.lock.exists():
+        if ledger is not None and not files.lock.exists():
             plan()  # the lock stays once it is there: what is refused leaves none
-        with places.alone():
-            begun = _begun(places, draft, ledger)
+        with files.alone():
+            begun = _find_interrupted(files, draft, ledger)
             if begun is None or begun.table is None:
-                begun = _drawn(begun, begin)
+                begun = draw_and_write(begun, begin)
             else:
-                places.begun = True
+                files.begun = True
                 begin()
-            return _published(places, begun)
+            return _publish(files, begun)
 
-    def _drawn(begun: EachRelease | None, begin: Callable[[], object]) -> EachRelease:
-        entry = _entry_of(ledger, begun)
+    def draw_and_write(begun: EachRelease | None, begin: Callable[[], object]) -> EachRelease:
+        entry = _entry_booked(ledger, begun)
         # values that were drawn may have been seen: they are kept, however the program ended
-        drawn = begun is not None and places.pending_table.exists()
-        if begun is None or (entry is None and not drawn):
-            begun = _with(draft, subjects=replace(number, release=secrets.token_hex(16)), created=now())
-            _write(places.pending_record, begun)
-        booked, places.begun = None, True
+        already_drawn = begun is not None and files.pending_table.exists()
+        if begun is None or (entry is None and not already_drawn):
+            begun = replace(draft, subjects=replace(subjects_record, release=secrets.token_hex(16)), created=now())
+            _write_pending(files.pending_record, begun)
+        place, files.begun = None, True
         if ledger is None or entry is not None:
             begin()
         if ledger is not None:
-            entry = entry or _booked(places, ledger, begun, calibration, data, begin)
-            booked = place_in(ledger, entry)
-        if drawn:
-            with failing("cannot read", places.pending_table):
-                content = places.pending_table.read_bytes()
+            entry = entry or _spend(files, ledger, begun, calibration, data, begin)
+            place = place_in(ledger, entry)
+        if already_drawn:
+            with failing("cannot read", files.pending_table):
+                content = files.pending_table.read_bytes()
         else:
-            written = places.table.name, places.for_spreadsheets
-            content = table_of(subjects, draw(), bound.labels, calibration.unit_scale, draft.postprocessing, *written)
-            write_whole(places.pending_table, content, None, overwrite=True)
-        found = _finished(begun, booked, calibration, _table(places, begun, content))
-        _write(places.pending_record, found)
-        return found
+            table_file = files.table.name, files.for_spreadsheets
+            content = table_of(
+                subjects, draw(), linear.labels, calibration.unit_scale, draft.postprocessing, *table_file
+            )
+            write_whole(files.pending_table, content, None, overwrite=True)
+        record = _finish_record(begun, place, calibration, _table_record(files, begun, content))
+        _write_pending(files.pending_record, record)
+        return record
 
     return Prepared(tuple(draft.warnings), plan, finish)
 
 
-def _with(record: EachRelease, **changes: Any) -> EachRelease:
-    return replace(record, **changes)
-
-
-def _table(places: OutputFiles, record: EachRelease, content: bytes) -> TableRecord:
+def _table_record(files: OutputFiles, record: EachRelease, content: bytes) -> TableRecord:
     rows = record.data.subjects * len(record.query.labels)
     columns = columns_of(record.postprocessing is not None)
-    return TableRecord(places.table.name, columns, rows, hashlib.sha256(content).hexdigest())
+    return TableRecord(files.table.name, columns, rows, hashlib.sha256(content).hexdigest())
 
 
-def _finished(
-    record: EachRelease, booked: LedgerRecord | None, calibration: Calibration, table: TableRecord
+def _finish_record(
+    record: EachRelease, place: LedgerRecord | None, calibration: Calibration, table: TableRecord
 ) -> EachRelease:
     """Return the record with its place in a ledger and its table, checked as a reader will."""
     subjects = None if record.subjects is None else replace(record.subjects, table=table)
-    found = with_values(_with(record, ledger=booked, subjects=subjects), calibration)
-    found.check()
-    return found
+    finished = with_values(replace(record, ledger=place, subjects=subjects), calibration)
+    finished.check()
+    return finished
 
 
-def _begun(places: OutputFiles, draft: EachRelease, ledger: Ledger | None) -> EachRelease | None:
+def _find_interrupted(files: OutputFiles, draft: EachRelease, ledger: Ledger | None) -> EachRelease | None:
     """Return the record of the same release that was interrupted, if there is one; refuse that of another.
 
     What is finished but for its name is not booked any more: it has to be of the ledger that is given.
     """
-    if not places.pending_record.exists():
+    if not files.pending_record.exists():
         return None
-    found = read_recorded(EachRelease, places.pending_record)
-    other = next((name for name in _REQUEST if getattr(found, name) != getattr(draft, name)), None)
-    if other is not None:
+    record = read_recorded(EachRelease, files.pending_record)
+    differing = next((name for name in _REQUEST if getattr(record, name) != getattr(draft, name)), None)
+    if differing is not None:
         raise _Interrupted(
-            places,
-            f"of {found.query.kind} at epsilon {found.epsilon:g}, and this one has another {other}",
+            files,
+            f"of {record.query.kind} at epsilon {record.epsilon:g}, and this one has another {differing}",
             _FINISH_IT,
         )
-    booked = found.ledger is None if ledger is None else _entry_of(ledger, found) is not None
-    if found.table is not None and not booked:
-        was = "to no ledger" if found.ledger is None else "to a ledger, which this one does not name"
-        raise _Interrupted(places, f"that was charged {was}", _FINISH_IT)
-    if found.table is not None and found.table.name != places.table.name:
-        raise _Interrupted(places, f"into {found.table.name}", _FINISH_THERE)
+    charged_here = record.ledger is None if ledger is None else _entry_booked(ledger, record) is not None
+    if record.table is not None and not charged_here:
+        charged_to = "to no ledger" if record.ledger is None else "to a ledger, which this one does not name"
+        raise _Interrupted(files, f"that was charged {charged_to}", _FINISH_IT)
+    if record.table is not None and record.table.name != files.table.name:
+        raise _Interrupted(files, f"into {record.table.name}", _FINISH_THERE)
     for suffix in TABLE_ENDINGS:  # a release with another suffix has the same record
-        elsewhere = places.table.with_suffix(suffix).name
-        of_it = os.path.lexists(places.table.with_name(f"{elsewhere}.pending"))
-        if of_it and elsewhere != places.table.name:
-            raise _Interrupted(places, f"into {elsewhere}", _FINISH_THERE)
-    return found
+        elsewhere = files.table.with_suffix(suffix).name
+        begun_there = os.path.lexists(files.table.with_name(f"{elsewhere}.pending"))
+        if begun_there and elsewhere != files.table.name:
+            raise _Interrupted(files, f"into {elsewhere}", _FINISH_THERE)
+    return record
 
 
 class _Interrupted(RecordError):
@@ -386,53 +391,54 @@ class _Interrupted(RecordError):
 
     kind = "another release was interrupted here: run its command again, or delete its .pending file to give it up"
 
-    def __init__(self, places: OutputFiles, which: str, remedy: str) -> None:
-        super().__init__(f"{places.given_record}.pending is an interrupted release {which}: {remedy}")
+    def __init__(self, files: OutputFiles, which: str, remedy: str) -> None:
+        super().__init__(f"{files.given_record}.pending is an interrupted release {which}: {remedy}")
 
 
-def _entry_of(ledger: Ledger | None, begun: EachRelease | None) -> Entry | None:
+def _entry_booked(ledger: Ledger | None, begun: EachRelease | None) -> Entry | None:
     """Return what a release that was interrupted booked already."""
     if ledger is None or begun is None:
         return None
     return next((entry for entry in ledger.entries if entry.release == begun.release), None)
 
 
-def _booked(
-    places: OutputFiles,
+def _spend(
+    files: OutputFiles,
     ledger: Ledger,
     begun: EachRelease,
     calibration: Calibration,
     data: Sequences,
     begin: Callable[[], object],
-) -> Any:
-    what = f"{begun.query.kind}, one for each of {begun.data.subjects:,} subjects: {begun.query.description}"
-    what = note_of(what, calibration.theta, ledger)
+) -> Entry:
+    """Charge the release to the ledger; where that is refused, its record is deleted, unless values were drawn."""
+    note = f"{begun.query.kind}, one for each of {begun.data.subjects:,} subjects: {begun.query.description}"
+    note = note_of(note, calibration.theta, ledger)
     try:
-        return ledger.spend(calibration, data=data, note=what, release=begun.release, begin=begin)
+        return ledger.spend(calibration, data=data, note=note, release=begun.release, begin=begin)
     except PufferfishError:
-        if not places.pending_table.exists():
+        if not files.pending_table.exists():
             with suppress(OSError):
-                places.pending_record.unlink()  # nothing was spent
+                files.pending_record.unlink()  # nothing was spent
         raise
 
 
-def _write(path: Path, record: EachRelease) -> None:
+def _write_pending(path: Path, record: EachRelease) -> None:
     write_whole(path, encoded(record), None, overwrite=True)
 
 
-def _published(places: OutputFiles, found: EachRelease) -> EachRelease:
+def _publish(files: OutputFiles, record: EachRelease) -> EachRelease:
     """Give the finished files their names; what was drawn is never drawn again."""
-    assert found.table is not None
-    places.check()  # what was made here by others while noise was drawn
-    pending = places.pending_table.exists() and file_digest(places.pending_table) == found.table.sha256
-    there = places.table.exists() and file_digest(places.table) == found.table.sha256
-    with failing("cannot write", places.given):
-        if pending:
-            os.replace(places.pending_table, places.table)
-        os.replace(places.pending_record, places.record)
-    if not (pending or there):
+    assert record.table is not None
+    files.check()  # what was made here by others while noise was drawn
+    is_pending = files.pending_table.exists() and file_digest(files.pending_table) == record.table.sha256
+    is_in_place = files.table.exists() and file_digest(files.table) == record.table.sha256
+    with failing("cannot write", files.given):
+        if is_pending:
+            os.replace(files.pending_table, files.table)
+        os.replace(files.pending_record, files.record)
+    if not (is_pending or is_in_place):
         raise RecordError(
-            f"this release was finished, and its table is no longer at {places.given}: find it where it was moved; it "
-            f"is not drawn again. Its record is {places.given_record}"
+            f"this release was finished, and its table is no longer at {files.given}: find it where it was moved; it "
+            f"is not drawn again. Its record is {files.given_record}"
         )
-    return found
+    return record

@@ -21,27 +21,25 @@ _MOST_DRAWN = 10**8
 """Records of all synthetic series together."""
 
 
-def synthetic_series(found: ReleaseFields, length: Any, series: Any, seed: Any) -> list[Any]:
+def synthetic_series(record: ReleaseFields, length: Any, series: Any, seed: Any) -> list[Any]:
     """Return one series of the fitted chain, or a list of several."""
-    records, several = whole_at_least(length, "length", 1), 1 if series is None else whole_at_least(series, "series", 1)
-    if records * several > _MOST_DRAWN:
-        raise ParameterError(
-            f"{several} series of {records:,} records are more than {_MOST_DRAWN:,} records: ask fewer"
-        )
-    drawn = np.random.default_rng(None if seed is None else whole_at_least(seed, "seed", 0, ", or None"))
-    chain = fitted_chain(found)
+    records, count = whole_at_least(length, "length", 1), 1 if series is None else whole_at_least(series, "series", 1)
+    if records * count > _MOST_DRAWN:
+        raise ParameterError(f"{count} series of {records:,} records are more than {_MOST_DRAWN:,} records: ask fewer")
+    generator = np.random.default_rng(None if seed is None else whole_at_least(seed, "seed", 0, ", or None"))
+    chain = fitted_chain(record)
     # sums but the last one, which is 1 but for rounding: no number that is drawn may be above it
     after: list[list[float]] = np.cumsum(chain.transition_matrix, axis=1)[:, :-1].tolist()
     first: list[float] = np.cumsum(chain.stationary_distribution)[:-1].tolist()
-    found_series = [_drawn(drawn.random(records).tolist(), first, after, chain.states) for _ in range(several)]
-    return found_series[0] if series is None else found_series
+    all_series = [_walk(generator.random(records).tolist(), first, after, chain.states) for _ in range(count)]
+    return all_series[0] if series is None else all_series
 
 
-def _drawn(numbers: Sequence[float], first: list[float], after: list[list[float]], states: Sequence[str]) -> list[str]:
+def _walk(numbers: Sequence[float], first: list[float], after: list[list[float]], states: Sequence[str]) -> list[str]:
     """Return a series from numbers between 0 and 1."""
-    sums, found = first, list[str]()
+    sums, visited = first, list[str]()
     for number in numbers:
         state = bisect_right(sums, number)
-        found.append(states[state])
+        visited.append(states[state])
         sums = after[state]
-    return found
+    return visited

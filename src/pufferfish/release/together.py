@@ -14,6 +14,7 @@ from pufferfish._base.reading import decode_record, display_path
 from pufferfish._base.writing import read_file
 from pufferfish.errors import ParameterError, shortened
 from pufferfish.release.record import (
+    MEASUREMENT,
     MEASUREMENT_FORMAT,
     MEASUREMENT_VERSION,
     MeasurementFields,
@@ -66,8 +67,8 @@ def verify_together(releases: Sequence[AnyRelease | str | os.PathLike[str]]) -> 
     >>> pf.verify_together(releases).holds
     True
     """
-    given = listed(releases, "releases", 'releases or their files, such as ["first.json", "second.json"]')
-    return one_history([_named(release, place) for place, release in enumerate(given, start=1)])
+    items = listed(releases, "releases", 'releases or their files, such as ["first.json", "second.json"]')
+    return one_history([_named(release, place) for place, release in enumerate(items, start=1)])
 
 
 def any_release_in(content: bytes, source: str) -> AnyRelease:
@@ -78,7 +79,7 @@ def any_release_in(content: bytes, source: str) -> AnyRelease:
     RecordError
         If it is no release.
     """
-    if f'"{MEASUREMENT_FORMAT}"'.encode() not in content[:200]:
+    if not MEASUREMENT.holds(content):
         return release_in(content, source)
     form, version = MEASUREMENT_FORMAT, MEASUREMENT_VERSION
     return decode_record(content, source, MeasurementFields, format_=form, version=version, complete=True)

@@ -59,7 +59,7 @@ class Verification(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True)
     @property
     def holds(self) -> bool:
         """Whether nothing was found that does not hold, and the release is in all that it was compared with."""
-        return all(found.holds is not False for found in self.findings)
+        return all(finding.holds is not False for finding in self.findings)
 
     @property
     def proved(self) -> bool:
@@ -69,47 +69,47 @@ class Verification(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True)
     @property
     def wrong(self) -> list[Finding]:
         """What does not hold."""
-        return [found for found in self.findings if found.holds is False]
+        return [finding for finding in self.findings if finding.holds is False]
 
     @property
     def unchecked(self) -> list[Finding]:
         """What could not be checked."""
-        return [found for found in self.findings if found.holds is None]
+        return [finding for finding in self.findings if finding.holds is None]
 
     @property
     def worst_first(self) -> list[Finding]:
         """First what does not hold, last what could not be checked."""
-        return [found for state in (False, True, None) for found in self.findings if found.holds is state]
+        return [finding for state in (False, True, None) for finding in self.findings if finding.holds is state]
 
     def __repr__(self) -> str:
         return f"Verification({self.subject!r}, holds={self.holds}, {len(self.findings)} findings)"
 
     def _view(self) -> View:
-        rows = [[found.what, found.word, found.says] for found in self.worst_first]
+        rows = [[finding.what, finding.word, finding.says] for finding in self.worst_first]
         grid = Grid("What was computed again", ["what", "found", "says"], rows, long=len(rows))
         return View(self.subject, None, [grid], [f"{self.verdict[:1].upper()}{self.verdict[1:]}."])
 
     def __str__(self) -> str:
         rows = self.worst_first
-        wide = max((len(found.what) for found in rows), default=0)
+        width = max((len(finding.what) for finding in rows), default=0)
         lines = [printable(self.subject)]
-        for found in rows:
-            word = found.word if found.holds is not False else found.word.upper()
-            head = f"{word:13}  {found.what:{wide}}  "
-            first, *more = _wrapped(printable(found.says), _WIDTH - 15)
+        for finding in rows:
+            word = finding.word if finding.holds is not False else finding.word.upper()
+            head = f"{word:13}  {finding.what:{width}}  "
+            first, *more = _wrapped(printable(finding.says), _WIDTH - 15)
             lines += [head + first, *(" " * len(head) + line for line in more)]
         return "\n".join([*lines, self.verdict])
 
     @property
     def verdict(self) -> str:
         """All of it in one sentence."""
-        wrong = [found for found in self.wrong if not found.absent]
+        wrong = [finding for finding in self.wrong if not finding.absent]
         if wrong:
             many = "1 thing does" if len(wrong) == 1 else f"{len(wrong)} things do"
             return f"{many} not hold: do not rely on this record"
-        told = ", the proof included" if self.proved else "; the proof could not be checked"
-        absent = "".join(f"; the release is not in this {found.what}" for found in self.wrong)
-        return f"all that could be checked holds{told}{absent}"
+        proof_note = ", the proof included" if self.proved else "; the proof could not be checked"
+        absent = "".join(f"; the release is not in this {finding.what}" for finding in self.wrong)
+        return f"all that could be checked holds{proof_note}{absent}"
 
 
 PROOF = "proof"
@@ -117,6 +117,7 @@ PROOF = "proof"
 
 
 def _wrapped(text: str, width: int) -> list[str]:
+    """Return a text in lines of at most this width; a longer word has a line of its own."""
     lines = [""]
     for word in text.split(" "):
         if lines[-1] and len(lines[-1]) + 1 + len(word) > width:

@@ -32,11 +32,11 @@ from pufferfish.mechanisms import bound_of
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.witness import AnyWitness
-from pufferfish.release.check import BROKEN, differences, of_booked
+from pufferfish.release.check import BROKEN, differences, rules_on_place
 from pufferfish.release.derive import data_record
 from pufferfish.release.facts import LedgerRecord, TableRecord
 from pufferfish.release.postprocessing import BySubject
-from pufferfish.release.prepare import check_fit, check_units, enough, is_note_of
+from pufferfish.release.prepare import check_fit, check_proof, check_units, is_note_of
 from pufferfish.release.record import (
     FORMAT,
     VERSION,
@@ -46,7 +46,7 @@ from pufferfish.release.record import (
     function_of_user,
     read_table,
 )
-from pufferfish.release.show.text import record_named
+from pufferfish.release.show.text import division, record_named
 from pufferfish.release.verification import PROOF, Finding, Verification, fails, holds, not_in, unchecked
 from pufferfish.release.words import words_of_measurement
 from pufferfish.theta.lengths import ChainLength
@@ -54,11 +54,11 @@ from pufferfish.theta.record import ThetaRecord
 from pufferfish.theta.states import state_label
 
 __all__ = [
-    "of_ledger",
-    "of_model",
-    "of_table",
-    "of_values",
+    "ledger_findings",
+    "model_findings",
     "release_in",
+    "table_findings",
+    "values_findings",
     "verify",
     "verify_measurement",
 ]
@@ -75,22 +75,22 @@ _READ = tuple(
 _LENGTHS = ("assumptions", "calibration.lengths", "calibration.records", "query.divided_by")
 
 
-def of_model(found: ReleaseFields, model: Any) -> Iterator[Finding]:
+def model_findings(record: ReleaseFields, model: Any) -> Iterator[Finding]:
     """Compare Θ with a model."""
     if model is None:
         yield unchecked("Θ", "whether it is the class that was meant: compare it with the model's file", ["theta"])
         return
     theirs = ThetaRecord.of((model if isinstance(model, Model) else read_model(model)).theta)
-    named = [name for name in theirs.__struct_fields__ if getattr(found.theta, name) != getattr(theirs, name)]
+    named = [name for name in theirs.__struct_fields__ if getattr(record.theta, name) != getattr(theirs, name)]
     if named:
         yield fails("Θ", f"it differs from the model's in {', '.join(named)}", ["theta"])
     else:
         yield holds("Θ", f"it is the model's, to the last digit ({theirs.origin})", ["theta"])
 
 
-def of_ledger(found: ReleaseFields, ledger: Any) -> Iterator[Finding]:
+def ledger_findings(record: ReleaseFields, ledger: Any) -> Iterator[Finding]:
     """Compare the place in a ledger with its book; opening it computes what is spent again."""
-    booked = found.ledger
+    booked = record.ledger
     if ledger is None:
         if booked is not None:
             spent = f"{at_most(booked.spent)} of {number(booked.budget, 6)} spent"
@@ -105,7 +105,7 @@ def of_ledger(found: ReleaseFields, ledger: Any) -> Iterator[Finding]:
         return
     wrong = f"the record names entry {booked.entry}, and the ledger has {len(ledger_file.entries)}"
     if 1 <= booked.entry <= len(ledger_file.entries):
-        differs = list(_differs(found, booked, ledger_file, ledger_file.entries[booked.entry - 1]))
+        differs = list(_entry_differences(record, booked, ledger_file, ledger_file.entries[booked.entry - 1]))
         if not differs:
             says = (
                 f"entry {booked.entry} says the same, and what is spent was computed again; a second record that names "
@@ -114,7 +114,9 @@ def of_ledger(found: ReleaseFields, ledger: Any) -> Iterator[Finding]:
             yield holds("ledger", says, ["ledger"])
             return
         wrong = f"entry {booked.entry} of the ledger says {'; '.join(differs)}"
-    known = [entry.number for entry in ledger_file.entries if not any(_differs(found, booked, ledger_file, entry))]
+    known = [
+        entry.number for entry in ledger_file.entries if not any(_entry_differences(record, booked, ledger_file, entry))
+    ]
     where = (
         f"it is entry {known[0]} of this ledger"
         if known
@@ -123,60 +125,63 @@ def of_ledger(found: ReleaseFields, ledger: Any) -> Iterator[Finding]:
     yield fails("ledger", f"{wrong}; {where}", ["ledger"])
 
 
-def _differs(found: ReleaseFields, booked: LedgerRecord, ledger_file: Ledger, entry: Entry) -> Iterator[str]:
+def _entry_differences(record: ReleaseFields, booked: LedgerRecord, ledger_file: Ledger, entry: Entry) -> Iterator[str]:
     """Yield what an entry of a ledger, and the ledger, say otherwise than a release that was charged."""
     rules = [
-        (entry.epsilon == found.epsilon, f"epsilon {entry.epsilon}"),
+        (entry.epsilon == record.epsilon, f"epsilon {entry.epsilon}"),
         (entry.spent == booked.spent, f"{entry.spent} spent"),
         (entry.previous == booked.previous, "another entry, or another beginning, before it"),
         (ledger_file.budget == booked.budget, f"a budget of {ledger_file.budget}"),
         (ledger_file.bound.name == booked.mechanism, f"the mechanism {ledger_file.bound.name}"),
         (ledger_file.bound.theta.origin == booked.theta_origin, f"Θ: {ledger_file.bound.theta.origin}"),
-        (entry.created <= found.created or found.subjects is not None, f"a release after {entry.created}"),
+        (entry.created <= record.created or record.subjects is not None, f"a release after {entry.created}"),
     ]
-    scale = str(Fraction(found.calibration.unit_scale))
+    scale = str(Fraction(record.calibration.unit_scale))
     rules.append((entry.scale == scale, f"noise of scale {entry.scale} in units"))
     if entry.windows is not None:
-        charged = sum(stop - start for own in entry.windows for start, stop in own or ())
-        rules.append((charged >= found.data.records, f"{charged} steps, and the release reads {found.data.records}"))
-    if found.subjects is not None:
-        rules.append((entry.release == found.subjects.release, f"the release {entry.release}"))
+        charged = sum(stop - start for chain_windows in entry.windows for start, stop in chain_windows or ())
+        rules.append((charged >= record.data.records, f"{charged} steps, and the release reads {record.data.records}"))
+    if record.subjects is not None:
+        rules.append((entry.release == record.subjects.release, f"the release {entry.release}"))
     else:
-        said = f"{found.query.kind}: {found.query.description}"
-        rules.append((is_note_of(entry.what, said), f"the query {entry.what!r}, and the record {said!r}"))
-    yield from (rule for right, rule in rules if not right)
+        stated = f"{record.query.kind}: {record.query.description}"
+        rules.append((is_note_of(entry.what, stated), f"the query {entry.what!r}, and the record {stated!r}"))
+    yield from (rule for ok, rule in rules if not ok)
 
 
-def of_table(found: ReleaseFields, table: Any) -> Iterator[Finding]:
+def table_findings(record: ReleaseFields, table: Any) -> Iterator[Finding]:
     """Compare the public facts of a table with those in the record."""
-    base = found.data.rows if found.data.base is None else found.data.base
+    base = record.data.reading
     if table is None:
         says = "that these are its records, read like this" + ("" if base is None else "; compare it with the table")
         yield unchecked("table", says, [*_READ, *_LENGTHS])
         return
     if base is None:
         raise ParameterError("this release is of one database that was given as a list or dict: there is no table")
-    data = _read(found, base, table)
+    data = _read_again(record, base, table)
     try:
-        again = data_record(data, calibration_again(found))
+        derived_data = data_record(data, calibration_again(record))
     except BROKEN as error:
         yield fails("table", f"the noise is not for such a table: {error}", _READ)
         return
     name = data.base.source
     named = "" if name == base.source else f"; it is {name!r}, and the record names {base.source!r}"
-    read: Any = dataclasses.replace(data.base, source=base.source)
-    own = replace(again, **{"base" if again.rows is None else "rows": read})
-    differs = [field for field in own.__struct_fields__ if getattr(own, field) != getattr(found.data, field)]
+    base_read: Any = dataclasses.replace(data.base, source=base.source)
+    data_read = replace(derived_data, **{"base" if derived_data.rows is None else "rows": base_read})
+    differs = [
+        field for field in data_read.__struct_fields__ if getattr(data_read, field) != getattr(record.data, field)
+    ]
     if differs:
-        said = "; ".join(f"{field} {shortened(repr(getattr(found.data, field)))}" for field in differs)
-        yield fails("table", f"the table differs from the record, which says: {said}{named}", _READ)
+        stated = "; ".join(f"{field} {shortened(repr(getattr(record.data, field)))}" for field in differs)
+        yield fails("table", f"the table differs from the record, which says: {stated}{named}", _READ)
     else:
-        has = f"{own.subjects:,} rows" if isinstance(data, Rows) else f"{own.records:,} records and lengths"
+        has = f"{data_read.subjects:,} rows" if isinstance(data, Rows) else f"{data_read.records:,} records and lengths"
         yield holds("table", f"it was read again, and has the record's {has}{named}", _READ)
 
 
-def _read(found: ReleaseFields, base: Base | RowsBase, table: Any) -> Sequences | Rows:
-    theta: Any = found.theta.any_theta()
+def _read_again(record: ReleaseFields, base: Base | RowsBase, table: Any) -> Sequences | Rows:
+    """Read a table in the way that a record says."""
+    theta: Any = record.theta.any_theta()
     if isinstance(base, RowsBase):
         nodes: Mapping[str, Any] = {state_label(node): node for node in theta.networks[0].nodes}
         columns = {nodes[name]: column for name, column in base.columns.items()}
@@ -184,14 +189,16 @@ def _read(found: ReleaseFields, base: Base | RowsBase, table: Any) -> Sequences 
         return read_rows(
             table, theta.networks, columns=columns, subject=base.subject, where=base.where, missing=missing, by=base.by
         )
-    how: Any = {each.name: getattr(base, each.name) for each in fields(base) if each.name not in ("source", "state")}
-    if found.data.usual_step is not None:  # it was found in the times, not given
-        how["step"] = None
-    return read_sequences(table, base.state, states=theta.states, **how)
+    options: Any = {
+        option.name: getattr(base, option.name) for option in fields(base) if option.name not in ("source", "state")
+    }
+    if record.data.usual_step is not None:  # it was found in the times, not given
+        options["step"] = None
+    return read_sequences(table, base.state, states=theta.states, **options)
 
 
-def of_values(
-    found: ReleaseFields, table: TableRecord | None, path: str | os.PathLike[str] | None, folder: Path | None
+def values_findings(
+    record: ReleaseFields, table: TableRecord | None, path: str | os.PathLike[str] | None, folder: Path | None
 ) -> Iterator[Finding]:
     """Check the table of values of a release for each subject: that it is this table, and what follows in it."""
     if table is None:
@@ -203,9 +210,9 @@ def of_values(
             return
         path = folder / table.name
     try:
-        frame = read_table(found, path)
+        frame = read_table(record, path)
         with np.errstate(all="ignore"):  # a record may say any numbers
-            wrong = _of_frame(found, table, frame)
+            wrong = _wrong_in_table(record, table, frame)
     except RecordError as error:
         yield fails("values", str(error))
         return
@@ -222,49 +229,57 @@ def of_values(
     )
 
 
-def _of_frame(found: ReleaseFields, table: TableRecord, frame: Any) -> list[str]:
+def _wrong_in_table(record: ReleaseFields, table: TableRecord, frame: Any) -> list[str]:
     """Say what does not follow from something else in the table."""
-    query, outputs, done, base = found.query, len(found.query.labels), found.postprocessing, found.data.base
-    divided = found.subjects is not None and found.subjects.divided_by_records
+    query, outputs, postprocessing, base = (
+        record.query,
+        len(record.query.labels),
+        record.postprocessing,
+        record.data.base,
+    )
+    divided = record.subjects is not None and record.subjects.divided_by_records
     cut = base is not None and base.gaps == "independent"  # then a subject has the records of several chains
-    wrong_columns = list(_of_columns(table, frame))
+    wrong_columns = list(_columns_that_differ(table, frame))
     if wrong_columns:
         return wrong_columns
     blocks: Any = frame["records"].to_numpy().reshape(-1, outputs)
-    who, records = frame["subject"].to_list()[::outputs], blocks[:, 0]
-    noisy = frame["value" if done is None else "noisy_value"].to_numpy().reshape(-1, outputs)
-    by: Any = records if divided else np.ones_like(records)
-    steps: Any = noisy * by[:, None] / found.noise.unit
-    error: Any = found.accuracy_95.each / by
+    subjects, records = frame["subject"].to_list()[::outputs], blocks[:, 0]
+    noisy = frame["value" if postprocessing is None else "noisy_value"].to_numpy().reshape(-1, outputs)
+    divisors: Any = records if divided else np.ones_like(records)
+    steps: Any = noisy * divisors[:, None] / record.noise.unit
+    error: Any = record.accuracy_95.each / divisors
     errors: Any = frame["error_95"].to_numpy().reshape(-1, outputs)
-    given = frame["value"].to_numpy().reshape(-1, outputs)
+    values = frame["value"].to_numpy().reshape(-1, outputs)
     rules = [
-        (len(records) == found.data.subjects, f"{len(records)} subjects"),
-        (int(records.sum()) == found.data.records, f"{int(records.sum())} records"),
+        (len(records) == record.data.subjects, f"{len(records)} subjects"),
+        (int(records.sum()) == record.data.records, f"{int(records.sum())} records"),
         (records.min() >= 1 and (blocks == records[:, None]).all(), "subjects without a number of records"),
         (
-            cut or records.max() == max(n for _, n, _ in found.data.lengths),
+            cut or records.max() == max(n for _, n, _ in record.data.lengths),
             "a subject with other records than any chain",
         ),
-        (frame["subject"].to_list() == [name for name in who for _ in range(outputs)], "rows of other subjects"),
-        (len(set(who)) == len(who) and None not in who, "a subject twice"),
-        (_named(frame["output"].to_list(), list(query.labels) * len(who)), "other outputs than the query's"),
+        (frame["subject"].to_list() == [name for name in subjects for _ in range(outputs)], "rows of other subjects"),
+        (len(set(subjects)) == len(subjects) and None not in subjects, "a subject twice"),
+        (
+            _outputs_match(frame["output"].to_list(), list(query.labels) * len(subjects)),
+            "other outputs than the query's",
+        ),
         (np.allclose(steps, np.rint(steps), rtol=1e-9, atol=1e-6), "noisy values that are no whole numbers of units"),
         (np.allclose(errors, error[:, None], rtol=1e-9), "other errors"),
     ]
-    if isinstance(done, BySubject):
-        possible = done.of(noisy, np.ones_like(records) if divided else records)
-        rules.append((np.allclose(given, possible, rtol=1e-9, atol=1e-9), "values that are not the nearest possible"))
-    return [said for right, said in rules if not right]
+    if isinstance(postprocessing, BySubject):
+        possible = postprocessing.of(noisy, np.ones_like(records) if divided else records)
+        rules.append((np.allclose(values, possible, rtol=1e-9, atol=1e-9), "values that are not the nearest possible"))
+    return [problem for ok, problem in rules if not ok]
 
 
-def _named(names: list[str], labels: list[str]) -> bool:
+def _outputs_match(names: list[str], labels: list[str]) -> bool:
     """Whether outputs have their labels; a table for spreadsheets has a quote before what would be a formula."""
-    alike = [name in (label, f"'{label}") for name, label in zip(names, labels, strict=False)]
-    return len(names) == len(labels) and all(alike)
+    same = [name in (label, f"'{label}") for name, label in zip(names, labels, strict=False)]
+    return len(names) == len(labels) and all(same)
 
 
-def _of_columns(table: TableRecord, frame: Any) -> Iterator[str]:
+def _columns_that_differ(table: TableRecord, frame: Any) -> Iterator[str]:
     """Say which columns of a table of values are not those that were written, or hold something else."""
     import polars as pl
 
@@ -325,20 +340,20 @@ def verify(
     >>> found.holds, [part.what for part in found.unchecked]
     (True, ['noise drawn', 'origin', 'Θ', 'table'])
     """
-    given: Any = release
-    if isinstance(given, ReleaseFields):
-        found, folder = given, None
+    source: Any = release
+    if isinstance(source, ReleaseFields):
+        record, folder = source, None
     else:
-        found, folder = release_in(read_file(given), display_path(given)), Path(given).parent
-    findings = list(_of_release(found))
-    if found.subjects is not None:
-        findings += of_values(found, found.subjects.table, values, folder)
+        record, folder = release_in(read_file(source), display_path(source)), Path(source).parent
+    findings = list(_record_findings(record))
+    if record.subjects is not None:
+        findings += values_findings(record, record.subjects.table, values, folder)
     elif values is not None:
         raise ParameterError("values is for releases for each subject; this one holds its values itself")
-    findings += of_model(found, model)
-    findings += of_ledger(found, ledger)
-    findings += of_table(found, table)
-    return Verification(_subject(found), findings)
+    findings += model_findings(record, model)
+    findings += ledger_findings(record, ledger)
+    findings += table_findings(record, table)
+    return Verification(_in_one_line(record), findings)
 
 
 def release_in(content: bytes, source: str) -> ReleaseFields:
@@ -354,9 +369,10 @@ def release_in(content: bytes, source: str) -> ReleaseFields:
     return decode_record(content, source, ReleaseFields, format_=FORMAT, version=VERSION, complete=True)
 
 
-def _subject(found: ReleaseFields) -> str:
-    each = f" for each of {found.data.subjects:,} subjects" if found.subjects is not None else ""
-    return f"{found.query.kind}{each}, {found.mechanism.title}, ε = {at_most(found.epsilon)}, made {found.created[:19]}"
+def _in_one_line(record: ReleaseFields) -> str:
+    for_each = f" for each of {record.data.subjects:,} subjects" if record.subjects is not None else ""
+    noise = f"{record.mechanism.title}, ε = {at_most(record.epsilon)}"
+    return f"{record.query.kind}{for_each}, {noise}, made {record.created[:19]}"
 
 
 _PARTS = {"query": "query", "noise": "noise", "calibration": "noise"}
@@ -372,57 +388,52 @@ _DERIVED = {
 """What is said of each where nothing is wrong."""
 
 
-def _scale(record: ReleaseFields) -> str:
-    """Return the scale of the noise, and by what it is divided."""
-    scale = f"scale {record.noise.scale:.6g}"
-    cell = record.cell_that_divides
-    return scale if cell is None else f"{scale}, divided by the {cell}'s number of records"
-
-
-def _of_release(record: ReleaseFields) -> Iterator[Finding]:
+def _record_findings(record: ReleaseFields) -> Iterator[Finding]:
     """Yield what is found with nothing but the record."""
     wrong = [(_PARTS.get(field, "record"), rule) for field, rule in differences(record)]
     yield from (fails(part, f"expected that {rule}") for part, rule in wrong)
+    scale = f"scale {record.noise.scale:.6g}{division(record)}"
     for part, says in _DERIVED.items():
-        if not any(one in (part, "record") for one, _ in wrong):
-            yield holds(part, says.format(scale=_scale(record)))
+        if not any(wrong_part in (part, "record") for wrong_part, _ in wrong):
+            yield holds(part, says.format(scale=scale))
     if all(part == "words" for part, _ in wrong):  # else it is not known which noise to prove something about
-        yield from _proof(record)
+        yield from _proof_findings(record)
     yield unchecked(
         "noise drawn", "that noise was drawn from this law, once, and added to the exact value", ["noisy_values"]
     )
-    made = "when, by whom and with which software it was made, and what it warned of"
-    yield unchecked("origin", made, ["created", "software", "warnings"])
+    origin = "when, by whom and with which software it was made, and what it warned of"
+    yield unchecked("origin", origin, ["created", "software", "warnings"])
 
 
-def _proof(record: ReleaseFields) -> Iterator[Finding]:
+def _proof_findings(record: ReleaseFields) -> Iterator[Finding]:
     """Yield whether the mechanism proves again that this noise is enough for the records that were read."""
     try:
-        lost = function_of_user(record)
-        if lost:
-            stated = f"{lost} is a function of the user's, which no file holds"
+        function = function_of_user(record)
+        if function:
+            stated = f"{function} is a function of the user's, which no file holds"
             yield unchecked(PROOF, stated, ["mechanism", "noise", "calibration", "query", "data"])
             return
-        again = calibration_again(record)
-        check_fit(record.data, again)
+        calibration = calibration_again(record)
+        check_fit(record.data, calibration)
     except BROKEN as error:
         yield fails(PROOF, f"the noise cannot be calibrated from what the record says: {error}")
         return
-    size = "a table of as many rows as that" if again.theta.networks else "chains as long as those"
+    size = "a table of as many rows as that" if calibration.theta.networks else "chains as long as those"
     yield holds("lengths", f"the noise is for {size} of the data")
-    yield from _leakage(record, again)
+    yield from _leakage_findings(record, calibration)
 
 
-def _leakage(record: ReleaseFields, again: Calibration) -> Iterator[Finding]:
-    stated, title = record.mechanism, again.title
+def _leakage_findings(record: ReleaseFields, calibration: Calibration) -> Iterator[Finding]:
+    """Yield whether the mechanism proves the leakage that the record says, and by the same secret."""
+    stated, title = record.mechanism, calibration.title
     try:
-        leakage, witness = again.bound.verify(again)
+        leakage, witness = calibration.bound.verify(calibration)
         if leakage > record.epsilon:
             proved = f"{title} proves a leakage of {leakage:.6g} for this noise"
             yield fails(PROOF, f"{proved}, above ε = {record.epsilon:.6g}")
             return
-        leakage, witness = enough(again, leakage, witness)
-        check_units(again)
+        leakage, witness = check_proof(calibration, leakage, witness)
+        check_units(calibration)
     except BROKEN as error:
         yield fails(PROOF, f"{title} cannot prove it: {error}")
         return
@@ -434,33 +445,37 @@ def _leakage(record: ReleaseFields, again: Calibration) -> Iterator[Finding]:
     if settings.get("max_quilts") is not None:
         says = "among how many quilts its proof was searched: another number can find the same one"
         yield unchecked("search", says, ["calibration.settings.max_quilts"])
-    yield _witness(stated.witness, witness)
+    yield _witness_finding(stated.witness, witness)
     if stated.witness.nearest is not None:
         says = "how near the noise is to what some member of Θ needs: only the proof of this noise is computed again"
         yield unchecked("gap", says, ["mechanism.witness.nearest.gap"])
 
 
-def _witness(said: AnyWitness, again: AnyWitness) -> Finding:
-    old, new = msgspec.to_builtins(said), msgspec.to_builtins(again)
-    if _alike(old, new):
-        where = "all records alike" if said.node is None else record_named(said.node)
+def _witness_finding(stated: AnyWitness, proved: AnyWitness) -> Finding:
+    """Compare the secret that decides with the one that was proved to; with the same numbers the two are a tie."""
+    old, new = msgspec.to_builtins(stated), msgspec.to_builtins(proved)
+    if _same_values(old, new):
+        where = "all records alike" if stated.node is None else record_named(stated.node)
         return holds("witness", f"{where}: what decides, and what tells it, found again")
-    if np.allclose(*_padded(sorted(_numbers(old)), sorted(_numbers(new))), rtol=_SAME, atol=1e-12):
+    numbers = [sorted(_numbers(part)) for part in (old, new)]
+    if len(numbers[0]) == len(numbers[1]) and np.allclose(*numbers, rtol=_SAME, atol=1e-12):
         return unchecked("witness", f"record {new.get('node')} leaks exactly as much: a tie", ["mechanism.witness"])
     return fails("witness", "the proof points to a different record than the file says")
 
 
-def _alike(one: Any, other: Any) -> bool:
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_alike, one, other))
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=_SAME, abs_tol=1e-12)
-    return one == other
+def _same_values(first: Any, second: Any) -> bool:
+    """Whether two plain values are the same, but for the last digits of their numbers."""
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        return first.keys() == second.keys() and all(_same_values(first[key], second[key]) for key in first)
+    if isinstance(first, list | tuple) and isinstance(second, list | tuple):
+        return len(first) == len(second) and all(map(_same_values, first, second))
+    if isinstance(first, float) and isinstance(second, float):
+        return math.isclose(first, second, rel_tol=_SAME, abs_tol=1e-12)
+    return first == second
 
 
 def _numbers(value: Any) -> list[float]:
+    """Return all floating-point numbers in a plain value."""
     if isinstance(value, Mapping):
         return [n for part in value.values() for n in _numbers(part)]
     if isinstance(value, list | tuple):
@@ -468,12 +483,7 @@ def _numbers(value: Any) -> list[float]:
     return [value] if isinstance(value, float) else []
 
 
-def _padded(one: list[float], other: list[float]) -> tuple[list[float], list[float]]:
-    """Return two lists of one length: where they differ in length, they are not alike."""
-    return (one, other) if len(one) == len(other) else ([0.0], [1.0])
-
-
-def verify_measurement(found: MeasurementFields) -> float:
+def verify_measurement(record: MeasurementFields) -> float:
     """Compute again what the record-level loss of a measurement leaks, and return it, in nats.
 
     Raises
@@ -483,22 +493,25 @@ def verify_measurement(found: MeasurementFields) -> float:
     """
     try:
         bound = bound_of(
-            found.mechanism, found.theta.theta(), [ChainLength(*each) for each in found.length], found.settings
+            record.mechanism,
+            record.theta.theta(),
+            [ChainLength(*steps_and_records) for steps_and_records in record.length],
+            record.settings,
         )
-        epsilon = as_epsilon(found.epsilon)
-        leakage = bound.leakage(found.record_loss, enough=epsilon)
+        epsilon = as_epsilon(record.epsilon)
+        leakage = bound.leakage(record.record_loss, enough=epsilon)
     except (PufferfishError, ValueError, TypeError, OverflowError) as error:
         raise RecordError(str(error)) from error
     if not leakage <= epsilon:
-        raise RecordError(f"a record-level loss of {found.record_loss!r} leaks {leakage:.6g}, above {epsilon:g}")
-    if not (math.isclose(found.leakage, leakage, rel_tol=1e-6, abs_tol=1e-12) and found.leakage <= epsilon):
-        raise RecordError(f"it leaks {leakage:.6g}, and the record says {found.leakage!r}")
-    for field, follows in words_of_measurement(bound, epsilon, found.ledger).items():
-        if getattr(found, field) != follows:
+        raise RecordError(f"a record-level loss of {record.record_loss!r} leaks {leakage:.6g}, above {epsilon:g}")
+    if not (math.isclose(record.leakage, leakage, rel_tol=1e-6, abs_tol=1e-12) and record.leakage <= epsilon):
+        raise RecordError(f"it leaks {leakage:.6g}, and the record says {record.leakage!r}")
+    for field, follows in words_of_measurement(bound, epsilon, record.ledger).items():
+        if getattr(record, field) != follows:
             raise RecordError(f"{field} is not what such a release says: {shortened(repr(follows))}")
-    wrong = next((rule for right, rule in of_booked(found.ledger) if not right), None)
+    wrong = next((rule for ok, rule in rules_on_place(record.ledger) if not ok), None)
     if wrong is not None:
         raise RecordError(f"expected that {wrong}")
-    if not is_moment(found.created):
-        raise RecordError(f"created is {found.created!r}, expected a time with its zone")
+    if not is_moment(record.created):
+        raise RecordError(f"created is {record.created!r}, expected a time with its zone")
     return leakage

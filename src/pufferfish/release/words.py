@@ -1,4 +1,7 @@
-"""What a release says of its noise and its makers; the promise is in :mod:`pufferfish.mechanisms.words`."""
+"""What a release says in words: warnings of its noise, what its promise assumes of the table, and its software.
+
+The promise itself, and what is not promised, are in :mod:`pufferfish.mechanisms.words`.
+"""
 
 import importlib.metadata
 import math
@@ -22,36 +25,41 @@ __all__ = [
 ]
 
 MOSTLY_SILENT = 0.9
+"""A release is warned of whose noise is 0 at least so often."""
+
 _SURE = 0.9999
+"""A probability above this is written as being above it."""
 
 
 def warnings_of(calibration: Calibration) -> list[str]:
     """Say what a reader must know first."""
-    found, epsilon, strategy = list[str](), calibration.epsilon, calibration.strategy
+    warnings, epsilon, strategy = list[str](), calibration.epsilon, calibration.strategy
     if epsilon > MOST_EPSILON:
-        found.append(
+        warnings.append(
             f"Epsilon is {at_most(epsilon)}: the odds of two values of a record can change by a factor of "
             f"{change_of_odds(epsilon)}, so the promise says little."
         )
-    least = calibration.unit_scale if strategy is None else float(strategy.scales(calibration.unit_scale).min())
-    silent = 1 - 2 / (math.exp(min(1 / least, 700)) + 1) if least < 1 else 0.0
+    smallest_scale = (
+        calibration.unit_scale if strategy is None else float(strategy.scales(calibration.unit_scale).min())
+    )
+    silent = 1 - 2 / (math.exp(min(1 / smallest_scale, 700)) + 1) if smallest_scale < 1 else 0.0
     if silent >= MOSTLY_SILENT:
         often, many = (number(silent), "most") if silent <= _SURE else (f"above {_SURE:g}", "nearly all")
-        found.append(
+        warnings.append(
             f"The noise is exactly 0 with probability {often}: {many} released values are the exact ones. A record is "
             "then hidden by what the others leave open under Θ, and hardly by noise."
         )
-    return found
+    return warnings
 
 
-def assumed_of(read: Base | RowsBase | None, *, of_chains: bool) -> list[str]:
+def assumed_of(base: Base | RowsBase | None, *, of_chains: bool) -> list[str]:
     """Say what a promise assumes of how its table was read; nothing of one database that was given as it is."""
-    if read is None:
+    if base is None:
         return []
-    if of_chains or isinstance(read, RowsBase):
-        return list(read.assumptions)
+    if of_chains or isinstance(base, RowsBase):
+        return list(base.assumptions)
     records = "How many records each of them has is public, and assumed independent of the states."
-    return [read.assumptions[0], records]
+    return [base.assumptions[0], records]
 
 
 def words_of_measurement(bound: InfluenceBound, epsilon: float, booked: Booked | None) -> dict[str, Any]:

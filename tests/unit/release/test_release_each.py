@@ -241,9 +241,9 @@ KILLED = {
         "    real(path, content, *more, **how)\n"
         "each.write_whole = half"
     ),
-    "before the table is in the record": "each._finished = lambda *a, real=each._finished: real(*a) "
+    "before the table is in the record": "each._finish_record = lambda *a, real=each._finish_record: real(*a) "
     "if not (folder / 'v.csv.pending').exists() else die()",
-    "before the table has its name": "each._published = die",
+    "before the table has its name": "each._publish = die",
     "before the record has its name": (
         "class System:\n"
         "    def __getattr__(self, name):\n"
@@ -319,7 +319,7 @@ def test_a_finished_table_that_was_moved_is_not_drawn_again(tmp_path: Path, monk
 
 
 @pytest.mark.parametrize(("first", "then"), [(None, "a"), ("a", None), ("a", "b")])
-@pytest.mark.parametrize("step", ["_published", "table_of"])
+@pytest.mark.parametrize("step", ["_publish", "table_of"])
 def test_what_was_interrupted_stays_with_its_ledger(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str | None, then: str | None, step: str
 ) -> None:
@@ -341,7 +341,7 @@ def test_what_was_interrupted_stays_with_its_ledger(
     assert charged == {"a": int(first == "a"), "b": 0}
     given = ledgers.get(then or "")
     ready = EACH.prepare_each(data, query, noise, EACH.OutputFiles(output, overwrite=False), ledger=given)
-    if step == "_published":
+    if step == "_publish":
         was = "charged to no ledger" if first is None else "charged to a ledger, which this one does not name"
         for act in (ready.plan, ready.finish):
             with pytest.raises(RecordError, match=rf"v\.json\.pending is an interrupted release that was {was}"):

@@ -12,6 +12,7 @@ import opendp_parts as dp
 import pufferfish as pf
 from enumeration import exact_stationary
 from pufferfish.errors import BudgetExceeded, ParameterError, RecordError, ReleaseRefused
+from pufferfish.release.together import any_release_in
 
 dp.enable_features("contrib", "honest-but-curious")
 STATES = ["rest", "walk"]
@@ -250,3 +251,11 @@ def test_a_record_edited_by_hand_is_refused(tmp_path):
             continue
         taken.add(name)
     assert taken == NO_PROOF
+
+
+def test_a_measurement_is_known_in_whichever_order_its_fields_stand(tmp_path):
+    """``show`` and ``report`` would else take one file for two things."""
+    bound, path = pf.LeakagePropagation(chain(0.2, 0.3), T), tmp_path / "m.json"
+    release = pf.release_measurement(["rest"] * T, mode(T, bound.record_epsilon(0.9)), bound, 1.0)
+    path.write_text(json.dumps(dict(reversed(json.loads(release.to_json()).items()))))
+    assert any_release_in(path.read_bytes(), "m.json").measurement == release.measurement

@@ -1,7 +1,8 @@
 """The page about releases: everything that their records say, for readers who want to know what it means.
 
 All of it comes from the records: the noise is calibrated again from what they hold, as :func:`verify` does, and a
-record that does not hold is refused. Private data are never read.
+record that does not hold is refused. Private data are never read. Where a ledger is given, its history stands on the
+page too, and a release that is not in it is warned of.
 """
 
 import hashlib
@@ -42,6 +43,7 @@ from pufferfish.release.record import (
     calibration_again,
     function_of_user,
 )
+from pufferfish.release.show.text import division
 from pufferfish.release.show.values import each_part, measured_part, values_part
 from pufferfish.release.together import AnyRelease, any_release_in, one_history
 from pufferfish.release.verification import Verification
@@ -134,8 +136,8 @@ def read_source(path: str | os.PathLike[str]) -> Source:
         If the file cannot be read, or is no release.
     """
     content = read_file(path)
-    found = any_release_in(content, display_path(path))
-    return Source(found, Path(path), digest=hashlib.sha256(content).hexdigest())
+    release = any_release_in(content, display_path(path))
+    return Source(release, Path(path), digest=hashlib.sha256(content).hexdigest())
 
 
 def write_report(
@@ -155,10 +157,10 @@ def write_report(
     RecordError
         If a record does not hold, or the file cannot be written or is something else.
     """
-    book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
-    given = ledger.path if isinstance(ledger, Ledger) else ledger
-    name = None if given is None else Path(given).name
-    content = report_page(sources, ledger=book, ledger_name=name, brief=brief)
+    opened = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
+    ledger_path = ledger.path if isinstance(ledger, Ledger) else ledger
+    name = None if ledger_path is None else Path(ledger_path).name
+    content = report_page(sources, ledger=opened, ledger_name=name, brief=brief)
     write_whole(path, content, REPORT, overwrite=overwrite)
 
 
@@ -190,9 +192,9 @@ def report_page(
     _check_together(sources)
     if ledger is not None and all(source.release.ledger is None for source in sources):
         raise ParameterError("no release here names an entry of a ledger: leave the ledger out")
-    one = len(sources) == 1
+    single = len(sources) == 1
     titles = [
-        _title(source.release) if one else f"{i}. {_title(source.release)}" for i, source in enumerate(sources, 1)
+        _title(source.release) if single else f"{i}. {_title(source.release)}" for i, source in enumerate(sources, 1)
     ]
     parts: list[Html] = []
     data: list[dict[str, Any]] = []
@@ -206,7 +208,7 @@ def report_page(
         data += [] if numbers is None else [numbers]
     here = {source.release.ledger.entry: i for i, source in enumerate(sources) if source.release.ledger is not None}
     apart = [(i, titles[i]) for i, source in enumerate(sources) if source.release.ledger is None]
-    title = titles[0] if one else f"{len(sources)} releases"
+    title = titles[0] if single else f"{len(sources)} releases"
     contents = tag(
         "nav",
         tag("ul", *(tag("li", tag("a", heading, href=f"#release-{i}")) for i, heading in enumerate(titles))),
@@ -214,7 +216,7 @@ def report_page(
     )
     body = join(
         tag("h1", "What was released, and what is promised"),
-        None if one else contents,
+        None if single else contents,
         tag("main", parts, None if ledger is None else ledger_part(ledger, here, apart)),
         tag(
             "footer",
@@ -239,12 +241,13 @@ def _check_together(sources: Sequence[Source]) -> None:
         raise ParameterError("one release is named twice: leave it out once")
 
 
-def _title(found: AnyRelease) -> str:
-    if isinstance(found, MeasurementFields):
-        return f"Measurement at ε = {at_most(found.epsilon)}"
-    each = "" if found.subjects is None else f" for each of {found.data.subjects:,} subjects"
-    by = "" if found.groups is None else f" by {', '.join(found.groups.by)}"
-    return f"{found.query.kind.capitalize()}{each}{by} at ε = {at_most(found.epsilon)}"
+def _title(record: AnyRelease) -> str:
+    """Return the heading of a release."""
+    if isinstance(record, MeasurementFields):
+        return f"Measurement at ε = {at_most(record.epsilon)}"
+    each = "" if record.subjects is None else f" for each of {record.data.subjects:,} subjects"
+    by = "" if record.groups is None else f" by {', '.join(record.groups.by)}"
+    return f"{record.query.kind.capitalize()}{each}{by} at ε = {at_most(record.epsilon)}"
 
 
 def _release_part(
@@ -257,213 +260,215 @@ def _release_part(
     *,
     brief: bool,
 ) -> tuple[Html, dict[str, Any] | None]:
-    found = source.release
-    checked = _checked(source, ledger if found.ledger is not None else None)
-    if isinstance(found, MeasurementFields):
-        theta: Theta | None = found.theta.theta()
-        told, numbers = _measured(found, theta), None
+    """Return all of one release, and the numbers behind its slider, if it has one; refuse it where it does not hold."""
+    record = source.release
+    verification = _verified(source, ledger if record.ledger is not None else None)
+    if isinstance(record, MeasurementFields):
+        theta: Theta | None = record.theta.theta()
+        content, numbers = _measured_sections(record, theta), None
     else:
-        again = None if function_of_user(found) else calibration_again(found)
-        theta = found.theta.any_theta() if again is None else again.theta
-        noise, numbers = _noise(found, again, contests, f"noise-{i}", brief=brief)
+        calibration = None if function_of_user(record) else calibration_again(record)
+        theta = record.theta.any_theta() if calibration is None else calibration.theta
+        noise, numbers = _noise_part_of(record, calibration, contests, f"noise-{i}", brief=brief)
         values = (
-            values_part(found)
-            if found.subjects is None
-            else each_part(found, None if source.path is None else source.path.parent, source.values)
+            values_part(record)
+            if record.subjects is None
+            else each_part(record, None if source.path is None else source.path.parent, source.values)
         )
-        told = join(
-            tag("p", found.query.description, class_="lead"),
-            tag("p", _of_what(found), class_="soft"),
+        content = join(
+            tag("p", record.query.description, class_="lead"),
+            tag("p", _subtitle(record), class_="soft"),
             section("What was released", values),
-            _promise(found, found.mechanism.secrets),
+            _promise_section(record, record.mechanism.secrets),
             section("The noise of every mechanism, and other ε", noise),
-            _theta(found.theta, theta, found.mechanism.witness.theta, again),
+            _theta_section(record.theta, theta, record.mechanism.witness.theta, calibration),
             section(
                 "Which record decides the noise, and why",
-                witness_part(found.mechanism.witness, found.mechanism.leakage, found.epsilon, theta),
+                witness_part(record.mechanism.witness, record.mechanism.leakage, record.epsilon, theta),
             ),
         )
-    warned: list[str] = [] if isinstance(found, MeasurementFields) else list(found.warnings)
-    if checked is not None and not checked.proved:
-        warned = [
+    warnings: list[str] = [] if isinstance(record, MeasurementFields) else list(record.warnings)
+    if verification is not None and not verification.proved:
+        warnings = [
             "The proof of this release could not be checked: a function of the user's decides its noise, which no file "
             "holds. Whoever made it vouches for it.",
-            *warned,
+            *warnings,
         ]
-    if ledger is not None and found.ledger is None:
-        warned = [f"this release is {NOT_COUNTED}.", *warned]
+    if ledger is not None and record.ledger is None:
+        warnings = [f"this release is {NOT_COUNTED}.", *warnings]
     part = tag(
         "article",
         tag("h2", title),
         None if source.path is None else tag("p", "Release file: ", tag("code", source.name), class_="soft"),
-        *(tag("p", tag("strong", "Warning: "), text, class_="card warn") for text in warned),
-        told,
-        _verify(source, checked, ledger_name),
+        *(tag("p", tag("strong", "Warning: "), text, class_="card warn") for text in warnings),
+        content,
+        _verify_part(source, verification, ledger_name),
         id=f"release-{i}",
     )
     return part, numbers
 
 
-def _checked(source: Source, ledger: Ledger | None) -> Verification | None:
+def _verified(source: Source, ledger: Ledger | None) -> Verification | None:
     """Verify a record, and refuse one that does not hold."""
-    found, name = source.release, "this release" if source.path is None else display_path(source.path)
-    if isinstance(found, MeasurementFields):
+    record, name = source.release, "this release" if source.path is None else display_path(source.path)
+    if isinstance(record, MeasurementFields):
         try:
-            verify_measurement(found)
+            verify_measurement(record)
         except RecordError as error:
             raise RecordError(f"{name} does not hold: {error}") from error
-        if ledger is not None and not _is_booked(found, ledger):
+        if ledger is not None and not _is_booked(record, ledger):
             raise RecordError(
-                f"{name} does not hold: entry {found.ledger and found.ledger.entry} of the ledger is another"
+                f"{name} does not hold: entry {record.ledger and record.ledger.entry} of the ledger is another"
             )
         return None
-    values, table = source.values, None if found.subjects is None else found.subjects.table
+    values, table = source.values, None if record.subjects is None else record.subjects.table
     if values is None and source.path is not None and table is not None:
         beside = source.path.parent / table.name
         values = beside if beside.is_file() else None
-    checked = verify(found, ledger=ledger, values=values)
-    if not checked.holds:
-        wrong = min(checked.wrong, key=lambda part: part.absent)
+    verification = verify(record, ledger=ledger, values=values)
+    if not verification.holds:
+        wrong = min(verification.wrong, key=lambda part: part.absent)
         why = f"is not in this {wrong.what}" if wrong.absent else "does not hold"
         raise RecordError(
             f"{name} {why}, and no report is made of it: {wrong.what}: {wrong.says}; pufferfish verify says all"
         )
-    return checked
+    return verification
 
 
-def _is_booked(found: MeasurementFields, ledger: Ledger) -> bool:
+def _is_booked(record: MeasurementFields, ledger: Ledger) -> bool:
     """Whether a ledger has the entry that a measurement names."""
-    booked = found.ledger
+    booked = record.ledger
     if booked is None or not 1 <= booked.entry <= len(ledger.entries):
         return False
     return place_in(ledger, ledger.entries[booked.entry - 1]) == booked
 
 
-def _of_what(found: ReleaseFields) -> str:
-    data, base = found.data, found.data.base
+def _subtitle(record: ReleaseFields) -> str:
+    """Say by which mechanism and at which ε it was released, of which data, and when."""
+    data, base = record.data, record.data.base
     if data.rows is not None:
-        told = f"{data.subjects:,} rows with {data.records:,} observed cells"
+        size = f"{data.subjects:,} rows with {data.records:,} observed cells"
     else:
-        told = f"{data.records:,} records of {counted(data.subjects, 'subject')} in {counted(data.chains, 'chain')}"
+        size = f"{data.records:,} records of {counted(data.subjects, 'subject')} in {counted(data.chains, 'chain')}"
     column = "" if base is None else f", column {base.state}"
     where = None if base is None else base.where
-    kept = "" if where is None else f", rows where {where}"
-    made = f"; made {in_words(found.created)} by pufferfish {found.software.get('pufferfish-privacy')}"
-    return f"{found.mechanism.title}, ε = {at_most(found.epsilon)}; {told}{column}{kept}{made}."
+    filtered = "" if where is None else f", rows where {where}"
+    made = f"; made {in_words(record.created)} by pufferfish {record.software.get('pufferfish-privacy')}"
+    return f"{record.mechanism.title}, ε = {at_most(record.epsilon)}; {size}{column}{filtered}{made}."
 
 
-def _promise(found: AnyRelease, secrets: list[tuple[str, str]] | None) -> Html:
-    delta = found.delta if isinstance(found, ReleaseFields) else 0.0
-    part = promise_part(found.epsilon, found.promise, found.not_promised, found.assumptions, secrets, delta=delta)
-    if isinstance(found, MeasurementFields) or FITTED_HERE not in found.warnings:
+def _promise_section(record: AnyRelease, secrets: list[tuple[str, str]] | None) -> Html:
+    """Return the promise; where the model was fitted to this very table, under a notice that it does not hold."""
+    delta = record.delta if isinstance(record, ReleaseFields) else 0.0
+    part = promise_part(record.epsilon, record.promise, record.not_promised, record.assumptions, secrets, delta=delta)
+    if isinstance(record, MeasurementFields) or FITTED_HERE not in record.warnings:
         return part
     void = "Nothing of this is promised here: the model was fitted to this very table. Of other data it would be."
     return join(tag("p", tag("strong", void), class_="card"), part)
 
 
-def _theta(record: ThetaRecord, theta: Theta | None, decides: int, again: Calibration | None) -> Html:
+def _theta_section(record: ThetaRecord, theta: Theta | None, decides: int, calibration: Calibration | None) -> Html:
+    """Return Θ, in which the member of place ``decides`` needs most noise; or only its origin, of a user's function."""
     if theta is None:
-        told = f"Θ is of {record.kind}: a function of the user's, which no file holds. Where it came from: "
-        return section("What an adversary may believe: Θ", tag("p", f"{told}{record.origin}."))
-    return section("What an adversary may believe: Θ", theta_part(theta, decides=decides, calibration=again))
+        text = f"Θ is of {record.kind}: a function of the user's, which no file holds. Where it came from: "
+        return section("What an adversary may believe: Θ", tag("p", f"{text}{record.origin}."))
+    return section("What an adversary may believe: Θ", theta_part(theta, decides=decides, calibration=calibration))
 
 
-def _measured(found: MeasurementFields, theta: Theta | None) -> Html:
-    made = f"made {in_words(found.created)} by pufferfish {found.software.get('pufferfish-privacy')}"
-    size = f"{sum(records for _, records in found.length):,} records in {len(found.length):,} chains"
+def _measured_sections(record: MeasurementFields, theta: Theta | None) -> Html:
+    """Return what the page says of a measurement: the noise is the algorithm's own, so there is none to compare."""
+    made = f"made {in_words(record.created)} by pufferfish {record.software.get('pufferfish-privacy')}"
+    size = f"{sum(records for _, records in record.length):,} records in {len(record.length):,} chains"
     return join(
-        tag("p", f"ε = {at_most(found.epsilon)}; {size}; {made}.", class_="soft"),
-        section("What was released", measured_part(found)),
-        _promise(found, None),
-        _theta(found.theta, theta, 0, None),
+        tag("p", f"ε = {at_most(record.epsilon)}; {size}; {made}.", class_="soft"),
+        section("What was released", measured_part(record)),
+        _promise_section(record, None),
+        _theta_section(record.theta, theta, 0, None),
     )
 
 
-def _noise(
-    found: ReleaseFields,
-    again: Calibration | None,
+def _noise_part_of(
+    record: ReleaseFields,
+    calibration: Calibration | None,
     contests: dict[bytes, Contest],
     name: str,
     *,
     brief: bool,
 ) -> tuple[Html, dict[str, Any] | None]:
     """Return the noise of all mechanisms and the slider, or why there is none."""
-    own = f"{found.mechanism.title} added noise of scale {_scale(found)} at ε = {at_most(found.epsilon)}."
+    by_cell = division(record)
+    scale = f"{number(record.noise.scale)}{by_cell}{',' if by_cell else ''}"
+    summary = f"{record.mechanism.title} added noise of scale {scale} at ε = {at_most(record.epsilon)}."
     if brief:
-        return tag("p", own, " What other mechanisms and other ε need was left out (--brief)."), None
-    if again is None or not isinstance(again.bound, Mechanism):
+        return tag("p", summary, " What other mechanisms and other ε need was left out (--brief)."), None
+    if calibration is None or not isinstance(calibration.bound, Mechanism):
         why = "the query or Θ is a function of the user's"
-        return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {why}."), None
-    groups = found.groups
-    shape: Literal["equal", "best"] = "equal" if again.strategy is None else "best"
+        return tag("p", f"{summary} What other mechanisms and other ε need cannot be said: {why}."), None
+    groups = record.groups
+    shape: Literal["equal", "best"] = "equal" if calibration.strategy is None else "best"
     try:
-        unit = "subject" if found.subjects is not None else None if groups is None else "group"
-        contest = _contest(found, again, contests, unit)
-        ours = replace(row_of(again), noise=shape)
-        asked, curves = contest.around(again)
-        others = [row for row in asked if (row.mechanism, row.noise) != (again.mechanism, shape)]
-        lower = next((row.lower_bound for row in asked if row.lower_bound), None)
+        unit = "subject" if record.subjects is not None else None if groups is None else "group"
+        contest = _contest(record, calibration, contests, unit)
+        ours = replace(row_of(calibration), noise=shape)
+        rows_at_epsilon, curves = contest.around(calibration)
+        others = [row for row in rows_at_epsilon if (row.mechanism, row.noise) != (calibration.mechanism, shape)]
+        lower = next((row.lower_bound for row in rows_at_epsilon if row.lower_bound), None)
         rows = sorted([ours, *others], key=lambda row: row.scale or math.inf)
     except PufferfishError as error:
-        return tag("p", f"{own} What other mechanisms and other ε need cannot be said: {error}"), None
-    scale_factor = found.noise.scale / again.scale
-    measure, scale_measure = measure_of(found.query.kind), ""
-    if found.cell_that_divides == "subject":
-        measure = f"{measure_before_division(found.query.kind)}, to be divided by the subject's number of records"
-    elif found.cell_that_divides == "group":
-        scale_measure = f"{measure_before_division(found.query.kind)}, before the division by those of the group"
+        return tag("p", f"{summary} What other mechanisms and other ε need cannot be said: {error}"), None
+    scale_factor = record.noise.scale / calibration.scale
+    measure, scale_measure = measure_of(record.query.kind), ""
+    if record.cell_that_divides == "subject":
+        measure = f"{measure_before_division(record.query.kind)}, to be divided by the subject's number of records"
+    elif record.cell_that_divides == "group":
+        scale_measure = f"{measure_before_division(record.query.kind)}, before the division by those of the group"
         measure += " in the smallest group"
     about = Noise(
         rows=rows,
         lower=None if lower is None else lower * scale_factor,
         curves=curves,
-        unit=float(again.linear.unit),
-        epsilon=found.epsilon,
-        mechanism=again.mechanism,
+        unit=float(calibration.linear.unit),
+        epsilon=record.epsilon,
+        mechanism=calibration.mechanism,
         noise=shape,
         measure=measure,
         scale_measure=scale_measure,
         scale_factor=scale_factor,
         division=1.0 if groups is None else 1 / groups.most_error,
-        whole=found.whole,
+        whole=record.whole,
     )
     return noise_part(about, name)
 
 
-def _scale(found: ReleaseFields) -> str:
-    """Return the scale of the noise, and by what it was divided."""
-    scale, cell = number(found.noise.scale), found.cell_that_divides
-    return scale if cell is None else f"{scale}, divided by the {cell}'s number of records,"
-
-
 def _contest(
-    found: ReleaseFields,
-    again: Calibration,
-    made: dict[bytes, Contest],
+    record: ReleaseFields,
+    calibration: Calibration,
+    contests: dict[bytes, Contest],
     unit: Literal["group", "subject"] | None,
 ) -> Contest:
     """Return the mechanisms for a release; another release of the same query gets the same, with what they computed."""
-    assert isinstance(again.bound, Mechanism)
-    asked = msgspec.structs.replace(found.calibration, unit_scale=0.0)  # all that does not depend on ε
-    key = msgspec.json.encode((found.mechanism.name, found.theta, asked, found.groups, unit))
-    if key not in made:
-        length: Any = again.bound.rows if again.theta.networks else again.length if again.theta.of_chains else None
-        secrets = _secrets(again)
+    bound, theta = calibration.bound, calibration.theta
+    assert isinstance(bound, Mechanism)
+    calibrated_from = msgspec.structs.replace(record.calibration, unit_scale=0.0)  # all that does not depend on ε
+    key = msgspec.json.encode((record.mechanism.name, record.theta, calibrated_from, record.groups, unit))
+    if key not in contests:
+        length: Any = bound.rows if theta.networks else calibration.length if theta.of_chains else None
+        secrets = _secrets(calibration)
         kinds, left_out = (None, ()) if unit is None else (COMPOSING, one_query_rows(unit))
-        made[key] = Contest(
-            again.theta, again.query, length, secrets=secrets, kinds=kinds, own=again.bound, left_out=left_out
+        contests[key] = Contest(
+            theta, calibration.query, length, secrets=secrets, kinds=kinds, own=bound, left_out=left_out
         )
-    return made[key]
+    return contests[key]
 
 
-def _secrets(again: Calibration) -> Any:
+def _secrets(calibration: Calibration) -> Any:
     """Return the secrets of a mechanism on networks, as other mechanisms there are told of them."""
-    bound: Any = again.bound
+    bound: Any = calibration.bound
     secrets = bound.settings.get("secrets")
-    if secrets is None or not again.theta.networks:
+    if secrets is None or not calibration.theta.networks:
         return None
     try:
-        NodeSecrets(secrets, again.theta.networks[0])
+        NodeSecrets(secrets, calibration.theta.networks[0])
     except BROKEN:  # pairs that only mechanisms of one query know: the others keep all secret
         return None
     return secrets
@@ -473,20 +478,22 @@ _FINDINGS = {"record": "release file"}
 """What findings are called on the page, where a record is one of the data."""
 
 
-def _verify(source: Source, checked: Verification | None, ledger_name: str | None) -> Html:
+def _verify_part(source: Source, verification: Verification | None, ledger_name: str | None) -> Html:
     """Return how everybody can check the release file, and what was found when this page was made."""
-    found, file = source.release, shlex.quote(source.name)
+    record, file = source.release, shlex.quote(source.name)
     owner: list[Html] = []
-    if isinstance(found, MeasurementFields):
+    if isinstance(record, MeasurementFields):
         program = f"import pufferfish as pf; pf.MeasurementRelease.from_json({source.name!r}).verify()"
         command = f"python -c {shlex.quote(program)}"
     else:
         command = f"pufferfish verify {file}"
-        if found.ledger is not None:
-            book = "LEDGER.json" if ledger_name is None else ledger_name
-            named = ", LEDGER.json," if ledger_name is None else ""
-            said = f"Only who keeps the ledger of this release (the owner) has its file{named} and can compare both:"
-            owner = [tag("p", said), tag("pre", tag("code", f"{command} --ledger {shlex.quote(book)}"))]
+        if record.ledger is not None:
+            ledger_file = "LEDGER.json" if ledger_name is None else ledger_name
+            file_named = ", LEDGER.json," if ledger_name is None else ""
+            text = (
+                f"Only who keeps the ledger of this release (the owner) has its file{file_named} and can compare both:"
+            )
+            owner = [tag("p", text), tag("pre", tag("code", f"{command} --ledger {shlex.quote(ledger_file)}"))]
     parts: list[Any] = [
         tag("p", "Whoever has the release file can compute the proof of its noise again, without any private data:"),
         tag("pre", tag("code", command)),
@@ -494,10 +501,10 @@ def _verify(source: Source, checked: Verification | None, ledger_name: str | Non
     ]
     if source.digest is not None:
         parts += [tag("p", "SHA-256 of the release file: ", tag("code", source.digest))]
-    if checked is not None:
+    if verification is not None:
         rows = [
             [_FINDINGS.get(part.what, part.what), tag("td", part.word), tag("td", part.says)]
-            for part in checked.findings
+            for part in verification.findings
         ]
         caption = "What was found when this page was made"
         parts += [fold(caption, table(["what", "found", ""], rows, caption, titled=False))]

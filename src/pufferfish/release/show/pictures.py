@@ -1,4 +1,7 @@
-"""The picture of a release by groups: a panel for each group, values along the groups, or heat maps of many."""
+"""Pictures of releases: bars with the errors of their noise, groups, tables of two ways, and quantiles.
+
+:func:`draw_release` at the end chooses which; the pictures of groups and of tables stand before it.
+"""
 
 import math
 from collections.abc import Sequence
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["draw_groups", "draw_release", "draw_table"]
+
+# -- The picture of a release by groups ------------------------------------------------------------------------------
 
 _MOST_PANELS = 12
 _MOST_BARS = 60
@@ -102,9 +107,9 @@ def _along(release: ReleaseFields, groups: GroupsRecord) -> "Figure":
     if len(cells) <= _MOST_BARS:
         bars_with_errors(axes, values, noisy, error, share=share, seen=seen, lying=lying)
     else:
-        at = np.arange(len(cells))
-        axes.fill_between(at, noisy - error, noisy + error, color=PALE, linewidth=0)
-        axes.plot(at, values, color=BLUE, linewidth=1.0)
+        positions = np.arange(len(cells))
+        axes.fill_between(positions, noisy - error, noisy + error, color=PALE, linewidth=0)
+        axes.plot(positions, values, color=BLUE, linewidth=1.0)
         axes.axhline(0, color=INK, linewidth=0.6)
         axes.margins(x=0.01)
     if lying:
@@ -122,18 +127,20 @@ def _along(release: ReleaseFields, groups: GroupsRecord) -> "Figure":
 def _panel_of_each_output(release: ReleaseFields, groups: GroupsRecord) -> "Figure":
     """Draw each output in a panel of its own, those with the largest values where there are many outputs."""
     labels = release.query.labels
-    most = np.argsort(-np.nansum(release.value, axis=0), kind="stable")[:_MOST_PANELS]
-    chosen = sorted(int(j) for j in most)
+    by_size = np.argsort(-np.nansum(release.value, axis=0), kind="stable")[:_MOST_PANELS]
+    chosen = sorted(int(j) for j in by_size)
     distinct = [list(dict.fromkeys(cell[i] for cell in groups.cells)) for i in range(len(groups.by))]
     i = max(range(len(groups.by)), key=lambda i: len(distinct[i]))
     across = distinct[i]
-    others = list(dict.fromkeys(_others(cell, i) for cell in groups.cells))
+    others = list(dict.fromkeys(_other_labels(cell, i) for cell in groups.cells))
     table = np.full((len(others), len(across), len(chosen)), np.nan)
     noisy, error = table.copy(), table.copy()
-    given = np.array(release.noisy_values).reshape(release.value.shape)
-    for cell, value, own, within in zip(groups.cells, release.value, given, release.accuracies(0.05), strict=True):
-        at = others.index(_others(cell, i)), across.index(cell[i])
-        table[at], noisy[at], error[at] = value[chosen], own[chosen], within[chosen]
+    noisy_values = np.array(release.noisy_values).reshape(release.value.shape)
+    for cell, value, noisy_row, error_row in zip(
+        groups.cells, release.value, noisy_values, release.accuracies(0.05), strict=True
+    ):
+        at = others.index(_other_labels(cell, i)), across.index(cell[i])
+        table[at], noisy[at], error[at] = value[chosen], noisy_row[chosen], error_row[chosen]
     lines = len(others) <= len(LINES)
     wide = 4.2 if len(chosen) > 1 else 6.5
     figure, panels = _grid(len(chosen), wide, 2.8 if lines else min(8.0, max(2.8, 0.16 * len(others) + 1.2)))
@@ -153,22 +160,25 @@ def _panel_of_each_output(release: ReleaseFields, groups: GroupsRecord) -> "Figu
     elif rest:
         figure.supylabel(shortened(", ".join(rest)), fontsize=10, parse_math=False)
     if lines and len(others) > 1:
-        names = [_no_formula(shortened(other)) for other in others]
+        names = [_no_formula(shortened(line_name)) for line_name in others]
         handles = panels[0].get_lines()[: len(others)]
         figure.legend(
             handles, names, loc="outside lower left", ncols=4, frameon=False, fontsize=9, title=", ".join(rest)
         )
     left = len(labels) - len(chosen)
     more = f"; the {left:,} outputs with the least values are not drawn" if left else ""
-    own = "; each panel has its own scale" if len(chosen) > 1 else ""
-    return _titled(figure, release, groups, seen=lines, drawn=lines, more=more + own)
+    scales = "; each panel has its own scale" if len(chosen) > 1 else ""
+    return _titled(figure, release, groups, seen=lines, drawn=lines, more=more + scales)
 
 
 def _lines(axes: Any, values: Array, noisy: Array, error: Array, share: bool) -> None:
-    at = list(range(int(values.shape[1])))
-    for row, own, within, (colour, marker) in zip(values, noisy, error, LINES, strict=False):
-        axes.plot(at, row, color=colour, marker=marker, markersize=3.5, linewidth=1.2)
-        axes.fill_between(at, own - within, own + within, color=colour, alpha=0.15, linewidth=0)
+    """Draw each row of values as a line, in a band as wide as the error of its noise."""
+    positions = list(range(int(values.shape[1])))
+    for row, noisy_row, error_row, (colour, marker) in zip(values, noisy, error, LINES, strict=False):
+        axes.plot(positions, row, color=colour, marker=marker, markersize=3.5, linewidth=1.2)
+        axes.fill_between(
+            positions, noisy_row - error_row, noisy_row + error_row, color=colour, alpha=0.15, linewidth=0
+        )
     axes.axhline(0, color=INK, linewidth=0.6)
     clean(axes, share)
 
@@ -179,7 +189,7 @@ def _heat_map(figure: Any, axes: Any, table: Array, rows: list[str], share: bool
 
     most = float(np.nanmax(np.abs(table))) or 1.0
     signed = float(np.nanmin(table)) < 0
-    drawn = axes.imshow(
+    image = axes.imshow(
         table,
         aspect="auto",
         interpolation="nearest",
@@ -187,9 +197,11 @@ def _heat_map(figure: Any, axes: Any, table: Array, rows: list[str], share: bool
         vmin=-most if signed else 0.0,
         vmax=most,
     )
-    every = -(-len(rows) // _MOST_TICKS)
-    axes.set_yticks(range(0, len(rows), every), [shortened(row) for row in rows[::every]], parse_math=False, fontsize=7)
-    figure.colorbar(drawn, ax=axes, format=FuncFormatter(percent) if share else StrMethodFormatter("{x:,.10g}"))
+    tick_step = -(-len(rows) // _MOST_TICKS)
+    axes.set_yticks(
+        range(0, len(rows), tick_step), [shortened(row) for row in rows[::tick_step]], parse_math=False, fontsize=7
+    )
+    figure.colorbar(image, ax=axes, format=FuncFormatter(percent) if share else StrMethodFormatter("{x:,.10g}"))
 
 
 def _grid(n: int, wide: float, high: float, *, alike: bool = False) -> tuple[Any, list[Any]]:
@@ -213,16 +225,16 @@ def _same_scale(panels: list[Any]) -> None:
 def _titled(
     figure: Any, release: ReleaseFields, groups: GroupsRecord, *, seen: bool, drawn: bool = True, more: str = ""
 ) -> "Figure":
-    n = f"n = {release.data.records:,}" if release.data.rows is None else f"{release.data.subjects:,} rows"
+    """Return the figure with its title, and with a note on the errors: whether they are seen, or drawn at all."""
     errors = release.accuracies(0.05)
     error = told_error(float(errors.min()), float(errors.max()), _shares(release))
     unseen = "" if seen else ", too little to be seen here" if drawn else ", not drawn"
-    done = "; post-processed" if release.postprocessing else ""
+    postprocessed = "; post-processed" if release.postprocessing else ""
     titled(
         figure,
         f"{release.query.description}, by {', '.join(groups.by)}",
-        made_with(release.mechanism.title, release.epsilon, n, release.query.description),
-        f"each noisy value {error} with 95% probability{unseen}{done}{more}",
+        _origin(release, release.query.description),
+        f"each noisy value {error} with 95% probability{unseen}{postprocessed}{more}",
     )
     return figure
 
@@ -231,7 +243,7 @@ def _shares(release: ReleaseFields) -> bool:
     return is_share(measure_of(release.query.kind))
 
 
-def _others(cell: Any, i: int) -> str:
+def _other_labels(cell: Any, i: int) -> str:
     return ", ".join(label for j, label in enumerate(cell) if j != i)
 
 
@@ -267,8 +279,8 @@ def draw_table(
     from matplotlib.colors import LogNorm
     from matplotlib.ticker import StrMethodFormatter
 
-    down, across = ([shortened(state) for state in states] for _, states in (rows, columns))
-    high, wide, error = len(down), len(across), release.accuracy(0.05)
+    row_names, column_names = ([shortened(state) for state in states] for _, states in (rows, columns))
+    high, wide, error = len(row_names), len(column_names), release.accuracy(0.05)
     table = release.value.reshape(high, wide)
     # what is within the error is noise: colours begin there
     most = max(float(table.max()), error)
@@ -279,9 +291,9 @@ def draw_table(
     image = axes.imshow(
         np.ma.masked_less_equal(table, 0), cmap="Blues", norm=norm, aspect="equal" if high == wide else "auto"
     )
-    name_ticks(axes, across, size, most=_MOST_LABELS)
-    each = -(-high // _MOST_LABELS)
-    axes.set_yticks(np.arange(0, high, each), down[::each], parse_math=False)
+    name_ticks(axes, column_names, size, most=_MOST_LABELS)
+    tick_step = -(-high // _MOST_LABELS)
+    axes.set_yticks(np.arange(0, high, tick_step), row_names[::tick_step], parse_math=False)
     axes.set_xlabel(shortened(columns[0]), parse_math=False)
     axes.set_ylabel(shortened(rows[0]), parse_math=False)
     if max(high, wide) <= _MOST_WRITTEN:
@@ -316,11 +328,12 @@ def draw_release(release: ReleaseFields) -> "Figure":
     if isinstance(query, Joint) and len(query.records) == 2:
         nodes: Any = release.theta.members[0]["nodes"]
         row, column = ((str(name), list(nodes[str(name)]["states"])) for name in query.records)
-        return draw_table(release, row, column, _rows(release))
+        return draw_table(release, row, column, _counted_rows(release))
     return _quantiles(release) if release.quantiles else _values(release)
 
 
 def _values(release: ReleaseFields) -> "Figure":
+    """Draw a bar for each output: upright, or lying where names are long."""
     labels, errors = [shortened(label) for label in release.query.labels], release.accuracies(0.05)
     measure = measure_of(release.query.kind)
     share = is_share(measure)
@@ -340,7 +353,7 @@ def _values(release: ReleaseFields) -> "Figure":
     axes.set_ylabel(places if lying else measure, parse_math=False)
     clean(axes, share, lying=lying)
     description = release.query.description
-    titled(figure, description, _made(release, description), _noise(release, errors, share, seen))
+    titled(figure, description, _origin(release, description), _note_on_errors(release, errors, share, seen))
     return figure
 
 
@@ -353,11 +366,11 @@ def _quantiles(release: ReleaseFields) -> "Figure":
     figure = new_figure(wide, 4.4)
     axes: Any = figure.add_subplot()
     errors = release.accuracies(0.05, joint=True)
-    at, values = np.arange(len(states)), np.append(release.value, 1.0)
+    positions, values = np.arange(len(states)), np.append(release.value, 1.0)
     low, high = np.append(release.value - errors, 1.0), np.append(release.value + errors, 1.0)
-    axes.fill_between(at, low, high, step="post", color=PALE, alpha=0.6, linewidth=0)
-    axes.step(at, values, where="post", color=BLUE, linewidth=1.5)
-    axes.plot(at, values, linestyle="", marker="o", markersize=3, color=BLUE)
+    axes.fill_between(positions, low, high, step="post", color=PALE, alpha=0.6, linewidth=0)
+    axes.step(positions, values, where="post", color=BLUE, linewidth=1.5)
+    axes.plot(positions, values, linestyle="", marker="o", markersize=3, color=BLUE)
     for quantile in quantiles:
         first, here, last = (states.index(x) for x in (quantile.low, quantile.state, quantile.high))
         axes.plot([first, last], [quantile.share] * 2, color=ORANGE, linewidth=3, solid_capstyle="round")
@@ -374,22 +387,22 @@ def _quantiles(release: ReleaseFields) -> "Figure":
     axes.set_xlim(-0.3, len(states) - 0.4 + 0.12 * len(states))
     axes.set_ylabel("share of records up to this state")
     clean(axes, share=True)
-    how = "bar: the states it may be, all of them with 95% probability; band: the same of the distribution"
+    legend = "bar: the states it may be, all of them with 95% probability; band: the same of the distribution"
     title = "Quantiles of the records"
-    titled(figure, title, _made(release, title), how)
+    titled(figure, title, _origin(release, title), legend)
     return figure
 
 
-def _noise(release: ReleaseFields, errors: Any, share: bool, seen: bool) -> str:
-    done = "; post-processed" if release.postprocessing else ""
-    told = f"noisy value {told_error(errors.min(), errors.max(), share)} with 95% probability each"
-    return f"{'line: ' if seen else ''}{told}{'' if seen else ', too little to be seen here'}{done}"
+def _note_on_errors(release: ReleaseFields, errors: Any, share: bool, seen: bool) -> str:
+    postprocessed = "; post-processed" if release.postprocessing else ""
+    error = f"noisy value {told_error(errors.min(), errors.max(), share)} with 95% probability each"
+    return f"{'line: ' if seen else ''}{error}{'' if seen else ', too little to be seen here'}{postprocessed}"
 
 
-def _made(release: ReleaseFields, title: str) -> str:
-    n = f"n = {release.data.records:,}" if release.data.rows is None else _rows(release)
+def _origin(release: ReleaseFields, title: str) -> str:
+    n = f"n = {release.data.records:,}" if release.data.rows is None else _counted_rows(release)
     return made_with(release.mechanism.title, release.epsilon, n, title)
 
 
-def _rows(release: ReleaseFields) -> str:
+def _counted_rows(release: ReleaseFields) -> str:
     return counted(release.data.subjects, "row")

@@ -1,8 +1,10 @@
-"""A release for people: its values as a table, the promise, the noise, and which record decides it."""
+"""A release for people, as text: its values as a table, the noise, the promise, and which record decides the noise.
+
+The lines stand in one place for the command line, for ``print(release)`` and for notebooks (the views at the end).
+"""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
 
 from pufferfish._base.view import MOST_ROWS, Grid, View, counted
 from pufferfish._base.words import at_most, names_of, number
@@ -10,14 +12,15 @@ from pufferfish.data import Rows, Sequences
 from pufferfish.errors import printable, shortened
 from pufferfish.mechanisms.words import TOGETHER
 from pufferfish.queries import KINDS, measure_of
-from pufferfish.release.facts import GroupsRecord, SubjectsRecord
+from pufferfish.release.facts import GroupsRecord, LedgerRecord
 from pufferfish.release.prepare import FITTED_HERE
 from pufferfish.release.record import MeasurementFields, ReleaseFields
-from pufferfish.release.show.values import weak_lines
+from pufferfish.release.show.values import joint_error, weak_lines
 
 __all__ = [
     "assumed_in_short",
     "described",
+    "division",
     "heads_of_groups",
     "impossible_lines",
     "lines_of",
@@ -40,220 +43,223 @@ __all__ = [
 _MOST_LABEL = 60
 
 
-def described(found: ReleaseFields) -> str:
+def described(record: ReleaseFields) -> str:
     """Return all that a reader of a release looks at first."""
-    seen = found.mechanism.witness
-    where = "" if seen.node is None else f", {record_named(seen.node)}"
-    pair = "" if seen.secret_pair is None else f": {seen.secret_pair[0]} or {seen.secret_pair[1]}"
-    said = found.not_promised[-1:] if found.ledger is None else []  # by without_ledger
-    told = [
-        *(f"warning: {text}" for text in found.warnings),
-        f"made {found.created[:19]} by pufferfish {found.software.get('pufferfish-privacy')}; Θ: {found.theta.origin}",
+    witness = record.mechanism.witness
+    where = "" if witness.node is None else f", {record_named(witness.node)}"
+    pair = "" if witness.secret_pair is None else f": {witness.secret_pair[0]} or {witness.secret_pair[1]}"
+    said_already = record.not_promised[-1:] if record.ledger is None else []  # by without_ledger
+    lines = [
+        *(f"warning: {text}" for text in record.warnings),
+        f"made {record.created[:19]} by pufferfish {record.software.get('pufferfish-privacy')}; "
+        f"Θ: {record.theta.origin}",
         f"the noise is for the secret that needs most{where}{pair}; "
-        f"at most {at_most(found.mechanism.leakage)} nats leak",
+        f"at most {at_most(record.mechanism.leakage)} nats leak",
         *(
             f"{'' if text.startswith(TOGETHER) else 'not '}promised: {text}"
-            for text in found.not_promised
-            if text not in said
+            for text in record.not_promised
+            if text not in said_already
         ),
-        *(f"assumed: {text}" for text in found.assumptions),
+        *(f"assumed: {text}" for text in record.assumptions),
     ]
-    return "\n".join([summary(found), *map(printable, told)])
+    return "\n".join([summary(record), *map(printable, lines)])
 
 
-def summary(found: ReleaseFields, most: int = 60) -> str:
+def summary(record: ReleaseFields, most: int = 60) -> str:
     """Return the values, the noise and the promise in a few lines; of very many values the first."""
-    if found.subjects is not None:
-        return "\n".join([*lines_of_each(found), *_end(found)])
+    if record.subjects is not None:
+        return "\n".join([*lines_of_each(record), *_closing_lines(record)])
     return "\n".join(
-        [*quantile_lines(found), *_table(found, most), *weak_lines(found), noise_line(found), *_end(found)]
+        [
+            *quantile_lines(record),
+            *_table_lines(record, most),
+            *weak_lines(record),
+            noise_line(record),
+            *_closing_lines(record),
+        ]
     )
 
 
-def _table(found: ReleaseFields, most: int) -> list[str]:
-    if found.groups is not None:
-        return _table_of_groups(found, found.groups, most)
-    shown = list(islice(lines_of(found), most))
-    rows = [("value", "± 95%"), *(row for _, *row in shown)]
-    names = [found.query.kind, *(shortened(printable(name), _MOST_LABEL) for name, *_ in shown)]
-    wide = max(map(len, names))
+def _table_lines(record: ReleaseFields, most: int) -> list[str]:
+    """Return the values in columns, under their headings; at most so many of them."""
+    if record.groups is not None:
+        return _group_table_lines(record, record.groups, most)
+    first_rows = list(islice(lines_of(record), most))
+    rows = [("value", "± 95%"), *(row for _, *row in first_rows)]
+    names = [record.query.kind, *(shortened(printable(name), _MOST_LABEL) for name, *_ in first_rows)]
+    name_width = max(map(len, names))
     columns = [max(len(row[i]) for row in rows) for i in (0, 1)]
     lines = [
-        f"{name:{wide}}  {value:>{columns[0]}}  {own:>{columns[1]}}"
-        for name, (value, own) in zip(names, rows, strict=True)
+        f"{name:{name_width}}  {value:>{columns[0]}}  {error:>{columns[1]}}"
+        for name, (value, error) in zip(names, rows, strict=True)
     ]
-    left = len(found.values) - most
+    left = len(record.values) - most
     return [*lines, f"… and {left:,} more in the record"] if left > 0 else lines
 
 
-def _table_of_groups(found: ReleaseFields, groups: GroupsRecord, most: int) -> list[str]:
-    heads = heads_of_groups(found, groups)
-    rows = list(islice(rows_of_groups(found, groups), most))
+def _group_table_lines(record: ReleaseFields, groups: GroupsRecord, most: int) -> list[str]:
+    """Return the values of groups in columns, under their headings; at most so many of them."""
+    heads = heads_of_groups(record, groups)
+    rows = list(islice(rows_of_groups(record, groups), most))
     lines = [[shortened(printable(part), _MOST_LABEL) for part in row] for row in (heads, *rows)]
-    wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     names = len(heads) - 3  # the last three are numbers
-    told = ["  ".join(f"{part:{'<' if i < names else '>'}{wide[i]}}" for i, part in enumerate(line)) for line in lines]
-    left = len(found.values) - most
-    return [*told, f"… and {left:,} more in the record"] if left > 0 else told
+    printed = [
+        "  ".join(f"{part:{'<' if i < names else '>'}{widths[i]}}" for i, part in enumerate(line)) for line in lines
+    ]
+    left = len(record.values) - most
+    return [*printed, f"… and {left:,} more in the record"] if left > 0 else printed
 
 
-def heads_of_groups(found: ReleaseFields, groups: GroupsRecord) -> list[str]:
+def heads_of_groups(record: ReleaseFields, groups: GroupsRecord) -> list[str]:
     """Return the headings of :func:`rows_of_groups`: the last three are of numbers."""
-    kind, one = found.query.kind, len(found.query.labels) == 1
-    return [*groups.by, *([] if one else [kind]), "records", kind if one else "value", "± 95%"]
+    kind, one_output = record.query.kind, len(record.query.labels) == 1
+    return [*groups.by, *([] if one_output else [kind]), "records", kind if one_output else "value", "± 95%"]
 
 
-def rows_of_groups(found: ReleaseFields, groups: GroupsRecord) -> Iterator[list[str]]:
+def rows_of_groups(record: ReleaseFields, groups: GroupsRecord) -> Iterator[list[str]]:
     """Yield the group of each value, its output where there are several, the group's records, the value, its error."""
-    labels, at = found.query.labels, iter(found.values)
-    by, errors, write = groups.divided_by or [1] * len(groups.cells), found.accuracies(0.05), found.writer()
-    for cell, records, over, own in zip(groups.cells, groups.records, by, errors, strict=True):
-        for label, error in zip(labels, own.tolist(), strict=True):
+    labels, values = record.query.labels, iter(record.values)
+    divisors, errors, write = groups.divided_by or [1] * len(groups.cells), record.accuracies(0.05), record.writer()
+    for cell, records, divisor, cell_errors in zip(groups.cells, groups.records, divisors, errors, strict=True):
+        for label, error in zip(labels, cell_errors.tolist(), strict=True):
             output = [label] if len(labels) > 1 else []
-            yield [*cell, *output, f"{records:,}", write(next(at), over), write(error, over)]
+            yield [*cell, *output, f"{records:,}", write(next(values), divisor), write(error, divisor)]
 
 
-def lines_of(found: ReleaseFields) -> Iterator[tuple[str, str, str]]:
-    """Yield the name of each value, the value, and its error."""
-    labels, groups, write = found.query.labels, found.groups, found.writer()
-    if groups is None:
-        for label, value, error in zip(labels, found.values, found.accuracies(0.05), strict=True):
-            yield label, write(value, 1), write(float(error), 1)
-        return
-    by, at = groups.divided_by or [1] * len(groups.cells), iter(found.values)
-    for cell, over, errors in zip(groups.cells, by, found.accuracies(0.05), strict=True):
-        for label, error in zip(labels, errors.tolist(), strict=True):
-            yield ", ".join([*cell, label]), write(next(at), over), write(error, over)
+def lines_of(record: ReleaseFields) -> Iterator[tuple[str, str, str]]:
+    """Yield the name of each value, the value, and its error, where there are no groups."""
+    write = record.writer()
+    for label, value, error in zip(record.query.labels, record.values, record.accuracies(0.05), strict=True):
+        yield label, write(value, 1), write(float(error), 1)
 
 
-def noise_line(found: ReleaseFields) -> str:
+def noise_line(record: ReleaseFields) -> str:
     """Say by which mechanism there is which noise, at which ε, and how far off all values together are."""
-    groups = found.groups
+    groups = record.groups
     if groups is None:
-        both = found.writer()(found.accuracy(0.05, joint=True), 1)
-        of, share = "", f"; all are within {both} with 95% probability"
+        scope, share = "", f"; all are within {joint_error(record)} with 95% probability"
     else:
-        of = f" for {'the one group' if len(groups.cells) == 1 else f'all {len(groups.cells):,} groups together'}"
-        share = _share(found)
+        scope = f" for {'the one group' if len(groups.cells) == 1 else f'all {len(groups.cells):,} groups together'}"
+        share = division(record)
     return (
-        f"{found.mechanism.title}, ε = {at_most(found.epsilon)}{of}: discrete Laplace noise of "
-        f"{_noise_in_words(found)}{share}"
+        f"{record.mechanism.title}, ε = {at_most(record.epsilon)}{scope}: discrete Laplace noise of "
+        f"{_noise_in_words(record)}{share}"
     )
 
 
-def _share(found: ReleaseFields) -> str:
+def division(record: ReleaseFields) -> str:
     """Say by what the noise of each group or subject is divided."""
-    cell = found.cell_that_divides
+    cell = record.cell_that_divides
     return "" if cell is None else f", divided by the {cell}'s number of records"
 
 
-def without_ledger(found: ReleaseFields) -> list[str]:
+def without_ledger(record: ReleaseFields) -> list[str]:
     """Say of a release that no ledger knows how it adds up with others."""
-    return [f"no ledger: {found.not_promised[-1]}"] if found.ledger is None else []
+    return [f"no ledger: {record.not_promised[-1]}"] if record.ledger is None else []
 
 
-def impossible_lines(found: ReleaseFields) -> list[str]:
+def impossible_lines(record: ReleaseFields) -> list[str]:
     """Say that values cannot be true as they are, where noise made counts negative or shares larger than 1."""
-    measure = measure_of(found.query.kind)
-    if found.postprocessing is not None or found.query.kind not in KINDS or measure in ("sum", "mean"):
+    measure = measure_of(record.query.kind)
+    if record.postprocessing is not None or record.query.kind not in KINDS or measure in ("sum", "mean"):
         return []
-    below = min(found.values) < 0
-    above = measure.startswith("share") and max(found.values) > 1
+    below = min(record.values) < 0
+    above = measure.startswith("share") and max(record.values) > 1
     if not (below or above):
         return []
     which = " and ".join([*(["below 0"] if below else []), *(["above 1"] if above else [])])
     return [f"noise made some values {which}; add --valid to get the nearest possible values (no privacy cost)"]
 
 
-def size_line(found: ReleaseFields, read: Sequences | Rows) -> str:
+def size_line(record: ReleaseFields, data: Sequences | Rows) -> str:
     """Say how much was read for a release."""
-    return read_line(read, found.theta.members[0]["nodes"] if isinstance(read, Rows) else ())
+    return read_line(data, record.theta.members[0]["nodes"] if isinstance(data, Rows) else ())
 
 
-def read_line(read: Sequences | Rows, nodes: Iterable[str] = ()) -> str:
+def read_line(data: Sequences | Rows, nodes: Iterable[str] = ()) -> str:
     """Say how much was read, which is public: it shows a table that was read in another way than was meant.
 
     ``nodes`` are all of a network, by their labels.
     """
-    if isinstance(read, Rows):
-        unread = [node for node in nodes if node not in read.base.columns]
+    if isinstance(data, Rows):
+        unread = [node for node in nodes if node not in data.base.columns]
         without = f"; nodes without a column that was read: {printable(names_of(unread))}" if unread else ""
-        return f"read: {sum(read.observed.values()):,} cells of {counted(read.records, 'row')}{without}"
-    between, unseen = sum(chain.steps - chain.records for chain in read.length), ""
+        return f"read: {sum(data.observed.values()):,} cells of {counted(data.records, 'row')}{without}"
+    between, unseen = sum(chain.steps - chain.records for chain in data.length), ""
     if between:
         unseen = f", and {counted(between, 'step')} without a record between them (gaps, missing states)"
-    if read.base.subject is None:
-        return f"read: {counted(read.records, 'record')} in {counted(len(read.length), 'chain')}{unseen}"
-    return f"read: {counted(read.records, 'record')} of {counted(read.subjects, 'subject')}{unseen}"
+    if data.base.subject is None:
+        return f"read: {counted(data.records, 'record')} in {counted(len(data.length), 'chain')}{unseen}"
+    return f"read: {counted(data.records, 'record')} of {counted(data.subjects, 'subject')}{unseen}"
 
 
-def quantile_lines(found: ReleaseFields) -> list[str]:
+def quantile_lines(record: ReleaseFields) -> list[str]:
     """Return a line for each quantile that was asked for."""
     lines = []
-    for quantile in found.quantiles or ():
-        known = f"{quantile.low} to {quantile.high}" if quantile.low != quantile.high else "no other"
-        lines.append(printable(f"quantile {quantile.share:g}: {quantile.state} (95%: {known})"))
+    for quantile in record.quantiles or ():
+        interval = f"{quantile.low} to {quantile.high}" if quantile.low != quantile.high else "no other"
+        lines.append(printable(f"quantile {quantile.share:g}: {quantile.state} (95%: {interval})"))
     return lines
 
 
-def _noise_in_words(found: ReleaseFields) -> str:
+def _noise_in_words(record: ReleaseFields) -> str:
     """Say on what there is noise of which scale."""
-    measured = found.noise.measurements
+    measured = record.noise.measurements
     if measured is None:
-        return f"scale {found.scale:.6g} on {on_values(_outputs(found))}"
+        return f"scale {record.scale:.6g} on {on_values(_outputs(record))}"
     least = min(measurement.scale for measurement in measured)
-    scales = f"scale {found.scale:.6g}" if least == found.scale else f"scales {least:.6g} to {found.scale:.6g}"
+    scales = f"scale {record.scale:.6g}" if least == record.scale else f"scales {least:.6g} to {record.scale:.6g}"
     counts = "one count" if len(measured) == 1 else f"{len(measured)} counts"
-    of_each = "" if found.groups is None else " of each group"
-    return f"{scales} on {counts}{of_each}, from which all {_outputs(found):,} values follow"
+    of_each = "" if record.groups is None else " of each group"
+    return f"{scales} on {counts}{of_each}, from which all {_outputs(record):,} values follow"
 
 
-def _outputs(found: ReleaseFields) -> int:
+def _outputs(record: ReleaseFields) -> int:
     """Return how many values there are, or will be."""
-    return len(found.query.labels) * (1 if found.groups is None else len(found.groups.cells))
+    return len(record.query.labels) * (1 if record.groups is None else len(record.groups.cells))
 
 
-def lines_of_each(found: ReleaseFields) -> list[str]:
+def lines_of_each(record: ReleaseFields) -> list[str]:
     """Return what is said of a release for each subject before its promise."""
-    query, noise = found.query, found.noise
-    share = _share(found)
-    subjects = counted(found.data.subjects, "subject")
+    query, noise = record.query, record.noise
+    share = division(record)
+    subjects = counted(record.data.subjects, "subject")
     return [
         f"{query.kind} for each of {subjects} ({counted(len(query.labels), 'value')} each)",
-        f"{found.mechanism.title}, ε = {at_most(found.epsilon)}: discrete Laplace noise of scale "
+        f"{record.mechanism.title}, ε = {at_most(record.epsilon)}: discrete Laplace noise of scale "
         f"{noise.scale:.6g}{share}; "
-        f"with 95% probability each value is within {found.accuracy_95.each:.6g}{share}",
+        f"with 95% probability each value is within {record.accuracy_95.each:.6g}{share}",
     ]
 
 
-def _end(found: ReleaseFields) -> list[str]:
+def _closing_lines(record: ReleaseFields) -> list[str]:
     """Return what is said of every release."""
     lines: list[str] = []
-    if found.ledger is not None:
-        booked = found.ledger
-        lines += [f"ledger: number {booked.entry}, spent {at_most(booked.spent)} of {number(booked.budget, 6)} in all"]
-    lines += without_ledger(found)
-    lines += postprocessing_lines(found)
-    return [*map(printable, lines), printable(promise_line(found))]
+    if record.ledger is not None:
+        lines += [f"ledger: {_place_in_ledger(record.ledger)}"]
+    lines += without_ledger(record)
+    lines += postprocessing_lines(record)
+    return [*map(printable, lines), printable(promise_line(record))]
 
 
-def promise_line(found: ReleaseFields) -> str:
+def promise_line(record: ReleaseFields) -> str:
     """Return the promise; where the model was fitted to this very table, that it does not hold."""
-    if FITTED_HERE not in found.warnings:
-        return found.promise
-    return f"nothing is promised: the model was fitted to this very table; of other data it would be: {found.promise}"
+    if FITTED_HERE not in record.warnings:
+        return record.promise
+    return f"nothing is promised: the model was fitted to this very table; of other data it would be: {record.promise}"
 
 
-def assumed_in_short(found: ReleaseFields) -> str:
+def assumed_in_short(record: ReleaseFields) -> str:
     """Say briefly what the promise rests on: what the record has in full sentences."""
     parts, where, by = ["Θ holds the law of the records"], None, None
-    if found.data.rows is not None:
-        rows = found.data.rows
+    if record.data.rows is not None:
+        rows = record.data.rows
         parts += ["rows are independent of each other", "their number is public"]
         parts += ["which cells are missing is public"] if rows.missing == "unobserved" else []
         where, by = rows.where, rows.by
-    if found.data.base is not None:
-        base = found.data.base
+    if record.data.base is not None:
+        base = record.data.base
         parts += [f"subjects ({base.subject}) are independent" if base.subject else "the table is one chain"]
         if base.gaps == "independent":
             parts += ["stretches on the two sides of a gap are independent (gaps='independent')"]
@@ -265,12 +271,12 @@ def assumed_in_short(found: ReleaseFields) -> str:
     return "; ".join(parts)
 
 
-def postprocessing_lines(found: ReleaseFields) -> list[str]:
+def postprocessing_lines(record: ReleaseFields) -> list[str]:
     """Return what was done to the values after the noise, and which values the errors are of."""
-    done = found.postprocessing
-    if not done:
+    postprocessing = record.postprocessing
+    if not postprocessing:
         return []
-    words = str(done) if found.groups is None else "the nearest possible values of each group"
+    words = str(postprocessing) if record.groups is None else "the nearest possible values of each group"
     return [f"post-processed: {words}; the errors are those of the noisy values before that"]
 
 
@@ -299,90 +305,85 @@ def on_values(number: int, what: str = "value") -> str:
 # -- What releases show in a notebook --------------------------------------------------------------------------------
 
 
-def release_view(found: ReleaseFields) -> View:
+def release_view(record: ReleaseFields) -> View:
     """Return what a release shows: its values with their errors, quantiles, and the promise.
 
     Those of each subject are in a table beside it.
     """
-    if found.subjects is not None:
-        return _view_of_each(found, found.subjects)
-    size = "" if found.groups is None else f", {counted(len(found.groups.cells), 'group')}"
-    grids = [_values(found)]
-    if found.quantiles:
-        each = [[f"{q.share:g}", q.state, q.low, q.high] for q in found.quantiles]
-        caption = "Quantiles; all are between the two states with 95% probability"
-        grids = [Grid(caption, ["quantile", "state", "from", "to"], each), *grids]
+    each, groups = record.subjects, record.groups
+    table = None if each is None else each.table
     facts = {
-        "query": found.query.description,
-        "noise": noise_line(found),
-        "all values together": _together(found),
-        "class Θ": f"{found.theta.kind}; {found.theta.origin}",
-        **_facts(found),
-    }
-    return View(f"Release: {found.query.kind}, ε = {at_most(found.epsilon)}{size}", facts, grids, _notes(found))
-
-
-def _view_of_each(found: ReleaseFields, subjects: SubjectsRecord) -> View:
-    share, table = _share(found), subjects.table
-    facts = {
-        "query": found.query.description,
-        "noise": f"{found.mechanism.title}, discrete Laplace of scale {found.noise.scale:.6g}{share}; each value is "
-        f"within {found.accuracy_95.each:.6g}{share} with 95% probability",
-        "class Θ": f"{found.theta.kind}; {found.theta.origin}",
+        "query": record.query.description,
+        "noise": noise_line(record) if each is None else _noise_of_each(record),
+        "all values together": _together(record),
+        "class Θ": f"{record.theta.kind}; {record.theta.origin}",
         "table": None if table is None else f"{table.name}, {counted(table.rows, 'row')}",
-        **_facts(found),
+        "post-processed": next((line.removeprefix("post-processed: ") for line in postprocessing_lines(record)), None),
+        "ledger": _place_in_ledger(record.ledger),
     }
-    of = counted(found.data.subjects, "subject")
-    return View(f"Release for each of {of}: {found.query.kind}, ε = {at_most(found.epsilon)}", facts, (), _notes(found))
+    what = f"{record.query.kind}, ε = {at_most(record.epsilon)}"
+    if each is not None:
+        title = f"Release for each of {counted(record.data.subjects, 'subject')}: {what}"
+        return View(title, facts, (), _notes(record))
+    grids = [_values_grid(record)]
+    if record.quantiles:
+        quantile_rows = [[f"{q.share:g}", q.state, q.low, q.high] for q in record.quantiles]
+        caption = "Quantiles; all are between the two states with 95% probability"
+        grids = [Grid(caption, ["quantile", "state", "from", "to"], quantile_rows), *grids]
+    size = "" if groups is None else f", {counted(len(groups.cells), 'group')}"
+    return View(f"Release: {what}{size}", facts, grids, _notes(record))
 
 
-def _values(found: ReleaseFields) -> Grid:
+def _noise_of_each(record: ReleaseFields) -> str:
+    """Say which noise each subject's values have, and how far off they are."""
+    share = division(record)
+    return (
+        f"{record.mechanism.title}, discrete Laplace of scale {record.noise.scale:.6g}{share}; each value is within "
+        f"{record.accuracy_95.each:.6g}{share} with 95% probability"
+    )
+
+
+def _values_grid(record: ReleaseFields) -> Grid:
     """Return the values with their errors, and say which values the errors are of."""
-    groups = found.groups
+    groups = record.groups
     if groups is None:
-        heads, lines = ["output", "value", "± 95%"], (list(line) for line in lines_of(found))
+        heads, lines = ["output", "value", "± 95%"], (list(line) for line in lines_of(record))
     else:
-        heads, lines = heads_of_groups(found, groups), rows_of_groups(found, groups)
+        heads, lines = heads_of_groups(record, groups), rows_of_groups(record, groups)
     names = 1 if groups is None else len(heads) - 3  # the last three are numbers
-    each = "each" if found.postprocessing is None else "each noisy value, before the post-processing,"
-    caption = f"Released values; ± 95%: {each} is within this of the exact one with 95% probability"
-    return Grid(caption, heads, list(islice(lines, MOST_ROWS)), heads=names, long=len(found.values))
+    which = "each" if record.postprocessing is None else "each noisy value, before the post-processing,"
+    caption = f"Released values; ± 95%: {which} is within this of the exact one with 95% probability"
+    return Grid(caption, heads, list(islice(lines, MOST_ROWS)), heads=names, long=len(record.values))
 
 
-def _together(found: ReleaseFields) -> str | None:
-    """Say how far off all values of all groups are, to the digits of the noise where that is most."""
-    if found.groups is None:
+def _together(record: ReleaseFields) -> str | None:
+    """Say how far off all values of all groups are."""
+    if record.groups is None:
         return None  # noise_line says it
-    both = found.writer()(found.accuracy(0.05, joint=True), 1 / found.groups.most_error)
-    noisy = "" if found.postprocessing is None else ", before the post-processing"
-    return f"within {both} of the exact ones with 95% probability{noisy}"
+    noisy = "" if record.postprocessing is None else ", before the post-processing"
+    return f"within {joint_error(record)} of the exact ones with 95% probability{noisy}"
 
 
-def measurement_view(found: MeasurementFields) -> View:
+def measurement_view(record: MeasurementFields) -> View:
     """Return what the release of a measurement shows."""
     facts = {
-        "value": repr(found.value),
-        "loss of one record alone": found.record_loss,
-        "leakage with correlation": found.leakage,
-        "class Θ": f"{found.theta.kind}; {found.theta.origin}",
-        "ledger": _booked(found.ledger),
+        "value": repr(record.value),
+        "loss of one record alone": record.record_loss,
+        "leakage with correlation": record.leakage,
+        "class Θ": f"{record.theta.kind}; {record.theta.origin}",
+        "ledger": _place_in_ledger(record.ledger),
     }
-    title = f"Release of a measurement: {found.measurement}, ε = {at_most(found.epsilon)}"
-    return View(title, facts, (), [found.promise])
+    title = f"Release of a measurement: {record.measurement}, ε = {at_most(record.epsilon)}"
+    return View(title, facts, (), [record.promise])
 
 
-def _facts(found: Any) -> dict[str, Any]:
-    done = [line.removeprefix("post-processed: ") for line in postprocessing_lines(found)]
-    return {"post-processed": done[0] if done else None, "ledger": _booked(found.ledger)}
-
-
-def _booked(booked: Any) -> str | None:
+def _place_in_ledger(booked: LedgerRecord | None) -> str | None:
     if booked is None:
         return None
     return f"number {booked.entry}, spent {at_most(booked.spent)} of {number(booked.budget, 6)} in all"
 
 
-def _notes(found: Any) -> list[str]:
-    without = [line[:1].upper() + line[1:] for line in without_ledger(found)]
-    promise = promise_line(found)
-    return [*(f"Warning: {text}" for text in found.warnings), *without, promise[:1].upper() + promise[1:]]
+def _notes(record: ReleaseFields) -> list[str]:
+    without = [line[:1].upper() + line[1:] for line in without_ledger(record)]
+    promise = promise_line(record)
+    return [*(f"Warning: {text}" for text in record.warnings), *without, promise[:1].upper() + promise[1:]]

@@ -1,4 +1,7 @@
-"""The released values on a page: a table whose bars show the values and the errors of their noise."""
+"""The released values on a page: a table whose bars show the values and the errors of their noise.
+
+Before it: which values are no larger than their own error, of which text and pages warn alike.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -24,14 +27,14 @@ from pufferfish.release.record import MeasurementFields, ReleaseFields, read_tab
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["each_part", "measured_part", "values_part", "weak_line", "weak_lines", "weak_values"]
+__all__ = ["each_part", "joint_error", "measured_part", "values_part", "weak_line", "weak_lines", "weak_values"]
 
 # -- Which released values are no larger than their own error: reports mark them, and it is said how many ------------
 
 
-def weak_values(found: ReleaseFields) -> NDArray[np.bool_]:
+def weak_values(record: ReleaseFields) -> NDArray[np.bool_]:
     """Return which values are no larger than the error of their noise; of the shape of ``value``."""
-    return np.abs(found.value) <= found.accuracies(0.05)
+    return np.abs(record.value) <= record.accuracies(0.05)
 
 
 def weak_line(weak: NDArray[np.bool_]) -> str:
@@ -50,10 +53,16 @@ def weak_line(weak: NDArray[np.bool_]) -> str:
     return f"{how_many}: no larger than their own error, so noise alone may have made them"
 
 
-def weak_lines(found: ReleaseFields) -> list[str]:
+def weak_lines(record: ReleaseFields) -> list[str]:
     """Return this line where it is so of most values."""
-    weak = weak_values(found)
+    weak = weak_values(record)
     return [weak_line(weak)] if 2 * int(weak.sum()) > weak.size else []
+
+
+def joint_error(record: ReleaseFields) -> str:
+    """Return the error of all values together, to the digits of the noise in the group where that is most."""
+    most_error = 1.0 if record.groups is None else record.groups.most_error
+    return record.writer()(record.accuracy(0.05, joint=True), 1 / most_error)
 
 
 _FIRST, _MOST = 60, 1_000
@@ -74,45 +83,46 @@ class _Value:
     records: int = 0
 
 
-def values_part(found: ReleaseFields) -> Html:
+def values_part(record: ReleaseFields) -> Html:
     """Return the values of a release as pictures and tables."""
-    found = _for_people(found)
-    if found.query.kind in Transitions.kinds:
-        shown = _transitions(found)
-    elif found.groups is not None and 1 < len(found.query.labels) <= MOST_COLUMNS:
-        shown = _by_group(found, found.groups)
+    record = _for_people(record)
+    if record.query.kind in Transitions.kinds:
+        shown = _transitions(record)
+    elif record.groups is not None and 1 < len(record.query.labels) <= MOST_COLUMNS:
+        shown = _by_group(record, record.groups)
     else:
-        told = [tag("p", f"{line[0].upper()}{line[1:]}.") for line in weak_lines(found)]
-        shown = join(told, _rows(found, list(_values(found))))
-    return join(_quantiles(found), shown, _after(found))
+        notes = [tag("p", f"{line[0].upper()}{line[1:]}.") for line in weak_lines(record)]
+        shown = join(notes, _values_table(record, list(_values(record))))
+    return join(_quantiles(record), shown, _notes_below(record))
 
 
-def _for_people(found: ReleaseFields) -> ReleaseFields:
+def _for_people(record: ReleaseFields) -> ReleaseFields:
     """Return a release whose groups are named as people name them."""
-    groups = found.groups
+    groups = record.groups
     if groups is None:
-        return found
-    return replace(found, groups=replace(groups, cells=cells_for_people(groups.by, groups.cells)))
+        return record
+    return replace(record, groups=replace(groups, cells=cells_for_people(groups.by, groups.cells)))
 
 
-def _values(found: ReleaseFields) -> Iterator[_Value]:
-    labels, groups, at = found.query.labels, found.groups, 0
+def _values(record: ReleaseFields) -> Iterator[_Value]:
+    """Yield the values, those of the first group first."""
+    labels, groups, at = record.query.labels, record.groups, 0
     if groups is None:
         for label, value, noisy, error in zip(
-            labels, found.values, found.noisy_values, found.accuracies(0.05).tolist(), strict=True
+            labels, record.values, record.noisy_values, record.accuracies(0.05).tolist(), strict=True
         ):
             yield _Value((label,), value, noisy, error)
         return
-    by = groups.divided_by or [1] * len(groups.cells)
-    of_groups = zip(groups.cells, groups.records, by, found.accuracies(0.05).tolist(), strict=True)
+    divisors = groups.divided_by or [1] * len(groups.cells)
+    of_groups = zip(groups.cells, groups.records, divisors, record.accuracies(0.05).tolist(), strict=True)
     for cell, records, over, errors in of_groups:
         for label, error in zip(labels, errors, strict=True):
-            yield _Value((*cell, label), found.values[at], found.noisy_values[at], error, over, records)
+            yield _Value((*cell, label), record.values[at], record.noisy_values[at], error, over, records)
             at += 1
 
 
 @dataclass(frozen=True, slots=True)
-class _Alike:
+class _Common:
     """What is the same in all rows of a table of groups, as text; None of what is not."""
 
     records: str | None = None
@@ -120,33 +130,36 @@ class _Alike:
 
     def in_words(self, error: str) -> str:
         """Return it for a caption, with the heading of the errors."""
-        each = [
+        parts = [
             *([] if self.records is None else [f"{self.records} records in each group"]),
             *([] if self.error is None else [f"{error}: {self.error} for each value"]),
         ]
-        return f"; {', '.join(each)}" if each else ""
+        return f"; {', '.join(parts)}" if parts else ""
 
 
-def _alike(records: Sequence[str], errors: Sequence[str]) -> _Alike:
+def _common(records: Sequence[str], errors: Sequence[str]) -> _Common:
     """Return what the caption says once, so that values are seen first on a narrow screen.
 
     Examples
     --------
-    >>> _alike(["420", "420"], ["0.50", "0.40"]).in_words("± 95%"), _alike(["9"], ["0.1"]).in_words("± 95%")
+    >>> _common(["420", "420"], ["0.50", "0.40"]).in_words("± 95%"), _common(["9"], ["0.1"]).in_words("± 95%")
     ('; 420 records in each group', '')
     """
-    same = [each[0] if len(each) > 1 and len(set(each)) == 1 else None for each in (records, errors)]
-    return _Alike(*same)
+    same = [texts[0] if len(texts) > 1 and len(set(texts)) == 1 else None for texts in (records, errors)]
+    return _Common(*same)
 
 
-def _rows(found: ReleaseFields, values: Sequence[_Value]) -> Html:
+def _values_table(record: ReleaseFields, values: Sequence[_Value]) -> Html:
+    """Return a table with a row and a bar for each value: the first are seen, more are folded, very many left out."""
     least = min(0.0, *(min(v.value, v.noisy - v.error) for v in values))
     most = max(0.0, *(max(v.value, v.noisy + v.error) for v in values))
-    changed, write = found.postprocessing is not None, found.writer()
-    by: list[str] = [] if found.groups is None else found.groups.by
-    one = bool(by) and len(found.query.labels) == 1  # then the groups are the names, and the caption has the output
-    names = [*by, *([] if one else ["output"])]
-    alike = _alike([f"{v.records:,}" for v in values], [write(v.error, v.over) for v in values]) if by else _Alike()
+    changed, write = record.postprocessing is not None, record.writer()
+    by: list[str] = [] if record.groups is None else record.groups.by
+    one_output = (
+        bool(by) and len(record.query.labels) == 1
+    )  # then the groups are the names, and the caption has the output
+    names = [*by, *([] if one_output else ["output"])]
+    alike = _common([f"{v.records:,}" for v in values], [write(v.error, v.over) for v in values]) if by else _Common()
     with_records, with_errors = bool(by) and alike.records is None, alike.error is None
     picture = tag("span", "picture", class_="picture")  # a heading that stands left, as it is of no number
     heads = [
@@ -169,10 +182,10 @@ def _rows(found: ReleaseFields, values: Sequence[_Value]) -> Html:
             tag("td", _bar(v, least, most), class_="bar"),  # last: a narrow screen shows the numbers first
         )
 
-    measure = measure_of(found.query.kind)
-    of = f" of {found.query.labels[0]}" if one else ""
+    measure = measure_of(record.query.kind)
+    of_output = f" of {record.query.labels[0]}" if one_output else ""
     bar = "Bar: the value; line: the noisy value and what its noise may hide, 95%"
-    caption = f"Released values{of} ({measure}){alike.in_words('± 95%')}. {bar}"
+    caption = f"Released values{of_output} ({measure}){alike.in_words('± 95%')}. {bar}"
     first = table(heads, map(row, values[:_FIRST]), caption, names=len(names), class_="values")
     if len(values) <= _FIRST:
         return first
@@ -205,34 +218,35 @@ def _bar(v: _Value, least: float, most: float) -> Html:
     )
 
 
-def _by_group(found: ReleaseFields, groups: GroupsRecord) -> Html:
-    labels, shape = found.query.labels, (len(groups.cells), len(found.query.labels))
-    values = np.array(found.values).reshape(shape)
-    by = groups.divided_by or [1] * shape[0]
+def _by_group(record: ReleaseFields, groups: GroupsRecord) -> Html:
+    """Return a heat map with a row for each group and a column for each output; where these are many a table too."""
+    labels, shape = record.query.labels, (len(groups.cells), len(record.query.labels))
+    values = np.array(record.values).reshape(shape)
+    divisors = groups.divided_by or [1] * shape[0]
     names = [", ".join(cell) for cell in groups.cells]
     records = [f"{count:,}" for count in groups.records]
-    write = found.writer(digits=2)  # what a table of many columns has room for
-    errors = [write(error, over) for error, over in zip(groups.error_95, by, strict=True)]
-    weak = weak_values(found)
-    most = "± 95%" if found.noise.measurements is None else "± 95%, at most"
-    alike = _alike(records, errors)
+    write = record.writer(digits=2)  # what a table of many columns has room for
+    errors = [write(error, over) for error, over in zip(groups.error_95, divisors, strict=True)]
+    weak = weak_values(record)
+    error_head = "± 95%" if record.noise.measurements is None else "± 95%, at most"
+    alike = _common(records, errors)
     columns: list[tuple[Any, list[str]]] = [
         *([("records", records)] if alike.records is None else []),
-        *([(tag("span", most, class_="whole"), errors)] if alike.error is None else []),
+        *([(tag("span", error_head, class_="whole"), errors)] if alike.error is None else []),
     ]
     caption = (
-        f"Released values ({measure_of(found.query.kind)}), a row for each group: {', '.join(groups.by)}"
-        f"{alike.in_words(most)}"
+        f"Released values ({measure_of(record.query.kind)}), a row for each group: {', '.join(groups.by)}"
+        f"{alike.in_words(error_head)}"
     )
     many = len(names) > 60 or len(labels) + len(columns) > MOST_COLUMNS
     beside = columns[: 0 if many else None]  # before the outputs: what they are read with is seen without scrolling
     first = len(beside)
 
     def text(i: int, j: int) -> str:
-        return beside[j][1][i] if j < first else write(values[i, j - first], by[i])
+        return beside[j][1][i] if j < first else write(values[i, j - first], divisors[i])
 
     empty = np.full((shape[0], first), np.nan)
-    drawn = heat_map(
+    picture = heat_map(
         names,
         [*(head for head, _ in beside), *labels],
         np.column_stack([empty, values]),
@@ -243,18 +257,18 @@ def _by_group(found: ReleaseFields, groups: GroupsRecord) -> Html:
         weak=np.column_stack([np.zeros(empty.shape, dtype=np.bool_), weak]),
     )
     if not many:
-        return join(_weakness(weak), drawn)
+        return join(_weakness(weak), picture)
     rows = [
         [names[i], *(cells[i] for _, cells in columns)]
         + [
-            marked_weak(write(value, by[i])) if weak[i, j] else write(value, by[i])
+            marked_weak(write(value, divisors[i])) if weak[i, j] else write(value, divisors[i])
             for j, value in enumerate(values[i].tolist())
         ]
         for i in range(min(len(names), _MOST))
     ]
-    told = table([", ".join(groups.by), *(head for head, _ in columns), *labels], rows, caption)
+    rows_part = table([", ".join(groups.by), *(head for head, _ in columns), *labels], rows, caption)
     which = "The groups" if len(rows) == len(names) else f"The {len(rows):,} first groups"
-    return join(_weakness(weak), drawn, fold(f"{which} as a table", told))
+    return join(_weakness(weak), picture, fold(f"{which} as a table", rows_part))
 
 
 def _weakness(weak: NDArray[np.bool_]) -> Html | None:
@@ -264,18 +278,19 @@ def _weakness(weak: NDArray[np.bool_]) -> Html | None:
     return tag("p", tag("strong", WEAK, aria_hidden="true"), f" {weak_line(weak)}; they have no colour.")
 
 
-def _transitions(found: ReleaseFields) -> Html:
-    states, write = found.theta.states, found.writer()
-    value = found.value.reshape(-1, len(states), len(states))
-    cells = [""] if found.groups is None else [", ".join(cell) for cell in found.groups.cells]
-    error = found.accuracy(0.05)
-    weak = weak_values(found).reshape(value.shape)
+def _transitions(record: ReleaseFields) -> Html:
+    """Return a heat map of the steps from each state to each, for every group."""
+    states, write = record.theta.states, record.writer()
+    value = record.value.reshape(-1, len(states), len(states))
+    cells = [""] if record.groups is None else [", ".join(cell) for cell in record.groups.cells]
+    error = record.accuracy(0.05)
+    weak = weak_values(record).reshape(value.shape)
     parts = [
         heat_map(
             states,
             states,
             matrix,
-            f"Released steps ({measure_of(found.query.kind)}) from each state (rows) to each (columns)"
+            f"Released steps ({measure_of(record.query.kind)}) from each state (rows) to each (columns)"
             + (f": {cell}" if cell else ""),
             corner="from \\ to",
             text=lambda i, j, m=matrix: write(m[i, j], 1),
@@ -286,31 +301,41 @@ def _transitions(found: ReleaseFields) -> Html:
     return join(
         _weakness(weak),
         parts,
-        tag("p", f"Each of the {_erring(found)} is within {write(error, 1)} of the exact one with 95% probability."),
+        tag(
+            "p",
+            f"Each of the {_values_with_errors(record)} is within {write(error, 1)} of the exact one with 95% "
+            "probability.",
+        ),
     )
 
 
-def _quantiles(found: ReleaseFields) -> Html:
-    if not found.quantiles:
+def _quantiles(record: ReleaseFields) -> Html:
+    """Return the quantiles with their intervals, if there are any."""
+    if not record.quantiles:
         return Html("")
-    rows = [[number(q.share), tag("td", q.state), tag("td", f"{q.low} to {q.high}")] for q in found.quantiles]
+    rows = [[number(q.share), tag("td", q.state), tag("td", f"{q.low} to {q.high}")] for q in record.quantiles]
     caption = "Quantiles: the state up to which a share of the records is; all intervals hold together, 95%"
     return table(["share", "state", "interval"], rows, caption)
 
 
-def _erring(found: ReleaseFields) -> str:
+def _values_with_errors(record: ReleaseFields) -> str:
     """Name the values that errors are of: post-processing may move a value further from its exact one."""
-    return "values" if found.postprocessing is None else "noisy values (before they were made possible ones)"
+    return "values" if record.postprocessing is None else "noisy values (before they were made possible ones)"
 
 
-def _after(found: ReleaseFields) -> Html:
-    least = 1.0 if found.groups is None else 1 / found.groups.most_error
-    both = found.writer()(found.accuracy(0.05, joint=True), least)
-    outputs = len(found.values)
+def _notes_below(record: ReleaseFields) -> Html:
+    """Return what is said below the values: their errors together, post-processing, and the counts that got noise."""
+    outputs = len(record.values)
     lines: list[Any] = []
     if outputs > 1:
-        lines += [tag("p", f"All {outputs:,} {_erring(found)} together are within {both} with 95% probability.")]
-    if found.postprocessing is not None:
+        lines += [
+            tag(
+                "p",
+                f"All {outputs:,} {_values_with_errors(record)} together are within {joint_error(record)} with 95% "
+                "probability.",
+            )
+        ]
+    if record.postprocessing is not None:
         lines += [
             tag(
                 "p",
@@ -318,32 +343,34 @@ def _after(found: ReleaseFields) -> Html:
                 "or within the range of the query). This costs no privacy.",
             )
         ]
-    if found.noise.measurements is not None:
-        rows = [[", ".join(m.states), number(m.scale, 6)] for m in found.noise.measurements[:_MOST]]
-        told = table(["records counted", "noise scale"], rows, "Counts that got noise; all values follow from them")
-        where = "" if found.groups is None else " in each group"
-        counts = f"{len(found.noise.measurements)} counts got it{where}"
-        lines += [fold(f"The noise has the best shape found: {counts}", told)]
+    if record.noise.measurements is not None:
+        rows = [[", ".join(m.states), number(m.scale, 6)] for m in record.noise.measurements[:_MOST]]
+        counts_part = table(
+            ["records counted", "noise scale"], rows, "Counts that got noise; all values follow from them"
+        )
+        where = "" if record.groups is None else " in each group"
+        counts = f"{len(record.noise.measurements)} counts got it{where}"
+        lines += [fold(f"The noise has the best shape found: {counts}", counts_part)]
     return join(lines)
 
 
-def each_part(found: ReleaseFields, folder: Path | None, values: Path | None) -> Html:
+def each_part(record: ReleaseFields, folder: Path | None, values: Path | None) -> Html:
     """Return what the values of all subjects are like, from the table beside the record where it is at hand."""
-    labels = found.query.labels
-    own = None if found.subjects is None else found.subjects.table
-    path = values or (None if folder is None or own is None else folder / own.name)
-    frame = read_table(found, path) if own is not None and path is not None and path.is_file() else None
-    said = tag(
+    labels = record.query.labels
+    table_record = None if record.subjects is None else record.subjects.table
+    path = values or (None if folder is None or table_record is None else folder / table_record.name)
+    frame = read_table(record, path) if table_record is not None and path is not None and path.is_file() else None
+    lead = tag(
         "p",
-        f"{found.data.subjects:,} subjects with {counted(len(labels), 'value')} each. Each "
-        f"value is {_errors_of_subjects(found, frame)}.",
+        f"{record.data.subjects:,} subjects with {counted(len(labels), 'value')} each. Each "
+        f"value is {_errors_of_subjects(record, frame)}.",
         class_="lead",
     )
-    if own is None:
-        return said
-    name = tag("p", "The values are in the table ", tag("code", own.name), ".")
+    if table_record is None:
+        return lead
+    name = tag("p", "The values are in the table ", tag("code", table_record.name), ".")
     if frame is None:
-        return join(said, name, tag("p", "It was not at hand when this page was made.", class_="soft"))
+        return join(lead, name, tag("p", "It was not at hand when this page was made.", class_="soft"))
     shares = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
     heads = ["output", "least", "5%", "25%", "median", "75%", "95%", "largest"]
     rows: list[list[str]] = []
@@ -351,16 +378,16 @@ def each_part(found: ReleaseFields, folder: Path | None, values: Path | None) ->
         column = frame.filter(frame["output"] == label)["value"].to_numpy()
         rows.append([label, *(number(float(x), 3) for x in np.quantile(column, shares))])
     caption = "The released values of all subjects, noise included: quantiles over the subjects"
-    return join(said, name, table(heads, rows, caption))
+    return join(lead, name, table(heads, rows, caption))
 
 
-def _errors_of_subjects(found: ReleaseFields, frame: "pl.DataFrame | None") -> str:
+def _errors_of_subjects(record: ReleaseFields, frame: "pl.DataFrame | None") -> str:
     """Say how far values may be from the exact ones: in shares too where they are, from the table or for a mean."""
-    error = found.accuracy_95.each
-    if found.cell_that_divides is None:
+    error = record.accuracy_95.each
+    if record.cell_that_divides is None:
         return f"within {number(error)} of the exact one with 95% probability"
     if frame is None:
-        n = round(found.data.records / found.data.subjects)
+        n = round(record.data.records / record.data.subjects)
         mean = f"a subject with {counted(n, 'record')}, which is the mean"
         return (
             f"within {number(error / n, 3)} of the exact one with 95% probability for {mean} (it is {number(error)} "
@@ -374,20 +401,20 @@ def _errors_of_subjects(found: ReleaseFields, frame: "pl.DataFrame | None") -> s
     return f"near the exact one, with 95% probability {ends} of a subject"
 
 
-def measured_part(found: MeasurementFields) -> Html:
+def measured_part(record: MeasurementFields) -> Html:
     """Return the value of a measurement as it is in its record."""
     try:
-        text = msgspec.json.format(msgspec.json.encode(found.value), indent=1).decode()
+        text = msgspec.json.format(msgspec.json.encode(record.value), indent=1).decode()
     except (PufferfishError, TypeError, ValueError):
-        text = repr(found.value)
-    if isinstance(found.value, float) and math.isfinite(found.value):
-        text = number(found.value, 6)
+        text = repr(record.value)
+    if isinstance(record.value, float) and math.isfinite(record.value):
+        text = number(record.value, 6)
     return join(
-        tag("p", found.measurement),
+        tag("p", record.measurement),
         tag("pre", shortened(text, _LONGEST_VALUE)),
         tag(
             "p",
-            f"The algorithm alone tells at most {number(found.record_loss)} nats of one record, as its privacy map "
-            f"says. With correlation this is at most {number(found.leakage)}. Its error depends on the algorithm.",
+            f"The algorithm alone tells at most {number(record.record_loss)} nats of one record, as its privacy map "
+            f"says. With correlation this is at most {number(record.leakage)}. Its error depends on the algorithm.",
         ),
     )
