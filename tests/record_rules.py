@@ -69,6 +69,7 @@ from pufferfish._base.words import at_most
 from pufferfish._core.propagation.forgetting import fixed_point
 from pufferfish.data.groups import in_order
 from pufferfish.mechanisms import BOUNDS, MECHANISMS, ApproximateWasserstein, ParticipantDP
+from pufferfish.mechanisms.protection import Protection
 from pufferfish.mechanisms.witness import (
     AloneWitness,
     ClusterWitness,
@@ -78,6 +79,7 @@ from pufferfish.mechanisms.witness import (
     PhaseWitness,
     PropagationWitness,
     QuiltWitness,
+    StretchWitness,
 )
 from pufferfish.mechanisms.words import not_promised_of, promise_of
 from pufferfish.queries import CDF, KINDS, Bouts, Joint, Quantiles, Switches, Transitions
@@ -649,7 +651,7 @@ def _who(found: ReleaseFields) -> Rules:
         (0 <= seen.theta < members, "the witness is a member of theta"),
         (1 <= seen.length <= found.mechanism.longest_chain, "the witness's length is at most longest_chain"),
         (known, "the witness's node is one of its chain or network, and there where the mechanism knows one"),
-        (pair is None or pair[0] != pair[1], "the secret pair is of two secrets"),
+        (pair is None or pair[0] != pair[1] or isinstance(seen, StretchWitness), "the secret pair is of two secrets"),
         (pair is None or named or all(s in states for s in pair), "the secret pair is of states of theta, or secrets"),
         (pair is not None or not isinstance(seen, _HAS_PAIR), "such a witness names a secret pair"),
         (
@@ -679,6 +681,19 @@ def _tells(found: ReleaseFields) -> Rules:
             ends = (not beyond, "nothing comes before the first record of a chain, and nothing after its last")
             parts = _parts(found, (seen.own, seen.past, seen.future), _PROVED)
             return [*rules, ends, *_phase(found, seen), *parts, *_forgotten(found, (seen.past, seen.future))]
+        case StretchWitness():
+            asked = (found.calibration.settings or {}).get("protect")
+            steps = seen.length if seen.by == "series" or asked == "subject" else min(asked or 0, seen.length)
+            return [
+                *rules,
+                (asked is not None, "stretches decide where they are protected"),
+                (seen.steps == steps, "the stretch has as many steps as are protected"),
+                (
+                    isinstance(seen.node, int) and seen.node + steps <= seen.length,
+                    "the stretch ends inside of its chain",
+                ),
+                *_parts(found, (seen.own, seen.past, seen.future), _PROVED),
+            ]
         case ClusterWitness():
             return [
                 *rules,
@@ -768,7 +783,9 @@ def _parts(found: ReleaseFields, parts: Sequence[float], missing: float) -> Rule
         (total <= leakage * (1 + _WITNESS_ROUNDED), "what the witness tells is at most the leakage"),
         (searched or leakage <= total * (1 + missing), "the witness tells the leakage"),
         (
-            multiplier is None or parts[0] * multiplier <= 1 + _WITNESS_ROUNDED,
+            multiplier is None
+            or isinstance(found.mechanism.witness, StretchWitness)
+            or parts[0] * multiplier <= 1 + _WITNESS_ROUNDED,
             "the record itself tells at most lipschitz over scale",
         ),
     ]
@@ -1127,15 +1144,41 @@ def _sentences(found: ReleaseFields) -> Rules:
         return rules
     networks, of_chains = theta.kind == BayesianNetwork.kind, _of_chains(theta.kind)
     secrets = found.mechanism.secrets
-    promise = promise_of(found.epsilon, found.delta, secrets, of_chains=of_chains, networks=networks)
+    settings, base = found.calibration.settings or {}, data.base
+    within = settings.get("within")
+    near = tuple(map(tuple, within)) if isinstance(within, list) else within
+    protection = Protection(settings["protect"], near) if settings.get("protect") is not None else None
+    step = None if base is None or base.max_gap is None else base.step or data.usual_step
+    hidden: Any = {"of_chains": of_chains, "networks": networks, "protection": protection, "step": step}
+    promise = promise_of(found.epsilon, found.delta, secrets, **hidden)
+    named = secrets is not None
+    stretch = protection is not None and protection.steps not in (1, "subject")
+    rules.append((not stretch or f"{protection.steps:,} step" in found.hides, "hides says how many steps"))
+    plain = found.hides.startswith("any one record") == (not named and (protection is None or protection.steps == 1))
+    rules.append((plain, "hides says one record where that is hidden"))
     rules.append((found.promise == promise, "the promise speaks of epsilon, delta, theta and the secrets"))
     composes = found.mechanism.name not in _FOR_ONE_QUERY
-    not_promised = not_promised_of(secrets, booked, kind=theta.kind, composes=composes)
+    not_promised = not_promised_of(secrets, booked, kind=theta.kind, composes=composes, protection=protection)
     rules.append((found.not_promised == not_promised, "what is not promised is what this program says"))
     read = data.rows if data.base is None else data.base
     assumed = assumed_of(read, of_chains=of_chains)
     rules.append((found.assumptions[1:] == assumed, "the assumptions say how the table was read, and nothing else"))
-    return rules
+    return [*rules, *_units(found)]
+
+
+def _units(found: ReleaseFields) -> Rules:
+    """Check what is promised of other units: the larger a unit is, the larger is ε; and that of its own is kept."""
+    if not found.promises:
+        return []
+    stretches = [each.epsilon for each in found.promises[:-1] if not each.near]
+    asked = (found.calibration.settings or {}).get("protect")
+    own = [each.epsilon for each in found.promises if each.steps == (asked or 1) and not each.near]
+    kept = all(epsilon <= found.epsilon * (1 + 1e-9) for epsilon in own) or "within" in str(found.calibration.settings)
+    return [
+        (stretches == sorted(stretches), "a longer stretch leaks no less"),
+        (all(0 <= each.epsilon < math.inf for each in found.promises), "what units leak is finite"),
+        (kept, "what the noise is for leaks at most epsilon"),
+    ]
 
 
 def _whole(number: float) -> bool:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 import pufferfish as pf
 from pufferfish.release.check import BROKEN
-from pufferfish.release.derive import derived
+from pufferfish.release.derive import derived, promised
 from pufferfish.release.record import ReleaseFields, calibration_again
 from pufferfish.release.verify import release_in
 
@@ -189,7 +189,8 @@ def forged(content: bytes) -> ReleaseFields:
     other = derived(record, calibration)
     leakage, witness = calibration.bound.verify(calibration)
     mechanism = replace(other.mechanism, leakage=min(leakage, other.epsilon), witness=witness)
-    return derived(replace(other, mechanism=mechanism), calibration)
+    promises = promised(calibration, other.data)
+    return derived(replace(other, mechanism=mechanism, promises=promises), calibration)
 
 
 # -- Releases of every kind, small enough to enumerate ---------------------------------------------------------------

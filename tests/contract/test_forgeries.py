@@ -21,7 +21,7 @@ import pufferfish as pf
 from pufferfish.mechanisms import ApproximateWasserstein
 from pufferfish.queries.strategy import Strategy
 from pufferfish.release.check import BROKEN
-from pufferfish.release.derive import derived
+from pufferfish.release.derive import derived, promised
 from pufferfish.release.facts import LedgerRecord, MeasurementRecord
 from pufferfish.release.record import calibration_again, encoded
 from pufferfish.release.words import words_of_measurement
@@ -43,7 +43,8 @@ def forged(record: Any, **facts: Any) -> Any:
     except BROKEN:
         return other
     least = min(leakage, other.epsilon)
-    return replace(other, mechanism=replace(other.mechanism, leakage=least, witness=witness or other.mechanism.witness))
+    proof = replace(other.mechanism, leakage=least, witness=witness or other.mechanism.witness)
+    return replace(other, mechanism=proof, promises=promised(calibration, other.data))
 
 
 def data_of(record: Any, **changes: Any) -> dict[str, Any]:

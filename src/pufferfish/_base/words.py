@@ -69,9 +69,11 @@ def change_of_odds(epsilon: float) -> str:
 
     Examples
     --------
-    >>> change_of_odds(10.5), change_of_odds(100.0)
-    ('36,316', 'e^100')
+    >>> change_of_odds(0.5), change_of_odds(10.5), change_of_odds(100.0)
+    ('1.649', '36,316', 'e^100')
     """
+    if epsilon < 3:
+        return number(math.exp(epsilon))
     return f"{math.exp(epsilon):,.0f}" if epsilon < 30 else f"e^{at_most(epsilon)}"
 
 

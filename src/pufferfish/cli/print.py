@@ -1,6 +1,5 @@
 """Tables and numbers on standard output, progress on standard error."""
 
-import math
 import signal
 import sys
 import threading
@@ -17,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pufferfish._base.progress import Listener, listening
-from pufferfish._base.words import at_most, change_of_odds, number
+from pufferfish._base.words import at_most, change_of_odds
 from pufferfish.cli.messages import messages, print_error
 from pufferfish.errors import printable
 from pufferfish.mechanisms import Promise
@@ -128,20 +127,9 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[str]], names: int 
     Console(width=10_000, soft_wrap=True).print(table)
 
 
-_FEW = 3.0
-"""Nats up to which a factor is written with decimals."""
-
-
 def print_promises(promises: Iterable[Promise]) -> None:
     """Print what one noise promises of every unit; what each covers stands in the documentation (Units)."""
-    rows = [
-        (
-            promise.unit,
-            at_most(promise.epsilon),
-            number(math.exp(promise.epsilon)) if promise.epsilon < _FEW else change_of_odds(promise.epsilon),
-        )
-        for promise in promises
-    ]
+    rows = [(promise.unit, at_most(promise.epsilon), change_of_odds(promise.epsilon)) for promise in promises]
     print_table(("what this noise hides", "ε", "odds change by at most"), rows)
 
 

@@ -30,12 +30,15 @@ from pufferfish.cli.options import (
     DEFAULT_MECHANISM,
     MODEL_HELP,
     NOISE_HELP,
+    PROTECT_HELP,
     QUERY_HELP,
     SECRETS_HELP,
+    WITHIN_HELP,
     accept_option,
     argument,
     check_composes,
     command,
+    hidden_by,
     mechanism_named,
     node_names,
     option,
@@ -43,7 +46,7 @@ from pufferfish.cli.options import (
     parse_query,
     secret_settings,
 )
-from pufferfish.cli.print import print_table, print_warnings, progress, until_done
+from pufferfish.cli.print import print_promises, print_table, print_warnings, progress, until_done
 from pufferfish.compare.contest import Contest
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import NotApplicableError, ParameterError, PufferfishError, RecordError, printable, shortened
@@ -63,12 +66,14 @@ from pufferfish.release.ready import Prepared
 from pufferfish.release.show.text import (
     assumed_in_short,
     heads_of_groups,
+    hides_line,
     impossible_lines,
     lines_of,
     lines_of_each,
     noise_line,
     postprocessing_lines,
     promise_line,
+    promise_lines,
     quantile_lines,
     rows_of_groups,
     size_line,
@@ -110,6 +115,8 @@ class ReleaseOptions:
         "for one query: then no ledger can count the release, and its ε adds to that of no other one."
     )
     secrets: str | None = option(SECRETS_HELP, "A,B,…")
+    protect: str | None = option(PROTECT_HELP, "1h")
+    within: str | None = option(WITHIN_HELP, "R")
     valid: bool = option("Post-process to a possible value (a histogram that sums to its total).")
     output: str | None = option("Where the release is written, as JSON; a dry run can do without.", "FILE")
     plot: str | None = option("Where a picture is drawn (.png, .svg, .pdf).", "FILE")
@@ -220,7 +227,9 @@ class ReleaseOptions:
             raise ParameterError(
                 "--up-to needs --ledger: it says how much of a ledger may be spent; else give --epsilon or --accuracy"
             )
-        for name, value in {"--mechanism": self.mechanism, "--secrets": self.secrets}.items():
+        settled = {"--mechanism": self.mechanism, "--secrets": self.secrets}
+        settled |= {"--protect": self.protect, "--within": self.within}
+        for name, value in settled.items():
             if value is not None:
                 raise ParameterError(
                     f"{name} does not go with --up-to, which uses the mechanism and the secrets of the ledger: leave "
@@ -414,10 +423,11 @@ def _calibration(options: ReleaseOptions, inputs: Inputs, query: Query, data: Se
                 f"in the order {', '.join(ours)}: name a model of the ledger's order, or give --epsilon"
             )
         return ledger.calibrate(query, up_to=options.up_to, data=data, noise=options.noise)
+    hidden = hidden_by(options.kind, options.protect, options.within, data, inputs.model)
     if not options.once:
-        mechanism = options.kind.of(theta, data.length, **inputs.settings)
+        mechanism = options.kind.of(theta, data.length, **inputs.settings, **hidden)
         return mechanism.calibrate(query, options.epsilon, noise=options.noise, **level)
-    contest = Contest(theta, query, data.length, secrets=inputs.settings.get("secrets"), noise=options.noise)
+    contest = Contest(theta, query, data.length, secrets=inputs.settings.get("secrets"), noise=options.noise, **hidden)
     if options.epsilon is not None:
         comparison = contest.at(options.epsilon, bounded=False)
     else:
@@ -498,12 +508,14 @@ def _plan(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> None:
         plan, entry = ready.plan()
     _check_useful(options, inputs, noise.data, noise.calibration)
     _print_before(inputs, noise, ready.warnings)
+    click.echo(printable(hides_line(plan)))
     if isinstance(plan, EachRelease):
         for line in (*lines_of_each(plan), *_errors_of_subjects(plan, noise.data)):
             click.echo(printable(line))
     else:
         _print_errors(plan, noise)
     _print_promise(plan, noise.data, entry, inputs.ledger, planned=True)
+    print_promises(plan.promises)
     click.echo(printable(f"assumed: {assumed_in_short(plan)}"))
     record = options.output if inputs.files is None else inputs.files.record
     replaces = f"; {REPLACES}" if record is not None and Path(record).exists() else ""
@@ -627,6 +639,7 @@ def _release_each_subject(options: ReleaseOptions, inputs: Inputs, noise: Noise,
     click.echo(summary(release))
     for line in (
         *_errors_of_subjects(release, data),
+        *promise_lines(release),
         size_line(release, data),
         f"{files.given} is about persons under their own names: it says of {people} that they are in the data "
         "and how many records each has, without noise",
@@ -644,6 +657,7 @@ _MOST_ROWS = 48
 
 
 def _print_release(release: Release, data: Sequences | Rows, options: ReleaseOptions, ledger: Ledger | None) -> None:
+    click.echo(printable(hides_line(release)))
     if release.groups is None:
         _print_values(release)
     else:
@@ -652,6 +666,7 @@ def _print_release(release: Release, data: Sequences | Rows, options: ReleaseOpt
         click.echo(line)
     entry = None if release.ledger is None or ledger is None else ledger.entries[release.ledger.entry - 1]
     _print_promise(release, data, entry, ledger)
+    print_promises(release.promises)
     click.echo(printable(f"assumed (in full in {options.output}): {assumed_in_short(release)}"))
 
 

@@ -17,6 +17,7 @@ from pufferfish.compare.picture import noise_chart
 from pufferfish.compare.rows import ComparisonRow, NoiseCurve, by_reason, points_around
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.network_picture import theta_part
+from pufferfish.mechanisms.protection import step_of
 from pufferfish.mechanisms.words import TOGETHER, few_as_planned, not_promised_of, promise_of, secrets_of, witness_part
 
 __all__ = ["Noise", "noise_part", "preview", "promise_part"]
@@ -313,8 +314,15 @@ def preview(
 
     part, data = noise_part(noise, "noise-0")
     secrets = secrets_of(calibration)
+    protection = calibration.bound.protection
     promise = promise_of(
-        calibration.epsilon, calibration.delta, secrets, of_chains=theta.of_chains, networks=bool(theta.networks)
+        calibration.epsilon,
+        calibration.delta,
+        secrets,
+        of_chains=theta.of_chains,
+        networks=bool(theta.networks),
+        protection=protection,
+        step=step_of(theta, calibration.bound.model),
     )
     title = f"Preview: {query.kind} at ε = {at_most(calibration.epsilon)}"
     outputs = len(calibration.linear.labels)
@@ -340,7 +348,7 @@ def preview(
         promise_part(
             calibration.epsilon,
             promise,
-            not_promised_of(secrets, None, kind=theta.kind, composes=calibration.composes),
+            not_promised_of(secrets, None, kind=theta.kind, composes=calibration.composes, protection=protection),
             [f"The distribution of the records is {theta.in_words} ({theta.origin}).", *assumed],
             secrets,
             delta=calibration.delta,

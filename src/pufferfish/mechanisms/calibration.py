@@ -23,7 +23,7 @@ from pufferfish._core.propagation.lower_bound import (
     telling_most,
 )
 from pufferfish.errors import ParameterError, QueryError
-from pufferfish.mechanisms.protection import Protection
+from pufferfish.mechanisms.protection import Protection, step_of
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
@@ -246,7 +246,7 @@ class Calibration(Printed, ReadOnly):
         64.949  the whole series of one subject
         0.045  one record, without any model
         """
-        return self.promised(self, step)
+        return self.promised(self, step or step_of(self.theta, self.bound.model))
 
     def prove_leakage(self) -> float:
         """Ask the bound what this noise leaks, in nats: at most ``epsilon``."""

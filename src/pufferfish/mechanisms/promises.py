@@ -5,11 +5,12 @@ is a bound on what the losses of the noise tell (``docs/proofs/stretches.md``). 
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from typing import NamedTuple
 
-from pufferfish._base.durations import parse_duration
+from pufferfish._base.durations import format_micros, parse_duration
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.view import counted
 from pufferfish._base.words import number
@@ -17,12 +18,12 @@ from pufferfish._core.numbers.rounding import float_up
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.protected import ProtectedStretch, leakage_of_series
-from pufferfish.mechanisms.protection import Protection, step_of
+from pufferfish.mechanisms.protection import Protection
 from pufferfish.queries import FunctionQuery
 from pufferfish.queries.record_loss import RecordLoss, chains_that_can_decide, loss_of_query
 from pufferfish.theta.states import intervals_of_states
 
-__all__ = ["Promise", "promises_of"]
+__all__ = ["Promise", "Unit", "promises_of", "promises_with", "units_of"]
 
 _TIMES = (("5min", 300), ("1h", 3_600), ("1d", 86_400), ("7d", 7 * 86_400))
 _COUNTS = (10, 100, 1_000)
@@ -38,6 +39,8 @@ class Promise(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         What is hidden.
     steps : int or None
         Grid steps of a stretch; None where it is none.
+    near : bool
+        Whether it is about near values only.
     epsilon : float
         What is told of it at most, in nats, rounded up.
     holds : str
@@ -46,90 +49,141 @@ class Promise(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 
     unit: str
     steps: int | None
+    near: bool
     epsilon: float
     holds: str
 
 
 _STRETCH = "Any one such stretch, read or not; two separate ones are not covered, and do not add."
+_NEAR = "Values that are so near each other; not whether a value is above some number or below."
+_SERIES = "All records of one subject together, whatever their law is, where they are one chain: group privacy."
+_ROW = "All cells of any one row together: a person whose data are one row."
+_ALONE = "One record by itself, if no other record tells of it: plain differential privacy of single events."
 
 
-def promises_of(calibration: Calibration, step: str | None = None) -> list[Promise]:
+class Unit(NamedTuple):
+    """Something that a noise hides: its words, its steps, what it covers, and how to ask what is told of it."""
+
+    words: str
+    steps: int | None
+    holds: str
+    leakage: Callable[[RecordLoss], float]
+    near: bool = False
+
+
+def promises_of(calibration: Calibration, step: str | None) -> list[Promise]:
     """Return what a noise promises of every unit, the smallest first.
 
     Parameters
     ----------
     calibration : Calibration
         The noise.
-    step : str, optional
-        How long a step takes; by default what the model of Θ, or its clock, says.
+    step : str or None
+        How long a step takes, where that is known.
     """
-    measured, theta = calibration.measured, calibration.theta
+    units, measured = units_of(calibration, step), calibration.measured
     if isinstance(measured, FunctionQuery):
-        return [_record(calibration)]
-    losses = loss_of_query(measured, theta, calibration.length).divided(calibration.unit_scale)
-    if theta.of_chains and not theta.stands_for_more:
-        return [*_of_chains(calibration, losses, step or step_of(theta, calibration.bound.model)), _alone(losses)]
-    if theta.networks:
-        (block,) = losses.blocks
-        row = float_up(sum(map(Fraction, block.largest.tolist()), Fraction(0)))
-        holds = "All cells of any one row together: a person whose data are one row."
-        return [_record(calibration), Promise("a whole row", None, row, holds), _alone(losses)]
-    return [_record(calibration), _alone(losses)]
+        losses = RecordLoss(())
+    else:
+        losses = loss_of_query(measured, calibration.theta, calibration.length).divided(calibration.unit_scale)
+    epsilons = [unit.leakage(losses) for unit in units]
+    # what is told of a larger unit at most is told of a smaller one at most; the last one is not about Θ
+    least = math.inf
+    for i in reversed(range(len(epsilons) - 1)):
+        if not units[i].near:
+            epsilons[i] = least = min(epsilons[i], least)
+    return promises_with(units, epsilons)
 
 
-def _record(calibration: Calibration) -> Promise:
-    unit = "one cell of a row" if calibration.theta.networks else "one record"
-    named = calibration.bound.secrets is not None
-    holds = "Which secret of a pair holds." if named else "Any one value of it against any other."
-    return Promise("the secrets that were named" if named else unit, None, calibration.epsilon, holds)
+def promises_with(units: Sequence[Unit], epsilons: Sequence[float]) -> list[Promise]:
+    """Return the promises of units, given what is told of each at most."""
+    pairs = zip(units, epsilons, strict=True)
+    return [Promise(unit.words, unit.steps, unit.near, epsilon, unit.holds) for unit, epsilon in pairs]
 
 
-def _alone(losses: RecordLoss) -> Promise:
+def units_of(calibration: Calibration, step: str | None) -> list[Unit]:
+    """Return the units that a noise promises something of, the smallest first, without computing what."""
+    theta, epsilon = calibration.theta, calibration.epsilon
+    alone = Unit("one record, without any model", None, _ALONE, _of_one)
+    if theta.of_chains and not theta.stands_for_more and not isinstance(calibration.measured, FunctionQuery):
+        return [*_of_chains(calibration, step), alone]
+    words, holds = "one cell of a row" if theta.networks else "one record", "Any one value of it against any other."
+    if calibration.bound.secrets is not None:
+        words, holds = "the secrets that were named", "Which secret of a pair holds."
+    own = Unit(words, None, holds, _as_asked(epsilon))
+    if isinstance(calibration.measured, FunctionQuery):
+        return [own]
+    return [own, Unit("a whole row", None, _ROW, _of_row), alone] if theta.networks else [own, alone]
+
+
+def _of_one(losses: RecordLoss) -> float:
     """Return what holds whatever the law of the records is: event-level differential privacy."""
     most = max(float(chain.largest.max()) + min(2, chain.length.steps - 1) * chain.step for chain in losses.blocks)
-    holds = "One record by itself, if no other record tells of it: plain differential privacy of single events."
-    return Promise("one record, without any model", None, math.nextafter(most, math.inf) if most else 0.0, holds)
+    return math.nextafter(most, math.inf) if most else 0.0
 
 
-def _of_chains(calibration: Calibration, losses: RecordLoss, step: str | None) -> Iterator[Promise]:
-    theta, length = calibration.theta, calibration.length
-    longest = max(chain.steps for chain in length)
-    protection = calibration.bound.protection
+def _of_row(losses: RecordLoss) -> float:
+    (block,) = losses.blocks
+    return float_up(sum(map(Fraction, block.largest.tolist()), Fraction(0)))
 
-    def stretch(steps: int, within: float | None = None) -> float | None:
-        near = None if within is None else Protection(steps, within).near(theta.states)
+
+def _of_series(losses: RecordLoss) -> float:
+    return max(leakage_of_series(chain) for chain in chains_that_can_decide(losses, steps=True))
+
+
+def _of_chains(calibration: Calibration, step: str | None) -> Iterator[Unit]:
+    theta, length, epsilon = calibration.theta, calibration.length, calibration.epsilon
+    longest, protection = max(chain.steps for chain in length), calibration.bound.protection
+
+    def stretch(steps: int, near: Protection | None = None) -> Callable[[RecordLoss], float] | None:
+        mask = None if near is None else near.near(theta.states)
         try:
-            return ProtectedStretch(theta, length, steps, near=near).leakage(losses)
+            return ProtectedStretch(theta, length, steps, near=mask).leakage
         except NotApplicableError:
             return None
 
-    within = _width(theta.states)
-    nearest = None if within is None else stretch(1, within)
-    if within is not None and nearest is not None:
-        holds = "Values that are so near each other; not whether a value is above some number or below."
-        yield Promise(f"one record, among values at most {number(within, 6)} apart", 1, nearest, holds)
+    width = _width(theta.states)
+    nearest = None if width is None else stretch(1, Protection(1, width))
+    if width is not None and nearest is not None:
+        yield Unit(f"one record, among values at most {number(width, 6)} apart", 1, _NEAR, nearest, near=True)
+    if protection is not None and protection.within is not None:
+        yield Unit(protection.in_words(step), protection.steps_of(length), _NEAR, _as_asked(epsilon), near=True)
     one = stretch(1)
     if protection is None:  # what its own mechanism proves may be less
-        one = calibration.epsilon if one is None else min(calibration.epsilon, one)
+        one = _as_asked(epsilon) if one is None else _least_of(_as_asked(epsilon), one)
     if one is not None:
-        yield Promise("one record", 1, one, "The state of one subject at one time, against any other state.")
-    asked: dict[int, str] = {} if protection is None else {protection.steps_of(length): protection.in_words(step)}
-    for steps, words in sorted((_stretches(step) | asked).items()):
-        epsilon = stretch(steps) if 1 < steps < longest else None
-        if epsilon is not None:
-            yield Promise(words, steps, epsilon, _STRETCH)
-    series = max(leakage_of_series(chain) for chain in chains_that_can_decide(losses, steps=True))
-    holds = "All records of one subject together, whatever their law is, where they are one chain: group privacy."
-    yield Promise("the whole series of one subject", longest, series, holds)
+        yield Unit("one record", 1, "The state of one subject at one time, against any other state.", one)
+    asked = set() if protection is None else {protection.steps_of(length)}
+    for steps, words in sorted(_stretches(step, asked).items()):
+        leakage = stretch(steps) if 1 < steps < longest else None
+        if leakage is not None:
+            yield Unit(words, steps, _STRETCH, leakage)
+    yield Unit("the whole series of one subject", longest, _SERIES, _of_series)
 
 
-def _stretches(step: str | None) -> dict[int, str]:
-    """Return stretches that people ask about, in steps, with their words."""
+def _as_asked(epsilon: float) -> Callable[[RecordLoss], float]:
+    """Return what is told of the unit that was asked for: the mechanism proves it."""
+
+    def leakage(losses: RecordLoss) -> float:
+        return epsilon
+
+    return leakage
+
+
+def _least_of(
+    one: Callable[[RecordLoss], float], other: Callable[[RecordLoss], float]
+) -> Callable[[RecordLoss], float]:
+    return lambda losses: min(one(losses), other(losses))
+
+
+def _stretches(step: str | None, asked: set[int]) -> dict[int, str]:
+    """Return stretches that people ask about, and those that were asked for, in steps, with their words."""
     one = None if step is None else parse_duration(step, "step")
     if one is None or not one.has_unit or not isinstance(one.value, int):
-        return {steps: f"{counted(steps, 'step')} in a row" for steps in _COUNTS}
-    each = {-(-seconds * _SECOND // one.value): words for words, seconds in _TIMES}
-    return {steps: f"{words} ({counted(steps, 'step')} in a row)" for steps, words in each.items()}
+        return {steps: f"{counted(steps, 'step')} in a row" for steps in {*_COUNTS, *asked}}
+    words = {steps: format_micros(one.value * steps) for steps in asked}
+    words |= {-(-seconds * _SECOND // one.value): text for text, seconds in _TIMES}
+    return {steps: f"{text} ({counted(steps, 'step')} in a row)" for steps, text in words.items()}
 
 
 def _width(states: tuple[str, ...]) -> float | None:

@@ -4,7 +4,7 @@ A :class:`Protection` is a setting of a mechanism, so that calibration, proofs, 
 alone. Nothing of it is about rows: whoever reads a release makes it again from its record.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
@@ -78,6 +78,15 @@ class Protection:
         within: Any = self.within if not isinstance(self.within, tuple) else [list(pair) for pair in self.within]
         return {"protect": self.steps, "within": within}
 
+    @classmethod
+    def in_settings(cls, settings: Mapping[str, Any] | None) -> "Protection | None":
+        """Return what the settings of a mechanism say, as a record holds them; None where they say nothing."""
+        if not settings or settings.get("protect") is None:
+            return None
+        within: Any = settings.get("within")
+        near = tuple((str(one), str(other)) for one, other in within) if isinstance(within, list | tuple) else within
+        return cls(settings["protect"], near)
+
     def steps_of(self, length: Sequence[ChainLength]) -> int:
         """Return how many steps a stretch has, where chains are as long as given."""
         return max(chain.steps for chain in length) if isinstance(self.steps, str) else self.steps
@@ -94,13 +103,58 @@ class Protection:
             return near
         return _near(states, self.within)
 
+    @property
+    def is_stretch(self) -> bool:
+        """Whether more than one record is hidden together."""
+        return self.steps != 1
+
+    def condition(self, step: str | None = None) -> str:
+        """Say under which two conditions a release is about as likely, for the sentence of a promise."""
+        one, near = self.steps == 1, ""
+        if isinstance(self.within, tuple):
+            near = f" that {'are' if one else 'differ by'} pairs that are named ({self._pairs})"
+        elif self.within is not None:
+            apart = f"at most {number(self.within, 6)} apart"
+            near = f" that are {apart}" if one else f" whose values are {apart} at every step"
+        stretch = Protection(self.steps).in_words(step)
+        if one:
+            scope = f"for every record, every two values it can have{near}"
+            return f"if {stretch} has one value as if it has another, {scope}"
+        scope = (
+            f"for every {'subject' if self.steps == SUBJECT else 'such stretch'}, every two courses it can take{near}"
+        )
+        return f"if {stretch} takes one course as if it takes another, {scope}"
+
+    @property
+    def not_hidden(self) -> list[str]:
+        """Say what is not hidden, one sentence each."""
+        sentences = list[str]()
+        if self.steps == SUBJECT:
+            sentences += ["Facts about many subjects at once are not hidden."]
+        elif self.is_stretch:
+            what = "Facts about longer stretches, or about two separate ones together, are not hidden"
+            sentences += [f"{what}; the epsilons of two do not even add."]
+        if self.within is not None:
+            what = "Whether a value is above some number or below is not hidden"
+            sentences += [f"{what}: only near values are not told apart."]
+        return sentences
+
+    @property
+    def _pairs(self) -> str:
+        assert isinstance(self.within, tuple)
+        return "; ".join(f"{one} or {other}" for one, other in self.within[:4]) + (
+            "; …" if len(self.within) > 4 else ""
+        )
+
     def in_words(self, step: str | None = None) -> str:
         """Say what is hidden, where a step takes so long.
 
         Examples
         --------
-        >>> Protection(60).in_words("1min"), Protection("subject").in_words()
-        ('any 60 steps in a row of one subject (1h, where a step is 1min)', 'the whole series of one subject')
+        >>> Protection(60).in_words("1min")
+        'any stretch of 60 steps in a row of one subject (1h, where a step is 1min)'
+        >>> Protection("subject").in_words()
+        'the whole series of one subject'
         >>> Protection(1, 200.0).in_words("1min")
         'any one record (the state of one subject at one time), among values at most 200 apart'
         """
@@ -111,14 +165,13 @@ class Protection:
         else:
             assert isinstance(self.steps, int)
             time = None if step is None else parse_duration(step, "step")
-            stretch = f"any {counted(self.steps, 'step')} in a row of one subject"
+            stretch = f"any stretch of {counted(self.steps, 'step')} in a row of one subject"
             if time is not None and time.has_unit and isinstance(time.value, int):
                 stretch += f" ({format_micros(time.value * self.steps)}, where a step is {step})"
         if self.within is None:
             return stretch
         if isinstance(self.within, tuple):
-            pairs = "; ".join(f"{one} or {other}" for one, other in self.within[:4])
-            return f"{stretch}, between these states only: {pairs}{'; …' if len(self.within) > 4 else ''}"
+            return f"{stretch}, between these states only: {self._pairs}"
         return f"{stretch}, among values at most {number(self.within, 6)} apart"
 
 

@@ -17,6 +17,7 @@ from pufferfish._base.words import at_most, number
 from pufferfish._draw.page import table
 from pufferfish.errors import shortened
 from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.protection import Protection
 from pufferfish.mechanisms.witness import (
     AloneWitness,
     AnyWitness,
@@ -28,6 +29,7 @@ from pufferfish.mechanisms.witness import (
     PhaseWitness,
     PropagationWitness,
     QuiltWitness,
+    StretchWitness,
 )
 from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, StepQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork
@@ -43,6 +45,7 @@ __all__ = [
     "few_in_all",
     "few_in_groups",
     "few_of_subjects",
+    "hidden_in_words",
     "noise_hides_everything",
     "not_promised_of",
     "promise_of",
@@ -154,17 +157,41 @@ class Booked(Protocol):
         ...
 
 
+ONE_STATE, ONE_CELL = "the state of one subject at one time", "one cell of one row"
+
+
+def hidden_in_words(
+    secrets: Sequence[tuple[str, str]] | None,
+    protection: Protection | None,
+    step: str | None,
+    *,
+    of_chains: bool,
+    networks: bool,
+) -> str:
+    """Say what is hidden, where a step takes so long."""
+    if secrets is not None:
+        return "which of two secrets holds, of the pairs that the promise names"
+    if protection is not None:
+        return protection.in_words(step)
+    return f"any one record ({ONE_STATE if of_chains else ONE_CELL})" if of_chains or networks else "any one record"
+
+
 def promise_of(
-    epsilon: float, delta: float, secrets: Sequence[tuple[str, str]] | None, *, of_chains: bool, networks: bool
+    epsilon: float,
+    delta: float,
+    secrets: Sequence[tuple[str, str]] | None,
+    *,
+    of_chains: bool,
+    networks: bool,
+    protection: Protection | None = None,
+    step: str | None = None,
 ) -> str:
     """Say what is promised, in one sentence."""
     factor = f"e^{at_most(epsilon)}" + (f" ≈ {number(math.exp(epsilon))}" if epsilon < 700 else "")
-    if secrets is None:
-        record = ""
-        if of_chains:
-            record = " (the state of one subject at one time)"
-        elif networks:
-            record = " (one cell of one row)"
+    if secrets is None and protection is not None:
+        about = f"{protection.condition(step)}, and every distribution in Θ"
+    elif secrets is None:
+        record = f" ({ONE_STATE if of_chains else ONE_CELL})" if of_chains or networks else ""
         about = (
             f"if any one record{record} has one value as if it has another, for every record, every two values it can "
             "have, and every distribution in Θ"
@@ -189,7 +216,12 @@ def secrets_of(calibration: Calibration) -> list[tuple[str, str]] | None:
 
 
 def not_promised_of(
-    secrets: Sequence[tuple[str, str]] | None, booked: Booked | None, *, kind: str, composes: bool
+    secrets: Sequence[tuple[str, str]] | None,
+    booked: Booked | None,
+    *,
+    kind: str,
+    composes: bool,
+    protection: Protection | None = None,
 ) -> list[str]:
     """Say what is not promised, of which kind Θ is, and whether the noise is for more than this one query."""
     others = "Other releases of the same records add up with this one; their epsilons alone do not say to how much."
@@ -204,9 +236,11 @@ def not_promised_of(
             f"{at_most(booked.spent)}; releases that are not in the ledger add to that."
         )
     average = "how many rows have some value" if kind == BayesianNetwork.kind else "a subject's average over a month"
-    facts = f"Facts about many records at once, such as {average}, are not hidden."
+    facts = [f"Facts about many records at once, such as {average}, are not hidden."]
     if secrets is not None:
-        facts = "Facts other than the secrets named in the promise are not hidden."
+        facts = ["Facts other than the secrets named in the promise are not hidden."]
+    elif protection is not None:
+        facts = [*protection.not_hidden] if protection.is_stretch else [*facts, *protection.not_hidden]
     outside = "Distributions outside Θ: if the records follow another law, more can leak."
     if kind == IntervalChain.kind:
         outside += (
@@ -219,7 +253,7 @@ def not_promised_of(
         )
     return [
         outside,
-        facts,
+        *facts,
         "Who is in the data, how many rows it has and which cells are missing, is taken as public."
         if kind == BayesianNetwork.kind
         else "Who is in the data, how many records each subject has and when, is taken as public.",
@@ -279,6 +313,16 @@ def _why(seen: AnyWitness, leakage: float, theta: Theta | None) -> Sequence[Html
             words += "How well the record itself, all earlier records and all later ones tell the two values apart:"
             parts = [
                 ("the record itself", seen.own),
+                ("the earlier records", seen.past),
+                ("the later records", seen.future),
+            ]
+        case StretchWitness():
+            words = (
+                f"It is the first of {seen.steps:,} steps in a row. How well these steps themselves, all earlier "
+                "records and all later ones tell the two courses apart:"
+            )
+            parts = [
+                ("the steps themselves", seen.own),
                 ("the earlier records", seen.past),
                 ("the later records", seen.future),
             ]

@@ -122,6 +122,10 @@ def _rules_on_facts(record: ReleaseFields) -> Iterator[tuple[bool, str]]:
     yield 0 <= mechanism.leakage <= record.epsilon, "the leakage is at most epsilon"
     yield 0 < noise < math.inf and fits(noise), "calibration.unit_scale is that of noise which fits 64-bit integers"
     yield is_moment(record.created), "created is a time"
+    told = [each.epsilon for each in record.promises]
+    yield all(0 <= nats < math.inf for nats in told), "what is told of each unit is a number of nats"
+    by_size = [each.epsilon for each in record.promises[:-1] if not each.near]
+    yield by_size == sorted(by_size), "of a larger unit no less is told"
     yield mechanism.longest_chain < MOST_STEPS, "the noise is for chains as long as there can be"
     yield from rules_on_place(booked)
     if booked is not None:

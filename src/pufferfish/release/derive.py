@@ -21,9 +21,18 @@ from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError
 from pufferfish.ledger import Entry, Ledger
+from pufferfish.mechanisms import Promise
 from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.promises import promises_of, promises_with, units_of
 from pufferfish.mechanisms.witness import AnyWitness
-from pufferfish.mechanisms.words import few_in_all, few_in_groups, not_promised_of, promise_of, secrets_of
+from pufferfish.mechanisms.words import (
+    few_in_all,
+    few_in_groups,
+    hidden_in_words,
+    not_promised_of,
+    promise_of,
+    secrets_of,
+)
 from pufferfish.queries import JointQuery, LinearQuery, StepQuery
 from pufferfish.queries.query import Words
 from pufferfish.release.counted import counted_of
@@ -41,6 +50,7 @@ from pufferfish.release.facts import (
     SubjectsRecord,
     lengths_of,
     record_of,
+    step_of_reading,
 )
 from pufferfish.release.postprocessing import (
     Ascending,
@@ -55,23 +65,29 @@ from pufferfish.release.prepare import divisions_of
 from pufferfish.release.record import ReleaseFields, composes
 from pufferfish.release.words import assumed_of, warnings_of
 from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.record import ThetaRecord
 from pufferfish.theta.states import state_label
 
 __all__ = [
     "NOTHING_FOLLOWS",
+    "Proof",
     "assumptions_of",
     "calibrated_fields",
     "data_record",
     "derived",
     "place_in",
     "possible_values_of",
+    "promised",
     "total_of",
     "with_values",
 ]
 
 
 AnyFields = TypeVar("AnyFields", bound=ReleaseFields)
+
+Proof = tuple[float, AnyWitness, Sequence[Promise]]
+"""What leaks at most, which secret decides, and what is promised of every unit."""
 
 
 # -- Facts -----------------------------------------------------------------------------------------------------------
@@ -127,9 +143,26 @@ def assumptions_of(data: PrivateData, calibration: Calibration) -> list[str]:
     return assumed_of(base, of_chains=calibration.theta.of_chains)
 
 
+def promised(calibration: Calibration, data: DataRecord) -> list[Promise]:
+    """Return what a noise promises of every unit; nothing where a function of the user's decides."""
+    stated = record_of(calibration)
+    if stated.query is None or stated.settings is None or calibration.theta.kind == GivenLaws.kind:
+        return []
+    return promises_of(calibration, step_of_reading(data))
+
+
+def _units_again(calibration: Calibration, data: DataRecord, stated: Sequence[Promise]) -> list[Promise]:
+    """Return the promises of a record with the words that follow; what is told of each unit is taken as it is."""
+    if not stated:
+        return promised(calibration, data)
+    units = units_of(calibration, step_of_reading(data))
+    return promises_with(units, [each.epsilon for each in stated]) if len(units) == len(stated) else []
+
+
 # -- What follows ----------------------------------------------------------------------------------------------------
 
 NOTHING_FOLLOWS: dict[str, Any] = {
+    "hides": "",
     "promise": "",
     "not_promised": [],
     "assumptions": [],
@@ -158,7 +191,7 @@ def derived(record: AnyFields, calibration: Calibration | None) -> AnyFields:
     fields = calibrated_fields(
         calibration,
         record.data,
-        (record.mechanism.leakage, record.mechanism.witness),
+        (record.mechanism.leakage, record.mechanism.witness, _units_again(calibration, record.data, record.promises)),
         groups=record.groups,
         subjects=record.subjects,
         valid=record.postprocessing is not None,
@@ -170,7 +203,7 @@ def derived(record: AnyFields, calibration: Calibration | None) -> AnyFields:
 def calibrated_fields(
     calibration: Calibration,
     data: DataRecord,
-    proof: tuple[float, AnyWitness],
+    proof: Proof,
     *,
     groups: GroupsRecord | None = None,
     subjects: SubjectsRecord | None = None,
@@ -185,8 +218,8 @@ def calibrated_fields(
         Query, mechanism and noise.
     data : DataRecord
         What was read.
-    proof : (float, Witness)
-        What leaks, and which secret decides: proved by the mechanism.
+    proof : (float, Witness, list of Promise)
+        What leaks, which secret decides, and what is promised of every unit: proved by the mechanism.
     groups : GroupsRecord, optional
         The groups that values are of.
     subjects : SubjectsRecord, optional
@@ -211,6 +244,7 @@ def calibrated_fields(
         ),
         "epsilon": calibration.epsilon,
         "noise": _noise(calibration, unit),
+        "promises": list(proof[2]),
         "counted": counted_of(calibration.measured, calibration.unit_scale, nodes),
         "mechanism": MechanismRecord(
             calibration.mechanism, calibration.title, *_proof_fields(calibration, proof), secrets_of(calibration)
@@ -239,9 +273,9 @@ def calibrated_fields(
     return fields | {"groups": groups, "subjects": subjects, "postprocessing": postprocessing}
 
 
-def _proof_fields(calibration: Calibration, proof: tuple[float, AnyWitness]) -> tuple[float, int, AnyWitness]:
+def _proof_fields(calibration: Calibration, proof: Proof) -> tuple[float, int, AnyWitness]:
     """Return what leaks, the steps of the longest chain, or the nodes of a network, and the witness."""
-    leakage, witness = proof
+    leakage, witness, _ = proof
     networks = calibration.theta.networks
     longest = len(networks[0].nodes) if networks else max(chain.steps for chain in calibration.length)
     return leakage, longest, witness
@@ -409,9 +443,13 @@ def _sentences(record: ReleaseFields, calibration: Calibration | None) -> dict[s
     of_chains, networks = theta.of_chains, theta.kind == BayesianNetwork.kind
     secrets, kind = mechanism.secrets, theta.kind
     theta_in_words = theta.in_words if calibration is None else calibration.theta.in_words
+    hidden: Any = {"protection": record.protection, "step": step_of_reading(data), "of_chains": of_chains}
     return {
-        "promise": promise_of(record.epsilon, record.delta, secrets, of_chains=of_chains, networks=networks),
-        "not_promised": not_promised_of(secrets, record.ledger, kind=kind, composes=composes(mechanism.name)),
+        "hides": hidden_in_words(secrets, networks=networks, **hidden),
+        "promise": promise_of(record.epsilon, record.delta, secrets, networks=networks, **hidden),
+        "not_promised": not_promised_of(
+            secrets, record.ledger, kind=kind, composes=composes(mechanism.name), protection=record.protection
+        ),
         "assumptions": [
             f"The distribution of the records is {theta_in_words} ({theta.origin}).",
             *assumed_of(data.reading, of_chains=of_chains),

@@ -57,6 +57,7 @@ __all__ = [
     "encode",
     "lengths_of",
     "record_of",
+    "step_of_reading",
 ]
 
 # -- Queries, secrets and settings as plain values, so that a record can hold them and a reader can ------------------
@@ -475,6 +476,12 @@ class DataRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
             If there is no such chain.
         """
         return _named_chains(self.lengths, self.places)
+
+
+def step_of_reading(data: DataRecord) -> str | None:
+    """Return how long a step takes, where gaps were looked for in times; what is only stated may be otherwise."""
+    base = data.base
+    return None if base is None or base.max_gap is None else base.step or data.usual_step
 
 
 class LedgerRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):

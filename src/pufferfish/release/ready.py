@@ -11,9 +11,8 @@ from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, RecordError, ReleaseRefused, shortened
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.queries import Query
-from pufferfish.release.derive import NOTHING_FOLLOWS, calibrated_fields, data_record, with_values
+from pufferfish.release.derive import NOTHING_FOLLOWS, Proof, calibrated_fields, data_record, promised, with_values
 from pufferfish.release.draw import Database, PrivateData
 from pufferfish.release.facts import DataRecord, GroupsRecord, SubjectsRecord
 from pufferfish.release.prepare import (
@@ -63,7 +62,7 @@ class Ready:
 
     calibration: Calibration
     data: DataRecord
-    proof: tuple[float, AnyWitness]
+    proof: Proof
     valid: bool
     warnings: tuple[str, ...]
     reading_warnings: tuple[str, ...]
@@ -126,7 +125,7 @@ def checked(
         check_columns(data, calibration)
     warnings_so_far += warnings_of_model(data, calibration.bound.model, accept=accepted_words(accept, ACCEPTED))
     warnings_so_far += warnings_of_ledger(calibration.theta, ledger)
-    proof = prove(calibration)
+    proof = (*prove(calibration), promised(calibration, facts))
     check_units(calibration)
     return Ready(
         calibration, facts, proof, postprocess is not None, tuple(warnings_so_far), warnings_of_data(data, calibration)

@@ -24,8 +24,9 @@ from pufferfish._base.words import to_the_noise
 from pufferfish._base.writing import record_kind
 from pufferfish._core.numbers import laplace as laplace_sums
 from pufferfish.errors import ParameterError, QueryError, RecordError, shortened
-from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein, Mechanism, ParticipantDP
+from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein, Mechanism, ParticipantDP, Promise
 from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.protection import Protection
 from pufferfish.queries import CDF, KINDS, Quantiles, Query
 from pufferfish.queries.strategy import Strategy
 from pufferfish.release.counted import CountedRecord, record_loss_of
@@ -41,6 +42,7 @@ from pufferfish.release.facts import (
     QueryRecord,
     SubjectsRecord,
     decode,
+    step_of_reading,
     strategy_of,
 )
 from pufferfish.release.postprocessing import BySubject, Clipped, PostProcessing, QuantileRecord, quantiles_of
@@ -100,7 +102,9 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
     quantiles: list[QuantileRecord] | None = None
     epsilon: float
     delta: float = 0.0
+    hides: str
     promise: str
+    promises: list[Promise]
     warnings: list[str]
     not_promised: list[str]
     assumptions: list[str]
@@ -126,6 +130,16 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
     def scale(self) -> float:
         """Laplace scale of the noise on each output, before groups are divided; the largest, of measurements."""
         return self.noise.scale
+
+    @property
+    def protection(self) -> Protection | None:
+        """What is hidden together, as the settings of its mechanism say; None for one record and any two values."""
+        return Protection.in_settings(self.calibration.settings)
+
+    @property
+    def step(self) -> str | None:
+        """How long a step takes, where the times of the table say it."""
+        return step_of_reading(self.data)
 
     @property
     def cell_that_divides(self) -> Literal["group", "subject"] | None:

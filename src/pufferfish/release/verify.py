@@ -33,7 +33,7 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.release.check import BROKEN, differences, rules_on_place
-from pufferfish.release.derive import data_record
+from pufferfish.release.derive import data_record, promised
 from pufferfish.release.facts import LedgerRecord, TableRecord
 from pufferfish.release.postprocessing import BySubject
 from pufferfish.release.prepare import check_fit, check_proof, check_units, is_note_of
@@ -441,6 +441,7 @@ def _leakage_findings(record: ReleaseFields, calibration: Calibration) -> Iterat
         yield fails(PROOF, f"{title} proves a leakage of {leakage:.6g}, and the record says {stated.leakage:.6g}")
         return
     yield holds(PROOF, f"{title} proves again that at most {at_most(leakage)} nats leak; ε = {at_most(record.epsilon)}")
+    yield _promises_finding(record, calibration)
     settings = record.calibration.settings or {}
     if settings.get("max_quilts") is not None:
         says = "among how many quilts its proof was searched: another number can find the same one"
@@ -449,6 +450,17 @@ def _leakage_findings(record: ReleaseFields, calibration: Calibration) -> Iterat
     if stated.witness.nearest is not None:
         says = "how near the noise is to what some member of Θ needs: only the proof of this noise is computed again"
         yield unchecked("gap", says, ["mechanism.witness.nearest.gap"])
+
+
+def _promises_finding(record: ReleaseFields, calibration: Calibration) -> Finding:
+    """Compare what the record promises of every unit with what the noise promises."""
+    try:
+        proved = promised(calibration, record.data)
+    except BROKEN as error:
+        return fails("promises", f"what the noise promises of other units cannot be proved: {error}")
+    if not _same_values(msgspec.to_builtins(record.promises), msgspec.to_builtins(proved)):
+        return fails("promises", "the noise promises something else of other units than the record says")
+    return holds("promises", f"what the noise promises of {len(proved)} units, from a record to a series, proved again")
 
 
 def _witness_finding(stated: AnyWitness, proved: AnyWitness) -> Finding:

@@ -172,7 +172,7 @@ class IntervalChain(Continuum):
     states: tuple[str, ...] = field(default=(), kw_only=True)  # pyrefly: ignore[bad-override]
     origin: str = field(default=STATED, kw_only=True)  # pyrefly: ignore[bad-override]
     kind: ClassVar[str] = "Markov chains in intervals"
-    witnesses: ClassVar[tuple[str, ...]] = ("alone", "quilt", "propagation", "influence-matrix")
+    witnesses: ClassVar[tuple[str, ...]] = ("alone", "quilt", "propagation", "influence-matrix", "stretch")
     initial_distribution: ClassVar[Literal["any"]] = "any"
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike, *, states: Any = None, origin: str = STATED) -> None:

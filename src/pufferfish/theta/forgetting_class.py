@@ -84,7 +84,7 @@ class ForgettingClass(Continuum):
     states: tuple[str, ...]  # pyrefly: ignore[bad-override]
     origin: str  # pyrefly: ignore[bad-override]
     kind: ClassVar[str] = "Markov processes that forget"
-    witnesses: ClassVar[tuple[str, ...]] = ("quilt", "forgetting")
+    witnesses: ClassVar[tuple[str, ...]] = ("quilt", "forgetting", "stretch")
     lacks: ClassVar[str | None] = "it needs transition probabilities, and Θ says only how soon they are forgotten"
 
     def __init__(self, steps: Any, overlap: Any, states: Any, *, origin: str = STATED) -> None:

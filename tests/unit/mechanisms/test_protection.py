@@ -132,7 +132,7 @@ def test_a_noise_promises_of_every_unit_what_it_tells_of_it() -> None:
     assert first.epsilon < 1
     hour = pf.LeakagePropagation(MODEL, 2000).calibrate(COUNT, 1.0, protect="3h")
     (row,) = (promise for promise in hour.promises() if promise.steps == 180)
-    assert row.unit == "any 180 steps in a row of one subject (3h, where a step is 1min)"
+    assert row.unit == "3h (180 steps in a row)"
     assert row.epsilon == pytest.approx(1, abs=1e-5)
     steps = pf.LeakagePropagation(CHAIN, 2000).calibrate(pf.Transitions(), 1.0).promises()
     assert [promise.unit for promise in steps][1:4] == [

@@ -162,6 +162,7 @@ FREE: dict[str, Collection[str]] = {
     "theta.chains": LAW, "theta.chains.*": LAW, "theta.members": LAW, "theta.members.*": LAW,
     # the proof itself: which record decides, and what leaks at most, is computed again by pf.verify
     "mechanism.witness": ANY, "mechanism.leakage": {"less", "tiny", "zero"}, "calibration.settings": ANY,
+    "promises.*.epsilon": ANY,
     # noise of another scale, or for other chains, is other noise, of which all else says what it is
     "calibration.records": {"one more", "double"}, "calibration.lengths.*": {"one more"},
     "noise.measurements": {"reversed"}, "data.records": {"one more"},

@@ -43,7 +43,7 @@ from pufferfish.release.record import (
     calibration_again,
     function_of_user,
 )
-from pufferfish.release.show.text import division
+from pufferfish.release.show.text import division, promise_grids
 from pufferfish.release.show.values import each_part, measured_part, values_part
 from pufferfish.release.together import AnyRelease, any_release_in, one_history
 from pufferfish.release.verification import Verification
@@ -276,10 +276,12 @@ def _release_part(
             else each_part(record, None if source.path is None else source.path.parent, source.values)
         )
         content = join(
+            tag("p", tag("strong", "Hides "), f"{record.hides}, at ε = {at_most(record.epsilon)}.", class_="lead"),
             tag("p", record.query.description, class_="lead"),
             tag("p", _subtitle(record), class_="soft"),
             section("What was released", values),
             _promise_section(record, record.mechanism.secrets),
+            _units_section(record),
             section("The noise of every mechanism, and other ε", noise),
             _theta_section(record.theta, theta, record.mechanism.witness.theta, calibration),
             section(
@@ -306,6 +308,14 @@ def _release_part(
         id=f"release-{i}",
     )
     return part, numbers
+
+
+def _units_section(record: ReleaseFields) -> Html | None:
+    """Return what the noise hides of every unit, from a record to a whole series."""
+    grids = promise_grids(record)
+    if not grids:
+        return None
+    return section(grids[0].caption, [table(grid.columns, grid.rows, grid.caption, titled=False) for grid in grids])
 
 
 def _verified(source: Source, ledger: Ledger | None) -> Verification | None:

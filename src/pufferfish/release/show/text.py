@@ -3,13 +3,14 @@
 The lines stand in one place for the command line, for ``print(release)`` and for notebooks (the views at the end).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from pufferfish._base.view import MOST_ROWS, Grid, View, counted
-from pufferfish._base.words import at_most, names_of, number
+from pufferfish._base.words import at_most, change_of_odds, names_of, number
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import printable, shortened
+from pufferfish.mechanisms import Promise
 from pufferfish.mechanisms.words import TOGETHER
 from pufferfish.queries import KINDS, measure_of
 from pufferfish.release.facts import GroupsRecord, LedgerRecord
@@ -22,6 +23,7 @@ __all__ = [
     "described",
     "division",
     "heads_of_groups",
+    "hides_line",
     "impossible_lines",
     "lines_of",
     "lines_of_each",
@@ -29,7 +31,9 @@ __all__ = [
     "noise_line",
     "on_values",
     "postprocessing_lines",
+    "promise_grids",
     "promise_line",
+    "promise_lines",
     "quantile_lines",
     "read_line",
     "record_named",
@@ -62,15 +66,36 @@ def described(record: ReleaseFields) -> str:
         ),
         *(f"assumed: {text}" for text in record.assumptions),
     ]
-    return "\n".join([summary(record), *map(printable, lines)])
+    return "\n".join([summary(record), *map(printable, [*promise_lines(record), *lines])])
+
+
+def hides_line(record: ReleaseFields) -> str:
+    """Say what is hidden, before any value."""
+    return f"hides {record.hides}, at ε = {at_most(record.epsilon)}"
+
+
+def promise_rows(promises: Sequence[Promise]) -> list[list[str]]:
+    """Return what one noise promises of every unit: the unit, ε, by which factor odds change, and what it covers."""
+    return [[each.unit, at_most(each.epsilon), change_of_odds(each.epsilon), each.holds] for each in promises]
+
+
+def promise_lines(record: ReleaseFields) -> list[str]:
+    """Return these rows as lines of text."""
+    rows = [["what this noise hides", "ε", "odds change by at most"]]
+    rows += [row[:3] for row in promise_rows(record.promises)]
+    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [f"{unit:{wide[0]}}  {epsilon:>{wide[1]}}  {odds:>{wide[2]}}" for unit, epsilon, odds in rows]
+    return lines if record.promises else []
 
 
 def summary(record: ReleaseFields, most: int = 60) -> str:
     """Return the values, the noise and the promise in a few lines; of very many values the first."""
+    hidden = printable(hides_line(record))
     if record.subjects is not None:
-        return "\n".join([*lines_of_each(record), *_closing_lines(record)])
+        return "\n".join([hidden, *lines_of_each(record), *_closing_lines(record)])
     return "\n".join(
         [
+            hidden,
             *quantile_lines(record),
             *_table_lines(record, most),
             *weak_lines(record),
@@ -313,6 +338,7 @@ def release_view(record: ReleaseFields) -> View:
     each, groups = record.subjects, record.groups
     table = None if each is None else each.table
     facts = {
+        "hides": record.hides,
         "query": record.query.description,
         "noise": noise_line(record) if each is None else _noise_of_each(record),
         "all values together": _together(record),
@@ -324,14 +350,21 @@ def release_view(record: ReleaseFields) -> View:
     what = f"{record.query.kind}, ε = {at_most(record.epsilon)}"
     if each is not None:
         title = f"Release for each of {counted(record.data.subjects, 'subject')}: {what}"
-        return View(title, facts, (), _notes(record))
-    grids = [_values_grid(record)]
+        return View(title, facts, [*promise_grids(record)], _notes(record))
+    grids = [_values_grid(record), *promise_grids(record)]
     if record.quantiles:
         quantile_rows = [[f"{q.share:g}", q.state, q.low, q.high] for q in record.quantiles]
         caption = "Quantiles; all are between the two states with 95% probability"
         grids = [Grid(caption, ["quantile", "state", "from", "to"], quantile_rows), *grids]
     size = "" if groups is None else f", {counted(len(groups.cells), 'group')}"
     return View(f"Release: {what}{size}", facts, grids, _notes(record))
+
+
+def promise_grids(record: ReleaseFields) -> list[Grid]:
+    """Return what one noise promises of every unit, as a table; none where that is not known."""
+    rows = promise_rows(record.promises)
+    heads = ["what this noise hides", "ε", "odds change by at most", "what that covers"]
+    return [Grid("What this noise hides, unit by unit", heads, rows, long=len(rows))] if rows else []
 
 
 def _noise_of_each(record: ReleaseFields) -> str:
