@@ -184,6 +184,20 @@ class ClusterSweep:
 
     def _swept(self, losses: Vector, pairs: Mask) -> Attained:
         """Take all steps, and return where losses leak most."""
+        memory = self._filled(losses)
+        with np.errstate(all="ignore"):
+            worst: tuple[Any, ...] = LOOPS.at(self._work).worst_of(*self._totals, pairs, memory)
+        which, x, x_, way, total = worst
+        if which < 0:
+            return Attained(0.0)
+        node, can = self._secret[int(which)]
+        place = int(x) * can.size + int(x_)
+        loss = float(memory[self._own[node].source + place]) if node in self._own else 0.0
+        neighbours = _explained(node, self._leaks[int(which)][int(way)], place, memory)
+        return Attained(float(total), node, (int(can[x]), int(can[x_])), loss, neighbours)
+
+    def _filled(self, losses: Vector) -> Vector:
+        """Take all steps, and return memory."""
         memory = np.zeros(self._layout.room)
         memory[: losses.size] = losses
         self._work += self._layout.work
@@ -195,15 +209,7 @@ class ClusterSweep:
                 done = large.step + 1
                 self._take_out(loops, large, memory)
             loops.sweep(self._steps, done, len(self._steps.outs), memory)
-            worst: tuple[Any, ...] = loops.worst_of(*self._totals, pairs, memory)
-        which, x, x_, way, total = worst
-        if which < 0:
-            return Attained(0.0)
-        node, can = self._secret[int(which)]
-        place = int(x) * can.size + int(x_)
-        loss = float(memory[self._own[node].source + place]) if node in self._own else 0.0
-        neighbours = _explained(node, self._leaks[int(which)][int(way)], place, memory)
-        return Attained(float(total), node, (int(can[x]), int(can[x_])), loss, neighbours)
+        return memory
 
     def _take_out(self, loops: Any, large: Any, memory: Vector) -> None:
         """Finish a step whose Φ is taken one variable at a time."""
