@@ -225,13 +225,17 @@ class _OneColumn:
         total, witness = self._engine.prove(losses, None)
         if witness is None:
             return total, None
-        by = "propagation" if isinstance(witness, ClusterWitness) else "quilt"
-        loss, pair = losses.nodes[self._node], witness.secret_pair
-        if pair is None:
-            own, (value, other) = float(loss.max()), (None, None)
-        else:
-            own = float(loss[self._states.index(pair[0]), self._states.index(pair[1])])
-            value, other = (pair[0],), (pair[1],)
+        value, other, own = None, None, float(losses.nodes[self._node].max())
+        if witness.secret_pair is not None:
+            a, b = witness.secret_pair
+            value, other, own = (
+                (a,),
+                (b,),
+                float(losses.nodes[self._node][self._states.index(a), self._states.index(b)]),
+            )
+        by = "quilt"
+        if isinstance(witness, ClusterWitness):
+            by, own = "propagation", witness.own
         return total, ColumnsWitness(by, self._theta, self._columns, value, other, own, max(total - own, 0.0))
 
 

@@ -35,7 +35,7 @@ from pufferfish._core.networks.configurations import Configurations
 from pufferfish._core.networks.junction_tree import Bucket, Scope, buckets_of
 from pufferfish._core.numbers.rounding import UNIT, float_up, or_infinite
 from pufferfish._core.propagation.cluster_plan import Term
-from pufferfish._core.propagation.cluster_sweep import ClusterSweep
+from pufferfish._core.propagation.cluster_sweep import SECONDS_OF_ALTERNATIVES, ClusterSweep
 from pufferfish._core.propagation.clusters import closed_losses
 
 __all__ = ["ColumnsAttained", "ColumnsPropagation"]
@@ -278,47 +278,61 @@ class _BorderSweep(ClusterSweep):
         self, buckets: Sequence[Bucket], tables: Sequence[Table], sizes: Sequence[int], lossy: Scope, border: Scope
     ) -> None:
         self._border, self._shape = border, [sizes[v] for v in border]
-        self._message: Term | None = None
+        self._messages: list[Term | None] = []
         super().__init__(buckets, tables, sizes, lossy, ())
+        # the rows of messages, all on the same values; one number where these are too many
         self._keys = np.zeros(1, dtype=np.int64)
-        if self._message is not None and self._message.scope:  # otherwise it is one number
-            values = _listed(self._states, self._target_bucket, border, sizes)
+        if any(message is not None and message.scope for message in self._messages):
+            values = _listed(self._states, _smallest(buckets, border, sizes), border, sizes)
             self._keys = np.ravel_multi_index(tuple(values.T), self._shape)
 
-    @property
-    def _target_bucket(self) -> int:
-        return self._tree.buckets[self._target]
-
     def _lay_out(self) -> None:
-        """Plan the messages that lead to the cluster that holds the border, and what it tells."""
-        tree = self._tree
+        """Plan the messages that lead to clusters that hold the border, and what each of these tells."""
+        tree, border = self._tree, set(self._border)
         self._at_home = [[] for _ in tree.scopes]
         for v, term in self._own.items():
             if term.size > 1:
                 self._at_home[self._homes[v]].append(term)
         self._told = [dict[int, Term]() for _ in tree.scopes]
         self._leaks = []
-        holding = [c for c, scope in enumerate(tree.scopes) if not tree.separates[c] and set(self._border) <= {*scope}]
-        sizes = [math.prod(self._states.count(tree.buckets[c], (v,)) for v in tree.scopes[c]) for c in holding]
-        self._target = holding[sizes.index(min(sizes))]
-        # from the farthest cluster to the nearest
-        ways = [(self._target, -1)]
+        holding = [c for c, scope in enumerate(tree.scopes) if not tree.separates[c] and border <= {*scope}]
+        target = min(
+            holding, key=lambda c: math.prod(self._states.count(tree.buckets[c], (v,)) for v in tree.scopes[c])
+        )
+        # inwards, from the farthest cluster to the nearest
+        ways = [(target, -1)]
         for cluster, came_from in ways:
             ways += [(other, cluster) for other in self._near[cluster] if other != came_from]
         for sender, receiver in reversed(ways[1:]):
-            message = self._sent(sender, receiver, {}, None)
-            if message is not None:
-                self._told[receiver][sender] = message
-        terms = self._terms(self._target, {}, None)
-        self._message = self._layout.message(self._target_bucket, tree.scopes[self._target], self._border, terms)
+            self._send(sender, receiver)
+        self._messages = [self._about(target)]
+        # and on to other clusters that hold the border: each of them tells a bound
+        for receiver, sender in ways[1:]:
+            if border <= {*tree.scopes[receiver]} and self._layout.seconds <= SECONDS_OF_ALTERNATIVES:
+                self._send(sender, receiver)
+                if not tree.separates[receiver]:
+                    self._messages.append(self._about(receiver))
+
+    def _send(self, sender: int, receiver: int) -> None:
+        message = self._sent(sender, receiver, {}, None)
+        if message is not None:
+            self._told[receiver][sender] = message
+
+    def _about(self, cluster: int) -> Term | None:
+        """Plan what a cluster tells about the border."""
+        terms, bucket = self._terms(cluster, {}, None), self._tree.buckets[cluster]
+        return self._layout.message(bucket, self._tree.scopes[cluster], self._border, terms)
 
     def told(self, losses: Sequence[Matrix]) -> Matrix:
         """Return what closed losses tell about any two values of the border, or one number for all of them."""
-        message = self._message
-        if message is None:
+        if None in self._messages:
             return np.zeros((1, 1))
-        memory, rows = self._filled(self.losses(losses)), message.size
-        return memory[message.source : message.source + rows**2].reshape(rows, rows)
+        memory, least = self._filled(self.losses(losses)), np.full((1, 1), np.inf)
+        for message in self._messages:
+            assert message is not None
+            rows = message.size
+            least = np.fmin(least, memory[message.source : message.source + rows**2].reshape(rows, rows))
+        return least
 
     def rows(self, values: Indices) -> Indices:
         """Return which row of :meth:`told` tells about values of the border, each of which can occur."""

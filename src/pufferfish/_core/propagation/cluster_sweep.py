@@ -21,7 +21,7 @@ from pufferfish._core.numbers.rounding import UNIT, up
 from pufferfish._core.propagation.cluster_plan import Layout, Term
 from pufferfish._core.propagation.loops import INNER, eliminate, gathered, sweep, worst_of
 
-__all__ = ["LOOPS", "Attained", "ClusterSweep"]
+__all__ = ["LOOPS", "SECONDS_OF_ALTERNATIVES", "Attained", "ClusterSweep"]
 
 LOOPS = Loops(
     gathered,
@@ -34,7 +34,7 @@ LOOPS = Loops(
 _SECONDS_OF_A_STEP = (1.0, 0.3, 0.1, 0.03, 0.01)
 """What Φ of one step may take, about; the first is taken with which a sweep is no longer than it may."""
 
-_SECONDS_OF_A_SWEEP, _SECONDS_OF_ALTERNATIVES = 12.0, 1.0
+_SECONDS_OF_A_SWEEP, SECONDS_OF_ALTERNATIVES = 12.0, 1.0
 """What all steps may take, about, and up to when other homes of records are tried."""
 
 _KEPT = 4
@@ -128,7 +128,7 @@ class ClusterSweep:
                 self._told[receiver][sender] = message
         self._leaks: list[list[Term | None]] = [[self._leak(v, self._homes[v], {})] for v, _ in self._secret]
         for (v, _), leaks in zip(self._secret, self._leaks, strict=True):
-            if layout.seconds <= _SECONDS_OF_ALTERNATIVES and len(tree.scopes[self._homes[v]]) > 1:
+            if layout.seconds <= SECONDS_OF_ALTERNATIVES and len(tree.scopes[self._homes[v]]) > 1:
                 leaks.extend(self._elsewhere(v))
 
     def _sent(self, sender: int, receiver: int, instead: dict[int, Term | None], without: Term | None) -> Term | None:
