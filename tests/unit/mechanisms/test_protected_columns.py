@@ -14,7 +14,7 @@ from networks import has_secrets, loss_matrices, model_of
 from pufferfish._core.propagation.cluster_columns import ColumnsPropagation
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.mechanisms.protected_columns import ProtectedColumns, leakage_of_columns
-from pufferfish.mechanisms.witness import ClusterWitness
+from pufferfish.mechanisms.witness import ClusterWitness, QuiltWitness
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "bayesnets"
 COIN = pf.CPT(["0", "1"], [0.5, 0.5])
@@ -54,8 +54,9 @@ def test_one_column_is_what_propagation_says_of_the_node(slow: bool) -> None:
                 assert (witness.values, witness.other_values) == tuple((state,) for state in its.secret_pair)
                 assert witness.own == its.own
             alone = ColumnsPropagation(model.tables, model.sizes, [j]).leakage(losses).total
-            assert alone <= expected * (1 + 1e-9) + 1e-12, (seed, j)
-            exact += alone == pytest.approx(expected, rel=1e-9, abs=1e-12)
+            if not isinstance(its, QuiltWitness):  # which propagation does not ask for
+                assert alone == pytest.approx(expected, rel=1e-9, abs=1e-12), (seed, j)
+                exact += 1
     assert exact > (500 if slow else 80)
 
 
