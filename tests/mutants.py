@@ -408,6 +408,62 @@ MUTANTS = [
         "if fitted_here and not accept:",
         "unit/cli/test_cli_accept.py",
     ),
+    Mutant(
+        "columns: what nodes of the border are given does not tie their parents together",
+        "_core/propagation/cluster_columns.py",
+        "near[node].update(self._tables[v][0])",
+        "near[node].add(v), near[v].add(node)",
+        "oracle/test_oracle_columns.py",
+    ),
+    Mutant(
+        "columns: a column that follows a part loses its table",
+        "_core/propagation/cluster_columns.py",
+        "if set(own[0]).isdisjoint(inner):",
+        "if own[0]:",
+        "oracle/test_oracle_columns.py",
+    ),
+    Mutant(
+        "columns: joint values that cannot occur are taken for others",
+        "_core/propagation/cluster_columns.py",
+        "return np.searchsorted(self._keys, np.ravel_multi_index(tuple(values.T), self._shape))",
+        "return np.ravel_multi_index(tuple(values.T), self._shape) % len(self._keys)",
+        "oracle/test_oracle_columns.py",
+    ),
+    Mutant(
+        "columns: a part with clusters that are too large tells nothing",
+        "_core/propagation/cluster_columns.py",
+        "return np.full((1, 1), most) if self.sweep is None",
+        "return np.zeros((1, 1)) if self.sweep is None",
+        "oracle/test_oracle_columns.py",
+    ),
+    Mutant(
+        "columns: only what leads to the columns is looked at, not what leads to the losses",
+        "_core/propagation/cluster_columns.py",
+        "needed = self._with_ancestors({*lossy, *self._columns})",
+        "needed = self._with_ancestors(self._columns)",
+        "oracle/test_oracle_columns.py",
+    ),
+    Mutant(
+        "columns: own losses of another order of the columns",
+        "_core/propagation/cluster_columns.py",
+        "places = [values[:, self._columns.index(v)] for v, _ in own]",
+        "places = [values[:, i] for i, (v, _) in enumerate(own)]",
+        "oracle/test_oracle_columns.py",
+    ),
+    Mutant(
+        "columns: the first network decides",
+        "mechanisms/protected_columns.py",
+        "if bound[1] is not None and (most[1] is None or not bound[0] <= most[0]):",
+        "if bound[1] is not None and most[1] is None:",
+        "unit/mechanisms/test_protected_columns.py",
+    ),
+    Mutant(
+        "columns: noise that is enough for the first network is not looked at again",
+        "mechanisms/protected_columns.py",
+        "if leakage(most or no_noise(losses)) <= epsilon:",
+        "if most or leakage(no_noise(losses)) <= epsilon:",
+        "unit/mechanisms/test_protected_columns.py",
+    ),
 ]
 
 

@@ -21,7 +21,7 @@ from pufferfish._core.numbers.rounding import UNIT, up
 from pufferfish._core.propagation.cluster_plan import Layout, Term
 from pufferfish._core.propagation.loops import INNER, eliminate, gathered, sweep, worst_of
 
-__all__ = ["LOOPS", "Attained", "ClusterSweep"]
+__all__ = ["LOOPS", "SECONDS_OF_ALTERNATIVES", "Attained", "ClusterSweep"]
 
 LOOPS = Loops(
     gathered,
@@ -34,7 +34,7 @@ LOOPS = Loops(
 _SECONDS_OF_A_STEP = (1.0, 0.3, 0.1, 0.03, 0.01)
 """What Φ of one step may take, about; the first is taken with which a sweep is no longer than it may."""
 
-_SECONDS_OF_A_SWEEP, _SECONDS_OF_ALTERNATIVES = 12.0, 1.0
+_SECONDS_OF_A_SWEEP, SECONDS_OF_ALTERNATIVES = 12.0, 1.0
 """What all steps may take, about, and up to when other homes of records are tried."""
 
 _KEPT = 4
@@ -128,7 +128,7 @@ class ClusterSweep:
                 self._told[receiver][sender] = message
         self._leaks: list[list[Term | None]] = [[self._leak(v, self._homes[v], {})] for v, _ in self._secret]
         for (v, _), leaks in zip(self._secret, self._leaks, strict=True):
-            if layout.seconds <= _SECONDS_OF_ALTERNATIVES and len(tree.scopes[self._homes[v]]) > 1:
+            if layout.seconds <= SECONDS_OF_ALTERNATIVES and len(tree.scopes[self._homes[v]]) > 1:
                 leaks.extend(self._elsewhere(v))
 
     def _sent(self, sender: int, receiver: int, instead: dict[int, Term | None], without: Term | None) -> Term | None:
@@ -184,6 +184,20 @@ class ClusterSweep:
 
     def _swept(self, losses: Vector, pairs: Mask) -> Attained:
         """Take all steps, and return where losses leak most."""
+        memory = self._filled(losses)
+        with np.errstate(all="ignore"):
+            worst: tuple[Any, ...] = LOOPS.at(self._work).worst_of(*self._totals, pairs, memory)
+        which, x, x_, way, total = worst
+        if which < 0:
+            return Attained(0.0)
+        node, can = self._secret[int(which)]
+        place = int(x) * can.size + int(x_)
+        loss = float(memory[self._own[node].source + place]) if node in self._own else 0.0
+        neighbours = _explained(node, self._leaks[int(which)][int(way)], place, memory)
+        return Attained(float(total), node, (int(can[x]), int(can[x_])), loss, neighbours)
+
+    def _filled(self, losses: Vector) -> Vector:
+        """Take all steps, and return memory."""
         memory = np.zeros(self._layout.room)
         memory[: losses.size] = losses
         self._work += self._layout.work
@@ -195,15 +209,7 @@ class ClusterSweep:
                 done = large.step + 1
                 self._take_out(loops, large, memory)
             loops.sweep(self._steps, done, len(self._steps.outs), memory)
-            worst: tuple[Any, ...] = loops.worst_of(*self._totals, pairs, memory)
-        which, x, x_, way, total = worst
-        if which < 0:
-            return Attained(0.0)
-        node, can = self._secret[int(which)]
-        place = int(x) * can.size + int(x_)
-        loss = float(memory[self._own[node].source + place]) if node in self._own else 0.0
-        neighbours = _explained(node, self._leaks[int(which)][int(way)], place, memory)
-        return Attained(float(total), node, (int(can[x]), int(can[x_])), loss, neighbours)
+        return memory
 
     def _take_out(self, loops: Any, large: Any, memory: Vector) -> None:
         """Finish a step whose Φ is taken one variable at a time."""

@@ -49,7 +49,7 @@ from pufferfish._core.numbers.rounding import UNIT, bracket
 from pufferfish._core.propagation.cluster_sweep import Attained, ClusterSweep
 from pufferfish.errors import ModelError
 
-__all__ = ["Attained", "ClusterPropagation"]
+__all__ = ["Attained", "ClusterPropagation", "closed_losses"]
 
 _KEPT = 4
 """Sweeps that are kept, for losses that are 0 at other nodes."""
@@ -124,7 +124,7 @@ class ClusterPropagation:
         ModelError
             If shapes do not fit, or a loss is negative, no number, or not 0 from a state to itself.
         """
-        closed = _closed(losses, self._sizes)
+        closed = closed_losses(losses, self._sizes)
         plan = self._plan(closed, secrets)
         return plan.worst(plan.losses(closed), plan.pairs(secrets))
 
@@ -141,7 +141,7 @@ class ClusterPropagation:
         Within the tolerance, or 1e-4 where every evaluation takes more than a second, on the private side. ``start``
         is a guess.
         """
-        closed = _closed(losses, self._sizes)
+        closed = closed_losses(losses, self._sizes)
         plan = self._plan(closed, secrets)
         flat, pairs = plan.losses(closed), plan.pairs(secrets)
 
@@ -197,7 +197,7 @@ def _crossing(leakage: Callable[[float], float], goal: float, start: float, tole
     return 1 / u
 
 
-def _closed(losses: Sequence[Matrix], sizes: Sequence[int]) -> list[Matrix]:
+def closed_losses(losses: Sequence[Matrix], sizes: Sequence[int]) -> list[Matrix]:
     """Check losses, and close them by shortest paths, many at once: a sum of doubles rounded up."""
     matrices: list[Matrix] = [np.asarray(loss, dtype=np.float64) for loss in losses]
     if [loss.shape for loss in matrices] != [(k, k) for k in sizes]:
