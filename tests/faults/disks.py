@@ -95,7 +95,8 @@ def _check_disk(small: Path, before: dict[str, bytes], code: int, said: str) -> 
         holds(booked == 1, "refused, and spent")
         holds(_files(small) == {n: c for n, c in before.items() if not n.endswith(".lock")}, "refused, and written")
     else:
-        holds(code == 0 or (code == 1 and said.startswith("error: ")), f"{code}: {said}")
+        errors = [line for line in said.splitlines() if not line.startswith("warning: ")]  # warnings come before
+        holds(code == 0 or (code == 1 and errors[0].startswith("error: ")), f"{code}: {said}")
 
 
 def _one_line(said: str) -> None:

@@ -21,6 +21,7 @@ open keeps a name. A budget that is spent twice is worse than an empty file.
 import errno
 import os
 import re
+import shutil
 import stat
 import unicodedata
 import uuid
@@ -51,6 +52,7 @@ __all__ = [
     "Output",
     "check_lock",
     "check_output",
+    "check_room",
     "check_writable",
     "decode_record",
     "read_file",
@@ -232,6 +234,20 @@ _NOT_HERE = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
 _ALIVE: set[str] = set()
 """Hidden files of this program: on some network disks a program cannot see its own locks."""
+
+
+def check_room(path: Path, size: int, given: str) -> None:
+    """Refuse to begin a file where its disk has no room for so many bytes, about; ``given`` is its name in messages.
+
+    Raises
+    ------
+    RecordError
+        If there is too little.
+    """
+    with failing("cannot write", given):
+        free = shutil.disk_usage(path.parent).free
+    if free < size:
+        raise RecordError(f"cannot write {given}: it takes about {size:,} bytes, and its disk has {free:,} left")
 
 
 class Output:

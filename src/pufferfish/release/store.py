@@ -29,7 +29,7 @@ from msgspec.structs import replace
 from pufferfish._base.checked import truth
 from pufferfish._base.durations import now
 from pufferfish._base.reading import display_path, failing, file_digest
-from pufferfish._base.writing import Kind, check_lock, check_output, write_whole
+from pufferfish._base.writing import Kind, check_lock, check_output, check_room, write_whole
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, PufferfishError, RecordError, warn
@@ -51,6 +51,9 @@ TABLE_ENDINGS = (".parquet", ".csv")
 
 _REQUEST = ("query", "postprocessing", "epsilon", "noise", "data", "theta")
 """What two records of the same request share."""
+
+_ROOM_OF_VALUE = 200
+"""Bytes that a row of the table takes at most, about."""
 
 _FINISH_IT = (
     "run that command again to finish it; or delete the file to give it up (what it booked in a ledger stays spent)"
@@ -318,6 +321,9 @@ def prepare_each(
         already_drawn = begun is not None and files.pending_table.exists()
         if begun is None or (entry is None and not already_drawn):
             begun = replace(draft, subjects=replace(subjects_record, release=secrets.token_hex(16)), created=now())
+            values = len(subjects.names) * len(linear.labels)
+            # the record twice, as it is replaced, a new ledger beside the old one, and the table
+            check_room(files.record, 3 * len(encoded(begun)) + _ROOM_OF_VALUE * values, files.given)
             _write_pending(files.pending_record, begun)
         place, files.begun = None, True
         if ledger is None or entry is not None:

@@ -27,7 +27,7 @@ def test_groups_on_the_command_line(tmp_path: Path) -> None:
     assert "in which group (hour(minute), sex) each record is, and how many each has, is public" in done.stdout
     table_of = [line for line in done.stdout.splitlines() if line.startswith(("hour", "0 ", "8", "9"))]
     assert len(table_of) > 1
-    assert run("show", tmp_path / "r.json").stdout.splitlines()[: len(table_of)] == table_of
+    assert run("show", tmp_path / "r.json").stdout.splitlines()[1 : len(table_of) + 1] == table_of
     scale = f"scale {found.noise.scale:.6g}"
     assert scale in done.stdout
     told = run("verify", tmp_path / "r.json").stdout

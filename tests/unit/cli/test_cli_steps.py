@@ -27,6 +27,7 @@ def test_release_of_transitions(files: Path) -> None:
     )
     assert found.exit_code == 0, found.output
     lines = [line.split() for line in found.stdout.splitlines()]
+    assert lines.pop(0)[:4] == ["hides", "any", "one", "record"]
     assert lines[0] == ["transitions:", "from,", "to", "rest", "walk"]
     assert [line[0] for line in lines[1:3]] == STATES
     assert [float(v.replace(",", "")) for line in lines[1:3] for v in line[1:]] == [400, 400, 399, 0]
