@@ -297,4 +297,6 @@ def test_long_chains_and_gaps_of_few_records() -> None:
         found, witness = few.prove(0.05)
         assert found == pytest.approx(min(worst, 0.15), rel=1e-6)
         assert isinstance(witness, pf.QuiltWitness) == (worst > 0.15)
+        every = pf.LeakagePropagation(pf.BinaryChainInterval(low, high), pf.ChainLength(2000, 3)).leakage(0.05)
+        assert found * (1 - 1e-9) <= every <= 0.15 * (1 + 1e-9)
         assert few.leakage(0.05) <= pf.MQMExact(theta, pf.ChainLength(2000, 3)).leakage(0.05) * (1 + 1e-9)

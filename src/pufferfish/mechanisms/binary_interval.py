@@ -97,6 +97,7 @@ def supremum(
     gap: float,
     floor: float = 0.0,
     enough: float | None = None,
+    cap: float = math.inf,
     most_boxes: int = 60_000,
 ) -> Supremum:
     """Bracket the supremum of a function over a box, to a relative width.
@@ -116,6 +117,8 @@ def supremum(
         A value that does not matter, and less does not.
     enough : float, optional
         A value to be proven as an upper bound, if it is one, though it be nearer than the gap.
+    cap : float, optional
+        A value that holds anyway: where a point attains more, the search ends.
     most_boxes : int
         With so many boxes the bracket stays as wide as it is.
     """
@@ -127,7 +130,7 @@ def supremum(
         if enough is not None and peak.least < enough * (1 - _BELOW):
             near, ignored = max(min(near, enough), floor), max(min(ignored, enough), floor)
         open_ = np.flatnonzero(~(most <= near))
-        if not open_.size or len(boxes) >= most_boxes:
+        if not open_.size or len(boxes) >= most_boxes or peak.least > cap:
             break
         report_progress("bounding a continuum", min(0.99, 1 - open_.size / len(boxes)))
         worst = open_[np.argsort(-most[open_], kind="stable")][: max(_AT_ONCE, open_.size // 2)]
@@ -324,9 +327,9 @@ class _Certified(Engine):
     def witness(self, peak: Supremum, chain: BlockLoss) -> AnyWitness:
         """Say where a supremum is attained."""
 
-    def decided(self, peak: Supremum, chain: BlockLoss, epsilon: float) -> Bound:
-        """Return what a supremum proves of a chain, and say where it is attained."""
-        return peak.most, self.witness(peak, chain)
+    def sum_of_losses(self, chain: BlockLoss) -> float:
+        """Return what all records of a chain leak together; infinite where it is nothing new."""
+        return math.inf
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of the losses of chains, and say where it is attained."""
@@ -344,6 +347,7 @@ class _Certified(Engine):
     def _worst(self, losses: RecordLoss, epsilon: float, enough: float | None) -> Bound:
         worst, witness = 0.0, None
         for chain, box in product(chains_that_can_decide(losses), self._boxes):
+            total = self.sum_of_losses(chain) / (epsilon or 1.0)
             peak = supremum(
                 box,
                 self.bound(chain, epsilon),
@@ -351,12 +355,26 @@ class _Certified(Engine):
                 gap=self._gap,
                 floor=worst,
                 enough=enough,
+                cap=total,
                 most_boxes=_most_boxes(box, chain.length.steps),
             )
-            bound = self.decided(peak, chain, epsilon)
-            if witness is None or bound[0] > worst:
-                worst, witness = max(worst, bound[0]), bound[1]
+            most = min(peak.most, total)
+            if witness is None or most > worst:
+                witness = self.witness(peak, chain) if most == peak.most else self._all_of(peak, chain)
+            worst = max(worst, most)
         return worst, witness
+
+    def _all_of(self, peak: Supremum, chain: BlockLoss) -> QuiltWitness:
+        """Return the witness of the sum of all losses, around the record that decides where it is not asked."""
+        return QuiltWitness(
+            theta=0,
+            length=chain.length.steps,
+            node=int(peak.where[0]) - 1,
+            nearest=msgspec.structs.replace(self.nearest(peak), gap=0.0),  # the sum is the same under every member
+            active_quilt=(),
+            nearby=chain.length.records,
+            influence=0.0,
+        )
 
     def nearest(self, peak: Supremum) -> Nearest:
         """Return the member that comes nearest to the supremum."""
@@ -407,24 +425,12 @@ class BinaryPropagation(_Certified):
         if isinstance(theta, BinaryChainInterval) and theta.initial_distribution == "stationary":
             self._boxes = [root_box((p, p), (p, p), "stationary") for p in dict.fromkeys((theta.low, theta.high))]
 
-    def decided(self, peak: Supremum, chain: BlockLoss, epsilon: float) -> Bound:
-        """Return the supremum, or the sum of all losses: it is less where few records are observed.
+    def sum_of_losses(self, chain: BlockLoss) -> float:
+        """Return the sum of all losses, which is less than what is propagated where few records are observed.
 
-        Quilts prove no less than these two. Who asks about one matrix asks for them beside.
+        Quilts prove no less than the least of both. Who asks about one matrix asks for quilts beside.
         """
-        found, length, total = super().decided(peak, chain, epsilon), chain.length, total_of(chain)[0]
-        total = total / epsilon if epsilon else total
-        if isinstance(self._theta, MarkovChain) or total >= found[0]:
-            return found
-        return total, QuiltWitness(
-            theta=0,
-            length=length.steps,
-            node=int(peak.where[0]) - 1,
-            nearest=msgspec.structs.replace(self.nearest(peak), gap=0.0),  # the sum is the same under every member
-            active_quilt=(),
-            nearby=length.records,
-            influence=0.0,
-        )
+        return total_of(chain)[0] if isinstance(self._theta, BinaryChainInterval) else math.inf
 
     def bound(self, chain: BlockLoss, epsilon: float) -> BoxBound:
         """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
