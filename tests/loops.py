@@ -34,6 +34,7 @@ BINARY = pf.BinaryChainInterval(0.2, 0.8)
 CASES: dict[str, Callable[[], object]] = {
     "networks": lambda: pf.LeakagePropagation(tree(1000)).calibrate(pf.Count("a"), 1.0),
     "two-state boxes": lambda: pf.LeakagePropagation(BINARY, 100).calibrate(pf.Count("1"), 1.0),
+    "their quilts": lambda: pf.MQMExact(BINARY, 100).calibrate(pf.Count("1"), 1.0),
     "chains": lambda: pf.LeakagePropagation(chain(5), 1000).calibrate(pf.Histogram(), 1.0),
     "laws of a chain": lambda: pf.ExactLaplace(chain(2), 1000).calibrate(pf.Count("1"), 1.0),
     "wide laws": lambda: pf.Wasserstein(chain(3), 300).calibrate(pf.Count("1"), 1.0),

@@ -86,6 +86,20 @@ MUTANTS = [
         "oracle/test_oracle_propagation.py",
     ),
     Mutant(
+        "two-state chains in an interval: the corner of chains that alternate is left out",
+        "mechanisms/binary_interval.py",
+        "for p in dict.fromkeys((theta.low, theta.high))]",
+        "for p in (theta.high,)]",
+        "oracle/test_oracle_binary_corners.py",
+    ),
+    Mutant(
+        "two-state chains in an interval: under every law a corner's past knows its own",
+        "mechanisms/_propagation_on_chains.py",
+        "self._past = AnyPast(Same(matrix))",
+        "pass",
+        "oracle/test_oracle_binary_corners.py",
+    ),
+    Mutant(
         "forgetting: the loss of the record itself is taken off twice",
         "_core/propagation/forgetting.py",
         "total = future + past - rounded",

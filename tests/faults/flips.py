@@ -48,8 +48,8 @@ FILES = {
     "m.json": "a model",
 }
 
-TEXTS = {"created", "warnings", "assumptions", "not_promised", "promise", "software", "release", "origin", "fitted_on"}
-TEXTS |= {"theta.origin", "ledger.theta_origin", "data.base.source", "table.name"}
+TEXTS = {"created", "warnings", "assumptions", "not_promised", "promise", "software", "origin", "fitted_on"}
+TEXTS |= {"theta.origin", "ledger.theta_origin", "data.base.source", "subjects.release", "subjects.table.name"}
 """Fields in which another text changes nothing that is promised: notes, names of files, and when."""
 
 
@@ -107,5 +107,8 @@ def _different(one: Any, other: Any, path: str = "") -> Iterator[str]:
     if isinstance(one, dict) and isinstance(other, dict):
         for key in one.keys() | other.keys():
             yield from _different(one.get(key), other.get(key), f"{path}.{key}" if path else key)
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for part, changed in zip(one, other, strict=True):
+            yield from _different(part, changed, path)
     elif one != other and not (isinstance(one, float) and one == pytest.approx(other, rel=1e-6, abs=0)):
         yield path

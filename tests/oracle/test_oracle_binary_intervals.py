@@ -168,6 +168,8 @@ def test_suprema_are_brackets() -> None:
     assert proven.most <= 2.4901
     far = certified(box, bound, width=lambda b: b[:, :, 1] - b[:, :, 0], gap=1e-3, enough=100.0)
     assert far.most <= 2.49 * 1.001
+    capped = certified(box, bound, width=lambda b: b[:, :, 1] - b[:, :, 0], gap=1e-9, cap=2.0)
+    assert 2.0 < capped.least <= 2.49 <= capped.most
     beyond = certified(box, bound, width=lambda b: b[:, :, 1] - b[:, :, 0], gap=1e-3, enough=2.4)
     assert 2.49 <= beyond.most <= 2.4925
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from pufferfish._base.progress import report_progress
 from pufferfish._core.propagation.chain import Attained, ChainPropagation, TuplePropagation
+from pufferfish._core.propagation.past_and_future import AnyPast
+from pufferfish._core.propagation.steps import Same
 from pufferfish._core.propagation.sweep import Run, folded
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish._core.strategies import mean_shifts
@@ -22,7 +24,7 @@ from pufferfish.mechanisms.mqm_exact import ExactQuilts
 from pufferfish.mechanisms.witness import AnyWitness, PhaseWitness, PropagationWitness, QuiltWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.chain_class import ChainModels
-from pufferfish.theta.chain_intervals import IntervalChain
+from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
@@ -92,12 +94,15 @@ class ChainSearch:
 
     Parameters
     ----------
+    theta : int
+        Index of the member; a continuum is one.
     chain : MarkovChain, IntervalChain, PeriodicChain or HigherOrderChain
-        The member, with as little memory as it has.
+        The member, with as little memory as it has; of a class of two-state chains one of its corners.
     propagation : ChainPropagation or None
         The search; None where it has too many states.
     """
 
+    theta: int
     chain: AnyChain
     propagation: ChainPropagation | None
 
@@ -108,8 +113,24 @@ class ChainSearch:
 
 def searches(theta: Theta) -> list[ChainSearch]:
     """Return a new search for every member of a class of chains, in order."""
-    members = [_member(chain) for chain in _chains(theta)]
-    return [ChainSearch(member.chain, member.propagation()) for member in members]
+    if isinstance(theta, BinaryChainInterval):
+        of_corner = _CornerUnderAnyLaw if theta.initial_distribution == "any" else ChainPropagation
+        corners = theta.some_members  # p0 = p1 = high, and p0 = p1 = low
+        return [ChainSearch(0, chain, of_corner(chain.transition_matrix, "stationary")) for chain in corners]
+    members = enumerate(_member(chain) for chain in _chains(theta))
+    return [ChainSearch(i, member.chain, member.propagation()) for i, member in members]
+
+
+class _CornerUnderAnyLaw(ChainPropagation):
+    """A corner of a class of two-state chains whose past knows no law: the largest over all laws at each step.
+
+    It bounds every chain of the class that the corner is the worst of, whatever its start (docs/proofs/intervals.md,
+    "The two corners"). What the corner itself leads to from its first record must not be used: others lead elsewhere.
+    """
+
+    def __init__(self, matrix: NDArray[np.float64], initial: Literal["stationary"]) -> None:
+        super().__init__(matrix, initial)
+        self._past = AnyPast(Same(matrix))
 
 
 class ChainLeakage(Engine):

@@ -1,9 +1,11 @@
-"""Influence bounds over :class:`~pufferfish.theta.chain_intervals.BinaryChainInterval`: certified suprema.
+"""Influence bounds over :class:`~pufferfish.theta.chain_intervals.BinaryChainInterval`: corners, or certified suprema.
 
-The class is covered by boxes of (p0, p1, P(X_1=0)); a bound that holds for every chain of a box comes from
-:mod:`pufferfish.mechanisms.binary_interval`, and :mod:`pufferfish.mechanisms.binary_interval` halves boxes until the
-largest of the bounds is within :data:`GAP` of what one chain attains. The largest bound is what counts: the gap costs
-noise, never privacy.
+Propagation of chains that start in their stationary law is largest at p0 = p1 = low or at p0 = p1 = high: these two
+chains are asked and nothing is searched (docs/proofs/intervals.md, "The two corners"). For every initial law that is
+not proved, and it is false of quilts. There the class is covered by boxes of (p0, p1, P(X_1=0)); a bound that holds for
+every chain of a box comes from :mod:`pufferfish.mechanisms._binary_interval`, and boxes are halved until the largest of
+the bounds is within :data:`GAP` of what one chain attains. The largest bound is what counts: the gap costs noise, never
+privacy.
 
 Certified suprema over boxes: branch and bound, never samples.
 
@@ -20,6 +22,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,7 +31,8 @@ from pufferfish._core.numbers import rounding
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish.mechanisms import _binary_interval, binary_box_quilts
-from pufferfish.mechanisms.engine import Bound, Engine, Fallback
+from pufferfish.mechanisms.engine import Bound, Engine
+from pufferfish.mechanisms.group_dp import total_of
 from pufferfish.mechanisms.witness import AnyWitness, Nearest, PropagationWitness, QuiltWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.chain_intervals import BinaryChainInterval
@@ -93,6 +97,7 @@ def supremum(
     gap: float,
     floor: float = 0.0,
     enough: float | None = None,
+    cap: float = math.inf,
     most_boxes: int = 60_000,
 ) -> Supremum:
     """Bracket the supremum of a function over a box, to a relative width.
@@ -112,6 +117,8 @@ def supremum(
         A value that does not matter, and less does not.
     enough : float, optional
         A value to be proven as an upper bound, if it is one, though it be nearer than the gap.
+    cap : float, optional
+        A value that holds anyway: where a point attains more, the search ends.
     most_boxes : int
         With so many boxes the bracket stays as wide as it is.
     """
@@ -123,7 +130,7 @@ def supremum(
         if enough is not None and peak.least < enough * (1 - _BELOW):
             near, ignored = max(min(near, enough), floor), max(min(ignored, enough), floor)
         open_ = np.flatnonzero(~(most <= near))
-        if not open_.size or len(boxes) >= most_boxes:
+        if not open_.size or len(boxes) >= most_boxes or peak.least > cap:
             break
         report_progress("bounding a continuum", min(0.99, 1 - open_.size / len(boxes)))
         worst = open_[np.argsort(-most[open_], kind="stable")][: max(_AT_ONCE, open_.size // 2)]
@@ -224,7 +231,6 @@ def quilted(
     epsilon: float,
     floor: float,
     longest: int | None = None,
-    node: int | None = None,
 ) -> tuple[Vector, Boxes]:
     """Bound Markov quilts over boxes.
 
@@ -242,8 +248,6 @@ def quilted(
         As for :func:`propagated`.
     longest : int, optional
         Quilts have at most so many nearby records; the trivial one any.
-    node : int, optional
-        The one record, 1-based, that is searched; by default all.
 
     Returns
     -------
@@ -254,8 +258,6 @@ def quilted(
     same = losses.size == 1
     alone = min(length, _ALONE) if same else length
     nodes = [(i, i) for i in range(1, alone + 1)] + ([(alone + 1, length)] if length > alone else [])
-    if node is not None:
-        nodes = [(node, node)]
     sums = np.empty(0) if same else np.concatenate([[0.0], np.cumsum(losses)])
     loss = float(losses[0]) if same else 2 * rounding.UNIT * length * float(sums[-1])
     _LOOPS.compiled.search(
@@ -294,9 +296,6 @@ _WORK = 3e6
 _SETTLING = 30.0
 """Steps in which a chain settles, times 1 − |p0 + p1 − 1|."""
 
-_FARTHEST_ASKED = 1_000_000
-"""Records behind this one are taken for it where that only saves work: numbers of each record before it are kept."""
-
 _KEPT = 8
 
 _MOST_RUNS = 5000
@@ -311,7 +310,7 @@ class _Certified(Engine):
 
     def __init__(self, theta: BinaryChainInterval | MarkovChain) -> None:
         self._theta = theta
-        self._box = _box(theta)
+        self._boxes = [_box(theta)]
         self._gap = GAP if isinstance(theta, BinaryChainInterval) and theta.low < theta.high else _GAP_OF_ONE
         self._least: BoundedCache[Bound] = BoundedCache(_KEPT)
 
@@ -328,6 +327,10 @@ class _Certified(Engine):
     def witness(self, peak: Supremum, chain: BlockLoss) -> AnyWitness:
         """Say where a supremum is attained."""
 
+    def sum_of_losses(self, chain: BlockLoss) -> float:
+        """Return what all records of a chain leak together; infinite where it is nothing new."""
+        return math.inf
+
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of the losses of chains, and say where it is attained."""
         return self._worst(losses, 0.0, enough)
@@ -343,26 +346,35 @@ class _Certified(Engine):
 
     def _worst(self, losses: RecordLoss, epsilon: float, enough: float | None) -> Bound:
         worst, witness = 0.0, None
-        for chain in chains_that_can_decide(losses):
+        for chain, box in product(chains_that_can_decide(losses), self._boxes):
+            total = self.sum_of_losses(chain) / (epsilon or 1.0)
             peak = supremum(
-                self._box,
+                box,
                 self.bound(chain, epsilon),
                 width=width_of,
                 gap=self._gap,
                 floor=worst,
                 enough=enough,
-                most_boxes=self._most_boxes(chain.length.steps),
+                cap=total,
+                most_boxes=_most_boxes(box, chain.length.steps),
             )
-            if witness is None or peak.most > worst:
-                witness = self.witness(peak, chain)
-            worst = max(worst, peak.most)
+            most = min(peak.most, total)
+            if witness is None or most > worst:
+                witness = self.witness(peak, chain) if most == peak.most else self._all_of(peak, chain)
+            worst = max(worst, most)
         return worst, witness
 
-    def _most_boxes(self, steps: int) -> int:
-        """Return how many boxes are looked at: fewer where a bound takes longer, in long chains that forget slowly."""
-        stay = self._box[0] + self._box[1]
-        slowest = 1 - min(abs(float(stay.max()) - 1), 1.0) if stay.max() - 1 > 1 - stay.min() else float(stay.min())
-        return int(np.clip(_WORK / min(steps, _SETTLING / max(slowest, 1e-9)), 64, 60_000))
+    def _all_of(self, peak: Supremum, chain: BlockLoss) -> QuiltWitness:
+        """Return the witness of the sum of all losses, around the record that decides where it is not asked."""
+        return QuiltWitness(
+            theta=0,
+            length=chain.length.steps,
+            node=int(peak.where[0]) - 1,
+            nearest=msgspec.structs.replace(self.nearest(peak), gap=0.0),  # the sum is the same under every member
+            active_quilt=(),
+            nearby=chain.length.records,
+            influence=0.0,
+        )
 
     def nearest(self, peak: Supremum) -> Nearest:
         """Return the member that comes nearest to the supremum."""
@@ -375,6 +387,13 @@ class _Certified(Engine):
     def _pair(self, one: bool) -> tuple[str, str]:
         first, second = self._theta.states
         return (second, first) if one else (first, second)
+
+
+def _most_boxes(box: NDArray[np.float64], steps: int) -> int:
+    """Return how many boxes are looked at: fewer where a bound takes longer, in long chains that forget slowly."""
+    stay = box[0] + box[1]
+    slowest = 1 - min(abs(float(stay.max()) - 1), 1.0) if stay.max() - 1 > 1 - stay.min() else float(stay.min())
+    return int(np.clip(_WORK / min(steps, _SETTLING / max(slowest, 1e-9)), 64, 60_000))
 
 
 def _box(theta: BinaryChainInterval | MarkovChain) -> NDArray[np.float64]:
@@ -396,7 +415,22 @@ def _stays(stay: float, leave: float) -> tuple[float, float]:
 
 
 class BinaryPropagation(_Certified):
-    """Leakage propagation, with the law of the record before: for one member and initial law it is exact."""
+    """Leakage propagation, with the law of the record before: for one member and initial law it is exact.
+
+    Of a class of stationary chains only the two corners are asked, which is exact too.
+    """
+
+    def __init__(self, theta: BinaryChainInterval | MarkovChain) -> None:
+        super().__init__(theta)
+        if isinstance(theta, BinaryChainInterval) and theta.initial_distribution == "stationary":
+            self._boxes = [root_box((p, p), (p, p), "stationary") for p in dict.fromkeys((theta.low, theta.high))]
+
+    def sum_of_losses(self, chain: BlockLoss) -> float:
+        """Return the sum of all losses, which is less than what is propagated where few records are observed.
+
+        Quilts prove no less than the least of both. Who asks about one matrix asks for quilts beside.
+        """
+        return total_of(chain)[0] if isinstance(self._theta, BinaryChainInterval) else math.inf
 
     def bound(self, chain: BlockLoss, epsilon: float) -> BoxBound:
         """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
@@ -418,7 +452,7 @@ class BinaryPropagation(_Certified):
         )
 
 
-class BinaryQuilts(_Certified, Fallback):
+class BinaryQuilts(_Certified):
     """Markov quilts: with exact max-influence, or by Lemma 4.8 ("mixing")."""
 
     def __init__(
@@ -430,37 +464,16 @@ class BinaryQuilts(_Certified, Fallback):
         if kind == "mixing":
             # Lemma 4.8 holds for every initial law
             self._kind = "mixing"
-            self._box = root_box((theta.low, theta.high), (theta.low, theta.high), "stationary")
-
-    def proves_less(self, losses: RecordLoss, value: float, witness: AnyWitness | None, epsilon: float) -> bool:
-        """Return whether quilts may prove less than a value: not where its member and record need as much by quilts.
-
-        Then the whole class is not searched, which takes long where losses differ from record to record.
-        """
-        nearest = None if witness is None else witness.nearest
-        if witness is None or nearest is None or not isinstance(witness.node, int) or nearest.transition_matrix is None:
-            return True
-        (p0, _), (_, p1) = nearest.transition_matrix
-        start = nearest.initial_distribution
-        zero = -1.0 if start is None or isinstance(start, str) else start[0]
-        point = np.repeat(np.array([[p0, p1, zero]])[:, :, None], 2, axis=2)
-        if zero < 0 and self._theta.initial_distribution == "any":
-            return True
-        node = min(witness.node + 1, _FARTHEST_ASKED)  # all that is asked is whether to search at all
-        chains = (chain for chain in chains_that_can_decide(losses) if chain.length.steps == witness.length)
-        return not any(float(self._bound(chain, epsilon, node)(point, 0.0)[0][0]) >= value for chain in chains)
+            self._boxes = [root_box((theta.low, theta.high), (theta.low, theta.high), "stationary")]
 
     def bound(self, chain: BlockLoss, epsilon: float) -> BoxBound:
         """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
-        return self._bound(chain, epsilon, None)
-
-    def _bound(self, chain: BlockLoss, epsilon: float, node: int | None) -> BoxBound:
         length, losses = chain.length, np.atleast_1d(chain.per_record)
         records = length.records if chain.of_observed else int(chain.steps[chain.largest > 0].sum())
         if length.steps > _ONE_BY_ONE or bool(np.all(losses == losses[0])):
             losses = np.array([losses.max()])
         return lambda boxes, floor: quilted(
-            self._kind, boxes, length.steps, records, losses, epsilon, floor, self._longest, node
+            self._kind, boxes, length.steps, records, losses, epsilon, floor, self._longest
         )
 
     def witness(self, peak: Supremum, chain: BlockLoss) -> QuiltWitness:

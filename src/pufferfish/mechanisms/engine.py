@@ -43,8 +43,6 @@ __all__ = [
     "NO_NOISE",
     "Bound",
     "Engine",
-    "Fallback",
-    "LeastOf",
     "Proportional",
     "WithSteps",
     "accuracy_reached",
@@ -177,40 +175,6 @@ class Proportional(Engine):
         """Return the least number that divides the losses so that they leak at most epsilon."""
         total, witness = self.leakage(losses)
         return [(total / epsilon, witness)]
-
-
-class Fallback(Engine):
-    """A second bound over the same Θ, which can say quickly where it is no better."""
-
-    @abstractmethod
-    def proves_less(self, losses: RecordLoss, value: float, witness: AnyWitness | None, epsilon: float) -> bool:
-        """Return whether it may prove less than a leakage (epsilon 0) or a divisor that was found elsewhere."""
-
-
-class LeastOf(Engine):
-    """The least of two bounds over the same Θ; the second is searched only where it may be less."""
-
-    def __init__(self, first: Engine, second: Fallback) -> None:
-        self._first, self._second = first, second
-
-    @property
-    def supports_step_losses(self) -> bool:
-        """Whether both do."""
-        return self._first.supports_step_losses and self._second.supports_step_losses
-
-    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
-        """Bound the leakage of losses, and say where it is attained."""
-        bound = self._first.leakage(losses, enough)
-        if not self._second.proves_less(losses, *bound, 0.0):
-            return bound
-        return smallest_bound(bound, self._second.leakage(losses, enough))
-
-    def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
-        """Return numbers that divide the losses so that they leak at most epsilon, the least first."""
-        candidates = list(self._first.candidate_scales(losses, epsilon))
-        if not self._second.proves_less(losses, *candidates[0], epsilon):
-            return candidates
-        return sorted((*candidates, *self._second.candidate_scales(losses, epsilon)), key=_value)
 
 
 def no_noise(losses: RecordLoss) -> float:

@@ -16,9 +16,9 @@ from pufferfish._core.propagation.forgetting import told_by_profile, told_by_uni
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms._propagation_on_chains import ChainLeakage, too_large
-from pufferfish.mechanisms.binary_interval import BinaryPropagation, BinaryQuilts
+from pufferfish.mechanisms.binary_interval import BinaryPropagation
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.engine import Bound, Engine, LeastOf, largest_bound, no_noise, smallest_bound
+from pufferfish.mechanisms.engine import Bound, Engine, largest_bound, no_noise, smallest_bound
 from pufferfish.mechanisms.group_dp import total_of
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import ROUNDING
@@ -363,7 +363,7 @@ class LeakagePropagation(InfluenceBound):
         if self._secrets is not None:
             return NetworkLeakage(self.networks, self._secrets)
         if isinstance(theta, BinaryChainInterval):
-            return LeastOf(BinaryPropagation(theta), BinaryQuilts(theta, "exact"))
+            return BinaryPropagation(theta)
         if isinstance(theta, ForgettingClass):
             return ForgettingLeakage(theta)
         return ChainLeakage(theta)

@@ -8,6 +8,7 @@ series, hence a person whose records are one chain.
 It is one stretch that is protected, not two of them together, and not "near or not" where only near values are secrets.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -29,7 +30,7 @@ from pufferfish.mechanisms.protection import Protection
 from pufferfish.mechanisms.witness import StretchWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, as_record_loss, chains_that_can_decide
 from pufferfish.theta.chain_class import ChainClass, ChainModels
-from pufferfish.theta.chain_intervals import IntervalChain
+from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta, as_theta, lengths_of
@@ -60,8 +61,8 @@ class ProtectedStretch:
     Parameters
     ----------
     theta : model, sequence of models, or class
-        The class Θ: chains with every kind of initial law, with a clock or more memory, :class:`IntervalChain`, or
-        :class:`ForgettingClass`.
+        The class Θ: chains with every kind of initial law, with a clock or more memory, :class:`IntervalChain`,
+        :class:`BinaryChainInterval`, or :class:`ForgettingClass`.
     length : int, ChainLength, or sequence of these
         T, or the lengths of the data set's independent chains.
     steps : int
@@ -118,8 +119,8 @@ class ProtectedStretch:
     def prove(self, record_loss: Any) -> StretchBound:
         """Return :meth:`leakage` and where it is attained (None: there is no secret to protect)."""
         most: StretchBound = 0.0, None
-        for theta, search, chain in self._each(record_loss):
-            bound = self._bound(theta, search, chain)
+        for search, chain in self._each(record_loss):
+            bound = self._bound(search, chain)
             if bound[1] is not None and (most[1] is None or bound[0] > most[0]):
                 most = bound
         return most
@@ -133,12 +134,10 @@ class ProtectedStretch:
         if not 0 < epsilon < math.inf:
             raise ParameterError(f"epsilon is {epsilon!r}, expected a positive number of nats")
         most = 0.0
-        for theta, search, chain in self._each(record_loss):
+        for search, chain in self._each(record_loss):
 
-            def leakage(
-                divisor: float, theta: int = theta, search: ChainSearch | None = search, chain: BlockLoss = chain
-            ) -> float:
-                return self._bound(theta, search, chain.divided(divisor))[0]
+            def leakage(divisor: float, search: ChainSearch | None = search, chain: BlockLoss = chain) -> float:
+                return self._bound(search, chain.divided(divisor))[0]
 
             largest = float(chain.largest.max()) + chain.step
             if not largest > 0 or (most > 0 and leakage(most) <= epsilon):
@@ -148,36 +147,33 @@ class ProtectedStretch:
             most = max(most, bracket(leakage, epsilon, start, tolerance=_TOLERANCE, from_above=False).enough)
         return most
 
-    def _each(self, record_loss: Any) -> Iterator[tuple[int, ChainSearch | None, BlockLoss]]:
+    def _each(self, record_loss: Any) -> Iterator[tuple[ChainSearch | None, BlockLoss]]:
         """Yield every member of Θ with every chain that can decide; a forgetting class has no search."""
         losses = (
             record_loss if isinstance(record_loss, RecordLoss) else as_record_loss(record_loss, self.theta, self.length)
         )
         chains = list(chains_that_can_decide(losses, steps=True))
         found = [None] if isinstance(self.theta, ForgettingClass) else searches(self.theta)
-        for theta, search in enumerate(found):
-            for chain in chains:
-                yield theta, search, chain
+        yield from itertools.product(found, chains)
 
-    def _bound(self, theta: int, search: ChainSearch | None, chain: BlockLoss) -> StretchBound:
+    def _bound(self, search: ChainSearch | None, chain: BlockLoss) -> StretchBound:
         if search is None:
             bound = self._by_forgetting(chain)
         elif search.propagation is None:
             bound = math.inf, None
         else:
-            bound = self._by_propagation(theta, search, search.propagation, chain)
+            bound = self._by_propagation(search, search.propagation, chain)
             if bound[1] is None:
                 return bound
         total, length = leakage_of_series(chain), chain.length.steps
         if bound[0] <= total:
             return bound
+        theta = 0 if search is None else search.theta
         return total, StretchWitness(
             theta=theta, length=length, node=0, by="series", steps=length, own=total, past=0.0, future=0.0
         )
 
-    def _by_propagation(
-        self, theta: int, search: ChainSearch, propagation: ChainPropagation, chain: BlockLoss
-    ) -> StretchBound:
+    def _by_propagation(self, search: ChainSearch, propagation: ChainPropagation, chain: BlockLoss) -> StretchBound:
         length, names = chain.length.steps, self.theta.states
         steps = min(self.steps, length)
         step = chain.step if length > 1 else 0.0
@@ -189,7 +185,7 @@ class ProtectedStretch:
         if phase is not None and isinstance(search.chain, PeriodicChain):
             phase = search.chain.phase_of(phase)
         return worst.total, StretchWitness(
-            theta=theta,
+            theta=search.theta,
             length=length,
             node=worst.first - 1,
             secret_pair=first,
@@ -352,7 +348,7 @@ def near_values(values: Sequence[float], within: float) -> Mask:
 def _not_covered(theta: Any) -> str | None:
     if isinstance(theta, ChainModels):
         return next((reason for member in theta.members if (reason := too_large(member))), None)
-    if isinstance(theta, ChainClass | IntervalChain | ForgettingClass):
+    if isinstance(theta, ChainClass | BinaryChainInterval | IntervalChain | ForgettingClass):
         return None
     return f"it covers Markov chains, chains between bounds and forgetting classes, and Θ is a class of {theta.kind}"
 

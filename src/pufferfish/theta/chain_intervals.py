@@ -66,7 +66,15 @@ class BinaryChainInterval(Continuum):
     states: tuple[str, ...] = field(default=("0", "1"), kw_only=True)  # pyrefly: ignore[bad-override]
     origin: str = field(default=STATED, kw_only=True)  # pyrefly: ignore[bad-override]
     kind: ClassVar[str] = "two-state Markov chains in an interval"
-    witnesses: ClassVar[tuple[str, ...]] = ("alone", "quilt", "propagation", "influence-matrix", "coupling", "law")
+    witnesses: ClassVar[tuple[str, ...]] = (
+        "alone",
+        "quilt",
+        "propagation",
+        "influence-matrix",
+        "coupling",
+        "law",
+        "stretch",
+    )
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):

@@ -153,10 +153,22 @@ def test_without_a_model_and_whole_series() -> None:
     assert leakage_of_series(losses.blocks[0]) == 8 * 0.5 + 7 * 0.25
 
 
+@pytest.mark.parametrize("start", ["stationary", "any"])
+def test_a_class_of_two_state_chains_is_its_two_corners(start: str) -> None:
+    corners = [pf.MarkovChain([[p, 1 - p], [1 - p, p]], start) for p in (0.3, 0.8)]  # type: ignore[arg-type]
+    theta = pf.BinaryChainInterval(0.3, 0.8, initial_distribution=start)  # type: ignore[arg-type]
+    for n, losses in itertools.product((1, 3, 30), (0.4, pf.StepLoss(0.2, 0.1))):
+        bound, witness = leakage_of_stretch(theta, 30, losses, n)
+        listed = leakage_of_stretch(corners, 30, losses, n)[0]
+        assert listed * (1 - 1e-9) <= bound <= listed * (1.02 if start == "any" else 1 + 1e-9)
+        assert witness is not None
+        assert witness.theta == 0
+        divisor = ProtectedStretch(theta, 30, n).least_divisor(losses, 1.0)
+        assert divisor >= ProtectedStretch(corners, 30, n).least_divisor(losses, 1.0) * (1 - 2e-6)
+
+
 def test_what_is_refused() -> None:
     chain = pf.MarkovChain(STICKY)
-    with pytest.raises(NotApplicableError, match="two-state Markov chains in an interval"):
-        ProtectedStretch(pf.BinaryChainInterval(0.2, 0.8), 10, 2)
     first = {"a": pf.CPT(["x", "y"], [0.5, 0.5])}
     with pytest.raises(NotApplicableError, match="Bayesian networks"):
         ProtectedStretch(pf.BayesianNetwork(first), None, 2)

@@ -1,4 +1,4 @@
-"""A sweep ends where the certified fixed point is hardly above it, and quilts are searched only where they may win."""
+"""A sweep ends where the certified fixed point is hardly above it, and a continuum needs no more than by quilts."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from pufferfish._core.propagation import sweep
 from pufferfish._core.propagation.chain import ChainPropagation
 from pufferfish._core.propagation.past_and_future import Homogeneous
 from pufferfish._core.propagation.sweep import Run
-from pufferfish.mechanisms.binary_interval import BinaryQuilts, supremum
+from pufferfish.mechanisms.binary_interval import supremum
 
 STICKY = np.array([[0.99, 0.006, 0.004], [0.003, 0.995, 0.002], [0.001, 0.004, 0.995]])
 
@@ -48,24 +48,8 @@ def test_more_records_never_make_a_jump_in_noise() -> None:
     assert scales[1] <= scales[0] * 1.02
 
 
-@pytest.mark.slow
-def test_quilts_of_a_continuum_are_not_searched_where_one_member_needs_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    theta, day = pf.BinaryChainInterval(0.2, 0.8), pf.Profile([(15, 0.1), (30, 0.2), (15, 0.05)])
-    propagated, quilted = pf.LeakagePropagation(theta, length=60), pf.MQMExact(theta, length=60).leakage(day)
-    looked: list[bool] = []
-    search = BinaryQuilts.leakage
-
-    def leakage(self: BinaryQuilts, *arguments: object) -> object:
-        looked.append(True)
-        return search(self, *arguments)
-
-    monkeypatch.setattr(BinaryQuilts, "leakage", leakage)
-    assert propagated.leakage(day) <= quilted
-    assert not looked
-
-
 @pytest.mark.parametrize("start", ["any", "stationary"])
-def test_a_point_of_a_continuum_needs_no_more_by_quilts_than_the_whole(start: str) -> None:
+def test_a_continuum_needs_no_more_than_by_quilts(start: str) -> None:
     theta = pf.BinaryChainInterval(0.1, 0.6, initial_distribution=start)
     for epsilon in (0.5, 2.0):
         for length in (5, 40):
