@@ -135,12 +135,14 @@ def _of_chains(calibration: Calibration, step: str | None) -> Iterator[Unit]:
     theta, length, epsilon = calibration.theta, calibration.length, calibration.epsilon
     longest, protection = max(chain.steps for chain in length), calibration.bound.protection
 
+    try:
+        first = ProtectedStretch(theta, length, 1)
+    except NotApplicableError:
+        first = None
+
     def stretch(steps: int, near: Protection | None = None) -> Callable[[RecordLoss], float] | None:
         mask = None if near is None else near.near(theta.states)
-        try:
-            return ProtectedStretch(theta, length, steps, near=mask).leakage
-        except NotApplicableError:
-            return None
+        return None if first is None else first.of(steps, near=mask).leakage
 
     width = _width(theta.states)
     nearest = None if width is None else stretch(1, Protection(1, width))

@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -153,8 +154,17 @@ class ProtectedStretch:
             record_loss if isinstance(record_loss, RecordLoss) else as_record_loss(record_loss, self.theta, self.length)
         )
         chains = list(chains_that_can_decide(losses, steps=True))
-        found = [None] if isinstance(self.theta, ForgettingClass) else searches(self.theta)
-        yield from itertools.product(found, chains)
+        yield from itertools.product(self._searches, chains)
+
+    @cached_property
+    def _searches(self) -> list[ChainSearch | None]:
+        return [None] if isinstance(self.theta, ForgettingClass) else list(searches(self.theta))
+
+    def of(self, steps: int, *, near: Mask | None = None) -> "ProtectedStretch":
+        """Return the same for another stretch; what is told of its ends by other records is computed once for both."""
+        other = ProtectedStretch(self.theta, self.length, steps, near=near)
+        other.__dict__["_searches"] = self._searches
+        return other
 
     def _bound(self, search: ChainSearch | None, chain: BlockLoss) -> StretchBound:
         if search is None:

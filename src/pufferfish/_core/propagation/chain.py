@@ -130,6 +130,8 @@ class ChainPropagation:
         is that of the first record whatever its phase.
     """
 
+    _last_told: "tuple[tuple[object, ...], _Told] | None" = None
+
     def __init__(self, matrices: Matrix, initial: Vector | Literal["stationary", "any"]) -> None:
         steps: Steps = Same(matrices) if matrices.ndim == 2 else Cycle(matrices)
         self._states: NDArray[np.intp] = np.arange(steps.k)
@@ -171,6 +173,14 @@ class ChainPropagation:
         return replace(worst, node=told.fold.place(worst.node, [run.steps for run in told.runs]))
 
     @np.errstate(over="ignore")
+    def _told_once(self, runs: Sequence[Run]) -> "_Told":
+        """Return what other records tell of each, which stretches of all lengths ask for: kept of the last profile."""
+        key = tuple((run.steps, run.loss.shape, run.loss.tobytes()) for run in runs)
+        last = self._last_told
+        if last is None or last[0] != key:
+            last = self._last_told = key, self._told(runs)
+        return last[1]
+
     def stretch(
         self, runs: Sequence[Run], records: int, *, step: float = 0.0, near: "Mask | None" = None
     ) -> StretchLeak:
@@ -194,7 +204,7 @@ class ChainPropagation:
         charged = [
             Run(run.steps, _plus(run.loss, step) if 0 < i < len(own) - 1 else run.loss) for i, run in enumerate(own)
         ]
-        told = self._told(charged if step else own)
+        told = self._told_once(charged if step else own)
         fold = told.fold or Fold(tuple(range(len(own))), ())
         chain = unfolded([own[i] for i in fold.kept], told.past, told.future, fold.repeated, records)
         length = sum(run.steps for run in chain.runs)
