@@ -463,6 +463,10 @@ def _promises_finding(record: ReleaseFields, calibration: Calibration) -> Findin
     return holds("promises", f"what the noise promises of {len(proved)} units, from a record to a series, proved again")
 
 
+_WHERE = ("theta", "length", "node", "secret_pair", "active_quilt", "phase", "last_pair")
+"""Fields by which two witnesses are of different secrets, or of different ways to see one."""
+
+
 def _witness_finding(stated: AnyWitness, proved: AnyWitness) -> Finding:
     """Compare the secret that decides with the one that was proved to; with the same numbers the two are a tie."""
     old, new = msgspec.to_builtins(stated), msgspec.to_builtins(proved)
@@ -470,7 +474,8 @@ def _witness_finding(stated: AnyWitness, proved: AnyWitness) -> Finding:
         where = "all records alike" if stated.node is None else record_named(stated.node)
         return holds("witness", f"{where}: what decides, and what tells it, found again")
     numbers = [sorted(_numbers(part)) for part in (old, new)]
-    if len(numbers[0]) == len(numbers[1]) and np.allclose(*numbers, rtol=_SAME, atol=1e-12):
+    elsewhere = any(old.get(name) != new.get(name) for name in _WHERE)  # a tie is of another record, pair or quilt
+    if elsewhere and len(numbers[0]) == len(numbers[1]) and np.allclose(*numbers, rtol=_SAME, atol=1e-12):
         return unchecked("witness", f"record {new.get('node')} leaks exactly as much: a tie", ["mechanism.witness"])
     return fails("witness", "the proof points to a different record than the file says")
 

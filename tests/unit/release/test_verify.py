@@ -443,3 +443,14 @@ def test_a_clock_that_is_set_back_spoils_no_release(tmp_path: Path, monkeypatch:
         assert found.created >= ledger.entries[-1].created
         assert pf.verify(found, ledger=tmp_path / "book.json").holds
         assert [entry.number for entry in pf.Ledger.open(tmp_path / "book.json").entries] == list(range(1, number + 1))
+
+
+def test_a_witness_of_the_same_record_says_the_same(tmp_path: Path) -> None:
+    """A tie is of another record; what the file says of this one, how many records count in full too, is compared."""
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
+    noise = pf.GroupDP(chain, 40).calibrate(pf.Count("active"), 1.0)
+    path = tmp_path / "r.json"
+    text = pf.release(["rest"] * 40, pf.Count("active"), noise).to_json(path)
+    assert pf.verify(path).holds
+    path.write_text(text.replace('"nearby": 40', '"nearby": 44'))
+    assert [part.what for part in pf.verify(path).wrong] == ["witness"]
