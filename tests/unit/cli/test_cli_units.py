@@ -1,0 +1,110 @@
+"""``--protect``, ``--within`` and ``--promises``: what is hidden, asked for and told on the command line."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import pufferfish as pf
+from commands import refused, run
+
+READING = ["--state", "state", "--subject", "id", "--time", "minute", "--max-gap", "1min"]
+CHAIN = pf.MarkovChain([[0.97, 0.03], [0.06, 0.94]], states=["rest", "walk"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    minutes = pl.datetime_range(pl.datetime(2024, 5, 1), pl.datetime(2024, 5, 2, 11), "1m", eager=True)
+    states = [["rest", "walk"][(m // 17) % 2] for m in range(len(minutes))]
+    table = pl.concat(pl.DataFrame({"id": who, "minute": minutes, "state": states}) for who in ("ann", "bob"))
+    table.write_csv("steps.csv")
+    pf.write_model(pf.Model(theta=CHAIN, step="1min"), "model.json")
+    pf.write_model(pf.Model(theta=CHAIN), "stepless.json")
+    return tmp_path
+
+
+def test_a_release_for_an_hour_says_so_first(folder: Path) -> None:
+    asked = ["release", "steps.csv", *READING, "--query", "histogram", "--epsilon", 1]
+    hour = run(*asked, "--model", "model.json", "--protect", "1h", "--output", "hour.json")
+    assert hour.exit_code == 0, hour.output
+    first = "hides any stretch of 60 steps in a row of one subject (1h, where a step is 1min), at ε = 1"
+    assert hour.stdout.splitlines()[0] == first
+    for line in ("1h (60 steps in a row)  ", "1d (1,440 steps in a row)  ", "one record, without any model  "):
+        assert line in hour.stdout
+    record = json.loads((folder / "hour.json").read_text())
+    assert record["calibration"]["settings"] == {"protect": 60, "within": None}
+    minute = run(*asked, "--model", "model.json", "--output", "minute.json")
+    assert minute.stdout.startswith("hides any one record (the state of one subject at one time), at ε = 1\n")
+    scales = [pf.Release.from_json(f"{name}.json").scale for name in ("hour", "minute")]
+    assert scales[0] > 3 * scales[1]
+    shown = run("show", "hour.json").stdout
+    assert shown.startswith(f"{first}\n")
+    assert "Facts about longer stretches, or about two separate ones together, are not hidden" in shown
+    assert run("verify", "hour.json", "--table", "steps.csv", "--model", "model.json").exit_code == 0
+    planned = run(*asked, "--model", "model.json", "--protect", "1h", "--dry-run")
+    assert planned.stdout.startswith(f"{first}\n")
+    # a table says how long a step takes where the model does not; by number it need not be known
+    for model, protect in (("stepless.json", "1h"), ("stepless.json", "60")):
+        other = run(*asked, "--model", model, "--protect", protect, "--output", f"{protect}.json")
+        assert other.exit_code == 0, other.output
+        assert pf.Release.from_json(f"{protect}.json").scale == scales[0]
+    each = run(*asked, "--model", "model.json", "--protect", "1h", "--each-subject", "--output", "each.csv")
+    assert each.stdout.startswith(f"{first}\n")
+    assert run("verify", "each.json").exit_code == 0
+    page = run("report", "hour.json", "--output", "page.html", "--brief")
+    assert page.exit_code == 0, page.output
+    assert "any stretch of 60 steps in a row" in (folder / "page.html").read_text()
+
+
+def test_compare_and_ledgers_are_about_the_unit_too(folder: Path) -> None:
+    asked = ["compare", "model.json", "--length", 3000, "--query", "histogram", "--epsilon", 1]
+    plain, hour = (run(*asked, "--promises", *more).stdout for more in ([], ["--protect", "1h"]))
+    assert "what this noise hides" in plain
+    assert "hiding any stretch of 60 steps in a row of one subject," in hour
+    assert "it proves what is told of one record, and of no" in hour
+    made = run(
+        *("ledger", "create", "book.json", "--model", "model.json", "--budget", 4, "--protect", "1h"),
+        *("--table", "steps.csv", *READING),
+    )
+    assert made.exit_code == 0, made.output
+    release = [
+        "release",
+        "steps.csv",
+        *READING,
+        "--model",
+        "model.json",
+        "--query",
+        "count:walk",
+        "--ledger",
+        "book.json",
+    ]
+    done = run(*release, "--epsilon", 1, "--output", "r.json")
+    assert done.exit_code == 0, done.output
+    spent = pf.Ledger.open("book.json").spent
+    (hour_row,) = (row for row in pf.Release.from_json("r.json").promises if row.steps == 60)
+    assert spent == pytest.approx(hour_row.epsilon, rel=1e-6)
+    refused(
+        *release, "--up-to", 4, "--protect", "1h", "--output", "s.json", says=["--protect does not go with --up-to"]
+    )
+    rest = run(*release, "--up-to", 4, "--output", "s.json")
+    assert rest.stdout.startswith("hides any stretch of 60 steps in a row of one subject")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--protect", "0"], "expected a number of steps, a length of time such as '1h', or 'subject'"),
+        (["--protect", "week"], "protect"),
+        (["--within", "100"], "the states are neither numbers nor bins"),
+        (["--within", "rest:run"], "expected pairs of two of the states rest, walk"),
+        (["--protect", "1h", "--mechanism", "mqm-exact"], "--protect and --within are for propagation"),
+        (["--protect", "1h", "--gaps", "independent"], "cuts a subject's series into chains of their own"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_hidden_is_one_line(folder: Path, options: list[str], says: str) -> None:
+    asked = ["release", "steps.csv", *READING, "--model", "model.json", "--query", "histogram", "--epsilon", 1]
+    refused(*asked, *options, "--output", "r.json", says=[says])
+    assert not (folder / "r.json").exists()
