@@ -163,6 +163,11 @@ class AnyPriors:
             self._at[after] = phase * k * k + place
         return result
 
+    @property
+    def slopes(self) -> tuple[Matrix, NDArray[np.intp]]:
+        """Derivative of each pair at the last call: how much, and by which entry of B at the phase before it."""
+        return self._slope, self._at % (self._k * self._k)
+
     def solve(self, residual: Matrix) -> Matrix:
         """Solve δ = residual + Φ'δ around the cycle, with Φ' the derivative at the last call."""
         return _followed(residual, self._slope, self._at)
