@@ -543,8 +543,9 @@ class _LawsOfSteps(_LawsAfter):
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
-        self._power, self._support, self._n = steps.matrices, steps.matrices > 0, 1
-        self._kept = [(0, self._power)]
+        self._power = steps.moved_on(steps.matrices)  # by the phase that it leads to
+        self._support, self._n = self._power > 0, 1
+        self._kept: list[tuple[int, Matrix]] = [(0, self._power)]
         self._ended, self._work = False, 0
         self._last: _OfSteps | None = None
         self._ratios: BoundedCache[_OfSteps] = BoundedCache(_MOST_FIXED)
