@@ -38,8 +38,11 @@ Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
-_MOST_ROWS = 25_000
+_MOST_ROWS = 200_000
 """Conditions of all phases together, at most: all are looked at for every record."""
+
+_CUT_ROWS = 25_000
+"""With more conditions of all phases together there are no cuts."""
 
 _ENOUGH_ROWS = 700
 """Conditions of one phase, at most: those of six states, or of fewer with cuts."""
@@ -190,7 +193,7 @@ def _conditions(k: int, parts: int) -> int:
 def _laws_with_cuts(power: Matrix) -> tuple[Matrix, tuple[Places, Places]]:
     """Return the rows of W and laws between any two of them, and which pairs of these are asked for."""
     phases, k = power.shape[:2]
-    most = min(_ENOUGH_ROWS, _MOST_ROWS // phases)
+    most = min(_ENOUGH_ROWS, _CUT_ROWS // phases)
     allowed = [n for n in (1, *_PARTS) if n == 1 or _conditions(k, n) <= most]
     logs = np.log(np.where(np.any(power > 0, axis=1, keepdims=True), np.maximum(power, LEAST), 1.0))
     apart = float(np.max(np.ptp(logs, axis=1)))

@@ -204,7 +204,7 @@ class AnyPast(Side):
         self._closed = False  # whether the last of them is that of all later places
         self._fixed: BoundedCache[FixedPoint] = BoundedCache(_MOST_FIXED)
         self._nearest: tuple[Mask, _AfterSteps] | None = None
-        self._decided: tuple[int, float] | None = None
+        self._since, self._decided = 0, np.full(steps.phases, -np.inf)
         self.phases, self.starts_settled, self.falls = steps.phases, self._laws is None, self._laws is not None
         self.most_steps = _most_steps(self.phases) if self._laws is None else min(_most_steps(self.phases), _MOST_STEPS)
 
@@ -260,16 +260,18 @@ class AnyPast(Side):
         self._nearest = None
         if self._laws is None or known < 1:
             return self._prior(b, before)
-        ratios = self._laws.after(known, before)
-        later, largest = ratios(b), float(np.max(b, where=np.isfinite(b), initial=0.0))
-        if self._decided is not None and known >= self._decided[0] and largest <= self._decided[1]:
-            self._nearest = np.isfinite(later), ratios
-            return later
-        message = self._prior(b, before)
-        nearer = (later < message) & np.isfinite(message)
-        if np.all(nearer | ~np.isfinite(message) | np.eye(b.shape[-1], dtype=np.bool_)):
-            self._decided = known, largest  # the contraction is that of any steps: it needs not be asked after more
-        self._nearest = nearer, ratios
+        ratios, b = self._laws.after(known, before), np.broadcast_to(b, self._steps.matrices.shape)
+        later = ratios(b)
+        # where the contraction was larger after fewer steps it is not asked again for bounds that are no larger
+        largest = self._steps.moved_on(np.max(b, axis=(-2, -1), where=np.isfinite(b), initial=0.0))
+        asked = largest > self._decided if known >= self._since else np.ones(self.phases, dtype=np.bool_)
+        message = self._prior(b, before, asked) if np.any(asked) else np.full(later.shape, np.inf)
+        alone = asked[..., None, None]
+        nearer = ~alone | (later < message) & np.isfinite(message)
+        beaten = np.all(nearer | ~np.isfinite(message) | np.eye(b.shape[-1], dtype=np.bool_), axis=(-2, -1))
+        self._decided = np.where(asked & beaten, largest, self._decided if known >= self._since else -np.inf)
+        self._since = known
+        self._nearest = nearer & np.isfinite(later), ratios
         return np.where(nearer, later, message)
 
     def _solve(self, residual: Matrix) -> Matrix:
@@ -548,7 +550,7 @@ class _LawsOfSteps(_LawsAfter):
         self._kept: list[tuple[int, Matrix]] = [(0, self._power)]
         self._ended, self._work = False, 0
         self._last: _OfSteps | None = None
-        self._ratios: BoundedCache[_OfSteps] = BoundedCache(_MOST_FIXED)
+        self._ratios: BoundedCache[_OfSteps] = BoundedCache(max(4, _MOST_FIXED // max((1, *steps.phases))))
         self._keep()
 
     def known(self, steps: int) -> int:
