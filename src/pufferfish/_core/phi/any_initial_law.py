@@ -69,7 +69,7 @@ class AnyPrior:
         before : (k,) ndarray of bool, optional
             States the record before can have; by default all.
         asked : () ndarray of bool, optional
-            Whether to, as for a cycle. It is.
+            As for a cycle; one matrix has one phase, and is asked.
 
         Returns
         -------

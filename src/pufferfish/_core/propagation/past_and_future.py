@@ -7,6 +7,11 @@ record for the past. A side turns bounds A at place j − 1 into what arrives at
 Where the matrix goes through the phases of a cycle, a place may be at any of them: bounds are then stacks of matrices,
 one for each phase that the place may be at, and Φ takes each from the phase beside it.
 
+Under every initial law the past is bounded twice, and the least counts, pair by pair: by the contraction of
+:mod:`pufferfish._core.phi.any_initial_law`, and, from the third record on, by what the laws that the steps lead to can
+tell (:mod:`pufferfish._core.phi.after_start`; with many states by bounds on these laws). Bounds then fall from place to
+place, and sweeps come to fixed points from above.
+
 The two sides of a record where the matrix of every step is any one between two bounds.
 
 The recursion of :mod:`pufferfish._core.propagation.chain` holds for a chain with a matrix of its own at every step;
