@@ -100,6 +100,20 @@ MUTANTS = [
         "oracle/test_oracle_binary_corners.py",
     ),
     Mutant(
+        "propagation: every initial law, around a clock, with steps of another phase",
+        "_core/propagation/past_and_future.py",
+        "self._power = steps.moved_on(steps.matrices)  # by the phase that it leads to",
+        "self._power = steps.matrices",
+        "oracle/test_oracle_any_start.py",
+    ),
+    Mutant(
+        "propagation: every initial law, but no mixtures of two states",
+        "_core/phi/after_start.py",
+        "return laws, (np.append(alone, rows[:, :-1]), np.append(alone, rows[:, 1:]))",
+        "return laws, (alone, alone)",
+        "oracle/test_oracle_any_start.py",
+    ),
+    Mutant(
         "forgetting: the loss of the record itself is taken off twice",
         "_core/propagation/forgetting.py",
         "total = future + past - rounded",

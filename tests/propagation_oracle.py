@@ -118,7 +118,12 @@ def density_loss(law: Array, log_m: Array) -> float:
 
 
 def supremum(law: Array, d: Array) -> float:
-    """Largest ratio of any record-Lipschitz density: one linear program per record and pair of states.
+    """Largest ratio of any record-Lipschitz density."""
+    return max((value for *_, value in suprema(law, d)), default=0.0)
+
+
+def suprema(law: Array, d: Array) -> Iterator[tuple[int, int, int, float]]:
+    """Largest log ratio of any record-Lipschitz density for each record and pair of states, by a linear program.
 
     Every program's optimum is turned into a density that is Lipschitz exactly, so the number is never above the truth.
     """
@@ -136,7 +141,6 @@ def supremum(law: Array, d: Array) -> float:
     edges = coo_matrix(
         (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(n, law.size)
     ).tocsr()
-    worst = 0.0
     for t in range(law.ndim):
         given = np.moveaxis(law, t, 0).reshape(k, -1)
         index = np.moveaxis(sequences, t, 0).reshape(k, -1)
@@ -147,8 +151,7 @@ def supremum(law: Array, d: Array) -> float:
             found = linprog(-gain, A_ub=edges, b_ub=np.zeros(n), A_eq=unit[None, :], b_eq=[1.0], method="highs")
             assert found.status == 0, found.message
             m = np.exp(lipschitz(np.log(np.maximum(found.x, 1e-300)).reshape(shape), d).ravel())
-            worst = max(worst, math.log(float(gain @ m) / float(unit @ m)))
-    return worst
+            yield t, x, x_, math.log(float(gain @ m) / float(unit @ m))
 
 
 def supremum_of_steps(law: Array, d: Array, step: float) -> float:

@@ -9,7 +9,7 @@ import pytest
 
 import pufferfish as pf
 from pufferfish._core.propagation.chain import ChainPropagation
-from pufferfish._core.propagation.past_and_future import PastBetween
+from pufferfish._core.propagation.past_and_future import AnyPast
 from pufferfish._core.propagation.sweep import Run
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError
 from pufferfish.ledger import Ledger
@@ -142,9 +142,9 @@ def test_the_search_follows_a_chain_once_and_stops_where_bounds_hardly_move(
     monkeypatch: pytest.MonkeyPatch, slow: bool
 ) -> None:
     made, places = list[int](), list[int]()
-    new, message = ChainPropagation.__init__, PastBetween.message
+    new, message = ChainPropagation.__init__, AnyPast.message
     monkeypatch.setattr(ChainPropagation, "__init__", lambda self, *given: (made.append(1), new(self, *given))[1])
-    monkeypatch.setattr(PastBetween, "message", lambda self, *given: (places.append(1), message(self, *given))[1])
+    monkeypatch.setattr(AnyPast, "message", lambda self, *given: (places.append(1), message(self, *given))[1])
     for p in (P, [[0.99, 0.01], [0.02, 0.98]]):
         bound = pf.LeakagePropagation(pf.MarkovChain(p, "any"), length=5000)
         linear = bound.bind(pf.Histogram(relative=False))

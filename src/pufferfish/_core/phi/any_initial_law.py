@@ -59,7 +59,7 @@ class AnyPrior:
         self._slope = np.zeros((self._k, self._k))
         self._at = np.zeros((self._k, self._k), dtype=np.intp)
 
-    def __call__(self, b: Matrix, before: Mask | None = None) -> Matrix:
+    def __call__(self, b: Matrix, before: Mask | None = None, asked: Mask | None = None) -> Matrix:
         """Return the log ratios of the past of a record, rounded up; shape (k, k).
 
         Parameters
@@ -68,6 +68,8 @@ class AnyPrior:
             Log ratios B of what the record before and its past tell, finite on states it can have.
         before : (k,) ndarray of bool, optional
             States the record before can have; by default all.
+        asked : () ndarray of bool, optional
+            As for a cycle; one matrix has one phase, and is asked.
 
         Returns
         -------
@@ -137,7 +139,7 @@ class AnyPriors:
         self._each = [known.setdefault(matrix.tobytes(), AnyPrior(matrix)) for matrix in matrices]
         self._slope, self._at = np.zeros(matrices.shape), np.zeros(matrices.shape, dtype=np.intp)
 
-    def __call__(self, b: Matrix, before: Mask | None = None) -> Matrix:
+    def __call__(self, b: Matrix, before: Mask | None = None, asked: Mask | None = None) -> Matrix:
         """Return the log ratios of the past of a record at each phase, rounded up; shape (N, k, k).
 
         Parameters
@@ -146,12 +148,17 @@ class AnyPriors:
             Log ratios B of what a record at each phase and its past tell.
         before : (N, k) ndarray of bool, optional
             States that a record at each phase can have; by default all.
+        asked : (N,) ndarray of bool, optional
+            Phases that are asked for; the others get +∞.
         """
         phases, k = len(self._each), self._k
         b, result = np.broadcast_to(b, self._slope.shape), np.empty(self._slope.shape)
         known: dict[tuple[int, bytes], int] = {}
         for phase, prior in enumerate(self._each):
             after, states = (phase + 1) % phases, None if before is None else before[phase]
+            if asked is not None and not asked[after]:
+                result[after] = np.inf
+                continue
             key = id(prior), b[phase].tobytes() + (b"" if states is None else states.tobytes())
             same = known.setdefault(key, after)
             if same != after:  # near the start the phases of an hour are alike
@@ -162,6 +169,11 @@ class AnyPriors:
                 self._slope[after], place = prior.slopes
             self._at[after] = phase * k * k + place
         return result
+
+    @property
+    def slopes(self) -> tuple[Matrix, NDArray[np.intp]]:
+        """Derivative of each pair at the last call: how much, and by which entry of B at the phase before it."""
+        return self._slope, self._at % (self._k * self._k)
 
     def solve(self, residual: Matrix) -> Matrix:
         """Solve δ = residual + Φ'δ around the cycle, with Φ' the derivative at the last call."""

@@ -4,6 +4,7 @@ What :class:`pufferfish._core.phi.phi.LogRatios` does for one kernel, with the s
 many in one compiled loop. Kernels whose laws have their zeros in the same places share one list of pairs.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from pufferfish._core.phi.certificate import SEARCHED
 from pufferfish._core.phi.loops import pass_on, search_each
 from pufferfish._core.phi.phi import DENSE, Kernel, stars_of
 
-__all__ = ["StackedRatios"]
+__all__ = ["StackedRatios", "solve_around"]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -104,17 +105,7 @@ class StackedRatios:
             if group.x.size:
                 place = group.which[:, None], group.x * k + group.x_
                 ends[place], shares[place] = group.tails * k + group.heads, group.shares
-        places: Places = np.arange(phases)
-        source: Places = np.roll(places, -self._beside)
-        order: Places = np.ascontiguousarray(places[:: -self._beside])
-        change = np.empty((phases, k * k))
-        direct = k * k <= DENSE
-        most = max(4, (_INTERPRETED if direct else _MOST_PASSED) // ends.size)
-        enough = _ENOUGH * float(np.max(np.abs(residual)))
-        arguments = ends, shares, source, order, residual.reshape(phases, -1)
-        if not self._loops(ends.size * (1 if direct else most)).pass_on(*arguments, most, enough, change) and direct:
-            _solve_around(*arguments, change)  # a cycle that hardly forgets would take very many rounds
-        return change.reshape(residual.shape)
+        return solve_around(residual, ends, shares, self._beside, self._loops)
 
     def _search(self, kernel: Kernel, a: Matrix, group: _Group) -> Matrix:
         proved = np.empty((group.which.size, group.x.size))
@@ -142,6 +133,40 @@ class StackedRatios:
             which = np.flatnonzero(of.ravel() == n)
             same = [g for g in known if np.array_equal(g.which, which)] if known else []
             self._groups.append(_grouped(kernel, which, same[0] if same else None))
+
+
+def solve_around(
+    residual: Matrix,
+    ends: NDArray[np.int64],
+    shares: Matrix,
+    beside: int,
+    loops_for: Callable[[int], Any] = lambda work: _LOOPS.at(work),
+) -> Matrix:
+    """Solve δ = residual + Φ'δ around a cycle whose phase j looks at phase j + ``beside``.
+
+    Parameters
+    ----------
+    residual : (N, k, k) ndarray
+        What Φ misses.
+    ends, shares : (N, k², m) ndarray
+        By which entries of the matrix beside it each entry changes, as flat indices, and how much.
+    beside : int
+        1 or −1.
+    loops_for : callable
+        Work ↦ the loops that do it.
+    """
+    phases, unknowns = len(residual), shares.shape[1]
+    places: Places = np.arange(phases)
+    source: Places = np.roll(places, -beside)
+    order: Places = np.ascontiguousarray(places[::-beside])
+    change = np.empty((phases, unknowns))
+    direct = unknowns <= DENSE
+    most = max(4, (_INTERPRETED if direct else _MOST_PASSED) // ends.size)
+    enough = _ENOUGH * float(np.max(np.abs(residual)))
+    arguments = ends, shares, source, order, residual.reshape(phases, -1)
+    if not loops_for(ends.size * (1 if direct else most)).pass_on(*arguments, most, enough, change) and direct:
+        _solve_around(*arguments, change)  # a cycle that hardly forgets would take very many rounds
+    return change.reshape(residual.shape)
 
 
 def _grouped(kernel: Kernel, which: Places, known: _Group | None) -> _Group:

@@ -46,7 +46,7 @@ from numpy.typing import NDArray
 from pufferfish._core.chains.markov import closed_classes, log_of
 from pufferfish._core.numbers.rounding import UNIT, bracket, up
 from pufferfish._core.phi.phi import Kernel, LogRatios, close
-from pufferfish._core.propagation.past_and_future import AnyPast, PastBetween, Side, future_of, past_of, sides_between
+from pufferfish._core.propagation.past_and_future import AnyPast, Side, future_of, past_of, sides_between
 from pufferfish._core.propagation.steps import Cycle, Same, Steps
 from pufferfish._core.propagation.stretch import (
     Arrives,
@@ -115,7 +115,7 @@ class _Told:
 
 def past_of_any(steps: Steps) -> Side:
     """Return the past of a chain's records under every initial law."""
-    return AnyPast(steps) if steps.phases else PastBetween(steps.matrices, steps.matrices)
+    return AnyPast(steps)
 
 
 class ChainPropagation:

@@ -7,6 +7,11 @@ record for the past. A side turns bounds A at place j − 1 into what arrives at
 Where the matrix goes through the phases of a cycle, a place may be at any of them: bounds are then stacks of matrices,
 one for each phase that the place may be at, and Φ takes each from the phase beside it.
 
+Under every initial law the past is bounded twice, and the least counts, pair by pair: by the contraction of
+:mod:`pufferfish._core.phi.any_initial_law`, and, from the third record on, by what the laws that the steps lead to can
+tell (:mod:`pufferfish._core.phi.after_start`; with many states by bounds on these laws). Bounds then fall from place to
+place, and sweeps come to fixed points from above.
+
 The two sides of a record where the matrix of every step is any one between two bounds.
 
 The recursion of :mod:`pufferfish._core.propagation.chain` holds for a chain with a matrix of its own at every step;
@@ -28,11 +33,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish._base.progress import BoundedCache
 from pufferfish._core.chains.interval_matrices import Marginals, reversed_bounds
-from pufferfish._core.chains.markov import LogVectorPath, log_of
+from pufferfish._core.chains.markov import LogVectorPath, bool_matmul, log_of
+from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import UNIT
+from pufferfish._core.phi.after_start import LEAST, AfterStart, fits
 from pufferfish._core.phi.any_initial_law import AnyPrior
-from pufferfish._core.phi.phi import Kernel, solve_slopes, without_flows
+from pufferfish._core.phi.loops import search_each
+from pufferfish._core.phi.phi import Kernel, without_flows
 from pufferfish._core.phi.rows_between_bounds import IntervalRatios, pairs_of
 from pufferfish._core.propagation.steps import FixedPoint, Same, Settled, Steps
 from pufferfish.errors import ModelError
@@ -55,6 +64,18 @@ _SETTLED_CYCLE = 1e-7
 _DISCOUNT = 1e-7
 """By how much a first guess counts every step less than the one before: chains that never forget have sums too."""
 
+_MOST_STEPS = 800
+"""A place takes long where laws are followed from the first record; what has not settled by then hardly will."""
+
+_FARTHEST = 4096
+"""Laws after so many steps have to do for all later ones."""
+
+_ALIKE = 1e-10
+"""Rows of a power that differ by no more than this share are those of all later ones."""
+
+_MOST_FIXED = 64
+"""Fixed points and bounds after some steps that are kept."""
+
 _SETTLED = 1e-9
 """Marginals have settled once every later kernel is within this of the stationary one; the excess is added to it."""
 
@@ -67,6 +88,9 @@ class Side(ABC):
 
     starts_settled: bool = True
     """Whether one fixed point covers all places, however near the end."""
+
+    falls: bool = False
+    """Whether bounds may fall from place to place: a sweep then comes to a fixed point from above."""
 
     quick: bool = False
     """Whether many places in a row are followed at once."""
@@ -171,28 +195,36 @@ class Homogeneous(Side):
 
 
 class AnyPast(Side):
-    """The past under every initial law, and under every matrix above ``lower`` where there is one."""
+    """The past under every initial law, and under every matrix above ``lower`` where there is one.
+
+    The least of two bounds, pair by pair: the contraction that holds for every law of the record before, and, from the
+    third record on, one for the laws that the steps from the first record lead to.
+    """
 
     def __init__(self, steps: Steps, lower: Matrix | None = None) -> None:
         self._prior: Any = steps.any_prior() if lower is None else AnyPrior(steps.matrices, lower)
         self._steps = steps
+        self._laws = _laws_after(steps, lower)
         self._reached: list[Mask] = [np.ones(steps.matrices.shape[:-1], dtype=np.bool_)]
         self._closed = False  # whether the last of them is that of all later places
-        self._fixed: dict[bytes, FixedPoint] = {}
-        self.phases = steps.phases
-        self.most_steps = _most_steps(self.phases)
+        self._fixed: BoundedCache[FixedPoint] = BoundedCache(_MOST_FIXED)
+        self._nearest: tuple[Mask, _AfterSteps] | None = None
+        self._since, self._decided = 0, np.full(steps.phases, -np.inf)
+        self.phases, self.starts_settled, self.falls = steps.phases, self._laws is None, self._laws is not None
+        self.most_steps = _most_steps(self.phases) if self._laws is None else min(_most_steps(self.phases), _MOST_STEPS)
 
     def message(self, place: int, a: Matrix) -> Matrix:
         """Return what arrives at a place."""
-        return self._prior(a, self._states(place - 1))
+        return self._least(a, self._states(place - 1), self._known(place - 2))
 
     def settled(self, place: int, loss: Matrix, room: float) -> Settled | None:
         """Return a bound for every place after this one."""
-        return self._fixed_on(self._states(max(place, 1)), loss, room)
+        place = max(place, 1)
+        return self._fixed_on(self._states(place), self._known(place - 1), loss, room)
 
     def at_worst(self, loss: Matrix, room: float) -> Settled | None:
         """Return such a bound for all places."""
-        return self._fixed_on(self._states(1), loss, room)
+        return self._fixed_on(self._states(1), 0, loss, room)
 
     def from_here(self, place: int) -> Side | None:
         """Return this side, once the states that records can have do not change any more.
@@ -214,12 +246,85 @@ class AnyPast(Side):
                 self._reached.append(onwards)
         return self._reached[min(place, len(self._reached)) - 1]
 
-    def _fixed_on(self, states: Mask, loss: Matrix, room: float) -> Settled | None:
-        """Bound with laws on these states for the record before: more states, more laws."""
-        key = states.tobytes()
-        if key not in self._fixed:
-            self._fixed[key] = under_any_prior(self._prior, self._prior.solve, self._steps.followers(states), states)
-        return self._fixed[key](loss, room)
+    def _known(self, steps: int) -> int:
+        """For how many steps, at most so many, there are bounds on laws; 0 for none."""
+        return 0 if self._laws is None or steps < 1 else self._laws.known(steps)
+
+    def _fixed_on(self, states: Mask, known: int, loss: Matrix, room: float) -> Settled | None:
+        """Bound with laws on these states for the record before, so many steps from the first: others are fewer."""
+        fixed = self._fixed.of(
+            (states.tobytes(), known),
+            lambda: under_any_prior(
+                lambda b, before: self._least(b, before, known), self._solve, self._steps.followers(states), states
+            ),
+        )
+        return fixed(loss, room)
+
+    def _least(self, b: Matrix, before: Mask, known: int) -> Matrix:
+        """Return the least of both bounds, where the record before is at least so many steps from the first."""
+        self._nearest = None
+        if self._laws is None or known < 1:
+            return self._prior(b, before)
+        ratios, b = self._laws.after(known, before), np.broadcast_to(b, self._steps.matrices.shape)
+        later = ratios(b)
+        # where the contraction was larger after fewer steps it is not asked again for bounds that are no larger
+        largest = self._steps.moved_on(np.max(b, axis=(-2, -1), where=np.isfinite(b), initial=0.0))
+        asked = largest > self._decided if known >= self._since else np.ones(self.phases, dtype=np.bool_)
+        message = self._prior(b, before, asked) if np.any(asked) else np.full(later.shape, np.inf)
+        alone = asked[..., None, None]
+        nearer = ~alone | (later < message) & np.isfinite(message)
+        beaten = np.all(nearer | ~np.isfinite(message) | np.eye(b.shape[-1], dtype=np.bool_), axis=(-2, -1))
+        self._decided = np.where(asked & beaten, largest, self._decided if known >= self._since else -np.inf)
+        self._since = known
+        self._nearest = nearer & np.isfinite(later), ratios
+        return np.where(nearer, later, message)
+
+    def _solve(self, residual: Matrix) -> Matrix:
+        """Take one step of Newton's method with the derivative of whichever bound is the least, pair by pair."""
+        slopes = None if self._nearest is None else self._nearest[1].slopes()
+        if self._nearest is None or slopes is None:
+            return self._prior.solve(residual)
+        k = residual.shape[-1]
+        (ends, shares), (slope, places) = slopes, self._prior.slopes
+        by_prior = ~self._nearest[0].reshape(*self.phases, k * k)
+        ends[by_prior], shares[by_prior] = 0, 0.0
+        ends[..., 0][by_prior] = places.reshape(by_prior.shape)[by_prior]
+        shares[..., 0][by_prior] = slope.reshape(by_prior.shape)[by_prior]
+        return self._steps.solve_past(residual, ends, shares)
+
+
+class _AfterSteps(ABC):
+    """Log ratios of the past of a record, where the one before is some steps from the first record."""
+
+    @abstractmethod
+    def __call__(self, b: Matrix) -> Matrix:
+        """Return upper bounds, from bounds B on what the record before and its past tell; shape (..., k, k)."""
+
+    @abstractmethod
+    def slopes(self) -> tuple[NDArray[np.int64], Matrix] | None:
+        """Return their derivatives: by which entries of B each changes (flat indices), and how much; (..., k², m)."""
+
+
+class _LawsAfter(ABC):
+    """What is known of the law of a record some steps after the first one, whose law may be any.
+
+    What holds after n steps holds later on too, so few n do.
+    """
+
+    @abstractmethod
+    def known(self, steps: int) -> int:
+        """Return the largest n, at most ``steps`` ≥ 1, for which laws are known; 0 for none."""
+
+    @abstractmethod
+    def after(self, known: int, states: Mask) -> _AfterSteps:
+        """Return bounds for a record that so many steps lead to, which can have some states."""
+
+
+def _laws_after(steps: Steps, lower: Matrix | None) -> _LawsAfter | None:
+    k, phases = steps.k, max((1, *steps.phases))
+    if lower is None and fits(phases, k):
+        return _LawsOfSteps(steps)
+    return None if steps.phases else _LawsBetween(steps.matrices if lower is None else lower, steps.matrices)
 
 
 class _GivenPast(Side):
@@ -383,9 +488,6 @@ def _most_steps(phases: tuple[int, ...], times: int = 1) -> int:
 
 # -- The two sides of a record where the matrix of every step is any one between two bounds --------------------------
 
-_MOST_STEPS = 800
-"""A step takes long where many orders are looked at; what has not settled by then hardly will."""
-
 
 def sides_between(lower: Matrix, upper: Matrix) -> tuple[Side, Side]:
     """Return the future and the past of records where every matrix lies between two bounds."""
@@ -396,67 +498,126 @@ def sides_between(lower: Matrix, upper: Matrix) -> tuple[Side, Side]:
 
 
 class PastBetween(AnyPast):
-    """The past under every initial law and every sequence of matrices between two bounds.
-
-    Both bounds may be one matrix.
-    """
-
-    starts_settled = False
+    """The past under every initial law and every sequence of matrices between two bounds."""
 
     def __init__(self, lower: Matrix, upper: Matrix) -> None:
         super().__init__(Same(upper), lower)
-        self.most_steps = _MOST_STEPS
+
+
+class _LawsBetween(_LawsAfter):
+    """Bounds on every probability, where each matrix is any between two bounds."""
+
+    def __init__(self, lower: Matrix, upper: Matrix) -> None:
         self._lower, self._upper = lower, upper
         self._marginals = Marginals(lower, upper)
-        self._backward: dict[int, IntervalRatios] = {}
-        self._later: dict[tuple[bytes, int], FixedPoint] = {}
-        self._nearest: tuple[Mask, IntervalRatios] | None = None
+        self._backward: dict[int, _Backward] = {}
 
-    def message(self, place: int, a: Matrix) -> Matrix:
-        """Return what arrives at a place."""
-        return self._least(a, self._states(place - 1), place - 2)
+    def known(self, steps: int) -> int:
+        return self._marginals.after(steps)[0]
 
-    def settled(self, place: int, loss: Matrix, room: float) -> Settled | None:
-        """Return a bound for every place after this one."""
-        if place < 2:
-            return super().settled(place, loss, room)
-        states, steps = self._states(place), self._marginals.after(place - 1)[0]
-        key = states.tobytes(), steps
-        if key not in self._later:
-            self._later[key] = under_any_prior(
-                lambda b, before: self._least(b, before, steps), self._solve, self._steps.followers(states), states
-            )
-        return self._later[key](loss, room)
-
-    def _least(self, b: Matrix, before: Mask, steps: int) -> Matrix:
-        """Return the least of both bounds, where the record before is at least ``steps`` from the first."""
-        message = self._prior(b, before)
-        self._nearest = None
-        if steps < 1:
-            return message
-        ratios = self._reversed(steps)
-        forgetting = ratios(b)
-        nearer = forgetting < message
-        self._nearest = nearer, ratios
-        return np.where(nearer & np.isfinite(message), forgetting, message)
-
-    def _reversed(self, steps: int) -> IntervalRatios:
-        known, least, most = self._marginals.after(steps)
+    def after(self, known: int, states: Mask) -> _AfterSteps:
         if known not in self._backward:
-            self._backward[known] = IntervalRatios(*reversed_bounds(least, most, self._lower, self._upper))
+            _, least, most = self._marginals.after(known)
+            self._backward[known] = _Backward(*reversed_bounds(least, most, self._lower, self._upper))
         return self._backward[known]
 
-    def _solve(self, residual: Matrix) -> Matrix:
-        """Take one step of Newton's method with the derivative of whichever bound is the least, pair by pair."""
-        slopes = None if self._nearest is None else self._nearest[1].slopes()
-        if self._nearest is None or slopes is None:
-            return self._prior.solve(residual)
-        k = len(residual)
-        x, x_ = pairs_of(k)
-        (tails, heads, shares), (slope, places) = slopes, self._prior.slopes
-        tails, heads, shares = tails.copy(), heads.copy(), shares.copy()
-        by_prior = ~self._nearest[0][x, x_]
-        tails[by_prior], heads[by_prior], shares[by_prior] = 0, 0, 0.0
-        tails[by_prior, 0], heads[by_prior, 0] = np.divmod(places[x, x_][by_prior], k)
-        shares[by_prior, 0] = slope[x, x_][by_prior]
-        return solve_slopes(residual, x, x_, tails, heads, shares)
+
+class _Backward(_AfterSteps):
+    """Φ over bounds on the kernel that leads back."""
+
+    def __init__(self, lower: Matrix, upper: Matrix) -> None:
+        self._k, self._ratios = len(lower), IntervalRatios(lower, upper)
+
+    def __call__(self, b: Matrix) -> Matrix:
+        return self._ratios(b)
+
+    def slopes(self) -> tuple[NDArray[np.int64], Matrix] | None:
+        known = self._ratios.slopes()
+        if known is None:
+            return None
+        (x, x_), (tails, heads, of_pairs) = pairs_of(self._k), known
+        shape = self._k**2, tails.shape[1]
+        ends, shares = np.zeros(shape, dtype=np.int64), np.zeros(shape)
+        ends[x * self._k + x_], shares[x * self._k + x_] = tails * self._k + heads, of_pairs
+        return ends, shares
+
+
+# -- The laws that the steps of a chain lead to ----------------------------------------------------------------------
+
+
+class _LawsOfSteps(_LawsAfter):
+    """Every mixture of the rows of Pⁿ."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._power = steps.moved_on(steps.matrices)  # by the phase that it leads to
+        self._support, self._n = self._power > 0, 1
+        self._kept: list[tuple[int, Matrix]] = [(0, self._power)]
+        self._ended, self._work = False, 0
+        self._last: _OfSteps | None = None
+        self._ratios: BoundedCache[_OfSteps] = BoundedCache(max(4, _MOST_FIXED // max((1, *steps.phases))))
+        self._keep()
+
+    def known(self, steps: int) -> int:
+        while not self._ended and self._kept[-1][0] < min(steps, _FARTHEST):
+            self._advance(self._kept[-1][0] + 1 + self._kept[-1][0] // 16)
+        return next(n for n, _ in reversed(self._kept) if n <= steps)
+
+    def after(self, known: int, states: Mask) -> _AfterSteps:
+        power = next(power for n, power in self._kept if n == known)
+
+        def made() -> _OfSteps:
+            self._last = _OfSteps(self._steps, power, known, states, self._loops, self._last)
+            return self._last
+
+        return self._ratios.of((known, states.tobytes()), made)
+
+    def _loops(self, work: int) -> Any:
+        self._work += work
+        _LOOPS.count(work)
+        return _LOOPS.at(self._work)
+
+    def _advance(self, steps: int) -> None:
+        while self._n < steps:
+            self._power = self._steps.moved_on(self._power @ self._steps.matrices)
+            self._support = self._steps.moved_on(bool_matmul(self._support, self._steps.matrices > 0))
+            self._n += 1
+        self._keep()
+
+    def _keep(self) -> None:
+        """Keep the power, unless it has numbers that are too small or is that of more steps already."""
+        least, most = np.min(self._power, axis=-2), np.max(self._power, axis=-2)
+        self._ended = bool(np.any(self._power[self._support] < LEAST))
+        if not self._ended:
+            self._kept.append((self._n, self._power))
+            self._ended = bool(np.all(most - least <= _ALIKE * least))
+
+
+class _OfSteps(_AfterSteps):
+    """What is told under every mixture of the rows of Pⁿ."""
+
+    def __init__(
+        self,
+        steps: Steps,
+        power: Matrix,
+        n: int,
+        states: Mask,
+        loops: Callable[[int], Any],
+        like: "_OfSteps | None",
+    ) -> None:
+        self._steps, k = steps, steps.k
+        of_phases = power.reshape(-1, k, k), steps.matrices.reshape(-1, k, k)
+        known = None if like is None else like._ratios
+        self._ratios = AfterStart(*of_phases, n, states.reshape(-1, k), loops, known)
+
+    def __call__(self, b: Matrix) -> Matrix:
+        shape = self._steps.matrices.shape
+        return self._steps.moved_on(self._ratios(np.broadcast_to(b, shape).reshape(-1, *shape[-2:])).reshape(shape))
+
+    def slopes(self) -> tuple[NDArray[np.int64], Matrix] | None:
+        ends, shares = self._ratios.slopes()
+        shape = *self._steps.phases, *shares.shape[1:]
+        return self._steps.moved_on(ends.reshape(shape)).copy(), self._steps.moved_on(shares.reshape(shape)).copy()
+
+
+_LOOPS = Loops(search_each, after=20_000)

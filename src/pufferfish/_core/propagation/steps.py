@@ -23,8 +23,9 @@ from pufferfish._base.progress import BoundedCache
 from pufferfish._core.chains.cycles import followers, moved_on, period_mixes, periodic_law
 from pufferfish._core.chains.markov import bool_matmul, closure, log_of, mixes, stationary_law, stationary_log_error
 from pufferfish._core.phi.any_initial_law import AnyPrior, AnyPriors
-from pufferfish._core.phi.phi import LogRatios, close
-from pufferfish._core.phi.stacked import StackedRatios
+from pufferfish._core.phi.phi import LogRatios, close, solve_slopes
+from pufferfish._core.phi.rows_between_bounds import pairs_of
+from pufferfish._core.phi.stacked import StackedRatios, solve_around
 
 __all__ = ["Cycle", "FixedPoint", "Same", "Settled", "Steps"]
 
@@ -212,6 +213,18 @@ class Steps(ABC):
     def any_prior(self) -> Any:
         """Return what the past tells under every law of the record before."""
 
+    @abstractmethod
+    def solve_past(self, residual: Matrix, ends: NDArray[np.int64], shares: Matrix) -> Matrix:
+        """Solve δ = residual + Φ'δ, where each entry changes with some of those at the place before it.
+
+        Parameters
+        ----------
+        residual : (..., k, k) ndarray
+            What Φ misses.
+        ends, shares : (..., k², m) ndarray
+            By which entries, as flat indices, and how much.
+        """
+
     def reached(self, states: Mask) -> Mask:
         """Return which states can ever be reached from those of a first record, at each phase."""
         while True:  # as many rounds as a cycle has steps, and more: no recursion
@@ -269,6 +282,12 @@ class Same(Steps):
         """Return what the past tells under every law of the record before."""
         return AnyPrior(self.matrices)
 
+    def solve_past(self, residual: Matrix, ends: NDArray[np.int64], shares: Matrix) -> Matrix:
+        """Solve δ = residual + Φ'δ."""
+        x, x_ = pairs_of(self.k)
+        rows = x * self.k + x_
+        return solve_slopes(residual, x, x_, *np.divmod(ends[rows], self.k), shares[rows])
+
 
 class Cycle(Steps):
     """A matrix for each phase of a cycle; the first record may be at any phase."""
@@ -304,3 +323,7 @@ class Cycle(Steps):
     def any_prior(self) -> AnyPriors:
         """Return what the past tells under every law of the record before."""
         return AnyPriors(self.matrices)
+
+    def solve_past(self, residual: Matrix, ends: NDArray[np.int64], shares: Matrix) -> Matrix:
+        """Solve δ = residual + Φ'δ around the cycle."""
+        return solve_around(residual, ends, shares, -1)

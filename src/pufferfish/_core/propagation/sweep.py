@@ -141,6 +141,7 @@ def _most(ids: Sequence[int], place: int) -> tuple[int, int]:
 
 
 Matrix = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 _ROOMIER = 1e-5
 """A bound for losses that are larger by this share is above any that another run may have settled at."""
@@ -158,6 +159,9 @@ _LOOKS = 1.25
 """How much farther than the last time a sweep has come when it is compared with the fixed point again."""
 
 _FIRST_LOOK = 64
+
+_LIFTED = 1e-6
+"""A fixed bound is lifted by this share at once; by more where a sweep has visited all it visits one by one."""
 
 _CHEAP = 1e7
 """Places times the fourth power of the states: what a sweep visits in about a second."""
@@ -342,10 +346,13 @@ def _covering(
         return candidate is not None and (a is None or bool(np.all(a[entering] <= candidate.bound[entering])))
 
     settled = side.settled(place, run.loss, room)
-    if heaviest is None or covers(settled):
-        return settled if covers(settled) else None
-    if side.phases and settled is not None and a is not None:
-        return _lifted(settled, float(np.max(a[entering] - settled.bound[entering])))
+    if covers(settled):
+        return settled
+    lifted = _lifted_above(side, settled, a, entering)
+    if lifted is not None and (heaviest is not None or _nearly(lifted, settled)):
+        return lifted
+    if heaviest is None:
+        return None
     roomier = heaviest * (1 + _ROOMIER)  # above what an earlier run may have settled at, its slack included
     wider = (
         lambda: side.at_worst(run.loss, room),
@@ -357,13 +364,29 @@ def _covering(
     return next((bound for bound in (find() for find in wider) if covers(bound)), None)
 
 
-def _lifted(settled: Settled, by: float) -> Settled:
-    """Return a fixed bound that many nats above one: Φ(A + μ) ≤ Φ(A) + μ, so what holds of A holds of A + μ."""
+def _lifted_above(side: Side, settled: Settled | None, a: Matrix | None, entering: Mask) -> Settled | None:
+    """Return a fixed bound lifted above what a sweep has come to, where sweeps come from above or places take long.
+
+    Φ(A + μ) ≤ Φ(A) + μ for a closed A, so what holds of A holds of A + μ.
+    """
+    if settled is None or a is None or not (side.phases or side.falls):
+        return None
+    among = np.where(entering | np.eye(entering.shape[-1], dtype=np.bool_), settled.bound, np.inf)
+    if side.falls and not np.all(among <= close(among)):
+        return None
+    with np.errstate(invalid="ignore"):
+        by = float(np.max(a[entering] - settled.bound[entering], initial=0.0))
+    if not by < np.inf:
+        return None
     lift, off_diagonal = up(by), ~np.eye(settled.bound.shape[-1], dtype=np.bool_)
     bound, message = (
         np.where(off_diagonal, np.nextafter(part + lift, np.inf), 0.0) for part in (settled.bound, settled.message)
     )
     return Settled(bound, message)
+
+
+def _nearly(lifted: Settled, settled: Settled | None) -> bool:
+    return settled is not None and _largest(lifted) <= _largest(settled) * (1 + _LIFTED)
 
 
 def _drifting(side: Side, place: int, steps: int, a: Matrix, loss: Matrix) -> Settled | None:

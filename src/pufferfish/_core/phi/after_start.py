@@ -1,0 +1,207 @@
+r"""What the past tells some steps after the first record, whose law may be any: only laws that the steps lead to count.
+
+Let the first of n + 1 records have any law ν. W = Pⁿ leads from its state m to the last one's state y, and C = WP one
+step further. With u(y) what these records tell of the last one, :math:`u(y) \le e^{B(y,z)} u(z)`, the next record is
+told by
+
+.. math:: \frac{E[u \mid x]}{E[u \mid x']} =
+          \frac{\sum_m \nu_m A_m(x) \; \sum_m \nu_m C_m(x')}{\sum_m \nu_m A_m(x') \; \sum_m \nu_m C_m(x)},
+          \qquad A_m(x) = \sum_y W(m,y) P(y,x) u(y).
+
+For every ν that is at most λ if no coefficient of :math:`\nu_m \nu_{m'}` is above 0 in the product form:
+
+.. math:: A_m(x) C_{m'}(x') + A_{m'}(x) C_m(x') \le \lambda \, [A_m(x') C_{m'}(x) + A_{m'}(x') C_m(x)]
+          \quad \text{for all } m \le m'.
+
+Both sides are linear in u: for each pair m, m' this is Φ of two laws, certified by the flows of
+:mod:`pufferfish._core.phi.phi`. Nothing changes if more steps lead to the last record, for rows of more steps are
+mixtures of rows of W.
+
+For one u the worst ν has two states m, m' at most, so it lies between two neighbours of a row of laws that leads from
+m to m'. **Cuts**: the same conditions for all such neighbours, instead of for m and m', come the nearer to the worst ν
+the more cuts there are. The proofs are in ``docs/proofs/propagation.md``.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._core.numbers.rounding import SMALLEST, UNIT
+from pufferfish._core.phi.certificate import SEARCHED
+from pufferfish._core.phi.phi import Kernel, stars_of
+
+__all__ = ["LEAST", "AfterStart", "fits"]
+
+Matrix = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Places = NDArray[np.intp]
+
+_MOST_ROWS = 200_000
+"""Conditions of all phases together, at most: all are looked at for every record."""
+
+_CUT_ROWS = 25_000
+"""With more conditions of all phases together there are no cuts."""
+
+_ENOUGH_ROWS = 700
+"""Conditions of one phase, at most: those of six states, or of fewer with cuts."""
+
+_PARTS = (2, 4, 8)
+"""Into how many parts the laws between two states are cut."""
+
+_NEAR = 0.25
+"""Laws whose logarithms differ by at most this are not cut."""
+
+LEAST = 1e-60
+"""With positive probabilities that are less their products could leave the range of a double."""
+
+
+def fits(phases: int, k: int) -> bool:
+    """Whether there are few enough conditions to look at: with more states they take longer than all else."""
+    conditions = _conditions(k, 1)
+    return conditions <= _ENOUGH_ROWS and phases * conditions <= _MOST_ROWS
+
+
+class AfterStart:
+    """The past's log ratios at every phase of a cycle, some steps after the first record.
+
+    Parameters
+    ----------
+    power : (N, k, k) ndarray
+        W, from the state of the first record to that of the last one, by the phase of the last one.
+    matrices : (N, k, k) ndarray
+        P, the step that follows.
+    steps : int
+        How many steps W has: its entries are good to a few units of rounding for each.
+    states : (N, k) ndarray of bool
+        States that the last record can have. Only laws of the first record that lead to no others count.
+    loops : callable
+        Work ↦ the loops that do it.
+    like : AfterStart, optional
+        One of fewer steps, to begin the search where that one's is.
+    """
+
+    def __init__(
+        self,
+        power: Matrix,
+        matrices: Matrix,
+        steps: int,
+        states: Mask,
+        loops: Callable[[int], Any],
+        like: "AfterStart | None" = None,
+    ) -> None:
+        phases, k = states.shape
+        self._k, self._states = k, states
+        starts = ~np.any((power > 0) & ~states[:, None, :], axis=2)
+        laws, (m, m_) = _laws_with_cuts(np.where(starts[:, :, None], power, 0.0))
+        after = laws @ matrices
+        self._x, self._x_ = np.nonzero(~np.eye(k, dtype=np.bool_))
+        x, x_ = self._x, self._x_
+        # axes: phase, pair x, x', pair of laws m, m'; A_m(x) C_m'(x') + A_m'(x) C_m(x') are `rows` times u
+        to_x, to_x_ = (np.swapaxes(after[:, :, states_], 1, 2) for states_ in (x, x_))
+        mass = to_x[:, :, m] * to_x_[:, :, m_] + to_x[:, :, m_] * to_x_[:, :, m]
+        divisor = np.where(mass > 0, mass, 1.0)
+        share, share_ = to_x_[:, :, m_] / divisor, to_x_[:, :, m] / divisor
+        rows = share[..., None] * laws[:, None, m] + share_[..., None] * laws[:, None, m_]
+        rows *= np.swapaxes(matrices, 1, 2)[:, x][:, :, None, :]
+        error = (4 * steps + 16) * (k + 4) * UNIT
+        upper = np.where(rows > 0, np.maximum(rows * (1 + error), SMALLEST), 0.0)
+        lower = np.where(rows > SMALLEST, rows * (1 - error), 0.0)
+        self._upper, self._lower = upper.reshape(phases, -1, k), lower.reshape(phases, -1, k)
+        self._asked: Mask = (mass > 0).reshape(phases, -1)  # the rows of others are 0
+        # the other side of the condition of x, x' is the first side of that of x', x
+        place = np.empty((k, k), dtype=np.int64)
+        place[x, x_] = np.arange(x.size)
+        among = np.arange(m.size)
+        self._row = (np.arange(x.size)[:, None] * m.size + among).reshape(-1).astype(np.int64)
+        self._row_ = (place[x_, x][:, None] * m.size + among).reshape(-1).astype(np.int64)
+        self._trees = self._first_trees() if like is None or not self._same_states(like) else like._trees_now()
+        self._worst = np.zeros((phases, x.size), dtype=np.intp)
+        self._loops = loops
+
+    def __call__(self, b: Matrix) -> Matrix:
+        """Return the log ratios of the past of the record that follows, rounded up; shape (N, k, k).
+
+        Parameters
+        ----------
+        b : (N, k, k) ndarray
+            Log ratios B of what the last record and its past tell, finite on its states.
+
+        Returns
+        -------
+        (N, k, k) ndarray
+            By the phase of the last record; +∞ for pairs with a state that cannot follow, 0 on the diagonal.
+        """
+        phases, k = self._states.shape
+        within = self._states[:, :, None] & self._states[:, None, :]
+        b = np.ascontiguousarray(np.where(within, b, np.inf))
+        most = np.max(b, axis=(1, 2), where=within, initial=0.0)
+        result = np.full((phases, k, k), np.inf)
+        result[:, np.arange(k), np.arange(k)] = 0.0
+        if not np.max(most) <= SEARCHED:
+            return result
+        proved = np.empty(self._asked.shape)
+        search = self._loops(proved.size * k**2).search_each
+        with np.errstate(all="ignore"):
+            search(self._upper, self._lower, b, np.arange(phases), self._row, self._row_, *self._trees, proved)
+        each = np.where(self._asked, proved, -np.inf).reshape(phases, self._x.size, -1)
+        best = np.argmax(each, axis=2)
+        self._worst = np.arange(self._x.size) * each.shape[2] + best
+        value = np.take_along_axis(each, best[:, :, None], axis=2)[:, :, 0]
+        result[:, self._x, self._x_] = np.where(value == -np.inf, np.inf, value)
+        return result
+
+    def slopes(self) -> tuple[NDArray[np.int64], Matrix]:
+        """Return the derivatives at the last call: by which entries of B, and how much; shape (N, k², k − 1).
+
+        Entries are flat indices of the phase of the last record, which is that of the answer.
+        """
+        phases, k = self._states.shape
+        tails, heads, _, shares = (
+            np.take_along_axis(a, np.maximum(self._worst, 0)[:, :, None], axis=1) for a in self._trees
+        )
+        shape = phases, k * k, tails.shape[2]
+        ends, slopes = np.zeros(shape, dtype=np.int64), np.zeros(shape)
+        ends[:, self._x * k + self._x_], slopes[:, self._x * k + self._x_] = tails * k + heads, shares
+        return ends, slopes
+
+    def _same_states(self, other: "AfterStart") -> bool:
+        mine, others = ((a._upper > 0, a._lower > 0) for a in (self, other))
+        return all(np.array_equal(a, b) for a, b in zip(mine, others, strict=True))
+
+    def _trees_now(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Matrix, Matrix]:
+        tails, heads, flows, shares = self._trees
+        return tails.copy(), heads.copy(), flows.copy(), shares.copy()
+
+    def _first_trees(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Matrix, Matrix]:
+        phases, k = self._states.shape
+        flat = Kernel(self._upper.reshape(-1, k), self._lower.reshape(-1, k), np.ones(0, dtype=np.bool_))
+        begins = np.arange(phases)[:, None] * self._row.size
+        x, x_ = ((begins + rows).reshape(-1) for rows in (self._row, self._row_))
+        inside = (flat.upper > 0)[x] | (flat.lower > 0)[x_]
+        first = stars_of(flat, np.zeros((k, k)), x, x_, inside)
+        shape = phases, self._row.size, max(k - 1, 1)
+        ends = first.tails.reshape(shape), first.heads.reshape(shape)
+        return *ends, first.flows.reshape(shape), first.shares.reshape(shape)
+
+
+def _conditions(k: int, parts: int) -> int:
+    return k * (k - 1) * (k + k * (k - 1) // 2 * (2 * parts - 1))
+
+
+def _laws_with_cuts(power: Matrix) -> tuple[Matrix, tuple[Places, Places]]:
+    """Return the rows of W and laws between any two of them, and which pairs of these are asked for."""
+    phases, k = power.shape[:2]
+    most = min(_ENOUGH_ROWS, _CUT_ROWS // phases)
+    allowed = [n for n in (1, *_PARTS) if n == 1 or _conditions(k, n) <= most]
+    logs = np.log(np.where(np.any(power > 0, axis=1, keepdims=True), np.maximum(power, LEAST), 1.0))
+    apart = float(np.max(np.ptp(logs, axis=1)))
+    parts = next((n for n in allowed if apart <= n * _NEAR), allowed[-1])
+    m, m_ = np.triu_indices(k, 1)
+    cuts = np.arange(1, parts) / parts
+    between = power[:, m, None] * (1 - cuts)[:, None] + power[:, m_, None] * cuts[:, None]
+    laws = np.concatenate([power, between.reshape(phases, -1, k)], axis=1)
+    rows = np.concatenate([m[:, None], k + np.arange(m.size * cuts.size).reshape(m.size, -1), m_[:, None]], axis=1)
+    alone = np.arange(laws.shape[1])
+    return laws, (np.append(alone, rows[:, :-1]), np.append(alone, rows[:, 1:]))
