@@ -60,7 +60,7 @@ def test_a_release_for_an_hour_says_so_first(folder: Path) -> None:
 
 def test_compare_and_ledgers_are_about_the_unit_too(folder: Path) -> None:
     asked = ["compare", "model.json", "--length", 3000, "--query", "histogram", "--epsilon", 1]
-    plain, hour = (run(*asked, "--promises", *more).stdout for more in ([], ["--protect", "1h"]))
+    plain, hour = (" ".join(run(*asked, "--promises", *more).stdout.split()) for more in ([], ["--protect", "1h"]))
     assert "what this noise hides" in plain
     assert "hiding any stretch of 60 steps in a row of one subject," in hour
     assert "it proves what is told of one record, and of no" in hour
