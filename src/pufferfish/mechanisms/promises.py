@@ -56,6 +56,7 @@ class Promise(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 
 _WHOLE = "the whole series of one subject"
 _STRETCH = "Any one such stretch, read or not; two separate ones are not covered, and do not add."
+_TIME = "It lasts as long as is said where no step takes less than {}."
 _NEAR = "Values that are so near each other; not whether a value is above some number or below."
 _SERIES = "All records of one subject together, whatever their law is, where they are one chain: group privacy."
 _ROW = "All cells of any one row together: a person whose data are one row."
@@ -167,7 +168,7 @@ def _of_chains(calibration: Calibration, step: str | None) -> Iterator[Unit]:
     for steps, words in sorted(_stretches(step, asked).items()):
         leakage = stretch(steps) if 1 < steps < longest else None
         if leakage is not None:
-            yield Unit(words, steps, _STRETCH, leakage)
+            yield Unit(words, steps, _STRETCH if step is None else f"{_STRETCH} {_TIME.format(step)}", leakage)
     yield Unit(_WHOLE, longest, _SERIES, _of_series)
 
 

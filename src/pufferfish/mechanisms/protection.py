@@ -166,7 +166,7 @@ class Protection:
         Examples
         --------
         >>> Protection(60).in_words("1min")
-        'any stretch of 60 steps in a row of one subject (1h, where a step is 1min)'
+        'any stretch of 60 steps in a row of one subject (1h, where no step takes less than 1min)'
         >>> Protection("subject").in_words()
         'the whole series of one subject'
         >>> Protection(1, 200.0).in_words("1min")
@@ -181,7 +181,7 @@ class Protection:
             time = None if step is None else parse_duration(step, "step")
             stretch = f"any stretch of {counted(self.steps, 'step')} in a row of one subject"
             if time is not None and time.has_unit and isinstance(time.value, int):
-                stretch += f" ({format_micros(time.value * self.steps)}, where a step is {step})"
+                stretch += f" ({format_micros(time.value * self.steps)}, where no step takes less than {step})"
         if self.within is None:
             return stretch
         if isinstance(self.within, tuple):

@@ -1,6 +1,6 @@
 """What is hidden, as a setting: steps, times, whole series, near values; and what a noise promises of each."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -234,3 +234,16 @@ def test_a_record_says_what_its_ledger_adds_up() -> None:
     assert "this one leaks, of any stretch of 60 steps in a row of one subject, at most" in other.not_promised[-1]
     for made in (release, other):
         assert pf.verify(made).proved
+
+
+def test_a_length_of_time_is_said_of_steps_that_take_as_long() -> None:
+    """Four records of ten come a second after the last: an hour holds 100 steps, and the promise is about 60."""
+    took = np.cumsum([60 if i % 10 < 6 else 1 for i in range(400)])
+    times = [datetime(2020, 1, 1) + timedelta(seconds=int(second)) for second in took]
+    data = pf.read_sequences(pl.DataFrame({"t": times, "s": ["rest", "walk"] * 200}), "s", time="t", max_gap="1min")
+    assert max(int(np.sum((took >= a) & (took < a + 3600))) for a in took) == 100
+    noise = pf.LeakagePropagation(MODEL, data.length).calibrate(pf.Histogram(), 1.0, protect="1h")
+    release = pf.release(data, pf.Histogram(), noise)
+    assert release.hides == "any stretch of 60 steps in a row of one subject (1h, where no step takes less than 1min)"
+    (row,) = (promise for promise in release.promises if promise.steps == 60)
+    assert row.holds.endswith("where no step takes less than 1min.")
