@@ -58,6 +58,8 @@ class ChainCharging(Charging):
                 f"base is {type(base).__name__}, and this ledger is about Markov chains: give sequences.base, of a "
                 "table from read_sequences"
             )
+        if base is not None and self._bound.protection is not None:
+            self._bound.protection.check_gaps(base.gaps, "the ledger adds up what is told of")
 
     def charge(
         self,
@@ -266,7 +268,9 @@ class ChainCharging(Charging):
                 "the ledger does not know its base yet, and these data are not all of it: make the ledger with "
                 "base=sequences.base of the whole table"
             )
-        if base is not None:
+        if base is None:
+            self.check_base(data.base)
+        else:
             check_tied(data.base, base, MUST_MATCH)
         check_lengths(data.length, length, windows, "the data")
 

@@ -54,7 +54,9 @@ class Promise(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     holds: str
 
 
+_WHOLE = "the whole series of one subject"
 _STRETCH = "Any one such stretch, read or not; two separate ones are not covered, and do not add."
+_TIME = "It lasts as long as is said where no step takes less than {}."
 _NEAR = "Values that are so near each other; not whether a value is above some number or below."
 _SERIES = "All records of one subject together, whatever their law is, where they are one chain: group privacy."
 _ROW = "All cells of any one row together: a person whose data are one row."
@@ -71,7 +73,7 @@ class Unit(NamedTuple):
     near: bool = False
 
 
-def promises_of(calibration: Calibration, step: str | None) -> list[Promise]:
+def promises_of(calibration: Calibration, step: str | None, *, cut: bool = False) -> list[Promise]:
     """Return what a noise promises of every unit, the smallest first.
 
     Parameters
@@ -80,8 +82,10 @@ def promises_of(calibration: Calibration, step: str | None) -> list[Promise]:
         The noise.
     step : str or None
         How long a step takes, where that is known.
+    cut : bool, default False
+        Whether a subject may have several chains: nothing is then promised of its stretches.
     """
-    units, measured = units_of(calibration, step), calibration.measured
+    units, measured = units_of(calibration, step, cut=cut), calibration.measured
     if isinstance(measured, FunctionQuery):
         losses = RecordLoss(())
     else:
@@ -101,12 +105,16 @@ def promises_with(units: Sequence[Unit], epsilons: Sequence[float]) -> list[Prom
     return [Promise(unit.words, unit.steps, unit.near, epsilon, unit.holds) for unit, epsilon in pairs]
 
 
-def units_of(calibration: Calibration, step: str | None) -> list[Unit]:
-    """Return the units that a noise promises something of, the smallest first, without computing what."""
+def units_of(calibration: Calibration, step: str | None, *, cut: bool = False) -> list[Unit]:
+    """Return the units that a noise promises something of, the smallest first, without computing what.
+
+    Where chains are cut a stretch of a subject, or its whole series, is in several of them, and no bound on one.
+    """
     theta, epsilon = calibration.theta, calibration.epsilon
     alone = Unit("one record, without any model", None, _ALONE, _of_one)
     if theta.of_chains and not theta.stands_for_more and not isinstance(calibration.measured, FunctionQuery):
-        return [*_of_chains(calibration, step), alone]
+        units = [*_of_chains(calibration, step), alone]
+        return [unit for unit in units if unit.steps in (None, 1) and unit.words != _WHOLE] if cut else units
     words, holds = "one cell of a row" if theta.networks else "one record", "Any one value of it against any other."
     if calibration.bound.secrets is not None:
         words, holds = "the secrets that were named", "Which secret of a pair holds."
@@ -147,11 +155,12 @@ def _of_chains(calibration: Calibration, step: str | None) -> Iterator[Unit]:
     width = _width(theta.states)
     nearest = None if width is None else stretch(1, Protection(1, width))
     if width is not None and nearest is not None:
-        yield Unit(f"one record, among values at most {number(width, 6)} apart", 1, _NEAR, nearest, near=True)
+        yield Unit(f"one record, among values at most {number(width, 17)} apart", 1, _NEAR, nearest, near=True)
     if protection is not None and protection.within is not None:
         yield Unit(protection.in_words(step), protection.steps_of(length), _NEAR, _as_asked(epsilon), near=True)
     one = stretch(1)
-    if protection is None:  # what its own mechanism proves may be less
+    own = calibration.bound.secrets is None and not calibration.delta
+    if protection is None and own:  # what its own mechanism proves of any record may be less
         one = _as_asked(epsilon) if one is None else _least_of(_as_asked(epsilon), one)
     if one is not None:
         yield Unit("one record", 1, "The state of one subject at one time, against any other state.", one)
@@ -159,8 +168,8 @@ def _of_chains(calibration: Calibration, step: str | None) -> Iterator[Unit]:
     for steps, words in sorted(_stretches(step, asked).items()):
         leakage = stretch(steps) if 1 < steps < longest else None
         if leakage is not None:
-            yield Unit(words, steps, _STRETCH, leakage)
-    yield Unit("the whole series of one subject", longest, _SERIES, _of_series)
+            yield Unit(words, steps, _STRETCH if step is None else f"{_STRETCH} {_TIME.format(step)}", leakage)
+    yield Unit(_WHOLE, longest, _SERIES, _of_series)
 
 
 def _as_asked(epsilon: float) -> Callable[[RecordLoss], float]:
@@ -195,5 +204,8 @@ def _width(states: tuple[str, ...]) -> float | None:
         return None
     if all(low == high for low, high in intervals):
         values = sorted(low for low, _ in intervals if low is not None)
-        return float(max(b - a for a, b in pairwise(values)))
-    return float(max(high - low for low, high in intervals if low is not None and high is not None))
+        widest = max(b - a for a, b in pairwise(values))
+    else:
+        widest = max(high - low for low, high in intervals if low is not None and high is not None)
+    width = float(widest)  # its decimals are what counts
+    return width if Fraction(repr(width)) >= widest else math.nextafter(width, math.inf)

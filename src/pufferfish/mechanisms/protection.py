@@ -17,7 +17,7 @@ from pufferfish._base.checked import is_list, real_number
 from pufferfish._base.durations import format_micros, parse_duration
 from pufferfish._base.view import counted
 from pufferfish._base.words import number
-from pufferfish.errors import ParameterError, shortened
+from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.theta.lengths import MOST_STEPS, ChainLength
 from pufferfish.theta.model_class import Described, Theta
 from pufferfish.theta.states import intervals_of_states, state_label
@@ -108,13 +108,27 @@ class Protection:
         """Whether more than one record is hidden together."""
         return self.steps != 1
 
+    def check_gaps(self, gaps: str, whose: str) -> None:
+        """Refuse a table whose subjects' series are cut into chains of their own, where stretches are hidden.
+
+        Raises
+        ------
+        ReleaseRefused
+            If it is read so; ``whose`` says what hides stretches.
+        """
+        if self.is_stretch and gaps == "independent":
+            raise ReleaseRefused(
+                f"{whose} stretches, and gaps='independent' cuts a subject's series into chains of their own, over "
+                "whose ends a stretch would not be hidden: read the table with gaps='unobserved'"
+            )
+
     def condition(self, step: str | None = None) -> str:
         """Say under which two conditions a release is about as likely, for the sentence of a promise."""
         one, near = self.steps == 1, ""
         if isinstance(self.within, tuple):
             near = f" that {'are' if one else 'differ by'} pairs that are named ({self._pairs})"
         elif self.within is not None:
-            apart = f"at most {number(self.within, 6)} apart"
+            apart = f"at most {number(self.within, 17)} apart"
             near = f" that are {apart}" if one else f" whose values are {apart} at every step"
         stretch = Protection(self.steps).in_words(step)
         if one:
@@ -152,7 +166,7 @@ class Protection:
         Examples
         --------
         >>> Protection(60).in_words("1min")
-        'any stretch of 60 steps in a row of one subject (1h, where a step is 1min)'
+        'any stretch of 60 steps in a row of one subject (1h, where no step takes less than 1min)'
         >>> Protection("subject").in_words()
         'the whole series of one subject'
         >>> Protection(1, 200.0).in_words("1min")
@@ -167,12 +181,12 @@ class Protection:
             time = None if step is None else parse_duration(step, "step")
             stretch = f"any stretch of {counted(self.steps, 'step')} in a row of one subject"
             if time is not None and time.has_unit and isinstance(time.value, int):
-                stretch += f" ({format_micros(time.value * self.steps)}, where a step is {step})"
+                stretch += f" ({format_micros(time.value * self.steps)}, where no step takes less than {step})"
         if self.within is None:
             return stretch
         if isinstance(self.within, tuple):
             return f"{stretch}, between these states only: {self._pairs}"
-        return f"{stretch}, among values at most {number(self.within, 6)} apart"
+        return f"{stretch}, among values at most {number(self.within, 17)} apart"
 
 
 def step_of(theta: Theta, model: Described | None) -> str | None:
@@ -232,7 +246,7 @@ def _near(states: Sequence[str], within: float) -> Mask:
             "within is a number, and the states are neither numbers nor bins: give pairs of states, such as "
             f"within=[({states[0]!r}, {states[-1]!r})]"
         )
-    near, most = np.eye(len(states), dtype=np.bool_), Fraction(within)
+    near, most = np.eye(len(states), dtype=np.bool_), Fraction(repr(float(within)))  # the decimals that it prints as
     for x, (low, high) in enumerate(intervals):
         for y, (other_low, other_high) in enumerate(intervals):
             gaps = [a - b for a, b in ((other_low, high), (low, other_high)) if a is not None and b is not None]

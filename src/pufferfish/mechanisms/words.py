@@ -156,6 +156,11 @@ class Booked(Protocol):
         """What all releases up to it leak together at most."""
         ...
 
+    @property
+    def protection(self) -> Protection | None:
+        """What that is about; None for one record and any two of its values."""
+        ...
+
 
 ONE_STATE, ONE_CELL = "the state of one subject at one time", "one cell of one row"
 
@@ -231,8 +236,11 @@ def not_promised_of(
             "both leak together is bounded by their record-level losses, not by their epsilons."
         )
     if booked is not None:
+        about = ""
+        if (booked.protection or protection) is not None:  # the ledger may add up what is told of something else
+            about = f", of {(booked.protection or Protection(1)).in_words()},"
         others = (
-            f"{TOGETHER} (it is number {booked.entry}) this one leaks at most "
+            f"{TOGETHER} (it is number {booked.entry}) this one leaks{about} at most "
             f"{at_most(booked.spent)}; releases that are not in the ledger add to that."
         )
     average = "how many rows have some value" if kind == BayesianNetwork.kind else "a subject's average over a month"

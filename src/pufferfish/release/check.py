@@ -18,6 +18,7 @@ from pufferfish.errors import PufferfishError, RecordError, shortened
 from pufferfish.mechanisms import BOUNDS, ParticipantDP
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.engine import LEAST_EPSILON
+from pufferfish.mechanisms.protection import SUBJECT
 from pufferfish.release.counted import counted_of
 from pufferfish.release.derive import derived
 from pufferfish.release.facts import DataRecord, GroupsRecord, LedgerRecord, QueryRecord, SubjectsRecord, encode
@@ -149,6 +150,9 @@ def rules_on_place(booked: LedgerRecord | None) -> Iterator[tuple[bool, str]]:
     yield within_budget, "what is spent is in the budget"
     known_mechanism = booked.mechanism in {m.name for m in (*BOUNDS, ParticipantDP)}
     yield known_mechanism, "the ledger's mechanism is one of this program's"
+    steps = booked.protect
+    some = steps == SUBJECT if isinstance(steps, str) else steps is None or 1 <= steps < MOST_STEPS
+    yield some and (steps is not None or booked.within is None), "the ledger is about a record, a stretch or a series"
 
 
 def _rules_on_data(record: ReleaseFields, data: DataRecord) -> Iterator[tuple[bool, str]]:

@@ -130,7 +130,9 @@ def place_in(ledger: Ledger, entry: Entry | None) -> LedgerRecord:
     number, previous, spent = 1, _NO_ENTRY, ledger.budget
     if entry is not None:
         number, previous, spent = entry.number, entry.previous, entry.spent
-    return LedgerRecord(number, previous, spent, ledger.budget, ledger.bound.name, ledger.bound.theta.origin)
+    bound = ledger.bound
+    hidden: dict[str, Any] = {} if bound.protection is None else bound.protection.settings
+    return LedgerRecord(number, previous, spent, ledger.budget, bound.name, bound.theta.origin, **hidden)
 
 
 _NO_ENTRY = "0" * 64
@@ -148,14 +150,19 @@ def promised(calibration: Calibration, data: DataRecord) -> list[Promise]:
     stated = record_of(calibration)
     if stated.query is None or stated.settings is None or calibration.theta.kind == GivenLaws.kind:
         return []
-    return promises_of(calibration, step_of_reading(data))
+    return promises_of(calibration, step_of_reading(data), cut=_cut(data))
+
+
+def _cut(data: DataRecord) -> bool:
+    """Whether gaps cut the series of subjects into chains of their own."""
+    return data.base is not None and data.base.gaps == "independent"
 
 
 def _units_again(calibration: Calibration, data: DataRecord, stated: Sequence[Promise]) -> list[Promise]:
     """Return the promises of a record with the words that follow; what is told of each unit is taken as it is."""
     if not stated:
         return promised(calibration, data)
-    units = units_of(calibration, step_of_reading(data))
+    units = units_of(calibration, step_of_reading(data), cut=_cut(data))
     return promises_with(units, [each.epsilon for each in stated]) if len(units) == len(stated) else []
 
 

@@ -32,6 +32,7 @@ from pufferfish.data.rows import RowsBase
 from pufferfish.data.sequences import Base
 from pufferfish.errors import ParameterError, QueryError, shortened
 from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.protection import Protection
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.queries import QUERIES, Subset, Weighted, Window, weights_of
 from pufferfish.queries.strategy import Strategy
@@ -489,6 +490,7 @@ class LedgerRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 
     ``previous`` is the digest of the ledger's entry before it, or of the ledger as it began. It depends on all entries
     before, and only who has the ledger can compute it. In one history of a ledger no two releases have the same one.
+    ``protect`` and ``within`` say what ``spent`` is about, where that is not one record and any two of its values.
     """
 
     entry: int
@@ -497,6 +499,13 @@ class LedgerRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     budget: float
     mechanism: str
     theta_origin: str
+    protect: int | str | None = None
+    within: float | list[tuple[str, str]] | None = None
+
+    @property
+    def protection(self) -> Protection | None:
+        """What the ledger adds up is about; None for one record and any two of its values."""
+        return Protection.in_settings({"protect": self.protect, "within": self.within})
 
 
 class AccuracyRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):

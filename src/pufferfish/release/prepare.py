@@ -476,11 +476,8 @@ def _check_reading(data: DataRecord, calibration: Calibration) -> None:
             "each segment: read it with gaps='unobserved' and calibrate with length=data.length"
         )
     protection = calibration.bound.protection
-    if protection is not None and protection.is_stretch and base.gaps == "independent":
-        raise ReleaseRefused(
-            "the noise hides stretches, and gaps='independent' cuts a subject's series into chains of their own, over "
-            "whose ends a stretch would not be hidden: read the table with gaps='unobserved'"
-        )
+    if protection is not None:
+        protection.check_gaps(base.gaps, "the noise hides")
     _check_clock(data, calibration.theta)
     if gives_first_law(calibration.theta) and (
         base.where is not None or base.missing == "split" or base.gaps == "independent"

@@ -134,6 +134,7 @@ def _entry_differences(record: ReleaseFields, booked: LedgerRecord, ledger_file:
         (ledger_file.budget == booked.budget, f"a budget of {ledger_file.budget}"),
         (ledger_file.bound.name == booked.mechanism, f"the mechanism {ledger_file.bound.name}"),
         (ledger_file.bound.theta.origin == booked.theta_origin, f"Θ: {ledger_file.bound.theta.origin}"),
+        (ledger_file.bound.protection == booked.protection, "what is spent of something else"),
         (entry.created <= record.created or record.subjects is not None, f"a release after {entry.created}"),
     ]
     scale = str(Fraction(record.calibration.unit_scale))

@@ -65,8 +65,10 @@ def assumed_of(base: Base | RowsBase | None, *, of_chains: bool) -> list[str]:
 def words_of_measurement(bound: InfluenceBound, epsilon: float, booked: Booked | None) -> dict[str, Any]:
     """Return what the record of a measurement says of its promise, given its place in a ledger."""
     return {
-        "promise": promise_of(epsilon, 0.0, None, of_chains=True, networks=False),
-        "not_promised": not_promised_of(None, booked, kind=bound.theta.kind, composes=True),
+        "promise": promise_of(epsilon, 0.0, None, of_chains=True, networks=False, protection=bound.protection),
+        "not_promised": not_promised_of(
+            None, booked, kind=bound.theta.kind, composes=True, protection=bound.protection
+        ),
         "assumptions": [
             f"The distribution of the records is {bound.theta.in_words} ({bound.theta.origin}).",
             "The measurement is as private as its own map says; this program did not check how it was built.",

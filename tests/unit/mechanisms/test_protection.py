@@ -1,6 +1,6 @@
 """What is hidden, as a setting: steps, times, whole series, near values; and what a noise promises of each."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -167,3 +167,83 @@ def test_a_release_for_an_hour_is_verified_again(tmp_path: Any) -> None:
     less = (tmp_path / "r.json").read_text().replace('"protect": 60', '"protect": 6000')
     (tmp_path / "r.json").write_text(less)
     assert not pf.verify(tmp_path / "r.json").holds
+
+
+def test_near_means_the_decimals_that_are_written() -> None:
+    """0.3 as a double is below three tenths, and 399.9999999 is not 400."""
+    assert near(["0", "0.3", "0.6"], 0.3) == [[1, 1, 0], [1, 1, 1], [0, 1, 1]]
+    chain = pf.MarkovChain(0.7 * np.eye(3) + 0.1, states=["0", "0.3", "0.5"])
+    first = pf.LeakagePropagation(chain, 20).calibrate(pf.Histogram(), 1.0).promises()[0]
+    assert first.unit == "one record, among values at most 0.3 apart"
+    ask = pf.LeakagePropagation(chain, 20, within=0.3)
+    assert first.epsilon == pytest.approx(ask.leakage(pf.LeakagePropagation(chain, 20).record_epsilon(1.0)), rel=0.2)
+    assert "at most 399.9999999 apart" in Protection(1, 399.9999999).in_words()
+    assert "at most 399.9999999 apart" in Protection(1, 399.9999999).condition()
+
+
+def test_a_proof_of_named_secrets_is_none_of_every_record() -> None:
+    """One pair of states of one record needs noise 1; any record would need 1.84."""
+    chain = pf.MarkovChain([[0.5, 0.3, 0.2], [0.3, 0.4, 0.3], [0.2, 0.3, 0.5]], states=["a", "b", "c"])
+    pair = (pf.RecordIs(2, "a"), pf.RecordIs(2, "b"))
+    noise = pf.Wasserstein(chain, 5, secrets=[pair]).calibrate(pf.Count("c"), 1.0)
+    (one,) = (row for row in noise.promises() if row.unit == "one record")
+    assert one.epsilon >= pf.LeakagePropagation(chain, 5).leakage(1 / noise.scale) > 1.8
+    unsure = pf.ApproximateWasserstein(pf.MarkovChain([[0.9, 0.1], [0.1, 0.9]]), 8, delta=0.3)
+    noise = unsure.calibrate(pf.Count("1"), 1.0)
+    (one,) = (row for row in noise.promises() if row.unit == "one record")
+    assert one.epsilon >= pf.LeakagePropagation(noise.theta, 8).leakage(1 / noise.scale) * (1 - 1e-9) > 1
+
+
+def cut_table() -> pl.DataFrame:
+    minutes = [minute for minute in range(300) if minute % 10 != 9]
+    return pl.DataFrame({"id": ["a"] * 270, "t": minutes, "s": (["rest", "walk"] * 135)})
+
+
+def test_what_gaps_cut_is_promised_nothing_of_stretches() -> None:
+    """A stretch of 60 steps would be in seven chains of 9; one of these says nothing of it."""
+    read: Any = {"subject": "id", "time": "t", "max_gap": 1, "gaps": "independent"}
+    data = pf.read_sequences(cut_table(), "s", **read)
+    noise = pf.LeakagePropagation(CHAIN, data.length).calibrate(pf.Histogram(), 1.0)
+    release = pf.release(data, pf.Histogram(), noise)
+    assert [row.unit for row in release.promises] == ["one record", "one record, without any model"]
+    assert pf.verify(release).proved
+    stretches = pf.LeakagePropagation(CHAIN, data.length, protect=60)
+    for base in (data, data.base):
+        with pytest.raises(pf.ReleaseRefused, match="over whose ends a stretch"):
+            pf.Ledger(stretches, 2.0, base=base)
+    with pytest.raises(pf.ReleaseRefused, match="over whose ends a stretch"):
+        pf.Ledger(stretches, 2.0).spend(noise, data=data)
+
+
+def test_a_record_says_what_its_ledger_adds_up() -> None:
+    """A ledger of records and a release of an hour, and the other way round: what is spent is not about both."""
+    data = pf.read_sequences(pl.DataFrame({"s": ["rest", "walk"] * 400}), "s", step="1min")
+    plain = pf.LeakagePropagation(MODEL, data.length)
+    hour = plain.protecting("1h")
+    release = pf.release(
+        data, pf.Histogram(), plain.calibrate(pf.Histogram(), 1.0, protect="1h"), ledger=pf.Ledger(plain, 2)
+    )
+    assert release.ledger is not None
+    assert release.ledger.spent < 0.9
+    assert (
+        "this one leaks, of any one record (the state of one subject at one time), at most" in release.not_promised[-1]
+    )
+    other = pf.release(data, pf.Histogram(), plain.calibrate(pf.Histogram(), 0.1), ledger=pf.Ledger(hour, 2))
+    assert other.ledger is not None
+    assert other.ledger.protect == 60
+    assert "this one leaks, of any stretch of 60 steps in a row of one subject, at most" in other.not_promised[-1]
+    for made in (release, other):
+        assert pf.verify(made).proved
+
+
+def test_a_length_of_time_is_said_of_steps_that_take_as_long() -> None:
+    """Four records of ten come a second after the last: an hour holds 100 steps, and the promise is about 60."""
+    took = np.cumsum([60 if i % 10 < 6 else 1 for i in range(400)])
+    times = [datetime(2020, 1, 1) + timedelta(seconds=int(second)) for second in took]
+    data = pf.read_sequences(pl.DataFrame({"t": times, "s": ["rest", "walk"] * 200}), "s", time="t", max_gap="1min")
+    assert max(int(np.sum((took >= a) & (took < a + 3600))) for a in took) == 100
+    noise = pf.LeakagePropagation(MODEL, data.length).calibrate(pf.Histogram(), 1.0, protect="1h")
+    release = pf.release(data, pf.Histogram(), noise)
+    assert release.hides == "any stretch of 60 steps in a row of one subject (1h, where no step takes less than 1min)"
+    (row,) = (promise for promise in release.promises if promise.steps == 60)
+    assert row.holds.endswith("where no step takes less than 1min.")

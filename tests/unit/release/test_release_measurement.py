@@ -259,3 +259,30 @@ def test_a_measurement_is_known_in_whichever_order_its_fields_stand(tmp_path):
     release = pf.release_measurement(["rest"] * T, mode(T, bound.record_epsilon(0.9)), bound, 1.0)
     path.write_text(json.dumps(dict(reversed(json.loads(release.to_json()).items()))))
     assert any_release_in(path.read_bytes(), "m.json").measurement == release.measurement
+
+
+def test_a_measurement_says_what_its_bound_hides():
+    """A bound on near values, or on stretches, proves that alone; and a ledger of records says so."""
+    states = ["0", "1", "2"]
+    theta = pf.MarkovChain(0.7 * np.eye(3) + 0.1, states=states)
+    records = [states[t % 3] for t in range(T)]
+    near = pf.LeakagePropagation(theta, T, within=[("0", "1")])
+    loss = 0.2
+    released = pf.release_measurement(records, mode(T, loss), near, near.leakage(loss) + 1e-9)
+    assert "pairs that are named (0 or 1)" in released.promise
+    assert any("near values" in sentence for sentence in released.not_promised)
+    hour = pf.LeakagePropagation(theta, T, protect=3)
+    book = pf.Ledger(pf.LeakagePropagation(theta, T), 3.0)
+    released = pf.release_measurement(records, mode(T, loss), hour, 2.0, ledger=book)
+    assert "any stretch of 3 steps in a row" in released.promise
+    assert "this one leaks, of any one record" in released.not_promised[-1]
+    forged = json.loads(released.to_json())
+    forged["settings"]["protect"] = 5
+    assert not any_verifies(forged)
+
+
+def any_verifies(record):
+    try:
+        return pf.verify(any_release_in(json.dumps(record).encode(), "r.json")).holds
+    except RecordError:
+        return False
