@@ -29,7 +29,7 @@ def test_a_release_for_an_hour_says_so_first(folder: Path) -> None:
     asked = ["release", "steps.csv", *READING, "--query", "histogram", "--epsilon", 1]
     hour = run(*asked, "--model", "model.json", "--protect", "1h", "--output", "hour.json")
     assert hour.exit_code == 0, hour.output
-    first = "hides any stretch of 60 steps in a row of one subject (1h, where a step is 1min), at ε = 1"
+    first = "hides any stretch of 60 steps in a row of one subject (1h, where no step takes less than 1min), at ε = 1"
     assert hour.stdout.splitlines()[0] == first
     for line in ("1h (60 steps in a row)  ", "1d (1,440 steps in a row)  ", "one record, without any model  "):
         assert line in hour.stdout
