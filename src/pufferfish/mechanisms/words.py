@@ -161,6 +161,11 @@ class Booked(Protocol):
         """What that is about; None for one record and any two of its values."""
         ...
 
+    @property
+    def secrets(self) -> Sequence[tuple[str, str]] | None:
+        """The pairs of secrets that it is about; None for any two values of any record."""
+        ...
+
 
 ONE_STATE, ONE_CELL = "the state of one subject at one time", "one cell of one row"
 
@@ -202,8 +207,9 @@ def promise_of(
             "have, and every distribution in Θ"
         )
     else:
-        pairs = "; ".join(f"({a}) or ({b})" for a, b in secrets[:4]) + ("; …" if len(secrets) > 4 else "")
-        about = f"under one as under the other secret of each pair, namely {pairs}, for every distribution in Θ"
+        about = (
+            f"under one as under the other secret of each pair, namely {_named(secrets)}, for every distribution in Θ"
+        )
     much = f"Whatever is released here is at most {factor} times as likely {about}"
     if delta:
         bounded = f"at most {factor} times the probability, plus {delta:g},"
@@ -218,6 +224,10 @@ def secrets_of(calibration: Calibration) -> list[tuple[str, str]] | None:
     if given_laws:
         pairs = dict.fromkeys(pair for m in given_laws for pair in m.pairs_of(m.laws_of(calibration.query)))
     return None if pairs is None else [(str(a), str(b)) for a, b in pairs]
+
+
+def _named(secrets: Sequence[tuple[str, str]]) -> str:
+    return "; ".join(f"({a}) or ({b})" for a, b in secrets[:4]) + ("; …" if len(secrets) > 4 else "")
 
 
 def not_promised_of(
@@ -239,6 +249,10 @@ def not_promised_of(
         about = ""
         if (booked.protection or protection) is not None:  # the ledger may add up what is told of something else
             about = f", of {(booked.protection or Protection(1)).in_words()},"
+        elif booked.secrets is None and secrets is not None:
+            about = ", of any one record,"
+        elif booked.secrets is not None and booked.secrets != secrets:
+            about = f", of the ledger's own secrets alone ({_named(booked.secrets)}),"
         others = (
             f"{TOGETHER} (it is number {booked.entry}) this one leaks{about} at most "
             f"{at_most(booked.spent)}; releases that are not in the ledger add to that."

@@ -490,7 +490,8 @@ class LedgerRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 
     ``previous`` is the digest of the ledger's entry before it, or of the ledger as it began. It depends on all entries
     before, and only who has the ledger can compute it. In one history of a ledger no two releases have the same one.
-    ``protect`` and ``within`` say what ``spent`` is about, where that is not one record and any two of its values.
+    ``protect`` and ``within``, or the pairs of ``secrets``, say what ``spent`` is about, where that is not one record
+    and any two of its values.
     """
 
     entry: int
@@ -501,6 +502,7 @@ class LedgerRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     theta_origin: str
     protect: int | str | None = None
     within: float | list[tuple[str, str]] | None = None
+    secrets: list[tuple[str, str]] | None = None
 
     @property
     def protection(self) -> Protection | None:

@@ -247,3 +247,17 @@ def test_a_length_of_time_is_said_of_steps_that_take_as_long() -> None:
     assert release.hides == "any stretch of 60 steps in a row of one subject (1h, where no step takes less than 1min)"
     (row,) = (promise for promise in release.promises if promise.steps == 60)
     assert row.holds.endswith("where no step takes less than 1min.")
+
+
+def test_a_record_says_of_which_secrets_its_ledger_adds_up() -> None:
+    """A ledger about column a alone spends .71 on what leaks 1 of b and of c."""
+    tables = {"a": pf.CPT(["no", "yes"], [0.8, 0.2]), "b": pf.CPT(["no", "yes"], [[0.9, 0.1], [0.2, 0.8]], ["a"])}
+    network = pf.BayesianNetwork(tables | {"c": pf.CPT(["no", "yes"], [0.5, 0.5])})
+    rows = pf.read_rows(pl.DataFrame({"a": ["no", "yes"], "b": ["yes", "no"], "c": ["no", "no"]}), network)
+    query, everything = pf.Marginals(["b", "c"]), pf.LeakagePropagation(network, 2)
+    book = pf.Ledger(pf.LeakagePropagation(network, 2, secrets=["a"]), 2.0, base=rows)
+    release = pf.release(rows, query, everything.calibrate(query, 1.0), ledger=book)
+    assert release.ledger is not None
+    assert release.ledger.spent < 0.71
+    assert "of the ledger's own secrets alone ((record a is no) or (record a is yes))," in release.not_promised[-1]
+    assert pf.verify(release, ledger=book).holds
