@@ -140,13 +140,14 @@ class Weights:
         self.uniform = per_record.ndim == 0 or bool(np.all(per_record == per_record.flat[0]))
         self._each = float(per_record.flat[0]) if self.uniform else 0.0
         self._most = losses.length.records if losses.of_observed else losses.length.steps
-        if not self.uniform:
-            bits = 61 - int(per_record.size).bit_length()
-            exponent = max(math.frexp(float(per_record.max()))[1] - bits, -1074)
-            self._quantum = math.ldexp(1.0, exponent)
-            whole = np.maximum(np.ceil(np.ldexp(per_record, -exponent)), per_record > 0).astype(np.int64)
-            self._sums = np.concatenate([[0], np.cumsum(whole)])
-            self._heaviest = int(np.sum(np.sort(whole)[::-1][: self._most]))
+        # losses that are all alike need no sums of theirs
+        profile = np.zeros(0) if self.uniform else per_record
+        bits = 61 - int(profile.size).bit_length()
+        exponent = max(math.frexp(float(profile.max(initial=0.0)))[1] - bits, -1074)
+        self._quantum = math.ldexp(1.0, exponent)
+        whole = np.maximum(np.ceil(np.ldexp(profile, -exponent)), profile > 0).astype(np.int64)
+        self._sums = np.concatenate([[0], np.cumsum(whole)])
+        self._heaviest = int(np.sum(np.sort(whole)[::-1][: self._most]))
 
     def __call__(self, first: int, last: int) -> float:
         """Sum of the losses of records first..last (1-based), rounded up."""

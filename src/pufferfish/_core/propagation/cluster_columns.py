@@ -286,15 +286,9 @@ class _BorderSweep(ClusterSweep):
             values = _listed(self._states, _smallest(buckets, border, sizes), border, sizes)
             self._keys = np.ravel_multi_index(tuple(values.T), self._shape)
 
-    def _lay_out(self) -> None:
+    def _plan(self) -> None:
         """Plan the messages that lead to clusters that hold the border, and what each of these tells."""
         tree, border = self._tree, set(self._border)
-        self._at_home = [[] for _ in tree.scopes]
-        for v, term in self._own.items():
-            if term.size > 1:
-                self._at_home[self._homes[v]].append(term)
-        self._told = [dict[int, Term]() for _ in tree.scopes]
-        self._leaks = []
         holding = [c for c, scope in enumerate(tree.scopes) if not tree.separates[c] and border <= {*scope}]
         target = min(
             holding, key=lambda c: math.prod(self._states.count(tree.buckets[c], (v,)) for v in tree.scopes[c])

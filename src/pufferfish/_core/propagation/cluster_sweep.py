@@ -103,9 +103,7 @@ class ClusterSweep:
         self._secret: list[tuple[int, Indices]] = [(v, possible[v]) for v in secret if possible[v].size > 1]
         # phase 2: the steps, with the most time for each that all together can be afforded
         for most in _SECONDS_OF_A_STEP:
-            self._layout = Layout(states, most)
-            self._own = {v: self._layout.loss(v, can.size) for v, can in self._lossy}
-            self._lay_out()
+            self._lay_out(Layout(states, most))
             if self._layout.seconds <= _SECONDS_OF_A_SWEEP:
                 break
         self.seconds = self._layout.seconds
@@ -113,20 +111,27 @@ class ClusterSweep:
         self._known: BoundedCache[Attained] = BoundedCache(_KEPT)
         self._totals = _totals(self._secret, self._own, self._leaks)
 
-    def _lay_out(self) -> None:
-        """Plan all messages, and what every secret record leaks besides its own loss, in one way or several."""
-        tree, layout = self._tree, self._layout
-        self._at_home: list[list[Term]] = [[] for _ in tree.scopes]
+    def _lay_out(self, layout: Layout) -> None:
+        """Plan all steps in an empty layout."""
+        self._layout = layout
+        self._own = {v: layout.loss(v, can.size) for v, can in self._lossy}
+        self._at_home: list[list[Term]] = [[] for _ in self._tree.scopes]
         for v, term in self._own.items():
             if term.size > 1:
                 self._at_home[self._homes[v]].append(term)
-        self._told: list[dict[int, Term]] = [{} for _ in tree.scopes]
+        self._told: list[dict[int, Term]] = [{} for _ in self._tree.scopes]
+        self._leaks: list[list[Term | None]] = []
+        self._plan()
+
+    def _plan(self) -> None:
+        """Plan all messages, and what every secret record leaks besides its own loss, in one way or several."""
+        tree, layout = self._tree, self._layout
         edges = [(cluster, parent) for cluster, parent in enumerate(tree.parents) if parent >= 0]
         for sender, receiver in (*reversed(edges), *((parent, cluster) for cluster, parent in edges)):
             message = self._sent(sender, receiver, {}, None)
             if message is not None:
                 self._told[receiver][sender] = message
-        self._leaks: list[list[Term | None]] = [[self._leak(v, self._homes[v], {})] for v, _ in self._secret]
+        self._leaks = [[self._leak(v, self._homes[v], {})] for v, _ in self._secret]
         for (v, _), leaks in zip(self._secret, self._leaks, strict=True):
             if layout.seconds <= SECONDS_OF_ALTERNATIVES and len(tree.scopes[self._homes[v]]) > 1:
                 leaks.extend(self._elsewhere(v))
