@@ -24,6 +24,7 @@ CHAINS: dict[str, Any] = {
     "any": pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]], "any", states=["no", "yes"]),
     "class": NEAR,
     "independent": pf.MarkovChain([[0.7, 0.3], [0.7, 0.3]], states=["no", "yes"]),
+    "kinds of stay": pf.StaysChain([[0, 1], [1, 0]], [[(0.6, 0.4), (0.4, 0.9)], [(1, 0.5)]], states=["no", "yes"]),
     "forgetting": pf.ForgettingClass([3, 9], [0.3, 0.8], ["no", "yes"]),
     "interval": pf.IntervalChain([[0.6, 0.2], [0.2, 0.5]], [[0.8, 0.4], [0.5, 0.8]], states=["no", "yes"]),
     "binary interval": pf.BinaryChainInterval(0.45, 0.55, states=["no", "yes"]),

@@ -136,6 +136,7 @@ from .theta import (
     PeriodicChain as PeriodicChain,
     Quilt as Quilt,
     RecordIs as RecordIs,
+    StaysChain as StaysChain,
 )
 from .theta.picture import draw_model as draw_model
 

@@ -80,6 +80,14 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     ),
     "GroupDP": of_chains(pf.GroupDP),
     "HigherOrderChain": (pf.HigherOrderChain, {"tensor": [STEP, STEP[::-1]], "states": ["a", "b"]}),
+    "StaysChain": (
+        pf.StaysChain,
+        {
+            "exits": [[0, 1], [1, 0]],
+            "stays": [[(0.5, 0.5), (0.5, 0.75)], [(0.75, 0.5), (0.25, 0.25)]],
+            "states": ["a", "b"],
+        },
+    ),
     "Histogram": (pf.Histogram, {"relative": True}),
     "IntervalChain": (
         pf.IntervalChain,

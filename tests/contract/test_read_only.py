@@ -39,6 +39,7 @@ BINARY, INTERVAL = (
     pf.IntervalChain([[0.8, 0.1], [0.3, 0.6]], [[0.9, 0.2], [0.4, 0.7]]),
 )
 FORGETTING = pf.ForgettingClass(3, 0.4, ["a", "b"])
+STAYS = pf.StaysChain([[0, 1], [1, 0]], [[(0.5, 0.5), (0.5, 0.75)], [(1, 0.5)]], states=["a", "b"])
 PHASES = pf.PeriodicChain([STEP, STEP[::-1]], [0.5, 0.5], states=["a", "b"])
 SUM = pf.Sum({"a": 0, "b": 1})
 TABLE = pl.DataFrame({"u": ["a", "b"] * 5, "v": ["a"] * 10})
@@ -98,6 +99,7 @@ def things() -> dict[str, Any]:
         "ChainClass": pf.ChainClass([CHAIN]),  # type: ignore[arg-type]
         "PeriodicChain": PHASES,
         "HigherOrderChain": pf.HigherOrderChain([STEP, STEP[::-1]], states=["a", "b"]),
+        "StaysChain": STAYS,
         "ChainModels": pf.ChainModels([PHASES]),  # type: ignore[arg-type]
         "ModelClass": pf.ModelClass([NETWORK]),  # type: ignore[arg-type]
         "ChainLength": pf.ChainLength(3, 2),

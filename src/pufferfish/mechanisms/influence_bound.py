@@ -47,7 +47,6 @@ from pufferfish.queries.record_loss import RecordLoss, as_record_loss, loss_of_q
 from pufferfish.queries.strategy import MOST_SHARP, Strategy
 from pufferfish.theta.chain_class import ChainModels, Continuum
 from pufferfish.theta.model_class import Theta
-from pufferfish.theta.periodic_chain import PeriodicChain
 
 __all__ = ["InfluenceBound", "ProvedScales", "best_noise", "best_noise_at_accuracy"]
 
@@ -282,8 +281,7 @@ def _responses(theta: Theta, bound: "InfluenceBound") -> list[NDArray[np.float64
     if isinstance(theta, Continuum):
         matrices = [chain.transition_matrix for chain in theta.some_members]
     elif isinstance(theta, ChainModels):  # a chain with a clock or more memory, as if it had neither
-        arrays = [m.matrices if isinstance(m, PeriodicChain) else m.tensor for m in theta.members]
-        matrices = [array.reshape(-1, theta.k, theta.k).mean(axis=0) for array in arrays]
+        matrices = [member.mean_matrix for member in theta.members]
     else:
         matrices = [chain.transition_matrix for chain in theta.chains]
     records = max(chain.steps for chain in bound.length)

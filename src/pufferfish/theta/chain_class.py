@@ -16,6 +16,7 @@ from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.shown import law_in_words, members_grid, of_one, states_in_words
 from pufferfish.theta.some_laws import ChainLaw
+from pufferfish.theta.stays_chain import StaysChain
 
 __all__ = [
     "CHAIN_MODELS",
@@ -202,23 +203,23 @@ def as_chain_class(theta: Any) -> ChainClass:
 
 # -- A class Θ of chains that are more than one matrix ---------------------------------------------------------------
 
-CHAIN_MODELS = (PeriodicChain, HigherOrderChain)
+CHAIN_MODELS = (PeriodicChain, HigherOrderChain, StaysChain)
 """Kinds of its members."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainModels(FiniteClass):
-    """A finite class Θ of :class:`PeriodicChain`, or of :class:`HigherOrderChain`, over the same states.
+    """A finite class Θ of chains that are more than one matrix (:data:`CHAIN_MODELS`), over the same states.
 
     Parameters
     ----------
-    members : tuple of PeriodicChain or of HigherOrderChain
+    members : tuple of chains, all of one of these kinds
         The members θ; a guarantee holds under every one of them. Chains with a clock have the same step.
     origin : str
         Where Θ came from, printed with every release.
     """
 
-    members: tuple[PeriodicChain | HigherOrderChain, ...]
+    members: tuple[PeriodicChain | HigherOrderChain | StaysChain, ...]
     origin: str = STATED
 
     of_chains: ClassVar[bool] = True

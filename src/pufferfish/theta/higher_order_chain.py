@@ -175,6 +175,11 @@ class HigherOrderChain(Shown, ReadOnly):
         }
 
     @property
+    def mean_matrix(self) -> NDArray[np.float64]:
+        """The mean over all that was before the last record: about what who forgets it sees; shape (k, k)."""
+        return self.tensor.reshape(-1, self.k, self.k).mean(axis=0)
+
+    @property
     def reduced(self) -> "HigherOrderChain | MarkovChain":
         """The same chain with as little memory as it has, where that is known exactly.
 

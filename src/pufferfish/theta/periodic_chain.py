@@ -190,6 +190,11 @@ class PeriodicChain(Shown, ReadOnly):
         )
 
     @property
+    def mean_matrix(self) -> NDArray[np.float64]:
+        """The mean of its matrices: about what who does not know the clock sees; shape (k, k)."""
+        return self.matrices.mean(axis=0)
+
+    @property
     def reduced(self) -> "PeriodicChain | MarkovChain":
         """The chain with one matrix that this one is, where all matrices are equal; else itself."""
         if len(self.cycle) > 1:

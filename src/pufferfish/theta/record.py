@@ -28,6 +28,7 @@ from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import check_number_of_states, state_label
+from pufferfish.theta.stays_chain import StaysChain
 
 __all__ = ["ChainRecord", "ThetaRecord"]
 
@@ -171,6 +172,12 @@ class _HigherOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     initial_distribution: list[Any] | str
 
 
+class _Stays(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    exits: list[list[float]]
+    stays: list[list[list[float]]]
+    initial_distribution: list[float] | str
+
+
 class _Cliques(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     laws: list[list[Fraction]]
 
@@ -198,6 +205,7 @@ class _OfTheUser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _RECORDS: dict[str, type[msgspec.Struct]] = {
     PeriodicChain.kind: _Periodic,
     HigherOrderChain.kind: _HigherOrder,
+    StaysChain.kind: _Stays,
     Cliques.kind: _Cliques,
     JointDistribution.kind: _Joint,
     BayesianNetwork.kind: _Network,
@@ -239,6 +247,8 @@ def _member(kind: str, plain: dict[str, Any], states: list[str]) -> Any:
             return PeriodicChain(matrices, start, clock=clock, step=step, states=states)
         case _HigherOrder(tensor, start):
             return HigherOrderChain(tensor, start, states=states)
+        case _Stays(exits, stays, start):
+            return StaysChain(exits, stays, start, states=states)
         case _Cliques(laws):
             return Cliques(laws, states=states)
         case _Joint(variables, rows, probabilities):
