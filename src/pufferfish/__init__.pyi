@@ -46,6 +46,10 @@ from .fit.model_file import (
     read_model as read_model,
     write_model as write_model,
 )
+from .fit.stays import (
+    fit_stays as fit_stays,
+    fit_stays_of_each as fit_stays_of_each,
+)
 from .fit.subjects import (
     SubjectsFit as SubjectsFit,
     fit_each_subject as fit_each_subject,

@@ -1,6 +1,6 @@
 """``pufferfish fit``: a model from public data."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -21,6 +21,7 @@ from pufferfish.errors import ParameterError, printable
 from pufferfish.fit.chain import fit_chain, fit_interval, fit_order, fit_periodic
 from pufferfish.fit.forgetting import SMOOTHING, OverlapEstimate, fit_forgetting
 from pufferfish.fit.model_file import MODEL, Model, write_model
+from pufferfish.fit.stays import MOST_KINDS, POOLED_STAYS, StaysGain, fit_stays, fit_stays_of_each, stays_gains
 from pufferfish.fit.subjects import POOLING, SubjectsFit, fit_each_subject
 from pufferfish.theta.chain_class import ChainClass, ChainModels
 from pufferfish.theta.chain_intervals import IntervalChain
@@ -79,6 +80,14 @@ class FitOptions:
     order: int | None = option(
         "Let each record depend on so many before it, instead of one.", "M", type=click.IntRange(min=2, max=6)
     )
+    stays: bool = option(
+        "Stays of several kinds in each state, short ones and long ones; with --each-subject for each subject."
+    )
+    kinds: int | None = option(
+        "With --stays, so many kinds in each state [default: as many as predict left-out days best].",
+        "N",
+        type=click.IntRange(min=1, max=MOST_KINDS),
+    )
     output: str = option("Where the model is written, as JSON.", "FILE", required=True)
     plot: str | None = option("Draw transitions and dwell times (.png, .svg, .pdf).", "FILE")
     overwrite: bool = option("Replace an earlier model.")
@@ -91,7 +100,7 @@ class FitOptions:
     def check(self) -> None:
         """Refuse options that do not go with each other."""
         if self.forgetting:
-            for name in ("initial", "confidence", "clock", "each_subject", "pooling", "order"):
+            for name in ("initial", "confidence", "clock", "each_subject", "pooling", "order", "stays", "kinds"):
                 if getattr(self, name) not in (None, False):
                     raise ParameterError(
                         f"--{name.replace('_', '-')} is about transition probabilities, and --forgets needs none: "
@@ -106,6 +115,12 @@ class FitOptions:
             raise ParameterError(
                 "--pooling belongs to --clock, --order and --each-subject: one matrix is of all transitions together"
             )
+        if self.kinds is not None and not self.stays:
+            raise ParameterError("--kinds says how many kinds of stay --stays fits: give both")
+        if self.stays:
+            for name in ("confidence", "clock", "order"):
+                if getattr(self, name) is not None:
+                    raise ParameterError(f"--stays has one law of exits and stays: leave out --{name}, or --stays")
         if self.confidence is not None:
             self._check_confidence(self.confidence)
         if self.each_subject:
@@ -148,6 +163,8 @@ def fit_command(options: FitOptions) -> None:
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --confidence 0.95 --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --each-subject --output model.json
+      pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --stays \\
+        --output stays.json
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --forgets 8min --output model.json
       pufferfish fit --forgets 8 --overlap 0.43 --states sit,stand,walk --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --clock hour \\
@@ -157,7 +174,7 @@ def fit_command(options: FitOptions) -> None:
     targets = [("--output", options.output, MODEL), ("--plot", options.plot, PICTURE)]
     check_targets(targets, inputs=options.tables, overwrite=options.overwrite)
     with _opened_if_any(options) as table:
-        fit = _forgetting if options.forgetting else _each_subject if options.each_subject else _one_model
+        fit = _how(options)
         model, lines = fit(options, table, state_list(options.states))
     if options.states is None:
         print_warnings(
@@ -177,6 +194,15 @@ def fit_command(options: FitOptions) -> None:
         click.echo(printable(line))
     if model.fitted_on is not None:
         click.echo("Take this file as public from now on, and protect other data with it than the data it came from.")
+
+
+def _how(options: FitOptions) -> "Callable[[FitOptions, _Table, list[str] | None], tuple[Model, list[str]]]":
+    """Return what does the work."""
+    if options.forgetting:
+        return _forgetting
+    if options.stays:
+        return _stays
+    return _each_subject if options.each_subject else _one_model
 
 
 _Table: TypeAlias = "str | SparkFiles | None"
@@ -289,6 +315,37 @@ def _lines_of_subjects(fit: SubjectsFit) -> list[str]:
     return lines + _never_seen([chain.transition_matrix for chain in theta.chains], 1)
 
 
+# -- Stays of several kinds (--stays) --------------------------------------------------------------------------------
+
+
+def _stays(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
+    """Return the model, and what to say of it."""
+    with progress("reading the table"):
+        sequences = read_sequences(table, states=states, stays=True, **options.reading.of_chains())
+    print_warnings([*sequences.warnings, *_loose(options)])
+    initial = options.initial or "stationary"
+    with progress("looking at the stays"):
+        gains = list[StaysGain]() if options.kinds is not None else stays_gains(sequences)
+        if options.each_subject:
+            pooling = POOLED_STAYS if options.pooling is None else options.pooling
+            chains = fit_stays_of_each(sequences, kinds=options.kinds, initial=initial, pooling=pooling)
+        else:
+            smoothing = 1.0 if options.smoothing is None else options.smoothing
+            chains = [fit_stays(sequences, kinds=options.kinds, initial=initial, smoothing=smoothing)]
+    of_whom = f", one for each of {sequences.subjects:,} subjects" if options.each_subject else ""
+    several = counted(len(chains), "chain")
+    lines = [
+        f"{several} of {chains[0].k} states with several kinds of stay{of_whom}, from "
+        f"{int(sequences.transitions.sum()):,} transitions",
+        *(
+            f"{gain.kinds} kinds of stay make left-out days {gain.gain:,.1f} nats likelier than {gain.kinds - 1} "
+            f"(standard error {gain.error:,.1f})"
+            for gain in gains[1:]
+        ),
+    ]
+    return Model.fitted(ChainModels(tuple(chains)), sequences), lines
+
+
 # -- One chain, or bounds on one -------------------------------------------------------------------------------------
 
 _NO_GAP = (
@@ -297,13 +354,17 @@ _NO_GAP = (
 )
 
 
+def _loose(options: FitOptions) -> list[str]:
+    reading = options.reading
+    return [_NO_GAP] if reading.time and not (reading.max_gap or options.clock) else []
+
+
 def _one_model(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
     """Return the model, and what to say of it."""
     clock, order, reading = options.clock, options.order, options.reading
     with progress("reading the table"):
         sequences = read_sequences(table, states=states, clock=clock, order=order or 1, **reading.of_chains())
-    loose = [_NO_GAP] if reading.time and not (reading.max_gap or clock) else []
-    print_warnings([*sequences.warnings, *loose])
+    print_warnings([*sequences.warnings, *_loose(options)])
     smoothing, pooling, initial = options.smoothing or 0.0, options.pooling or 0.0, options.initial or "stationary"
     observed = int(sequences.transitions.sum())
     counted = f"from {observed:,} transitions between {sequences.records:,} records"

@@ -258,27 +258,32 @@ class Layout:
         frame = linked.filter(~nw.col(STATE).is_null())
         return frame.group_by(PHASE, STATE).agg(nw.len().alias(_COUNT)).select(PHASE, STATE, _COUNT).collect()
 
-    def stays(self, linked: Frame) -> nw.DataFrame[Any]:
-        """Count stays whose beginning was seen: state, records, whether the end was seen (0 or 1), and number.
+    def runs(self, linked: Frame, block: float) -> nw.DataFrame[Any]:
+        """Count runs of equal states: subject, block of time, state, records, whether begun, next state, and number.
 
-        A stay is a run of equal states. Its end is not seen where a gap or an unobserved record cuts it off.
+        A run has begun (1) where the record before it had another state; else its beginning was not seen (0). The next
+        state is null where a gap or an unobserved record cuts the run off. It is of the block that it begins in: blocks
+        are so long in the unit of the axis, which is time where rows have one.
         """
+        axis = nw.col(TIME if self.timed else _POSITION)
         known = nw.col(_LINKED) & ~nw.col(_BEFORE).is_null() & ~nw.col(STATE).is_null()
-        stayed = known & (nw.col(_BEFORE) == nw.col(STATE))
+        moved = known & (nw.col(_BEFORE) != nw.col(STATE))
         one = [] if self.subject else [nw.lit("").alias(SUBJECT)]
         frame = linked.with_columns(
-            (~stayed).cast(nw.Int64).alias(_RUN), (known & ~stayed).cast(nw.Int64).alias(_SECOND), *one
+            (~known | moved).cast(nw.Int64).alias(_RUN),
+            moved.cast(nw.Int64).alias(_SECOND),
+            nw.when(moved).then(nw.col(STATE)).alias(_EARLIER),
+            (axis // block).cast(nw.Int64).alias(_SEGMENT),
+            *one,
         )
         frame = frame.with_columns(
-            self._over(nw.col(_RUN).cum_sum()).alias(_RUN),
-            self._over(nw.col(_SECOND).shift(-1)).fill_null(0).alias(_EARLIER),
+            self._over(nw.col(_RUN).cum_sum()).alias(_RUN), self._over(nw.col(_EARLIER).shift(-1)).alias(_EARLIER)
         ).filter(~nw.col(STATE).is_null())
         runs = frame.group_by(SUBJECT, _RUN, STATE).agg(
-            nw.len().alias(_LASTED), nw.col(_SECOND).max(), nw.col(_EARLIER).max()
+            nw.len().alias(_LASTED), nw.col(_SECOND).max(), nw.col(_EARLIER).max(), nw.col(_SEGMENT).min()
         )
-        keys = [STATE, _LASTED, _EARLIER]
-        seen = runs.filter(nw.col(_SECOND) > 0)
-        return seen.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
+        keys = [SUBJECT, _SEGMENT, STATE, _LASTED, _SECOND, _EARLIER]
+        return runs.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
 
     @property
     def cell_keys(self) -> list[str]:

@@ -73,6 +73,20 @@ def check(found: Habits, rows: list[Row], *, clock: bool) -> None:
         if number
     }
     assert kept == dict(stays)
+    assert np.array_equal(found.runs.transitions(len(names) - 1), found.sequences.transitions)
+    at = {(who, t): s for who, t, s in rows if s is not None}
+    begins = {(who, t): s for (who, t), s in at.items() if at.get((who, t - 1)) != s}
+    after = Counter()
+    for (who, t), s in begins.items():
+        n = next(n for n in range(1, len(rows) + 1) if at.get((who, t + n)) != s)
+        after[who, s, n, (who, t - 1) in at, at.get((who, t + n))] += 1
+    runs = found.runs
+    told = Counter()
+    for who, x, n, begun, y, number in zip(
+        runs.subject, runs.state, runs.lasted, runs.begun, runs.following, runs.number, strict=True
+    ):
+        told[runs.subjects[who], names[x], int(n), bool(begun), names[y]] += int(number)
+    assert told == after
     if clock:
         assert found.occupancy is not None
         assert {(h, names[x]): n for (h, x), n in np.ndenumerate(found.occupancy) if n} == dict(hours)
