@@ -321,7 +321,7 @@ def _lines_of_subjects(fit: SubjectsFit) -> list[str]:
 def _stays(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
     """Return the model, and what to say of it."""
     with progress("reading the table"):
-        sequences = read_sequences(table, states=states, stays=True, **options.reading.of_chains())
+        sequences = read_sequences(table, states=states, daily=True, **options.reading.of_chains())
     print_warnings([*sequences.warnings, *_loose(options)])
     initial = options.initial or "stationary"
     with progress("looking at the stays"):

@@ -8,7 +8,7 @@ All of it is counted by the table's engine. It is exact, and so only for tables 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 from typing import Any
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from pufferfish._base.durations import parse_duration
 from pufferfish.data._columns import is_absent
 from pufferfish.data._read_chains import read_chains
-from pufferfish.data.linked_rows import READING, LinkedRows, opened, runs_of
+from pufferfish.data.count_daily import READING, LinkedRows, daily_of, opened
+from pufferfish.data.daily import Daily, Steps
 from pufferfish.data.read import read_sequences
-from pufferfish.data.runs import Runs
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError
 from pufferfish.theta.states import clock_named, state_label
@@ -29,7 +29,6 @@ from pufferfish.theta.states import clock_named, state_label
 __all__ = [
     "Habits",
     "PairsApart",
-    "Steps",
     "as_steps",
     "pairs_of",
     "read_habits",
@@ -121,27 +120,6 @@ Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Steps:
-    """Observed transitions in groups of equal ones, as arrays of one length.
-
-    Parameters
-    ----------
-    subject, phase, earlier, before, state : ndarray of int64
-        Whose it is, the phase of the clock it begins in, the states two steps before, before and now; -1 where there is
-        no clock, or the earlier state is not known.
-    number : ndarray of int64
-        How many such transitions there are.
-    """
-
-    subject: Whole
-    phase: Whole
-    earlier: Whole
-    before: Whole
-    state: Whole
-    number: Whole
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Habits:
     """What a table tells of habits.
 
@@ -149,24 +127,29 @@ class Habits:
     ----------
     sequences : Sequences
         The table as it was read.
-    subjects : tuple of str
-        The subjects that have transitions, sorted.
-    steps : Steps
-        All transitions with their past.
+    daily : Daily
+        Transitions and runs of equal states, by subject and day.
     pairs : tuple of PairsApart
         Pairs of states some steps apart, as was asked.
     occupancy : (phases, k) ndarray of int64 or None
         Observed records by phase of the clock.
-    runs : Runs
-        Runs of equal states.
     """
 
     sequences: Sequences
-    subjects: tuple[str, ...]
-    steps: Steps
+    daily: Daily
     pairs: tuple[PairsApart, ...]
     occupancy: Whole | None
-    runs: Runs
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The subjects that have transitions, sorted."""
+        return tuple(self.daily.subjects[i] for i in np.unique(self.daily.steps.subject).tolist())
+
+    @property
+    def steps(self) -> Steps:
+        """The transitions, ``subject`` being a place in :attr:`subjects`."""
+        steps = self.daily.steps
+        return replace(steps, subject=np.unique(steps.subject, return_inverse=True)[1].reshape(-1))
 
     @property
     def stays(self) -> tuple[tuple[Whole, Whole], ...]:
@@ -174,7 +157,7 @@ class Habits:
 
         Only those whose beginning was seen are counted.
         """
-        runs = self.runs
+        runs = self.daily.runs
         of_states = [(runs.state == x) & (runs.begun > 0) for x in range(len(self.sequences.states))]
         ended = runs.following >= 0
         return tuple((runs.by_length(of_state & ended), runs.by_length(of_state & ~ended)) for of_state in of_states)
@@ -198,24 +181,9 @@ def read_habits(source: Any, state: str, apart: Sequence[int], *, clock: str | N
     reading = reading | {"clock": clock}
     sequences = read_sequences(source, state, **reading)
     with opened(source, state, sequences, reading) as rows:
-        subjects, steps = _steps(rows)
         pairs = tuple(pairs_of(rows, n) for n in apart)
         occupancy = None if clock is None else _occupancy(rows, clock_named(clock).phases)
-        return Habits(sequences, subjects, steps, pairs, occupancy, runs_of(rows, sequences))
-
-
-def _steps(rows: LinkedRows) -> tuple[tuple[str, ...], Steps]:
-    groups = [list(group) for group in rows.layout.steps(rows.frame).iter_rows()]
-    for group in groups:
-        group[0] = state_label(group[0])
-    subjects = tuple(sorted({group[0] for group in groups}))
-    place = {who: i for i, who in enumerate(subjects)}
-    index = rows.indices({state for group in groups for state in group[-4:-1] if not is_absent(state)})
-    columns = np.empty((6, len(groups)), dtype=np.int64)
-    for i, (who, *phase, earlier, before, state, number) in enumerate(groups):
-        past = -1 if is_absent(earlier) else index[earlier]
-        columns[:, i] = place[who], int(phase[0]) if phase else -1, past, index[before], index[state], number
-    return subjects, Steps(*columns)
+        return Habits(sequences, daily_of(rows, sequences), pairs, occupancy)
 
 
 def _occupancy(rows: LinkedRows, phases: int) -> Whole:

@@ -106,7 +106,7 @@ def read_sequences(
     step: str | timedelta | float | None = None,
     clock: str | None = None,
     order: int = 1,
-    stays: bool = False,
+    daily: bool = False,
     by: str | Sequence[str] | None = None,
     time_zone: str | None = None,
     ambiguous: Literal["earlier", "later", "drop"] | None = None,
@@ -155,8 +155,9 @@ def read_sequences(
         Records that follow each other are then one step apart: ``max_gap`` is less than two steps.
     order : int, default 1
         With 2 or more, count also what follows that many records in a row, as :func:`fit_order` needs it.
-    stays : bool, default False
-        Count also how long states last, by subject and day, as :func:`fit_stays` needs it; the table is read twice.
+    daily : bool, default False
+        Count also by subject and day: transitions with their past, and how long states last, as :func:`fit_stays` and
+        :func:`fit_defend` need it. The table is read twice.
     by : str or sequence of str, optional
         Count also by public groups, for a release of each group: columns such as ``"sex"``, and parts of times,
         ``"hour(time)"``, ``"weekday(time)"`` (0 is Monday), ``"date(time)"``, ``"month(time)"``, by the local time of
@@ -208,9 +209,9 @@ def read_sequences(
         "ambiguous": ambiguous,
     }
     sequences = read_chains(source, state=state, **reading)
-    if not stays:
+    if not daily:
         return sequences
-    from pufferfish.data.linked_rows import opened, runs_of
+    from pufferfish.data.count_daily import daily_of, opened
 
     with opened(source, state, sequences, reading) as rows:
-        return replace(sequences, runs=runs_of(rows, sequences))
+        return replace(sequences, daily=daily_of(rows, sequences))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.checked import whole_number
 from pufferfish._base.frozen import ReadOnly
-from pufferfish.data.runs import Runs
+from pufferfish.data.daily import Runs
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.fit.chain import added_count
@@ -102,7 +102,7 @@ def fit_stays(
     Parameters
     ----------
     sequences : Sequences
-        Public data, read with ``stays=True``.
+        Public data, read with ``daily=True``.
     kinds : int, optional
         Kinds of stay in each state, 1 to 3; by default as many as predict left-out days best. A state that has too few
         stays for so many gets fewer.
@@ -123,19 +123,19 @@ def fit_stays(
         If no stay in some state was seen from its beginning to its end, or the chain has no one stationary law where it
         is asked for.
     ParameterError
-        If the sequences were read without ``stays``, or there are no such kinds.
+        If the sequences were read without ``daily``, or there are no such kinds.
 
     Examples
     --------
     >>> import polars as pl
     >>> import pufferfish as pf
     >>> days = ("r" * 40 + "w" + "rwrwrrwrw" * 5) * 20
-    >>> data = pf.read_sequences(pl.DataFrame({"s": list(days)}), "s", stays=True)
+    >>> data = pf.read_sequences(pl.DataFrame({"s": list(days)}), "s", daily=True)
     >>> chain = pf.fit_stays(data, kinds=2)
     >>> chain.kinds, [round(1 / (1 - keep), 1) for _, keep in chain.stays[0]]
     ((2, 1), [1.2, 37.5])
     """
-    runs = _runs_of(sequences)
+    _, runs = _daily_of(sequences)
     most = _best_kinds(sequences) if kinds is None else _checked(kinds)
     mixtures = [_fitted(_Stays.of(runs, runs.state == x), most) for x in range(len(sequences.states))]
     return _chain(sequences, sequences.transitions, mixtures, initial, added_count("smoothing", smoothing), None)
@@ -163,11 +163,11 @@ def fit_stays_of_each(
     ModelError, ParameterError
         As :func:`fit_stays` does.
     """
-    runs, k = _runs_of(sequences), len(sequences.states)
+    (subjects, runs), k = _daily_of(sequences), len(sequences.states)
     weight, most = added_count("pooling", pooling), _best_kinds(sequences) if kinds is None else _checked(kinds)
     pool = [_fitted(_Stays.of(runs, runs.state == x), most) for x in range(k)]
     chains: list[StaysChain] = []
-    for who in range(len(runs.subjects)):
+    for who in range(len(subjects)):
         of_who = runs.subject == who
         of_states = [_Stays.of(runs, of_who & (runs.state == x)) for x in range(k)]
         mixtures = [_climbed(stays, pool[x], pool[x], weight)[0] for x, stays in enumerate(of_states)]
@@ -204,9 +204,9 @@ def stays_gains(sequences: Sequences) -> list[StaysGain]:
     Parameters
     ----------
     sequences : Sequences
-        Public data, read with ``stays=True``.
+        Public data, read with ``daily=True``.
     """
-    runs, k = _runs_of(sequences), len(sequences.states)
+    (_, runs), k = _daily_of(sequences), len(sequences.states)
     _, days = np.unique(np.stack([runs.subject, runs.day]), axis=1, return_inverse=True)
     days, count = days.reshape(-1), int(days.max(initial=-1)) + 1
     scores = np.zeros((MOST_KINDS, count))
@@ -326,14 +326,14 @@ def _chain(
     return StaysChain(rows / totals[:, None], stays, initial, states=sequences.states)
 
 
-def _runs_of(sequences: Sequences) -> Runs:
+def _daily_of(sequences: Sequences) -> tuple[tuple[str, ...], Runs]:
     if not isinstance(sequences, Sequences):
         raise ParameterError(f"sequences is {type(sequences).__name__}, expected what read_sequences returns")
-    if sequences.runs is None:
-        raise ParameterError("the sequences were read without stays: read_sequences(…, stays=True)")
+    if sequences.daily is None:
+        raise ParameterError("the sequences were read without daily: read_sequences(…, daily=True)")
     if len(sequences.states) < 2:
         raise ModelError(f"there is one state, {sequences.states[0]!r}: a record that is always the same hides nothing")
-    return sequences.runs
+    return sequences.daily.subjects, sequences.daily.runs
 
 
 def _checked(kinds: object) -> int:

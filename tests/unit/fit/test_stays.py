@@ -40,7 +40,7 @@ def table(chains: list[pf.StaysChain], steps: int, seed: int, missing: float = 0
 
 
 def read(frame: pl.DataFrame) -> pf.Sequences:
-    return pf.read_sequences(frame, "s", subject="who", time="t", max_gap=1, step=1, stays=True)
+    return pf.read_sequences(frame, "s", subject="who", time="t", max_gap=1, step=1, daily=True)
 
 
 def noise(chain: pf.StaysChain | pf.MarkovChain) -> float:
@@ -84,9 +84,9 @@ def test_everybody_has_stays_of_their_own() -> None:
 
 def test_kinds_without_an_end_are_none() -> None:
     states = ["a"] * 2 + ["b", "a"] * 30 + ["b"] * 3
-    chain = pf.fit_stays(pf.read_sequences(pl.DataFrame({"s": states}), "s", stays=True), kinds=3)
+    chain = pf.fit_stays(pf.read_sequences(pl.DataFrame({"s": states}), "s", daily=True), kinds=3)
     assert max(keep for kinds in chain.stays for _, keep in kinds) < 0.2
-    never = pf.read_sequences(pl.DataFrame({"s": ["a", "a", "b", "b"]}), "s", stays=True)
+    never = pf.read_sequences(pl.DataFrame({"s": ["a", "a", "b", "b"]}), "s", daily=True)
     with pytest.raises(ModelError, match="state 'b' was never seen to be left; use smoothing"):
         pf.fit_stays(never, smoothing=0)
     assert pf.fit_stays(never).k == 2
@@ -94,13 +94,13 @@ def test_kinds_without_an_end_are_none() -> None:
 
 def test_refusals() -> None:
     frame = pl.DataFrame({"s": ["a", "b"] * 30})
-    data = pf.read_sequences(frame, "s", stays=True)
-    with pytest.raises(ParameterError, match="read without stays"):
+    data = pf.read_sequences(frame, "s", daily=True)
+    with pytest.raises(ParameterError, match="read without daily"):
         pf.fit_stays(pf.read_sequences(frame, "s"))
     with pytest.raises(ParameterError, match="kinds is 4, expected how many"):
         pf.fit_stays(data, kinds=4)
     with pytest.raises(ModelError, match="there is one state"):
-        pf.fit_stays(pf.read_sequences(pl.DataFrame({"s": ["a"] * 9}), "s", stays=True))
+        pf.fit_stays(pf.read_sequences(pl.DataFrame({"s": ["a"] * 9}), "s", daily=True))
 
 
 def test_the_command_line_fits_and_releases(tmp_path: Path) -> None:

@@ -1,13 +1,40 @@
-"""Runs of equal states, by whose they are and by day: how long people stay in a state, and where they go then."""
+"""What public data say by subject and day: transitions with their past, and runs of equal states.
+
+Days are of 24 hours from midnight UTC; without times they are tenths of the longest series.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Runs"]
+__all__ = ["Daily", "Runs", "Steps"]
 
 Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps:
+    """Observed transitions in groups of equal ones, as arrays of one length.
+
+    Parameters
+    ----------
+    subject, day : ndarray of int64
+        Whose it is, and the day on which it ends.
+    phase, earlier, before, state : ndarray of int64
+        The phase of the clock it begins in, the states two steps before, before and now; -1 where there is no clock, or
+        the earlier state is not known.
+    number : ndarray of int64
+        How many such transitions there are.
+    """
+
+    subject: Whole
+    day: Whole
+    phase: Whole
+    earlier: Whole
+    before: Whole
+    state: Whole
+    number: Whole
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -16,10 +43,8 @@ class Runs:
 
     Parameters
     ----------
-    subjects : tuple of str
-        Whose they are, sorted.
     subject, day, state : ndarray of int64
-        Whose a run is, the day (of 24 hours from midnight UTC) on which it begins, and which state.
+        Whose a run is, the day on which it begins, and which state.
     lasted : ndarray of int64
         How many records it has.
     begun : ndarray of int64
@@ -30,7 +55,6 @@ class Runs:
         How many such runs there are.
     """
 
-    subjects: tuple[str, ...]
     subject: Whole
     day: Whole
     state: Whole
@@ -42,7 +66,7 @@ class Runs:
     def chosen(self, which: NDArray[np.bool_]) -> "Runs":
         """Return some of the runs."""
         columns = (self.subject, self.day, self.state, self.lasted, self.begun, self.following, self.number)
-        return Runs(self.subjects, *(column[which] for column in columns))
+        return Runs(*(column[which] for column in columns))
 
     def by_length(self, which: NDArray[np.bool_]) -> Whole:
         """Return for n = 0, 1, … how many of some runs have n records."""
@@ -56,3 +80,22 @@ class Runs:
         ended = self.following >= 0
         np.add.at(counts, (self.state[ended], self.following[ended]), self.number[ended])
         return counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Daily:
+    """What was counted by subject and day.
+
+    Parameters
+    ----------
+    subjects : tuple of str
+        Whose records they are, sorted; ``subject`` of steps and runs is a place here.
+    steps : Steps
+        Transitions with their past.
+    runs : Runs
+        Runs of equal states, which are made of the same transitions.
+    """
+
+    subjects: tuple[str, ...]
+    steps: Steps
+    runs: Runs

@@ -1,4 +1,4 @@
-"""A table that was read as sequences, opened once more: its linked rows, and the runs of equal states in it."""
+"""A table that was read as sequences, opened once more: its linked rows, and what is counted of them by day."""
 
 import math
 from collections.abc import Callable, Generator, Mapping
@@ -15,13 +15,13 @@ from pufferfish.data._chains import Frame, Layout
 from pufferfish.data._columns import is_absent
 from pufferfish.data._options import check_options
 from pufferfish.data._read_chains import layout_of
+from pufferfish.data.daily import Daily, Runs, Steps
 from pufferfish.data.labels import labels_of
-from pufferfish.data.runs import Runs
 from pufferfish.data.sequences import Sequences
 from pufferfish.data.source import engine_errors, open_source
 from pufferfish.theta.states import state_label
 
-__all__ = ["READING", "LinkedRows", "opened", "runs_of"]
+__all__ = ["READING", "LinkedRows", "daily_of", "opened"]
 
 READING: dict[str, Any] = {
     "subject": None,
@@ -79,17 +79,26 @@ def opened(source: Any, state: str, sequences: Sequences, reading: Mapping[str, 
         yield LinkedRows(layout, linked, sequences.states, labels)
 
 
-def runs_of(rows: LinkedRows, sequences: Sequences) -> Runs:
-    """Count the runs of equal states of every subject and day."""
-    groups = [list(group) for group in rows.layout.runs(rows.frame, _day(rows.layout, sequences)).iter_rows()]
-    index = rows.indices({state for group in groups for state in (group[2], group[5]) if not is_absent(state)})
-    subjects = tuple(sorted({state_label(group[0]) for group in groups}))
+def daily_of(rows: LinkedRows, sequences: Sequences) -> Daily:
+    """Count transitions and runs of equal states of every subject and day."""
+    day = _day(rows.layout, sequences)
+    runs = [list(group) for group in rows.layout.runs(rows.frame, day).iter_rows()]
+    steps = [list(group) for group in rows.layout.steps(rows.frame, day).iter_rows()]
+    cells = {state for group in runs for state in (group[2], group[5]) if not is_absent(state)}
+    index = rows.indices(cells | {state for group in steps for state in group[-4:-1] if not is_absent(state)})
+    subjects = tuple(sorted({state_label(group[0]) for group in runs}))
     place = {who: i for i, who in enumerate(subjects)}
-    columns = np.empty((7, len(groups)), dtype=np.int64)
-    for i, (who, day, state, lasted, begun, following, number) in enumerate(groups):
+    of_runs, of_steps = np.empty((7, len(runs)), dtype=np.int64), np.empty((7, len(steps)), dtype=np.int64)
+    for i, (who, on, state, lasted, begun, following, number) in enumerate(runs):
         later = -1 if is_absent(following) else index[following]
-        columns[:, i] = place[state_label(who)], day, index[state], lasted, begun, later, number
-    return Runs(subjects, *columns[:, np.lexsort(columns[::-1])])
+        of_runs[:, i] = place[state_label(who)], on, index[state], lasted, begun, later, number
+    for i, (who, on, *phase, earlier, before, state, number) in enumerate(steps):
+        past = -1 if is_absent(earlier) else index[earlier]
+        began = int(phase[0]) if phase else -1
+        of_steps[:, i] = place[state_label(who)], on, began, past, index[before], index[state], number
+    # engines give groups in any order
+    of_runs, of_steps = (columns[:, np.lexsort(columns[::-1])] for columns in (of_runs, of_steps))
+    return Daily(subjects, Steps(*of_steps), Runs(*of_runs))
 
 
 def _day(layout: Layout, sequences: Sequences) -> float:
