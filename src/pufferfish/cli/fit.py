@@ -20,8 +20,9 @@ from pufferfish.data.labels import words_for_missing
 from pufferfish.errors import ParameterError, printable
 from pufferfish.fit.chain import fit_chain, fit_interval, fit_order, fit_periodic
 from pufferfish.fit.forgetting import SMOOTHING, OverlapEstimate, fit_forgetting
+from pufferfish.fit.left_out import MOST_KINDS, POOLED_STAYS, LeftOut
 from pufferfish.fit.model_file import MODEL, Model, write_model
-from pufferfish.fit.stays import MOST_KINDS, POOLED_STAYS, StaysGain, fit_stays, fit_stays_of_each, stays_gains
+from pufferfish.fit.stays import fit_stays, fit_stays_of_each
 from pufferfish.fit.subjects import POOLING, SubjectsFit, fit_each_subject
 from pufferfish.theta.chain_class import ChainClass, ChainModels
 from pufferfish.theta.chain_intervals import IntervalChain
@@ -325,22 +326,23 @@ def _stays(options: FitOptions, table: _Table, states: list[str] | None) -> tupl
     print_warnings([*sequences.warnings, *_loose(options)])
     initial = options.initial or "stationary"
     with progress("looking at the stays"):
-        gains = list[StaysGain]() if options.kinds is not None else stays_gains(sequences)
+        left_out = None if options.kinds is not None else LeftOut(sequences)
+        kinds = options.kinds if left_out is None else left_out.kinds
         if options.each_subject:
             pooling = POOLED_STAYS if options.pooling is None else options.pooling
-            chains = fit_stays_of_each(sequences, kinds=options.kinds, initial=initial, pooling=pooling)
+            chains = fit_stays_of_each(sequences, kinds=kinds, initial=initial, pooling=pooling)
         else:
             smoothing = 1.0 if options.smoothing is None else options.smoothing
-            chains = [fit_stays(sequences, kinds=options.kinds, initial=initial, smoothing=smoothing)]
+            chains = [fit_stays(sequences, kinds=kinds, initial=initial, smoothing=smoothing)]
     of_whom = f", one for each of {sequences.subjects:,} subjects" if options.each_subject else ""
     several = counted(len(chains), "chain")
     lines = [
         f"{several} of {chains[0].k} states with several kinds of stay{of_whom}, from "
         f"{int(sequences.transitions.sum()):,} transitions",
         *(
-            f"{gain.kinds} kinds of stay make left-out days {gain.gain:,.1f} nats likelier than {gain.kinds - 1} "
-            f"(standard error {gain.error:,.1f})"
-            for gain in gains[1:]
+            f"{kinds} kinds of stay make left-out days {gain.nats:,.1f} nats likelier than {kinds - 1} (standard error "
+            f"{gain.error:,.1f})"
+            for kinds, gain in enumerate([] if left_out is None else left_out.of_kinds[1:], 2)
         ),
     ]
     return Model.fitted(ChainModels(tuple(chains)), sequences), lines

@@ -9,7 +9,7 @@ import pytest
 import pufferfish as pf
 from commands import refused, run
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.fit.stays import stays_gains
+from pufferfish.fit.left_out import LeftOut
 
 TRUTH = pf.StaysChain(
     [[0, 0.7, 0.3], [0.6, 0, 0.4], [0.5, 0.5, 0]],
@@ -61,13 +61,13 @@ def test_a_known_mixture_is_found_again_also_where_gaps_cut_stays_off(missing: f
 
 def test_left_out_days_say_how_many_kinds_there_are() -> None:
     data = read(table([TRUTH] * 3, 20_000, seed=2))
-    one, two, three = stays_gains(data)
-    assert one.gain == 0
-    assert two.gain > 5 * two.error > 0
-    assert three.gain < 3 * three.error
+    one, two, three = LeftOut(data).of_kinds
+    assert one.nats == 0
+    assert two.nats > 5 * two.error > 0
+    assert three.nats < 3 * three.error
     plain = pf.StaysChain(TRUTH.exits, [[(1.0, 0.8)], [(1.0, 0.5)], [(1.0, 0.6)]], states=TRUTH.states)
-    _, two, _ = stays_gains(read(table([plain] * 3, 20_000, seed=3)))
-    assert two.gain < 3 * two.error
+    _, two, _ = LeftOut(read(table([plain] * 3, 20_000, seed=3))).of_kinds
+    assert two.nats < 3 * two.error
 
 
 def test_everybody_has_stays_of_their_own() -> None:
