@@ -10,7 +10,7 @@ Laws, each row of them completed by w transitions of a simpler law, where w pred
 *   ``pooled``: one chain of all;
 *   ``hour``: a row for each hour and state; ``order2``: for each pair of states; ``own``: for each subject and state,
     completed by what all others do; ``own order2``: for each subject and pair of states;
-*   ``stays``: several kinds of stay (:mod:`.mixture`), and ``own stays``, completed by ten stays of all.
+*   ``stays``: several kinds of stay (:mod:`.mixture`), and ``own stays``, completed by stays of all.
 
 Kinds of stay predict runs of equal states whose beginning was seen, the others all transitions: so a law is compared
 with ``pooled`` and ``own`` of the same transitions.
@@ -49,6 +49,9 @@ _FOLDS = 5
 
 _WEIGHTS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 """Transitions of a simpler law that a row is given, of which the best is taken."""
+
+_WEIGHTS_OF_STAYS = (10.0, 100.0, 1000.0)
+"""The same for a subject's stays; of each of them a mixture is fitted anew."""
 
 _MANY_SUBJECTS = 10
 """From so many subjects on gains are taken over subjects, else over days."""
@@ -189,7 +192,8 @@ class LeftOut:
         fold, begun, ended = self._of_runs % _FOLDS, runs.begun > 0, runs.following >= 0
         people = len(self._daily.subjects)
         names = [*(f"{f} stays" for f in range(1, MOST_KINDS + 1)), "pooled on runs"]
-        names += ["own on runs", "own stays"] if people > 1 else []
+        if people > 1:
+            names += ["own on runs", *(f"lasts {w:g}" for w in _WEIGHTS_OF_STAYS), *(f"leads {w:g}" for w in _WEIGHTS)]
         logs = {name: np.zeros(len(runs.number)) for name in names}
         whole = {
             (x, f): fit_mixture(StaysSeen.of(runs, runs.state == x), f)
@@ -213,6 +217,14 @@ class LeftOut:
             pool = [kept[x, MOST_KINDS] for x in range(k)]
             for who in range(people if people > 1 else 0):
                 self._score_person(runs.subject == who, train, test, counts, pool, logs)
+        if people > 1:
+            logs["own stays"] = sum(
+                (
+                    max((logs.pop(f"{part} {w:g}") for w in weights), key=lambda log: float((log * runs.number).sum()))
+                    for part, weights in (("lasts", _WEIGHTS_OF_STAYS), ("leads", _WEIGHTS))
+                ),
+                np.zeros(len(runs.number)),
+            )
         for name, scored in logs.items():
             self._scores[name] = np.bincount(self._of_runs, scored * runs.number, self.blocks).astype(np.float64)
         totals = [float(self._scores[f"{f} stays"].sum()) for f in range(1, MOST_KINDS + 1)]
@@ -234,15 +246,20 @@ class LeftOut:
         others = counts - of_me
         own = of_me + self.weights["own"] * others / others.sum(axis=1, keepdims=True)
         logs["own on runs"][test & mine] = self._by_chain(np.log(own / own.sum(axis=1, keepdims=True)), test & mine)
-        exits = _exits(of_me + _exits(others))
+        of_all = _exits(others)
         for x in range(k):
             of_state = mine & (runs.state == x)
             left_out = test & of_state
-            if left_out.any():
-                mixture, _ = climbed(StaysSeen.of(runs, train & of_state), pool[x], pool[x], POOLED_STAYS)
-                ended, y = runs.following[left_out] >= 0, runs.following[left_out]
-                left = np.log(np.where(ended, exits[x][y], 1.0))
-                logs["own stays"][left_out] = _scored(mixture, runs.lasted[left_out], ended) + left
+            if not left_out.any():
+                continue
+            ended, y = runs.following[left_out] >= 0, runs.following[left_out]
+            stays = StaysSeen.of(runs, train & of_state)
+            for weight in _WEIGHTS_OF_STAYS:
+                mixture, _ = climbed(stays, pool[x], pool[x], weight)
+                logs[f"lasts {weight:g}"][left_out] = _scored(mixture, runs.lasted[left_out], ended)
+            for weight in _WEIGHTS:
+                exits = _exits(of_me + weight * of_all)[x][y]
+                logs[f"leads {weight:g}"][left_out] = np.log(np.where(ended, exits, 1.0))
 
     def _by_chain(self, chain: Array, which: NDArray[np.bool_]) -> Array:
         """Return the log likelihood of some runs under a chain of log probabilities."""

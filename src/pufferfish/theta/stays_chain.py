@@ -25,8 +25,8 @@ from pufferfish._base.checked import is_list, listed, probabilities, real_number
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.view import MOST_ROWS, Grid, Shown, View, counted
 from pufferfish._draw.chart import Bars, Heat
-from pufferfish.errors import ModelError, ParameterError, shortened
-from pufferfish.theta.markov_chain import MarkovChain, distribution
+from pufferfish.errors import ModelError, shortened
+from pufferfish.theta.markov_chain import MarkovChain, checked_times, distribution
 from pufferfish.theta.shown import law_in_words, transitions
 from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import state_names, states_by_labels
@@ -238,11 +238,7 @@ class StaysChain(Shown, ReadOnly):
         >>> (chain.slower(1.3).mean_stays / chain.mean_stays).round(6).tolist()
         [1.3, 1.3]
         """
-        factor = real_number(times)
-        if factor is None or not 1 <= factor <= _SLOWEST:
-            raise ParameterError(
-                f"times is {times!r}, expected a number from 1 to {_SLOWEST:g}: how much longer stays last"
-            )
+        factor = checked_times(times)
         stays = [[(share, (keep + factor - 1) / factor) for share, keep in kinds] for kinds in self.stays]
         return StaysChain(self.exits, stays, self.initial_distribution, states=self.states)
 
@@ -280,7 +276,6 @@ class StaysChain(Shown, ReadOnly):
 
 
 _FEW_STATES = 8
-_SLOWEST = 1e6
 _LAW_OF_NEXT = "It is a law of the next state."
 _LISTS = "a list for each state of its kinds of stay, such as [(0.8, 0.5), (0.2, 0.98)]"
 
