@@ -65,16 +65,20 @@ def at_least(value: float, digits: int = 4) -> str:
 
 
 def change_of_odds(epsilon: float) -> str:
-    """Return by which factor the odds of two values of a record can change where ε nats leak.
+    """Return by which factor the odds of two values of a unit can change where ε nats leak, to a few digits upwards.
 
     Examples
     --------
-    >>> change_of_odds(0.5), change_of_odds(10.5), change_of_odds(100.0)
-    ('1.649', '36,316', 'e^100')
+    >>> change_of_odds(0.5), change_of_odds(3.2), change_of_odds(10.5), change_of_odds(100.0)
+    ('1.65', '24.6', '36,400', 'more than a million')
     """
-    if epsilon < 3:
-        return number(math.exp(epsilon))
-    return f"{math.exp(epsilon):,.0f}" if epsilon < 30 else f"e^{at_most(epsilon)}"
+    if epsilon >= _MILLION:
+        return "more than a million"
+    factor = math.exp(epsilon)
+    return at_most(factor, 3) if factor < 1000 else f"{math.ceil(factor / 100) * 100:,}"
+
+
+_MILLION = math.log(1e6)
 
 
 def _written(value: float, digits: int, rounding: str) -> str:

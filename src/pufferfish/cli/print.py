@@ -130,7 +130,7 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[str]], names: int 
 def print_promises(promises: Iterable[Promise]) -> None:
     """Print what one noise promises of every unit; what each covers stands in the documentation (Units)."""
     rows = [(promise.unit, at_most(promise.epsilon), change_of_odds(promise.epsilon)) for promise in promises]
-    print_table(("what this noise hides", "ε", "odds change by at most"), rows)
+    print_table(("what this noise tells of", "ε at most", "odds change by at most"), rows)
 
 
 def print_warnings(texts: Iterable[str]) -> None:

@@ -18,7 +18,15 @@ from pufferfish.compare.rows import ComparisonRow, NoiseCurve, by_reason, points
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.network_picture import theta_part
 from pufferfish.mechanisms.protection import step_of
-from pufferfish.mechanisms.words import TOGETHER, few_as_planned, not_promised_of, promise_of, secrets_of, witness_part
+from pufferfish.mechanisms.words import (
+    TOGETHER,
+    few_as_planned,
+    hidden_in_words,
+    not_promised_of,
+    promise_of,
+    secrets_of,
+    witness_part,
+)
 
 __all__ = ["Noise", "noise_part", "preview", "promise_part"]
 
@@ -234,17 +242,15 @@ def promise_part(
     not_promised: Sequence[str],
     assumptions: Sequence[str],
     secrets: Sequence[tuple[str, str]] | None,
+    hides: str,
     *,
     delta: float = 0.0,
     title: str = "What is promised, and what is not",
 ) -> Html:
-    """Return the promise in plain words, its unit, and its limits; its exact sentence is folded."""
+    """Return the promise in plain words, what it hides, and its limits; its exact sentence is folded."""
     together = [text for text in not_promised if text.startswith(TOGETHER)]  # this a ledger does promise
-    unit = "any one record, whatever its neighbours tell"
-    if secrets is not None:
-        unit = "the secrets that are named below, whatever other records tell"
     factor = f"a factor of {at_most(math.exp(epsilon), 3)}" if epsilon < 700 else "any factor"
-    alternatives = "two values of one record" if secrets is None else "two secrets of a pair"
+    alternatives = "any two values of what is hidden" if secrets is None else "two secrets of a pair"
     plain = (
         f"Take somebody who believes any distribution in Θ, however records depend on each other there. Seeing the "
         f"release changes the odds between {alternatives} by {factor} at most (e^ε with ε = {at_most(epsilon)}). The "
@@ -258,7 +264,7 @@ def promise_part(
     more = "; …" if len(secrets or ()) > _MOST_PAIRS else "."
     return section(
         title,
-        tag("p", "Unit of protection: ", tag("strong", unit), ".", class_="lead"),
+        tag("p", "Unit of protection: ", tag("strong", hides), ", whatever other records tell.", class_="lead"),
         *([tag("p", "The pairs of secrets: ", "; ".join(pairs), more)] if pairs else []),
         *statements,
         *(tag("p", text, class_="card") for text in together),
@@ -315,14 +321,16 @@ def preview(
     part, data = noise_part(noise, "noise-0")
     secrets = secrets_of(calibration)
     protection = calibration.bound.protection
+    step, of_chains, networks = step_of(theta, calibration.bound.model), theta.of_chains, bool(theta.networks)
+    hides = hidden_in_words(secrets, protection, step, of_chains=of_chains, networks=networks)
     promise = promise_of(
         calibration.epsilon,
         calibration.delta,
         secrets,
-        of_chains=theta.of_chains,
-        networks=bool(theta.networks),
+        of_chains=of_chains,
+        networks=networks,
         protection=protection,
-        step=step_of(theta, calibration.bound.model),
+        step=step,
     )
     title = f"Preview: {query.kind} at ε = {at_most(calibration.epsilon)}"
     outputs = len(calibration.linear.labels)
@@ -341,6 +349,7 @@ def preview(
         tag("h1", title),
         tag("p", f"Nothing was released or spent, and {read}.", class_="card"),
         tag("h2", calibration.linear.description[:1].upper() + calibration.linear.description[1:]),
+        tag("p", tag("strong", "Would hide "), f"{hides}, at ε = {at_most(calibration.epsilon)}.", class_="lead"),
         tag("p", lead, class_="lead"),
         *(tag("p", text, class_="card") for text in few_as_planned(calibration)),
         tag("p", f"The noise is for a table of {calibration.records:,} records.", class_="soft"),
@@ -351,6 +360,7 @@ def preview(
             not_promised_of(secrets, None, kind=theta.kind, composes=calibration.composes, protection=protection),
             [f"The distribution of the records is {theta.in_words} ({theta.origin}).", *assumed],
             secrets,
+            hides,
             delta=calibration.delta,
             title="What would be promised, and what not",
         ),

@@ -293,8 +293,9 @@ class Mechanism(ABC):
         ParameterError
             If it is no such thing, or nothing says how long a step takes.
         """
+        more = "near values alone" if protect is None or protect == 1 else "a stretch of them"
         raise NotApplicableError(
-            "it proves what is told of one record, and of no stretch of them: use LeakagePropagation", self.title
+            f"it proves what is told of one record, and nothing of {more}: use LeakagePropagation", self.title
         )
 
     def _best(self, query: Query, epsilon: float) -> Calibration:

@@ -154,7 +154,7 @@ def _of_chains(calibration: Calibration, step: str | None) -> Iterator[Unit]:
 
     width = _width(theta.states)
     nearest = None if width is None else stretch(1, Protection(1, width))
-    if width is not None and nearest is not None:
+    if width is not None and nearest is not None and Protection(1, width) != protection:
         yield Unit(f"one record, among values at most {number(width, 17)} apart", 1, _NEAR, nearest, near=True)
     if protection is not None and protection.within is not None:
         yield Unit(protection.in_words(step), protection.steps_of(length), _NEAR, _as_asked(epsilon), near=True)

@@ -69,7 +69,13 @@ def checked(path: Path) -> Page:
         assert words not in page.text.replace("the record itself", ""), "a record is one of the data, not the file"
     assert "SHA-256" not in page.text or "SHA-256 of the release file" in page.text
     assert "<tr></tr>" not in page.content
-    for part in ("What was released", "any one record, whatever its neighbours tell", "Not promised", "How to verify"):
+    for part in (
+        "What was released",
+        "Unit of protection: ",
+        "whatever other records tell",
+        "Not promised",
+        "How to verify",
+    ):
         assert part in page.text, part
     return page
 
@@ -93,9 +99,29 @@ def test_every_kind_of_release_has_a_page(tmp_path: Path, slow: bool) -> None:
         found.report(path, brief=True)
         page = Page(path)
         assert all(printed in page.text for printed in (found.promise.split(",")[0], "How to verify")), name
-        assert (found.mechanism.secrets is None) == ("any one record, whatever its neighbours tell" in page.text)
+        unit = next(part for part in page.text.split("Unit of protection: ")[1].split(", whatever other records tell"))
+        assert " ".join(unit.split()) == found.hides
         kinds |= {found.theta.kind, found.query.kind, found.mechanism.witness.kind}
     assert len(kinds) >= 12, kinds
+
+
+def test_a_page_says_the_unit_that_its_noise_hides(tmp_path: Path) -> None:
+    """It once said "any one record", and showed mechanisms that hide a record beside noise that hides an hour."""
+    table, chain = simple()
+    path = tmp_path / "report.html"
+    bound = pf.LeakagePropagation(chain, table.length, protect=5)
+    found = pf.release(table, pf.Histogram(), bound.calibrate(pf.Histogram(), 1.0))
+    found.report(path)
+    page = checked(path)
+    text = " ".join(page.text.split())
+    assert f"Unit of protection: {found.hides} , whatever other records tell." in text
+    assert "any stretch of 5 steps in a row" in found.hides
+    assert "What this noise tells at most, unit by unit" in text
+    assert "MQMExact, Wasserstein, ExactLaplace : it proves what is told of one record" in text
+    pf.compare(chain, pf.Histogram(), 1.0, length=table.length, protect=5).report(tmp_path / "preview.html")
+    assert "Unit of protection: any stretch of 5 steps in a row" in " ".join(
+        Page(tmp_path / "preview.html").text.split()
+    )
 
 
 def test_models_and_laws_that_no_model_file_holds(tmp_path: Path) -> None:
@@ -487,7 +513,7 @@ def test_the_promise_stands_once_and_its_exact_sentence_is_folded(tmp_path: Path
     found = pf.release(data, pf.Histogram(), pf.GroupDP(chain, data.length).calibrate(pf.Histogram(), 1.0))
     found.report(tmp_path / "r.html", brief=True)
     before, folded = checked(tmp_path / "r.html").content.split("<summary>The exact sentence of the promise</summary>")
-    assert "changes the odds between two values of one record" in before
+    assert "changes the odds between any two values of what is hidden" in before
     assert "times as likely" not in before
     assert folded.index("times as likely") < folded.index("</details>")
 
@@ -495,15 +521,17 @@ def test_the_promise_stands_once_and_its_exact_sentence_is_folded(tmp_path: Path
 def test_named_secrets_and_delta_stand_open() -> None:
     """Few words do not say what pairs or a δ mean: a fold may not hold what is needed to understand them."""
     pairs = [("sick", "well"), ("tall", "small")]
-    shown = promise_part(1.0, "the exact sentence", ["not this"], ["this"], pairs)
+    shown = promise_part(1.0, "the exact sentence", ["not this"], ["this"], pairs, "which secret")
     assert "The pairs of secrets: (sick) or (well); (tall) or (small)." in shown
     assert "<details>" in shown
-    shown = promise_part(1.0, "the exact sentence", ["not this"], ["this"], pairs, delta=1e-6)
+    shown = promise_part(1.0, "the exact sentence", ["not this"], ["this"], pairs, "which secret", delta=1e-6)
     assert "the exact sentence" in shown
     assert "<details>" not in shown
-    assert "by a factor of 1.23 at most" in promise_part(0.2, "exact", [], [], None), "e^0.2 is 1.2214: rounded up"
+    assert "by a factor of 1.23 at most" in promise_part(0.2, "exact", [], [], None, "a record"), (
+        "e^0.2 is 1.2214: rounded up"
+    )
     many = [(f"a{i}", f"b{i}") for i in range(99)]
-    assert "(a19) or (b19); …" in promise_part(1.0, "exact", [], [], many)
+    assert "(a19) or (b19); …" in promise_part(1.0, "exact", [], [], many, "which secret")
 
 
 def test_errors_of_subjects_are_told_in_shares(tmp_path: Path) -> None:

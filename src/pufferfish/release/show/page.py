@@ -32,7 +32,7 @@ from pufferfish.mechanisms import Mechanism
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.network_picture import theta_part
 from pufferfish.mechanisms.network_quilts import NodeSecrets
-from pufferfish.mechanisms.words import witness_part
+from pufferfish.mechanisms.words import hidden_in_words, witness_part
 from pufferfish.queries import measure_before_division, measure_of
 from pufferfish.release.check import BROKEN
 from pufferfish.release.derive import place_in
@@ -48,6 +48,7 @@ from pufferfish.release.show.values import each_part, measured_part, values_part
 from pufferfish.release.together import AnyRelease, any_release_in, one_history
 from pufferfish.release.verification import Verification
 from pufferfish.release.verify import verify, verify_measurement
+from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import ThetaRecord
 
@@ -370,7 +371,13 @@ def _subtitle(record: ReleaseFields) -> str:
 def _promise_section(record: AnyRelease, secrets: list[tuple[str, str]] | None) -> Html:
     """Return the promise; where the model was fitted to this very table, under a notice that it does not hold."""
     delta = record.delta if isinstance(record, ReleaseFields) else 0.0
-    part = promise_part(record.epsilon, record.promise, record.not_promised, record.assumptions, secrets, delta=delta)
+    if isinstance(record, ReleaseFields):
+        hides = record.hides
+    else:
+        networks = bool(record.theta.kind == BayesianNetwork.kind)
+        hides = hidden_in_words(None, None, None, of_chains=record.theta.of_chains, networks=networks)
+    about = record.promise, record.not_promised, record.assumptions, secrets, hides
+    part = promise_part(record.epsilon, *about, delta=delta)
     if isinstance(record, MeasurementFields) or FITTED_HERE not in record.warnings:
         return part
     void = "Nothing of this is promised here: the model was fitted to this very table. Of other data it would be."
@@ -460,13 +467,14 @@ def _contest(
     bound, theta = calibration.bound, calibration.theta
     assert isinstance(bound, Mechanism)
     calibrated_from = msgspec.structs.replace(record.calibration, unit_scale=0.0)  # all that does not depend on ε
-    key = msgspec.json.encode((record.mechanism.name, record.theta, calibrated_from, record.groups, unit))
+    hidden: dict[str, Any] = {} if bound.protection is None else bound.protection.settings
+    key = msgspec.json.encode((record.mechanism.name, record.theta, calibrated_from, record.groups, unit, hidden))
     if key not in contests:
         length: Any = bound.rows if theta.networks else calibration.length if theta.of_chains else None
         secrets = _secrets(calibration)
         kinds, left_out = (None, ()) if unit is None else (COMPOSING, one_query_rows(unit))
         contests[key] = Contest(
-            theta, calibration.query, length, secrets=secrets, kinds=kinds, own=bound, left_out=left_out
+            theta, calibration.query, length, secrets=secrets, kinds=kinds, own=bound, left_out=left_out, **hidden
         )
     return contests[key]
 

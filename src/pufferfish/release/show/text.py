@@ -81,7 +81,7 @@ def promise_rows(promises: Sequence[Promise]) -> list[list[str]]:
 
 def promise_lines(record: ReleaseFields) -> list[str]:
     """Return these rows as lines of text."""
-    rows = [["what this noise hides", "ε", "odds change by at most"]]
+    rows = [["what this noise tells of", "ε at most", "odds change by at most"]]
     rows += [row[:3] for row in promise_rows(record.promises)]
     wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [f"{unit:{wide[0]}}  {epsilon:>{wide[1]}}  {odds:>{wide[2]}}" for unit, epsilon, odds in rows]
@@ -363,8 +363,8 @@ def release_view(record: ReleaseFields) -> View:
 def promise_grids(record: ReleaseFields) -> list[Grid]:
     """Return what one noise promises of every unit, as a table; none where that is not known."""
     rows = promise_rows(record.promises)
-    heads = ["what this noise hides", "ε", "odds change by at most", "what that covers"]
-    return [Grid("What this noise hides, unit by unit", heads, rows, long=len(rows))] if rows else []
+    heads = ["of", "ε at most", "odds change by at most", "what that covers"]
+    return [Grid("What this noise tells at most, unit by unit", heads, rows, long=len(rows))] if rows else []
 
 
 def _noise_of_each(record: ReleaseFields) -> str:
