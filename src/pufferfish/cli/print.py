@@ -127,10 +127,10 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[str]], names: int 
     Console(width=10_000, soft_wrap=True).print(table)
 
 
-def print_promises(promises: Iterable[Promise]) -> None:
-    """Print what one noise promises of every unit; what each covers stands in the documentation (Units)."""
+def print_promises(promises: Iterable[Promise], of: str = "what this noise tells of") -> None:
+    """Print what is told at most of every unit; what each covers stands in the documentation (Units)."""
     rows = [(promise.unit, at_most(promise.epsilon), change_of_odds(promise.epsilon)) for promise in promises]
-    print_table(("what this noise tells of", "ε at most", "odds change by at most"), rows)
+    print_table((of, "ε at most", "odds change by at most"), rows)
 
 
 def print_warnings(texts: Iterable[str]) -> None:

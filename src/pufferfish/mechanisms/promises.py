@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pufferfish._base.durations import format_micros, parse_duration
 from pufferfish._base.frozen import FrozenRecord
@@ -23,7 +23,10 @@ from pufferfish.queries import FunctionQuery
 from pufferfish.queries.record_loss import RecordLoss, chains_that_can_decide, loss_of_query
 from pufferfish.theta.states import intervals_of_states
 
-__all__ = ["Promise", "Unit", "promises_of", "promises_with", "units_of"]
+if TYPE_CHECKING:
+    from pufferfish.mechanisms.influence_bound import InfluenceBound
+
+__all__ = ["Promise", "Unit", "promises_of", "promises_of_losses", "promises_with", "units_of"]
 
 _TIMES = (("5min", 300), ("1h", 3_600), ("1d", 86_400), ("7d", 7 * 86_400))
 _COUNTS = (10, 100, 1_000)
@@ -90,6 +93,29 @@ def promises_of(calibration: Calibration, step: str | None, *, cut: bool = False
         losses = RecordLoss(())
     else:
         losses = loss_of_query(measured, calibration.theta, calibration.length).divided(calibration.unit_scale)
+    return _promised(units, losses)
+
+
+def promises_of_losses(
+    bound: "InfluenceBound", losses: RecordLoss, epsilon: float, step: str | None, *, cut: bool = False
+) -> list[Promise]:
+    """Return what is told of every unit by losses, as those of several releases together.
+
+    Parameters
+    ----------
+    bound : InfluenceBound
+        The bound that adds them up.
+    losses : RecordLoss
+        All of them together, of the bound's chains.
+    epsilon : float
+        What they leak at most about what the bound hides.
+    step, cut
+        As for :func:`promises_of`.
+    """
+    return _promised(_units(bound, epsilon, step, cut=cut), losses)
+
+
+def _promised(units: Sequence[Unit], losses: RecordLoss) -> list[Promise]:
     epsilons = [unit.leakage(losses) for unit in units]
     # what is told of a larger unit at most is told of a smaller one at most; the last one is not about Θ
     least = math.inf
@@ -110,16 +136,23 @@ def units_of(calibration: Calibration, step: str | None, *, cut: bool = False) -
 
     Where chains are cut a stretch of a subject, or its whole series, is in several of them, and no bound on one.
     """
-    theta, epsilon = calibration.theta, calibration.epsilon
+    function, delta = isinstance(calibration.measured, FunctionQuery), bool(calibration.delta)
+    return _units(calibration.bound, calibration.epsilon, step, cut=cut, function=function, delta=delta)
+
+
+def _units(
+    bound: Any, epsilon: float, step: str | None, *, cut: bool, function: bool = False, delta: bool = False
+) -> list[Unit]:
+    theta = bound.theta
     alone = Unit("one record, without any model", None, _ALONE, _of_one)
-    if theta.of_chains and not theta.stands_for_more and not isinstance(calibration.measured, FunctionQuery):
-        units = [*_of_chains(calibration, step), alone]
+    if theta.of_chains and not theta.stands_for_more and not function:
+        units = [*_of_chains(bound, epsilon, step, delta=delta), alone]
         return [unit for unit in units if unit.steps in (None, 1) and unit.words != _WHOLE] if cut else units
     words, holds = "one cell of a row" if theta.networks else "one record", "Any one value of it against any other."
-    if calibration.bound.secrets is not None:
+    if bound.secrets is not None:
         words, holds = "the secrets that were named", "Which secret of a pair holds."
     own = Unit(words, None, holds, _as_asked(epsilon))
-    if isinstance(calibration.measured, FunctionQuery):
+    if function:
         return [own]
     return [own, Unit("a whole row", None, _ROW, _of_row), alone] if theta.networks else [own, alone]
 
@@ -139,9 +172,9 @@ def _of_series(losses: RecordLoss) -> float:
     return max(leakage_of_series(chain) for chain in chains_that_can_decide(losses, steps=True))
 
 
-def _of_chains(calibration: Calibration, step: str | None) -> Iterator[Unit]:
-    theta, length, epsilon = calibration.theta, calibration.length, calibration.epsilon
-    longest, protection = max(chain.steps for chain in length), calibration.bound.protection
+def _of_chains(bound: Any, epsilon: float, step: str | None, *, delta: bool) -> Iterator[Unit]:
+    theta, length, protection = bound.theta, bound.length, bound.protection
+    longest = max(chain.steps for chain in length)
 
     try:
         first = ProtectedStretch(theta, length, 1)
@@ -159,7 +192,7 @@ def _of_chains(calibration: Calibration, step: str | None) -> Iterator[Unit]:
     if protection is not None and protection.within is not None:
         yield Unit(protection.in_words(step), protection.steps_of(length), _NEAR, _as_asked(epsilon), near=True)
     one = stretch(1)
-    own = calibration.bound.secrets is None and not calibration.delta
+    own = bound.secrets is None and not delta
     if protection is None and own:  # what its own mechanism proves of any record may be less
         one = _as_asked(epsilon) if one is None else _least_of(_as_asked(epsilon), one)
     if one is not None:
