@@ -35,6 +35,11 @@ from .fit.chain import (
     fit_order as fit_order,
     fit_periodic as fit_periodic,
 )
+from .fit.defend import (
+    Coverage as Coverage,
+    DefendedFit as DefendedFit,
+    fit_defend as fit_defend,
+)
 from .fit.forgetting import (
     ForgettingFit as ForgettingFit,
     OverlapEstimate as OverlapEstimate,

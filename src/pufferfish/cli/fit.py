@@ -17,8 +17,9 @@ from pufferfish.cli.print import print_warnings, progress
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.labels import words_for_missing
-from pufferfish.errors import ParameterError, printable
+from pufferfish.errors import DataError, ParameterError, printable
 from pufferfish.fit.chain import fit_chain, fit_interval, fit_order, fit_periodic
+from pufferfish.fit.defend import CALLED, DefendedFit, fit_defend
 from pufferfish.fit.forgetting import SMOOTHING, OverlapEstimate, fit_forgetting
 from pufferfish.fit.left_out import MOST_KINDS, POOLED_STAYS, LeftOut
 from pufferfish.fit.model_file import MODEL, Model, write_model
@@ -89,6 +90,15 @@ class FitOptions:
         "N",
         type=click.IntRange(min=1, max=MOST_KINDS),
     )
+    defend: bool = option(
+        "A class that can be defended: what left-out days demand, everybody's own habits, and how many that covers."
+    )
+    cover: float | None = option("With --defend, cover this share of people, such as 0.99.", "SHARE")
+    slower: float | None = option(
+        "With --defend, add every member once more with stays so many times as long, such as 1.3.", "TIMES"
+    )
+    drop_slowest: bool = option("With --defend and --cover, leave out the slowest people that it allows.")
+    people: int | None = option("With --defend, how many people the release is about: all are to be covered.", "M")
     output: str = option("Where the model is written, as JSON.", "FILE", required=True)
     plot: str | None = option("Draw transitions and dwell times (.png, .svg, .pdf).", "FILE")
     overwrite: bool = option("Replace an earlier model.")
@@ -116,12 +126,8 @@ class FitOptions:
             raise ParameterError(
                 "--pooling belongs to --clock, --order and --each-subject: one matrix is of all transitions together"
             )
-        if self.kinds is not None and not self.stays:
-            raise ParameterError("--kinds says how many kinds of stay --stays fits: give both")
-        if self.stays:
-            for name in ("confidence", "clock", "order"):
-                if getattr(self, name) is not None:
-                    raise ParameterError(f"--stays has one law of exits and stays: leave out --{name}, or --stays")
+        self._check_defended()
+        self._check_stays()
         if self.confidence is not None:
             self._check_confidence(self.confidence)
         if self.each_subject:
@@ -132,6 +138,24 @@ class FitOptions:
                     )
             if self.reading.subject is None:
                 raise ParameterError("give --subject: the column that says whose chain --each-subject fits")
+
+    def _check_defended(self) -> None:
+        """Refuse options of --defend without it, and those that say what it finds out."""
+        for name in ("cover", "slower", "drop_slowest", "people"):
+            if getattr(self, name) not in (None, False) and not self.defend:
+                raise ParameterError(f"--{name.replace('_', '-')} belongs to --defend: give both")
+        for name in ("initial", "smoothing", "pooling", "confidence", "clock", "each_subject", "order", "stays"):
+            if self.defend and getattr(self, name) not in (None, False):
+                option_name = name.replace("_", "-")
+                raise ParameterError(f"--defend finds out what is to be fitted: leave out --{option_name}")
+
+    def _check_stays(self) -> None:
+        """Refuse options that do not go with kinds of stay."""
+        if self.kinds is not None and not self.stays:
+            raise ParameterError("--kinds says how many kinds of stay --stays fits: give both")
+        for name in ("confidence", "clock", "order"):
+            if self.stays and getattr(self, name) is not None:
+                raise ParameterError(f"--stays has one law of exits and stays: leave out --{name}, or --stays")
 
     def _check_confidence(self, confidence: float) -> None:
         """Refuse options that speak of one chain."""
@@ -162,6 +186,8 @@ def fit_command(options: FitOptions) -> None:
     \b
     Example:
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --output model.json
+      pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --defend \\
+        --output defended.json
       pufferfish fit survey-2019.csv --state activity --subject id --confidence 0.95 --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --each-subject --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --stays \\
@@ -201,6 +227,8 @@ def _how(options: FitOptions) -> "Callable[[FitOptions, _Table, list[str] | None
     """Return what does the work."""
     if options.forgetting:
         return _forgetting
+    if options.defend:
+        return _defended
     if options.stays:
         return _stays
     return _each_subject if options.each_subject else _one_model
@@ -346,6 +374,56 @@ def _stays(options: FitOptions, table: _Table, states: list[str] | None) -> tupl
         ),
     ]
     return Model.fitted(ChainModels(tuple(chains)), sequences), lines
+
+
+# -- A class that can be defended (--defend) ---------------------------------------------------------------------------
+
+
+def _defended(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
+    """Return the model, and what to say of it."""
+    reading = options.reading.of_chains()
+    with progress("reading the table"):
+        try:
+            sequences = read_sequences(table, states=states, daily=True, clock="hour", **reading)
+            no_hours = None
+        except (ParameterError, DataError) as error:  # hours need times, and records one step apart
+            sequences, no_hours = read_sequences(table, states=states, daily=True, **reading), str(error)
+    print_warnings([*sequences.warnings, *_loose(options)])
+    with progress("looking for what days demand"):
+        fit = fit_defend(
+            sequences,
+            cover=options.cover,
+            slower=options.slower,
+            drop_slowest=options.drop_slowest,
+            people=1 if options.people is None else options.people,
+        )
+    without = [] if no_hours is None else [f"hours of the day were not tried: {no_hours}"]
+    return Model.fitted(fit.theta, sequences), [*defended_lines(fit), *without]
+
+
+def defended_lines(fit: DefendedFit) -> list[str]:
+    """Say what was tried, what is kept, who decides, and how many people that covers."""
+    members = len(fit.theta.members)
+    lines = [f"a class of {counted(members, 'chain')} of {fit.theta.k} states, from {fit.sequences.records:,} records"]
+    lines.append(
+        "noise: the least for a histogram at ε = 1 in a long series; leaks: what noise for one chain of all tells"
+    )
+    for kind in fit.kinds:
+        name = CALLED[kind.kind]
+        if kind.reason is not None:
+            lines.append(f"not tried: {name}: {kind.reason}")
+            continue
+        gain = "" if kind.gain is None else f", {kind.gain.nats:,.0f} nats likelier (error {kind.gain.error:,.0f})"
+        whose = "" if kind.decided_by is None else f" of {kind.decided_by}"
+        word = "in" if kind.kept else "not demanded"
+        lines.append(f"{word}: {name}: noise {kind.noise_multiplier:.4g}{whose}, leaks {kind.leakage:.3g}{gain}")
+    between = (
+        ""
+        if fit.between is None
+        else (f"; its days drawn again say {fit.between[0]:.4g} to {fit.between[1]:.4g} (10 and 90%)")
+    )
+    lines.append(f"decides: {fit.decided_by}, noise {fit.noise_multiplier:.4g}{between}")
+    return [*lines, fit.coverage.sentence]
 
 
 # -- One chain, or bounds on one -------------------------------------------------------------------------------------
