@@ -51,7 +51,7 @@ def objects():
     yield data
     yield from (CHAIN, bound.theta, pf.Model(theta=[CHAIN, CHAIN]))
     yield pf.PeriodicChain([CHAIN.transition_matrix] * 2, states=STATES)
-    yield pf.ChainModels((pf.PeriodicChain([CHAIN.transition_matrix] * 2, states=STATES),))
+    yield pf.ChainClass((pf.PeriodicChain([CHAIN.transition_matrix] * 2, states=STATES),))
     yield pf.HigherOrderChain([CHAIN.transition_matrix] * 3, states=STATES)
     yield pf.IntervalChain(CHAIN.transition_matrix * 0.9, CHAIN.transition_matrix * 0.9 + 0.1, states=STATES)
     yield pf.ForgettingClass([3, 9], [0.3, 0.8], STATES, origin=BAD)
