@@ -131,7 +131,6 @@ from .theta import (
     BinaryChainInterval as BinaryChainInterval,
     ChainClass as ChainClass,
     ChainLength as ChainLength,
-    ChainModels as ChainModels,
     Cliques as Cliques,
     CountIs as CountIs,
     Fact as Fact,

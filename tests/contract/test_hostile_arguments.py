@@ -61,7 +61,6 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "CPT": (pf.CPT, {"states": ["a", "b"], "table": STEP, "parents": ["u"]}),
     "ChainClass": (pf.ChainClass, {"chains": (CHAIN,), "origin": "here", "stands_for_more": False}),
     "ChainLength": (pf.ChainLength, {"steps": 3, "records": 2}),
-    "ChainModels": (pf.ChainModels, {"members": (PHASES,), "origin": "here"}),
     "Cliques": (pf.Cliques, {"laws": [0.5, 0.25, 0.25], "states": ["a", "b"]}),
     "Count": (lambda **v: pf.Count(**v).bind(["a", "b"], 3).weights, {"states": ["a"]}),
     "CountIs": (pf.CountIs, {"states": "a", "at_least": 1, "at_most": 3}),

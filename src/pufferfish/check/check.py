@@ -368,7 +368,7 @@ def check_model(
 
 
 def _chains(theta: Theta) -> ChainClass:
-    if not isinstance(theta, ChainClass):
+    if not isinstance(theta, ChainClass) or not theta.chains:
         instead = (
             "compare its tables with counted shares" if theta.networks else "check a chain fitted to the same data"
         )

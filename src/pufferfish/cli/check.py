@@ -15,7 +15,6 @@ from pufferfish.cli.print import progress
 from pufferfish.errors import NotApplicableError, ParameterError, printable
 from pufferfish.fit.model_file import read_model
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.theta.chain_class import ChainClass
 
 __all__ = ["check_command"]
 
@@ -55,7 +54,7 @@ def check_command(options: CheckOptions) -> None:
         overwrite=options.overwrite,
     )
     model = read_model(options.model)
-    if not isinstance(model.theta, ChainClass):
+    if not model.theta.chains:
         instead = "check a chain fitted to the same data, with fit without --clock, --confidence and --forgets"
         if model.theta.networks:
             instead = "compare the tables of its nodes with shares that you count in public data"

@@ -25,7 +25,7 @@ from pufferfish.fit.left_out import MOST_KINDS, POOLED_STAYS, LeftOut
 from pufferfish.fit.model_file import MODEL, Model, write_model
 from pufferfish.fit.stays import fit_stays, fit_stays_of_each
 from pufferfish.fit.subjects import POOLING, SubjectsFit, fit_each_subject
-from pufferfish.theta.chain_class import ChainClass, ChainModels
+from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import IntervalChain
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.higher_order_chain import HigherOrderChain
@@ -373,7 +373,7 @@ def _stays(options: FitOptions, table: _Table, states: list[str] | None) -> tupl
             for kinds, gain in enumerate([] if left_out is None else left_out.of_kinds[1:], 2)
         ),
     ]
-    return Model.fitted(ChainModels(tuple(chains)), sequences), lines
+    return Model.fitted(ChainClass(tuple(chains)), sequences), lines
 
 
 # -- A class that can be defended (--defend) ---------------------------------------------------------------------------
@@ -448,13 +448,13 @@ def _one_model(options: FitOptions, table: _Table, states: list[str] | None) -> 
     smoothing, pooling, initial = options.smoothing or 0.0, options.pooling or 0.0, options.initial or "stationary"
     observed = int(sequences.transitions.sum())
     counted = f"from {observed:,} transitions between {sequences.records:,} records"
-    theta: ChainClass | ChainModels | IntervalChain
+    theta: ChainClass | IntervalChain
     if clock is not None:
         periodic = fit_periodic(sequences, initial=initial, smoothing=smoothing, pooling=pooling)
-        theta, lines = ChainModels((periodic,)), _of_clock(periodic, sequences, counted, pooling)
+        theta, lines = ChainClass((periodic,)), _of_clock(periodic, sequences, counted, pooling)
     elif order is not None:
         higher = fit_order(sequences, initial=initial, smoothing=smoothing, pooling=pooling)
-        theta, lines = ChainModels((higher,)), _of_order(higher, counted)
+        theta, lines = ChainClass((higher,)), _of_order(higher, counted)
     elif options.confidence is not None:
         theta = fit_interval(sequences, options.confidence)
         lines = _of_bounds(theta, counted)

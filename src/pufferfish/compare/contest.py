@@ -30,7 +30,6 @@ from pufferfish.mechanisms.network_quilts import NodeSecrets
 from pufferfish.mechanisms.protection import Protection, step_of
 from pufferfish.queries import Query, measure_of, refuse_pooling
 from pufferfish.queries.strategy import Strategy
-from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of
 
 __all__ = [
@@ -324,7 +323,7 @@ class Contest:
         """Return what a member of Θ is called, where there are several."""
         if len(self._theta.members) < 2:
             return None
-        names = self._theta.names if isinstance(self._theta, ChainClass) else ()
+        names = self._theta.names
         return f"theta[{theta}]" + (f" ({names[theta]})" if names else "")
 
     def _mechanism(self, kind: type[Mechanism]) -> Mechanism:

@@ -357,7 +357,7 @@ def preview(
         promise_part(
             calibration.epsilon,
             promise,
-            not_promised_of(secrets, None, kind=theta.kind, composes=calibration.composes, protection=protection),
+            not_promised_of(secrets, None, kinds=theta.kinds, composes=calibration.composes, protection=protection),
             [f"The distribution of the records is {theta.in_words} ({theta.origin}).", *assumed],
             secrets,
             hides,

@@ -22,7 +22,7 @@ from pufferfish.data.fingerprint import check_fingerprint
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, RecordError
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_class import STATED, ChainClass, ChainModels
+from pufferfish.theta.chain_class import STATED
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.model_class import ModelClass, Theta, as_theta
 from pufferfish.theta.record import ChainRecord, ThetaRecord
@@ -46,7 +46,7 @@ class Model(Printed, ReadOnly):
 
     Parameters
     ----------
-    theta : ChainClass, ChainModels, ModelClass of networks, a class such as IntervalChain, or what makes one of them
+    theta : ChainClass, ModelClass of networks, a class such as IntervalChain, or what makes one of them
         The class: Markov chains, or Bayesian networks.
     bins : tuple of float, optional
         Edges by which a numeric column becomes the states of Θ; of chains only.
@@ -149,7 +149,7 @@ class Model(Printed, ReadOnly):
 
     def _check_reading(self, theta: Theta) -> None:
         """Check how tables are read, as where they are read."""
-        clock_step = theta.step if isinstance(theta, ChainModels) else None
+        clock_step = theta.step
         if clock_step is not None and self.step is None:
             object.__setattr__(self, "step", clock_step)
         elif clock_step is not None and parse_duration(self.step, "step") != parse_duration(clock_step, "step"):
@@ -275,7 +275,7 @@ def chains_of(model: Model, path: str | os.PathLike[str]) -> Model:
     NotApplicableError
         If it is made of other models.
     """
-    if not isinstance(model.theta, ChainClass):
+    if not model.theta.chains:
         raise NotApplicableError(
             f"{path} holds {model.theta.kind}; this command knows "
             + ("lists of chains only" if model.theta.of_chains else "Markov chains only, networks are for Python")

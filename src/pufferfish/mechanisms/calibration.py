@@ -27,7 +27,6 @@ from pufferfish.mechanisms.protection import Protection, step_of
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
-from pufferfish.theta.chain_class import Continuum
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Described, Theta
 from pufferfish.theta.secrets import SecretPair
@@ -338,7 +337,7 @@ class Calibration(Printed, ReadOnly):
         linear, theta = self.measured, self.theta
         if theta.networks:
             return self._lower_bound_of_network
-        some = theta.some_members if isinstance(theta, Continuum) else theta.chains
+        some = theta.some_members
         known = bool(some) and not theta.stands_for_more
         near = self.bound.protection is not None and self.bound.protection.within is not None
         if not known or self.delta or self.bound.secrets is not None or near:

@@ -20,8 +20,9 @@ from pufferfish.mechanisms.protection import Protection, step_of
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_class import ChainClass, ChainModels, Continuum
+from pufferfish.theta.chain_class import CHAIN_MODELS, Continuum
 from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 
 __all__ = ["ChainGroups", "GroupDP", "ParticipantDP", "total_of"]
@@ -62,7 +63,7 @@ class GroupDP(InfluenceBound):
     of_all_records: ClassVar[bool] = True
     hides_stretches: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, Continuum, ChainModels, ModelClass)
+    kinds: ClassVar[tuple[type, ...]] = (MarkovChain, *CHAIN_MODELS, Continuum, ModelClass)
 
     def __init__(self, theta: Any, length: Any = None, *, protect: Any = None, within: Any = None) -> None:
         super().__init__(theta, length)
@@ -167,7 +168,7 @@ class ParticipantDP(GroupDP):
     name: ClassVar[str] = "participant-dp"
     title: ClassVar[str] = "ParticipantDP"
     hides_stretches: ClassVar[bool] = False
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, Continuum, ChainModels)
+    kinds: ClassVar[tuple[type, ...]] = (MarkovChain, *CHAIN_MODELS, Continuum)
 
     def __init__(self, length_per_subject: int | ChainLength | Sequence[int | ChainLength], *, theta: Any) -> None:
         super().__init__(theta, length_per_subject)

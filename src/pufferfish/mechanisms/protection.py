@@ -192,7 +192,7 @@ class Protection:
 def step_of(theta: Theta, model: Described | None) -> str | None:
     """Return how long a step takes, where a model or the clock of Θ says it."""
     known = None if model is None else model.step
-    return known or getattr(theta, "step", None)
+    return known or theta.step
 
 
 def _steps(protect: Any, step: str | None) -> int | str:

@@ -9,7 +9,7 @@ public, and so is the noise: a warning tells nothing of the data, and is there b
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
 from pufferfish._base.view import Html, counted, join, tag
@@ -33,8 +33,7 @@ from pufferfish.mechanisms.witness import (
 )
 from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, StepQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_intervals import IntervalChain
-from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.chain_class import CONTINUA
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.states import phase_name
@@ -234,11 +233,11 @@ def not_promised_of(
     secrets: Sequence[tuple[str, str]] | None,
     booked: Booked | None,
     *,
-    kind: str,
+    kinds: Collection[str],
     composes: bool,
     protection: Protection | None = None,
 ) -> list[str]:
-    """Say what is not promised, of which kind Θ is, and whether the noise is for more than this one query."""
+    """Say what is not promised, of which kinds members of Θ are, and whether the noise is for more than one query."""
     others = "Other releases of the same records add up with this one; their epsilons alone do not say to how much."
     if not composes:
         others = (
@@ -257,27 +256,20 @@ def not_promised_of(
             f"{TOGETHER} (it is number {booked.entry}) this one leaks{about} at most "
             f"{at_most(booked.spent)}; releases that are not in the ledger add to that."
         )
-    average = "how many rows have some value" if kind == BayesianNetwork.kind else "a subject's average over a month"
+    of_rows = BayesianNetwork.kind in kinds
+    average = "how many rows have some value" if of_rows else "a subject's average over a month"
     facts = [f"Facts about many records at once, such as {average}, are not hidden."]
     if secrets is not None:
         facts = ["Facts other than the secrets named in the promise are not hidden."]
     elif protection is not None:
         facts = [*protection.not_hidden] if protection.is_stretch else [*facts, *protection.not_hidden]
-    outside = "Distributions outside Θ: if the records follow another law, more can leak."
-    if kind == IntervalChain.kind:
-        outside += (
-            " Bounds that were estimated from public data miss the true transition probabilities with the probability "
-            "that their confidence leaves, and say nothing of people or times that follow other ones."
-        )
-    if kind == ForgettingClass.kind:
-        outside += (
-            " An overlap that was estimated from public data says nothing of people or times that forget more slowly."
-        )
+    outside = ["Distributions outside Θ: if the records follow another law, more can leak."]
+    outside += dict.fromkeys(CONTINUA[kind].outside for kind in kinds if kind in CONTINUA)
     return [
-        outside,
+        " ".join(filter(None, outside)),
         *facts,
         "Who is in the data, how many rows it has and which cells are missing, is taken as public."
-        if kind == BayesianNetwork.kind
+        if of_rows
         else "Who is in the data, how many records each subject has and when, is taken as public.",
         others,
     ]
@@ -330,7 +322,7 @@ def _why(seen: AnyWitness, leakage: float, theta: Theta | None) -> Sequence[Html
             parts = [(f"the {nearby:,} records inside", leakage - influence), ("the records outside", influence)]
         case PropagationWitness() | ForgettingWitness():
             if isinstance(seen, PhaseWitness):
-                clock = getattr(theta.members[0], "clock", None) if theta is not None and theta.members else None
+                clock = getattr(theta.members[seen.theta], "clock", None) if theta is not None else None
                 words = f"It stands at {phase_name(clock, seen.phase)} of the clock. "
             words += "How well the record itself, all earlier records and all later ones tell the two values apart:"
             parts = [

@@ -31,7 +31,6 @@ from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.queries import JointQuery, LinearQuery, Query, StepQuery, Weighted, Window, refuse_pooling
 from pufferfish.release.draw import Database
 from pufferfish.release.facts import DataRecord, lengths_of
-from pufferfish.theta.chain_class import ChainModels
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Described, ModelClass, Theta, gives_first_law
 from pufferfish.theta.record import ThetaRecord
@@ -206,7 +205,7 @@ def step_length(step: str) -> float:
 
 
 def _has_clock(model: Described) -> bool:
-    return isinstance(model.theta, ChainModels) and model.theta.step is not None
+    return model.theta.step is not None
 
 
 # -- Arguments, the proof, and units ---------------------------------------------------------------------------------
@@ -496,7 +495,7 @@ def _check_clock(data: DataRecord, theta: Theta) -> None:
     one step of the clock. A change of clocks within a chain breaks that: where two sticky hours are parted by one in
     which habits are forgotten, and clocks skip this one, records leak about each other as no series of Θ does.
     """
-    expected = theta.step if isinstance(theta, ChainModels) else None
+    expected = theta.step
     if expected is None:
         return
     base = data.base

@@ -30,7 +30,6 @@ from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.robustness._laws import between_chains, between_cliques, between_joints, chain_secret
 from pufferfish.robustness.distance import OVER_THETA, SAME, Distance
-from pufferfish.theta.chain_class import ChainClass, Continuum
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.markov_chain import MarkovChain
@@ -177,14 +176,15 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
     """
     class_, beliefs = as_theta(theta), as_theta(belief)
     for models, name in ((class_, "theta"), (beliefs, "belief")):
-        if isinstance(models, Continuum):
+        if models.of_chains and not models.chains:
             raise NotApplicableError(
-                f"{name} is a class of {models.kind}, and distances are computed between models that can be listed: "
-                "give a list of MarkovChain (a member that is near will do, and bounds the distance from above)"
+                f"{name} is a class of {models.kind}, and distances are computed between Markov chains that can be "
+                "listed: give a list of MarkovChain (of Θ a member that is near will do, and bounds the distance from "
+                "above)"
             )
     _check_comparable(class_, beliefs)
     wanted = _as_secrets(secrets)
-    if isinstance(class_, ChainClass):
+    if class_.chains:
         lengths = lengths_of(class_, length)
         asked = None if wanted is None else [chain_secret(s, lengths, class_.states) for s in wanted]
 
@@ -229,7 +229,7 @@ def _worst_of_nearest(
 
 
 def _members(class_: Theta) -> Sequence[Any]:
-    return class_.chains if isinstance(class_, ChainClass) else class_.members
+    return class_.members
 
 
 def _check_comparable(class_: Theta, beliefs: Theta) -> None:

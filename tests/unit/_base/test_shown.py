@@ -51,7 +51,7 @@ def objects():
     yield data
     yield from (CHAIN, bound.theta, pf.Model(theta=[CHAIN, CHAIN]))
     yield pf.PeriodicChain([CHAIN.transition_matrix] * 2, states=STATES)
-    yield pf.ChainModels((pf.PeriodicChain([CHAIN.transition_matrix] * 2, states=STATES),))
+    yield pf.ChainClass((pf.PeriodicChain([CHAIN.transition_matrix] * 2, states=STATES),))
     yield pf.HigherOrderChain([CHAIN.transition_matrix] * 3, states=STATES)
     yield pf.StaysChain(
         [[0, 0.5, 0.5], [0.5, 0, 0.5], [1, 0, 0]], [[(0.5, 0.5), (0.5, 0.95)], [(1, 0.8)], [(1, 0)]], states=STATES
