@@ -59,7 +59,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Bouts": (lambda **v: pf.Bouts(**v).bind(["a", "b"], 3).outputs, {"states": ["a"]}),
     "CDF": (pf.CDF, {"relative": True}),
     "CPT": (pf.CPT, {"states": ["a", "b"], "table": STEP, "parents": ["u"]}),
-    "ChainClass": (pf.ChainClass, {"chains": (CHAIN,), "origin": "here", "stands_for_more": False}),
+    "ChainClass": (pf.ChainClass, {"members": (CHAIN, PHASES), "origin": "here", "names": ("one", "other")}),
     "ChainLength": (pf.ChainLength, {"steps": 3, "records": 2}),
     "Cliques": (pf.Cliques, {"laws": [0.5, 0.25, 0.25], "states": ["a", "b"]}),
     "Count": (lambda **v: pf.Count(**v).bind(["a", "b"], 3).weights, {"states": ["a"]}),

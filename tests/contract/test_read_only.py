@@ -100,7 +100,7 @@ def things() -> dict[str, Any]:
         "PeriodicChain": PHASES,
         "HigherOrderChain": pf.HigherOrderChain([STEP, STEP[::-1]], states=["a", "b"]),
         "StaysChain": STAYS,
-        "ChainModels": pf.ChainClass([PHASES]),  # type: ignore[arg-type]
+        "ChainClass of mixed kinds": pf.ChainClass([CHAIN, PHASES]),  # type: ignore[arg-type]
         "ModelClass": pf.ModelClass([NETWORK]),  # type: ignore[arg-type]
         "ChainLength": pf.ChainLength(3, 2),
         "Quilt": pf.Quilt(["u"], ["v"], []),  # type: ignore[arg-type]

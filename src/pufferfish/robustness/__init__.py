@@ -198,7 +198,7 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
             return between(member, believed, wanted)
 
     several = not isinstance(belief, MarkovChain | Member)
-    return _worst_of_nearest(_members(class_), _members(beliefs), distance, several)
+    return _worst_of_nearest(class_.members, beliefs.members, distance, several)
 
 
 def _worst_of_nearest(
@@ -228,12 +228,8 @@ def _worst_of_nearest(
     return worst
 
 
-def _members(class_: Theta) -> Sequence[Any]:
-    return class_.members
-
-
 def _check_comparable(class_: Theta, beliefs: Theta) -> None:
-    member, belief = _members(class_)[0], _members(beliefs)[0]
+    member, belief = class_.members[0], beliefs.members[0]
     if type(member) is not type(belief):
         raise ModelError(
             f"theta is {type(member).__name__} and belief {type(belief).__name__}: give the same kind of model for both"
@@ -248,7 +244,8 @@ def _check_comparable(class_: Theta, beliefs: Theta) -> None:
             raise NotApplicableError(
                 f"{name} is not a list of models but {getattr(models, 'origin', 'a class')}: give the models themselves"
             )
-    for i, believed in enumerate(_members(beliefs)):
+    others: Sequence[Any] = beliefs.members
+    for i, believed in enumerate(others):
         unordered = isinstance(member, JointDistribution)
         if (sorted(member.states) != sorted(believed.states)) if unordered else (member.states != believed.states):
             raise ModelError(

@@ -212,7 +212,10 @@ def as_theta(theta: Any) -> Theta:
     if isinstance(theta, Member):
         return ModelClass((theta,))
     if not is_list(theta):
-        raise ModelError(f"theta is {type(theta).__name__}, expected a MarkovChain, another model, or a list of them")
+        inner = "; give its Θ: model.theta" if hasattr(theta, "theta") else ""
+        raise ModelError(
+            f"theta is {type(theta).__name__}, expected a model such as MarkovChain, or a list of them{inner}"
+        )
     given: list[Any] = list(theta)
     if given and isinstance(given[0], Member):
         return ModelClass(tuple(given))

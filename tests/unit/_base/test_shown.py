@@ -58,6 +58,7 @@ def objects():
     )
     yield pf.IntervalChain(CHAIN.transition_matrix * 0.9, CHAIN.transition_matrix * 0.9 + 0.1, states=STATES)
     yield pf.ForgettingClass([3, 9], [0.3, 0.8], STATES, origin=BAD)
+    yield pf.ChainClass((CHAIN, pf.ForgettingClass(3, 0.3, STATES, origin=BAD)), names=("one", BAD))
     yield from (CHAINS["binary interval"], NETWORK, LOOP, NETWORK.cpts["b"], pf.ModelClass((NETWORK,)))
     yield from (pf.Cliques([0.5, 0.5]), pf.JointDistribution([["n", "y"]], [1.0]))
     yield pf.GivenLaws({"a": {0: 1}, "b": {1: 1}}, records=2, states=["n", "y"], query=pf.Count("y"))
