@@ -84,6 +84,8 @@ def mechanisms() -> dict[str, Mechanism]:
 def things() -> dict[str, Any]:
     """One of every public class."""
     subjects = pf.fit_each_subject(pl.DataFrame({"s": ["a", "b", "b", "a"] * 5, "w": ["x"] * 20}), "s", subject="w")
+    daily = pf.read_sequences(pl.DataFrame({"s": ["a", "b", "b", "a"] * 9}), "s", daily=True)
+    defended = pf.fit_defend(daily)
     checked = pf.check_model(CHAIN, pl.DataFrame({"s": list("abba" * 5)}), "s", public=True)
     fitted = pf.fit_forgetting(pl.DataFrame({"s": ["a", "b", "b", "a"] * 5}), "s", 3)
     return {
@@ -142,6 +144,8 @@ def things() -> dict[str, Any]:
         "LawWitness": pf.LawWitness(theta=0, length=3),
         "ForgettingFit": fitted,
         "SubjectsFit": subjects,
+        "DefendedFit": defended,
+        "Coverage": defended.coverage,
         "ModelCheck": checked,
         "SubjectCheck": checked.subjects[0],
         "StateStays": checked.stays[0],
