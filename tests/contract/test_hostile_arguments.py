@@ -175,7 +175,6 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {"source": TABLE, "state": "s", "forgets": 3, "smoothing": 5.0},
     ),
     "fit_interval": (pf.fit_interval, {"sequences": DATA, "confidence": 0.75}),
-    "fit_defend": (pf.fit_defend, {"sequences": OF_STAYS, "cover": 0.5, "slower": 1.5, "people": 2}),
     "fit_stays": (pf.fit_stays, {"sequences": OF_STAYS, "kinds": 2, "smoothing": 0.5}),
     "fit_stays_of_each": (pf.fit_stays_of_each, {"sequences": OF_STAYS, "kinds": 2, "pooling": 0.5}),
     "fit_order": (pf.fit_order, {"sequences": DATA, "smoothing": 0.5, "pooling": 0.5}),
@@ -258,7 +257,11 @@ MADE_BY_THE_PROGRAM = {
 }
 """Records that a user reads; from files they are checked (tests/fuzz)."""
 
-ELSEWHERE = {"errors", "fit_periodic"}
+ELSEWHERE = {
+    "fit_defend",  # tests/unit/fit/test_defend.py: each fit takes a second
+    "errors",
+    "fit_periodic",
+}
 """The module of errors; a function that takes what fit_order takes, on tables with a clock."""
 
 

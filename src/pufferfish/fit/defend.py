@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import real_number
+from pufferfish._base.checked import real_number, whole_number
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.progress import report_progress
 from pufferfish._base.view import counted
@@ -259,7 +259,11 @@ def fit_defend(
     (['pooled', 'own'], 2, None)
     """
     share, factor = _share(cover), _factor(slower)
-    if isinstance(people, bool) or not isinstance(people, int) or people < 1:
+    try:
+        many = whole_number(people)
+    except TypeError:
+        many = 0
+    if many < 1:
         raise ParameterError(f"people is {people!r}, expected how many people a release is about, at least 1")
     if drop_slowest and share is None:
         raise ParameterError("drop_slowest leaves out as many people as cover allows: give cover, such as 0.9")
@@ -269,7 +273,7 @@ def fit_defend(
     left_out = LeftOut(sequences)
 
     kinds, kept = _demanded(_Fits(sequences, left_out), left_out, persons)
-    coverage, dropped = _covered(kept, daily, share, people, factor, drop_slowest=drop_slowest)
+    coverage, dropped = _covered(kept, daily, share, many, factor, drop_slowest=drop_slowest)
     kept = [law for law in kept if law.who is None or law.who not in dropped]
     if coverage.slower > 1:
         kept += [_slowed(law, coverage.slower) for law in kept]
