@@ -54,7 +54,7 @@ class Model(Printed, ReadOnly):
         Time that one transition takes, such as "1min"; a table with another step is refused. Of chains only.
     fitted_on : str, optional
         Fingerprint of the table that Θ was fitted to, so that a release of that table is refused: ``data.fingerprint``
-        of what was read.
+        of what was read; of several tables with spaces between them.
 
     Raises
     ------
@@ -132,6 +132,38 @@ class Model(Printed, ReadOnly):
         step = base.step or (data.usual_step if spoken else None)
         return cls(theta=made, bins=base.bins, step=step, fitted_on=data.fingerprint)
 
+    @classmethod
+    def joined(cls, models: "Sequence[Model]") -> Self:
+        """Return the model of one class with the members of several models of chains, of whichever kinds these are.
+
+        A release under it is refused for every table that one of them was fitted to.
+
+        Parameters
+        ----------
+        models : sequence of Model
+            What was fitted, about the same states.
+
+        Raises
+        ------
+        ParameterError
+            If they are no models, or of different bins or steps.
+        ModelError
+            If they are of different states.
+
+        Examples
+        --------
+        >>> import pufferfish as pf
+        >>> chain, bounds = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), pf.ForgettingClass(8, 0.3, ["0", "1"])
+        >>> pf.Model.joined([pf.Model(theta=chain, step="1min"), pf.Model(theta=bounds)]).step
+        '1min'
+        """
+        given = listed(models, "models", "a list of Model")
+        for i, model in enumerate(given):
+            check_kind(model, Model, f"models[{i}]")
+        bins, step = (_alike(given, name) for name in ("bins", "step"))
+        fitted_on = " ".join(dict.fromkeys(m.fitted_on for m in given if m.fitted_on is not None))
+        return cls(theta=as_theta([m.theta for m in given]), bins=bins, step=step, fitted_on=fitted_on or None)
+
     def __repr__(self) -> str:
         return f"Model({self.theta!r})"
 
@@ -164,6 +196,19 @@ class Model(Printed, ReadOnly):
                 raise ParameterError(
                     f"bins make the states {_few(bin_labels(self.bins))}, and those of theta are {_few(theta.states)}"
                 )
+
+
+def _alike(models: Sequence[Model], name: str) -> Any:
+    """Return what models say of how tables are read, as far as they say it; refused where they differ."""
+    stated = [(i, value) for i, model in enumerate(models) if (value := getattr(model, name)) is not None]
+    for i, value in stated:
+        first, expected = stated[0]
+        if value != expected and not (name == "step" and parse_duration(value, name) == parse_duration(expected, name)):
+            raise ParameterError(
+                f"{name} is {value!r} in models[{i}] and {expected!r} in models[{first}]: all members of a class are "
+                "about the same records"
+            )
+    return stated[0][1] if stated else None
 
 
 def _origin(theta_origin: str, data: Sequences) -> str:
@@ -278,6 +323,10 @@ def chains_of(model: Model, path: str | os.PathLike[str]) -> Model:
     if not model.theta.chains:
         raise NotApplicableError(
             f"{path} holds {model.theta.kind}; this command knows "
-            + ("lists of chains only" if model.theta.of_chains else "Markov chains only, networks are for Python")
+            + (
+                "lists of Markov chains only"
+                if model.theta.of_chains
+                else "Markov chains only, networks are for Python"
+            )
         )
     return model

@@ -41,6 +41,7 @@ __all__ = [
     "ACCEPTED",
     "FITTED_HERE",
     "check_arguments",
+    "check_clock",
     "check_columns",
     "check_each_subject",
     "check_fit",
@@ -477,7 +478,7 @@ def _check_reading(data: DataRecord, calibration: Calibration) -> None:
     protection = calibration.bound.protection
     if protection is not None:
         protection.check_gaps(base.gaps, "the noise hides")
-    _check_clock(data, calibration.theta)
+    check_clock(data, calibration.theta)
     if gives_first_law(calibration.theta) and (
         base.where is not None or base.missing == "split" or base.gaps == "independent"
     ):
@@ -488,8 +489,8 @@ def _check_reading(data: DataRecord, calibration: Calibration) -> None:
         )
 
 
-def _check_clock(data: DataRecord, theta: Theta) -> None:
-    """Refuse a table whose records cannot follow the clock of Θ.
+def check_clock(data: DataRecord, theta: Theta) -> None:
+    """Refuse a table whose records cannot follow the clock of Θ: that of a release, or of the ledger that it is in.
 
     Which phase a chain begins at need not be known, as the proof covers every one; but from then on each step must be
     one step of the clock. A change of clocks within a chain breaks that: where two sticky hours are parted by one in

@@ -229,7 +229,8 @@ def _worst_of_nearest(
 
 
 def _check_comparable(class_: Theta, beliefs: Theta) -> None:
-    member, belief = class_.members[0], beliefs.members[0]
+    every: Sequence[Any] = beliefs.members
+    member, belief = class_.members[0], every[0]
     if type(member) is not type(belief):
         raise ModelError(
             f"theta is {type(member).__name__} and belief {type(belief).__name__}: give the same kind of model for both"
@@ -244,8 +245,7 @@ def _check_comparable(class_: Theta, beliefs: Theta) -> None:
             raise NotApplicableError(
                 f"{name} is not a list of models but {getattr(models, 'origin', 'a class')}: give the models themselves"
             )
-    others: Sequence[Any] = beliefs.members
-    for i, believed in enumerate(others):
+    for i, believed in enumerate(every):
         unordered = isinstance(member, JointDistribution)
         if (sorted(member.states) != sorted(believed.states)) if unordered else (member.states != believed.states):
             raise ModelError(

@@ -82,7 +82,7 @@ class MarkovChain(Shown, ReadOnly):
     k: int = field(init=False)
     kind: ClassVar[str] = "Markov chains"
     step: ClassVar[None] = None
-    in_words: ClassVar[str] = "a Markov chain"
+    in_words: ClassVar[str] = "a Markov chain with one transition matrix"
 
     def __init__(
         self,
