@@ -17,6 +17,7 @@ from pufferfish.compare.rows import ComparisonRow, NoiseCurve, by_reason, points
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.network_picture import theta_part
 from pufferfish.mechanisms.protection import Protection, step_of
+from pufferfish.mechanisms.shown import units_part
 from pufferfish.mechanisms.words import (
     TOGETHER,
     alternatives_of,
@@ -364,6 +365,7 @@ def preview(
             delta=calibration.delta,
             title="What would be promised, and what not",
         ),
+        units_part(calibration.promises(step), step, protection),
         section(
             "What an adversary may believe: Θ",
             theta_part(theta, decides=calibration.witness.theta, calibration=calibration),

@@ -157,7 +157,9 @@ def _of_chains(calibration: Calibration, step: str | None) -> Iterator[Unit]:
     for asked in dict.fromkeys([nearest, near]):  # one row where both are the same
         leakage = _as_asked(epsilon) if asked == near else None if asked is None else stretch(1, asked)
         if asked is not None and leakage is not None:
-            yield Unit(asked.in_words(step, brief=True), asked.steps_of(length), _NEAR, leakage, near=True)
+            yield Unit(
+                asked.in_words(step, brief=True).removeprefix("any "), asked.steps_of(length), _NEAR, leakage, near=True
+            )
     one = stretch(1)
     own = calibration.bound.secrets is None and not calibration.delta
     if protection is None and own:  # what its own mechanism proves of any record may be less

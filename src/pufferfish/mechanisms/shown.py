@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from pufferfish._base.view import Grid, View
+from pufferfish._base.view import Grid, Html, View, tag
 from pufferfish._base.words import at_most, change_of_odds
 from pufferfish._draw.chart import Line, Lines
 from pufferfish._draw.lines import lines_figure
+from pufferfish._draw.page import section, table
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.promises import Promise, names_of_stretches, promises_of
 from pufferfish.mechanisms.protection import SUBJECT, Protection, step_of
 from pufferfish.mechanisms.words import hidden_in_words, secrets_of
 
-__all__ = ["calibration_view", "promise_chart", "promise_grid"]
+__all__ = ["calibration_view", "promise_chart", "promise_grid", "promise_picture", "units_part"]
 
 _MANY = math.log(1000)
 """ε with which odds change a thousand times."""
@@ -82,6 +83,21 @@ def _line(name: str, promises: Sequence[Promise], **look: Any) -> Line:
     return Line(name=name, x=steps, low=epsilons, high=epsilons, **look)
 
 
+def promise_picture(chart: Lines | None) -> list[Html]:
+    """Return the chart, drawn; nothing where there is none."""
+    return [] if chart is None else [lines_figure(chart)]
+
+
+def units_part(promises: Sequence[Promise], step: str | None, protection: Protection | None) -> Html | None:
+    """Return what one noise tells of every unit, as a part of a page; None where that is not known."""
+    grid = promise_grid(promises)
+    if not grid.rows:
+        return None
+    rows = [[tag("th", unit, tag("small", covers), scope="row"), *told] for unit, *told, covers in grid.rows]
+    shown = table(grid.columns[:-1], rows, grid.caption, titled=False, class_="units")
+    return section(grid.caption, *promise_picture(promise_chart(promises, step, protection)), shown)
+
+
 def calibration_view(calibration: Calibration) -> View:
     """Return what a calibration shows: its unit, its noise, and what that promises of every other unit."""
     seen, theta = calibration.witness, calibration.theta
@@ -107,6 +123,5 @@ def calibration_view(calibration: Calibration) -> View:
     errors = Grid(caption, ["output", "± 95%"], [*map(list, rows)])
     promises = promises_of(calibration, step)
     title = f"Noise for a {calibration.query.kind}: hides {hides}, at ε = {at_most(calibration.epsilon)}"
-    chart = promise_chart(promises, step, protection)
-    drawn = [] if chart is None else [lines_figure(chart)]
-    return View(title, facts, [errors, promise_grid(promises)], pictures=drawn)
+    pictures = promise_picture(promise_chart(promises, step, protection))
+    return View(title, facts, [errors, promise_grid(promises)], pictures=pictures)

@@ -32,7 +32,7 @@ from pufferfish.mechanisms import Mechanism
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.network_picture import theta_part
 from pufferfish.mechanisms.network_quilts import NodeSecrets
-from pufferfish.mechanisms.shown import promise_grid
+from pufferfish.mechanisms.shown import units_part
 from pufferfish.mechanisms.words import hidden_in_words, witness_part
 from pufferfish.queries import measure_before_division, measure_of
 from pufferfish.release.check import BROKEN
@@ -44,7 +44,7 @@ from pufferfish.release.record import (
     calibration_again,
     function_of_user,
 )
-from pufferfish.release.show.text import division, heading, pictures_of
+from pufferfish.release.show.text import division, heading
 from pufferfish.release.show.values import each_part, measured_part, values_part
 from pufferfish.release.together import AnyRelease, any_release_in, one_history
 from pufferfish.release.verification import Verification
@@ -282,7 +282,7 @@ def _release_part(
             tag("p", _subtitle(record), class_="soft"),
             section("What was released", values),
             _promise_section(record, record.hides, record.mechanism.secrets),
-            _units_section(record),
+            units_part(record.promises, record.step, record.protection),
             section("The noise of every mechanism, and other ε", noise),
             _theta_section(record.theta, theta, record.mechanism.witness.theta, calibration),
             section(
@@ -309,16 +309,6 @@ def _release_part(
         id=f"release-{i}",
     )
     return part, numbers
-
-
-def _units_section(record: ReleaseFields) -> Html | None:
-    """Return what the noise hides of every unit, from a record to a whole series."""
-    grid = promise_grid(record.promises)
-    if not grid.rows:
-        return None
-    rows = [[tag("th", unit, tag("small", covers), scope="row"), *told] for unit, *told, covers in grid.rows]
-    shown = table(grid.columns[:-1], rows, grid.caption, titled=False, class_="units")
-    return section(grid.caption, *pictures_of(record), shown)
 
 
 def _verified(source: Source, ledger: Ledger | None) -> Verification | None:

@@ -6,12 +6,11 @@ The lines stand in one place for the command line, for ``print(release)`` and fo
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from pufferfish._base.view import MOST_ROWS, Grid, Html, View, counted
+from pufferfish._base.view import MOST_ROWS, Grid, View, counted
 from pufferfish._base.words import at_most, names_of, number
-from pufferfish._draw.lines import lines_figure
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import printable, shortened
-from pufferfish.mechanisms.shown import promise_chart, promise_grid
+from pufferfish.mechanisms.shown import promise_chart, promise_grid, promise_picture
 from pufferfish.mechanisms.words import TOGETHER, hidden_in_words
 from pufferfish.queries import KINDS, measure_of
 from pufferfish.release.facts import GroupsRecord, LedgerRecord
@@ -32,7 +31,6 @@ __all__ = [
     "measurement_view",
     "noise_line",
     "on_values",
-    "pictures_of",
     "postprocessing_lines",
     "promise_line",
     "promise_lines",
@@ -344,7 +342,8 @@ def release_view(record: ReleaseFields) -> View:
         "post-processed": next((line.removeprefix("post-processed: ") for line in postprocessing_lines(record)), None),
         "ledger": _place_in_ledger(record.ledger),
     }
-    units, pictures = promise_grid(record.promises), pictures_of(record)
+    units = promise_grid(record.promises)
+    pictures = promise_picture(promise_chart(record.promises, record.step, record.protection))
     if each is not None:
         title = f"Release for each of {counted(record.data.subjects, 'subject')}: {record.query.kind}"
         return View(heading(title, record), facts, [units], _notes(record), pictures)
@@ -363,12 +362,6 @@ def heading(what: str, record: ReleaseFields | MeasurementFields) -> str:
     of_chains = record.theta.of_chains
     unit = hidden_in_words(secrets, record.protection, step, of_chains=of_chains, networks=not of_chains, brief=True)
     return f"{what}, hiding {unit}, at ε = {at_most(record.epsilon)}"
-
-
-def pictures_of(record: ReleaseFields) -> list[Html]:
-    """Return what is promised of every length of a stretch, drawn; none where there is nothing to draw."""
-    chart = promise_chart(record.promises, record.step, record.protection)
-    return [] if chart is None else [lines_figure(chart)]
 
 
 def _noise_of_each(record: ReleaseFields) -> str:
