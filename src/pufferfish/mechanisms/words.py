@@ -347,7 +347,7 @@ def _why(seen: AnyWitness, leakage: float, theta: Theta | None) -> Sequence[Html
                 "full, and those outside only by what the quilt can tell of it."
             )
             parts = [(f"the {nearby:,} records inside", leakage - influence), ("the records outside", influence)]
-        case PropagationWitness() | ForgettingWitness():
+        case PropagationWitness() | ForgettingWitness() | StretchWitness(steps=1):
             if isinstance(seen, PhaseWitness):
                 clock = getattr(theta.members[0], "clock", None) if theta is not None and theta.members else None
                 words = f"It stands at {phase_name(clock, seen.phase)} of the clock. "

@@ -529,6 +529,7 @@ def test_a_page_is_about_the_unit_that_its_release_hides(tmp_path: Path) -> None
     assert "it would not hide even one record of a stretch" in stretch.text
     assert "the odds between two near values of one record" in near.text
     assert "of any two values of one record, and not of near ones alone" in near.text
+    assert "of 1 steps in a row" not in near.text
     assert "no Laplace noise with one scale below" not in near.text, "the bound is of any two values"
     assert "Histogram-counts, hiding any one record, at ε = 1" in one.text
     for page, alone in ((stretch, "of one record, and of no stretch of them"), (one, None), (near, None)):
