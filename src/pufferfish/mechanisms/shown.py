@@ -23,7 +23,7 @@ _MANY = math.log(1000)
 
 
 def promise_grid(promises: Sequence[Promise], whose: str = "what this noise tells of") -> Grid:
-    """Return what a noise, or all releases, tell at most of every unit: the unit, ε, by which factor odds change, and what it covers."""
+    """Return what is told of every unit at most: the unit, ε, by which factor odds change, and what it covers."""
     rows = [[p.unit, at_most(p.epsilon), f"{change_of_odds(p.epsilon)} times", p.holds] for p in promises]
     heads = [whose, "ε, at most", "odds change", "what that covers"]
     return Grid("What this noise tells at most, unit by unit", heads, rows, long=len(rows))

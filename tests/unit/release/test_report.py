@@ -508,7 +508,7 @@ def test_the_promise_stands_once_and_its_exact_sentence_is_folded(tmp_path: Path
     found = pf.release(data, pf.Histogram(), pf.GroupDP(chain, data.length).calibrate(pf.Histogram(), 1.0))
     found.report(tmp_path / "r.html", brief=True)
     before, folded = checked(tmp_path / "r.html").content.split("<summary>The exact sentence of the promise</summary>")
-    assert "changes the odds between any two values of what is hidden" in before
+    assert "changes the odds between two values of one record" in before
     assert "times as likely" not in before
     assert folded.index("times as likely") < folded.index("</details>")
 
