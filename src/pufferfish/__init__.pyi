@@ -46,6 +46,7 @@ from .fit.model_file import (
     read_model as read_model,
     write_model as write_model,
 )
+from .fit.network import fit_network as fit_network
 from .fit.subjects import (
     SubjectsFit as SubjectsFit,
     fit_each_subject as fit_each_subject,

@@ -167,6 +167,10 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {"source": TABLE, "state": "s", "forgets": 3, "smoothing": 5.0},
     ),
     "fit_interval": (pf.fit_interval, {"sequences": DATA, "confidence": 0.75}),
+    "fit_network": (
+        pf.fit_network,
+        {"source": ROWS_TABLE, "arrows": [("u", "v")], "columns": ["u"], "smoothing": 0.5, "certainties": ["v"]},
+    ),
     "fit_order": (pf.fit_order, {"sequences": DATA, "smoothing": 0.5, "pooling": 0.5}),
     "max_divergence": (pf.max_divergence, {"p": [0.25, 0.75], "q": [0.5, 0.5]}),
     "overlap": (pf.overlap, {"chain": CHAIN, "steps": [1, 2]}),

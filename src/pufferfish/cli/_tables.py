@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BY_HELP",
+    "OF_CHAINS",
     "TABLE",
     "ChainReading",
     "GroupedReading",
@@ -157,7 +158,7 @@ class GroupedReading(Reading):
 
 # -- Reading ---------------------------------------------------------------------------------------------------------
 
-_OF_CHAINS = ("state", "time", "time_zone", "ambiguous", "max_gap", "step", "bins", "gaps")
+OF_CHAINS = ("state", "time", "time_zone", "ambiguous", "max_gap", "step", "bins", "gaps")
 
 
 @contextmanager
@@ -208,7 +209,7 @@ def read_under(
 
 def check_options(model: Model, reading: Reading) -> None:
     """Refuse options about chains where the model is a network."""
-    names = [name for name in reading.given if name in _OF_CHAINS]
+    names = [name for name in reading.given if name in OF_CHAINS]
     if not (model.theta.networks and names):
         return
     options = " and ".join(f"--{name.replace('_', '-')}" for name in names)
