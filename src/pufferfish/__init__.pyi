@@ -4,7 +4,9 @@ from . import errors as errors
 from ._core.divergence import max_divergence as max_divergence
 from .check import (
     ModelCheck as ModelCheck,
+    NetworkCheck as NetworkCheck,
     OverlapAfter as OverlapAfter,
+    PairCheck as PairCheck,
     RicherModel as RicherModel,
     StateStays as StateStays,
     SubjectCheck as SubjectCheck,

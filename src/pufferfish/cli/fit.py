@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.view import counted, grid_lines
 from pufferfish._draw.figure import PICTURE, save_figure
-from pufferfish.cli._tables import OF_CHAINS, ChainReading, check_targets, opened
+from pufferfish.cli._tables import ChainReading, check_targets, opened
 from pufferfish.cli.options import argument, command, option, split_list, state_list
 from pufferfish.cli.print import print_warnings, progress
 from pufferfish.data import Sequences, read_sequences
@@ -80,16 +80,16 @@ class FitOptions:
         f"[default: 0, and {POOLING:g} for --each-subject]."
     )
     arrows: str | None = option(
-        'A network of a table with one row per subject: its columns\' arrows, "smoke->lung, age->lung", a file with one '
-        "in each line, or chow-liu for the tree that fits best.",
+        'A network of a table with one row per subject: its columns\' arrows, "smoke->lung, age->lung", a file with '
+        "one in each line, or chow-liu for the tree that fits best.",
         "ARROWS",
     )
     columns: str | None = option(
         "With --arrows, more columns, without arrows; with chow-liu those of the tree.", "A,B,…"
     )
     certain: str | None = option(
-        "With --arrows, columns that follow from their parents with certainty, such as a logical OR: what was never seen "
-        "is then impossible.",
+        "With --arrows, columns that follow from their parents with certainty, such as a logical OR: what was never "
+        "seen is then impossible.",
         "A,B,…",
     )
     order: int | None = option(
@@ -142,12 +142,12 @@ class FitOptions:
     def _check_network(self) -> None:
         """Refuse options that speak of chains."""
         chains = ("states", "initial", "confidence", "forgets", "overlap", "clock", "each_subject", "pooling", "order")
-        given = [name for name in chains if getattr(self, name)]
-        if given := [*given, *(name for name in self.reading.given if name in OF_CHAINS)]:
+        if given := next((name for name in chains if getattr(self, name)), None):
             raise ParameterError(
-                f"--{given[0].replace('_', '-')} is about chains, and --arrows fits a network, whose table has one row "
+                f"--{given.replace('_', '-')} is about chains, and --arrows fits a network, whose table has one row "
                 "per subject: leave one of them out"
             )
+        self.reading.of_rows()
         if not self.tables:
             raise ParameterError("give the TABLE of public data that the network's tables are counted from")
 
@@ -301,7 +301,6 @@ _MOST_LINES = 8
 
 def _network(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
     """Return the model, and what to say of it."""
-    reading = {name: getattr(options.reading, name) for name in ("subject", "where", "missing")}
     with progress("reading the table"):
         fit = fit_network_to(
             table,
@@ -309,7 +308,7 @@ def _network(options: FitOptions, table: _Table, states: list[str] | None) -> tu
             columns=None if options.columns is None else split_list(options.columns),
             smoothing=NETWORK_SMOOTHING if options.smoothing is None else options.smoothing,
             certainties=[] if options.certain is None else split_list(options.certain),
-            **{name: value for name, value in reading.items() if value is not None},
+            **options.reading.of_rows(),
         )
     network = fit.theta.networks[0]
     lines = [

@@ -336,7 +336,7 @@ class PublicRows:
 
 
 def read_public_rows(
-    source: Any, columns: Sequence[str] | BayesianNetwork | None, *, missing: Any = "refuse", **reading: Any
+    source: Any, nodes: Sequence[str] | BayesianNetwork | None, *, missing: Any = "refuse", **reading: Any
 ) -> PublicRows:
     """Read a public table of independent rows by the nodes of a network, or by columns whose states it tells itself.
 
@@ -344,7 +344,7 @@ def read_public_rows(
     ----------
     source, missing, **reading
         As for :func:`~pufferfish.read_rows`, without ``by`` and ``joint``.
-    columns : sequence of str, or BayesianNetwork
+    nodes : sequence of str, or BayesianNetwork
         Names of columns, or the network; None for all columns but those that say whose a row is, and which are read.
 
     Raises
@@ -352,7 +352,7 @@ def read_public_rows(
     DataError, ParameterError, ModelError
         As :func:`~pufferfish.read_rows` does; or if there are too many different rows.
     """
-    if not isinstance(columns, BayesianNetwork):
-        states = states_of_columns(source, columns, subject=reading.get("subject"), where=reading.get("where"))
-        columns = BayesianNetwork({name: CPT(held, np.full(len(held), 1 / len(held))) for name, held in states.items()})
-    return PublicRows(*count_distinct(source, columns, missing=missing, **reading))
+    if not isinstance(nodes, BayesianNetwork):
+        states = states_of_columns(source, nodes, subject=reading.get("subject"), where=reading.get("where"))
+        nodes = BayesianNetwork({name: CPT(held, np.full(len(held), 1 / len(held))) for name, held in states.items()})
+    return PublicRows(*count_distinct(source, nodes, missing=missing, **reading))
