@@ -84,6 +84,7 @@ def things() -> dict[str, Any]:
     """One of every public class."""
     subjects = pf.fit_each_subject(pl.DataFrame({"s": ["a", "b", "b", "a"] * 5, "w": ["x"] * 20}), "s", subject="w")
     checked = pf.check_model(CHAIN, pl.DataFrame({"s": list("abba" * 5)}), "s", public=True)
+    of_rows = pf.check_model(NETWORK, TABLE, public=True)
     fitted = pf.fit_forgetting(pl.DataFrame({"s": ["a", "b", "b", "a"] * 5}), "s", 3)
     return {
         "CPT": pf.CPT(["a", "b"], STEP, ["u"]),
@@ -141,6 +142,8 @@ def things() -> dict[str, Any]:
         "ForgettingFit": fitted,
         "SubjectsFit": subjects,
         "ModelCheck": checked,
+        "NetworkCheck": of_rows,
+        "PairCheck": of_rows.arrows[0],
         "SubjectCheck": checked.subjects[0],
         "StateStays": checked.stays[0],
         "OverlapAfter": checked.overlaps[0],
