@@ -4,7 +4,9 @@ from . import errors as errors
 from ._core.divergence import max_divergence as max_divergence
 from .check import (
     ModelCheck as ModelCheck,
+    NetworkCheck as NetworkCheck,
     OverlapAfter as OverlapAfter,
+    PairCheck as PairCheck,
     RicherModel as RicherModel,
     StateStays as StateStays,
     SubjectCheck as SubjectCheck,
@@ -51,6 +53,7 @@ from .fit.model_file import (
     read_model as read_model,
     write_model as write_model,
 )
+from .fit.network import fit_network as fit_network
 from .fit.stays import (
     fit_stays as fit_stays,
     fit_stays_of_each as fit_stays_of_each,

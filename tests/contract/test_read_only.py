@@ -87,6 +87,7 @@ def things() -> dict[str, Any]:
     daily = pf.read_sequences(pl.DataFrame({"s": ["a", "b", "b", "a"] * 9}), "s", daily=True)
     defended = pf.fit_defend(daily)
     checked = pf.check_model(CHAIN, pl.DataFrame({"s": list("abba" * 5)}), "s", public=True)
+    of_rows = pf.check_model(NETWORK, TABLE, public=True)
     fitted = pf.fit_forgetting(pl.DataFrame({"s": ["a", "b", "b", "a"] * 5}), "s", 3)
     return {
         "CPT": pf.CPT(["a", "b"], STEP, ["u"]),
@@ -147,6 +148,8 @@ def things() -> dict[str, Any]:
         "DefendedFit": defended,
         "Coverage": defended.coverage,
         "ModelCheck": checked,
+        "NetworkCheck": of_rows,
+        "PairCheck": of_rows.arrows[0],
         "SubjectCheck": checked.subjects[0],
         "StateStays": checked.stays[0],
         "OverlapAfter": checked.overlaps[0],

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pufferfish._base.view import counted, grid_lines
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.cli._tables import ChainReading, check_targets, opened
-from pufferfish.cli.options import argument, command, option, state_list
+from pufferfish.cli.options import argument, command, option, split_list, state_list
 from pufferfish.cli.print import print_warnings, progress
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.data.bins import bin_labels, parse_bins
@@ -22,9 +22,11 @@ from pufferfish.fit.chain import fit_chain, fit_interval, fit_order, fit_periodi
 from pufferfish.fit.defend import CALLED, DefendedFit, fit_defend
 from pufferfish.fit.forgetting import SMOOTHING, OverlapEstimate, fit_forgetting
 from pufferfish.fit.left_out import MOST_KINDS, POOLED_STAYS, LeftOut
-from pufferfish.fit.model_file import MODEL, Model, write_model
+from pufferfish.fit.model_file import BIF_FILE, MODEL, Model, is_bif, write_bif, write_model
+from pufferfish.fit.network import CHOW_LIU, SMOOTHING as NETWORK_SMOOTHING, FittedTable, fit_network_to
 from pufferfish.fit.stays import fit_stays, fit_stays_of_each
 from pufferfish.fit.subjects import POOLING, SubjectsFit, fit_each_subject
+from pufferfish.mechanisms.network_picture import draw_network
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import IntervalChain
 from pufferfish.theta.forgetting_class import ForgettingClass
@@ -57,7 +59,8 @@ class FitOptions:
     )
     smoothing: float | None = option(
         "Added to every transition count [default: 0]; with --forgets pairs of all subjects added to each [default: "
-        f"{SMOOTHING:g}]."
+        f"{SMOOTHING:g}]; with --arrows rows with a column's own shares added to each row of its table [default: "
+        f"{NETWORK_SMOOTHING:g}]."
     )
     confidence: float | None = option(
         "Instead of one chain, bounds that hold all transition probabilities with this confidence, such as 0.95.", "C"
@@ -79,6 +82,19 @@ class FitOptions:
         "With --clock, --order or --each-subject: transitions added to every row, spread as those of all together "
         f"[default: 0, and {POOLING:g} for --each-subject]."
     )
+    arrows: str | None = option(
+        'A network of a table with one row per subject: its columns\' arrows, "smoke->lung, age->lung", a file with '
+        "one in each line, or chow-liu for the tree that fits best.",
+        "ARROWS",
+    )
+    columns: str | None = option(
+        "With --arrows, more columns, without arrows; with chow-liu those of the tree.", "A,B,…"
+    )
+    certain: str | None = option(
+        "With --arrows, columns that follow from their parents with certainty, such as a logical OR: what was never "
+        "seen is then impossible.",
+        "A,B,…",
+    )
     order: int | None = option(
         "Let each record depend on so many before it, instead of one.", "M", type=click.IntRange(min=2, max=6)
     )
@@ -99,8 +115,8 @@ class FitOptions:
     )
     drop_slowest: bool = option("With --defend and --cover, leave out the slowest people that it allows.")
     people: int | None = option("With --defend, how many people the release is about: all are to be covered.", "M")
-    output: str = option("Where the model is written, as JSON.", "FILE", required=True)
-    plot: str | None = option("Draw transitions and dwell times (.png, .svg, .pdf).", "FILE")
+    output: str = option("Where the model is written, as JSON; a network as BIF, if so named.", "FILE", required=True)
+    plot: str | None = option("Draw transitions and dwell times, or the network (.png, .svg, .pdf).", "FILE")
     overwrite: bool = option("Replace an earlier model.")
 
     @property
@@ -110,6 +126,12 @@ class FitOptions:
 
     def check(self) -> None:
         """Refuse options that do not go with each other."""
+        if self.arrows is not None:
+            self._check_network()
+            return
+        for name in ("columns", "certain"):
+            if getattr(self, name) is not None:
+                raise ParameterError(f"--{name} is about a network: give --arrows, or leave it out")
         if self.forgetting:
             for name in ("initial", "confidence", "clock", "each_subject", "pooling", "order", "stays", "kinds"):
                 if getattr(self, name) not in (None, False):
@@ -157,6 +179,30 @@ class FitOptions:
             if self.stays and getattr(self, name) is not None:
                 raise ParameterError(f"--stays has one law of exits and stays: leave out --{name}, or --stays")
 
+    def _check_network(self) -> None:
+        """Refuse options that speak of chains."""
+        chains = (
+            "states",
+            "initial",
+            "confidence",
+            "forgets",
+            "overlap",
+            "clock",
+            "each_subject",
+            "pooling",
+            "order",
+            "stays",
+            "defend",
+        )
+        if given := next((name for name in chains if getattr(self, name)), None):
+            raise ParameterError(
+                f"--{given.replace('_', '-')} is about chains, and --arrows fits a network, whose table has one row "
+                "per subject: leave one of them out"
+            )
+        self.reading.of_rows()
+        if not self.tables:
+            raise ParameterError("give the TABLE of public data that the network's tables are counted from")
+
     def _check_confidence(self, confidence: float) -> None:
         """Refuse options that speak of one chain."""
         if not (self.clock is None and self.order is None):
@@ -178,7 +224,7 @@ class FitOptions:
 
 @command("fit", FitOptions)
 def fit_command(options: FitOptions) -> None:
-    """Fit a Markov chain, bounds on one, or how soon it forgets, to PUBLIC data; and write it as a model file.
+    """Fit a Markov chain, bounds on one, how soon it forgets, or a network, to PUBLIC data; and write a model file.
 
     The model is part of what everybody is assumed to know: fit it to data that is already public, such as an
     earlier survey, never to the table it shall protect.
@@ -196,9 +242,11 @@ def fit_command(options: FitOptions) -> None:
       pufferfish fit --forgets 8 --overlap 0.43 --states sit,stand,walk --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --clock hour \\
         --smoothing 0.5 --output hourly.json
+      pufferfish fit register.csv --arrows "smoke->lung, age->lung, lung->xray" --output patients.json
     """
     options.check()
-    targets = [("--output", options.output, MODEL), ("--plot", options.plot, PICTURE)]
+    bif = options.arrows is not None and is_bif(options.output)
+    targets = [("--output", options.output, BIF_FILE if bif else MODEL), ("--plot", options.plot, PICTURE)]
     check_targets(targets, inputs=options.tables, overwrite=options.overwrite)
     with _opened_if_any(options) as table:
         fit = _how(options)
@@ -209,9 +257,10 @@ def fit_command(options: FitOptions) -> None:
             "cells of the table empty, and fit again"
             for word in words_for_missing(model.theta.states)
         )
-    figure = None if options.plot is None else draw_model(model.theta)
+    networks = model.theta.networks
+    figure = None if options.plot is None else draw_network(networks[0]) if networks else draw_model(model.theta)
     grids = main_grids(model.theta, model.step)
-    write_model(model, options.output)
+    (write_bif if bif else write_model)(model, options.output)
     if options.plot is not None:
         save_figure(figure, options.plot)
     click.echo(printable(lines[0]))
@@ -219,12 +268,16 @@ def fit_command(options: FitOptions) -> None:
         click.echo("\n".join(grid_lines(grid)))
     for line in [*lines[1:], f"written: {', '.join(filter(None, (options.output, options.plot)))}"]:
         click.echo(printable(line))
+    if bif:
+        click.echo("A BIF file does not say what it was fitted to: nothing refuses a release of that table under it.")
     if model.fitted_on is not None:
         click.echo("Take this file as public from now on, and protect other data with it than the data it came from.")
 
 
 def _how(options: FitOptions) -> "Callable[[FitOptions, _Table, list[str] | None], tuple[Model, list[str]]]":
     """Return what does the work."""
+    if options.arrows is not None:
+        return _network
     if options.forgetting:
         return _forgetting
     if options.defend:
@@ -308,6 +361,47 @@ def _lines_of_forgetting(estimate: OverlapEstimate, step: str | None) -> list[st
         f"{estimate.direction}",
         f"  all taken together {estimate.pooled:.4g}, from {estimate.pairs:,} pairs of records",
     ]
+
+
+# -- A network (--arrows) --------------------------------------------------------------------------------------------
+
+_MOST_LINES = 8
+
+
+def _network(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
+    """Return the model, and what to say of it."""
+    with progress("reading the table"):
+        fit = fit_network_to(
+            table,
+            options.arrows,
+            columns=None if options.columns is None else split_list(options.columns),
+            smoothing=NETWORK_SMOOTHING if options.smoothing is None else options.smoothing,
+            certainties=[] if options.certain is None else split_list(options.certain),
+            **options.reading.of_rows(),
+        )
+    network = fit.theta.networks[0]
+    lines = [
+        f"network of {counted(len(network.nodes), 'column')} and {counted(len(network.edges), 'arrow')} "
+        f"from {counted(fit.rows.records, 'row')}"
+    ]
+    if options.arrows == CHOW_LIU:
+        lines.append(f"arrows: {', '.join(f'{parent}->{child}' for parent, child in network.edges)}")
+    poor = sorted((of_node for of_node in fit.tables if of_node.few), key=lambda of_node: -of_node.few)
+    lines += [_line_of_table(of_node) for of_node in poor[:_MOST_LINES]]
+    if len(poor) > _MOST_LINES:
+        lines.append(f"and {counted(len(poor) - _MOST_LINES, 'more column')} with rows of few data")
+    certain = sum(of_node.zeros for of_node in fit.tables)
+    if certain:
+        lines.append(
+            f"{counted(certain, 'value')} of tables were never seen and are taken as impossible: a strong claim"
+        )
+    return Model.fitted(fit.theta, fit.rows), lines
+
+
+def _line_of_table(table: FittedTable) -> str:
+    unseen = f"; {table.unseen:,} of them were never seen, and are the shares of all rows" if table.unseen else ""
+    rows = f"{table.few:,} of the {table.rows:,} rows of its table"
+    return f"{table.node}: {rows} are counted from few data (below 10){unseen}"
 
 
 # -- A chain for each subject (--each-subject) -----------------------------------------------------------------------

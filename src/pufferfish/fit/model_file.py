@@ -13,15 +13,17 @@ from pufferfish._base.checked import check_kind, listed
 from pufferfish._base.durations import parse_duration
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.reading import check_path
-from pufferfish._base.view import Printed, View
+from pufferfish._base.view import Printed, View, counted
 from pufferfish._base.words import number
-from pufferfish._base.writing import read_record, record_kind, write_whole
+from pufferfish._base.writing import Kind, read_record, record_kind, write_whole
 from pufferfish._draw.chart import Bars
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.fingerprint import check_fingerprint
+from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, RecordError
 from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.bif import BIF_MARK, bif_text
 from pufferfish.theta.chain_class import STATED
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.model_class import ModelClass, Theta, as_theta
@@ -29,7 +31,18 @@ from pufferfish.theta.record import ChainRecord, ThetaRecord
 from pufferfish.theta.shown import in_time
 from pufferfish.theta.states import state_label
 
-__all__ = ["BIF", "MODEL", "Model", "chains_of", "check_names", "read_model", "write_model"]
+__all__ = [
+    "BIF",
+    "BIF_FILE",
+    "MODEL",
+    "Model",
+    "chains_of",
+    "check_names",
+    "is_bif",
+    "read_model",
+    "write_bif",
+    "write_model",
+]
 
 FORMAT = "pufferfish-model"
 VERSION = 1
@@ -38,6 +51,9 @@ MODEL = record_kind("model", FORMAT, "releases may have been made under it; name
 
 BIF = (".bif", ".bif.gz")
 """How names of networks in another format end."""
+
+BIF_FILE = Kind("network", lambda content: content.startswith(BIF_MARK.encode()), MODEL.keep, BIF[:1])
+"""Of networks in BIF only those are replaced that were written here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +106,7 @@ class Model(Printed, ReadOnly):
                 raise ParameterError(f"{name} is {value!r}, and belongs to Markov chains: leave it out for networks")
 
     @classmethod
-    def fitted(cls, theta: Any, data: Sequences) -> Self:
+    def fitted(cls, theta: Any, data: Sequences | Rows) -> Self:
         """Return the model of a class that was fitted to a public table, which says so, as ``pufferfish fit`` does.
 
         It keeps the table's bins, the time that one step takes, and a fingerprint of what was read. So mechanisms that
@@ -99,15 +115,16 @@ class Model(Printed, ReadOnly):
 
         Parameters
         ----------
-        theta : MarkovChain, IntervalChain, or another model of chains
-            What was fitted, by :func:`fit_chain` or another.
-        data : Sequences
-            What it was fitted to, read with ``max_gap`` or ``step``: otherwise nothing says how long a step takes.
+        theta : MarkovChain, IntervalChain, or another model of chains; networks
+            What was fitted, by :func:`fit_chain`, :func:`fit_network` or another.
+        data : Sequences, or Rows for networks
+            What it was fitted to; sequences read with ``max_gap`` or ``step``: otherwise nothing says how long a step
+            takes.
 
         Raises
         ------
         ParameterError
-            If the data are no sequences, or of other states.
+            If the data are neither, or of other states.
 
         Examples
         --------
@@ -118,8 +135,12 @@ class Model(Printed, ReadOnly):
         >>> pf.Model.fitted(pf.fit_chain(data), data).step
         '1'
         """
-        check_kind(data, Sequences, "data")
         made = as_theta(theta)
+        if made.networks:
+            check_kind(data, Rows, "data")
+        if isinstance(data, Rows):
+            return cls(theta=_fitted_to_rows(made, data), fitted_on=data.fingerprint)
+        check_kind(data, Sequences, "data")
         if made.states != data.states:
             raise ParameterError(
                 f"theta has the states {_few(made.states)}, and data {_few(data.states)}: give what was fitted to them"
@@ -211,9 +232,29 @@ def _alike(models: Sequence[Model], name: str) -> Any:
     return stated[0][1] if stated else None
 
 
+_FITTED = "fitted to public data"
+
+
+def _fitted_to_rows(theta: Theta, data: Rows) -> Theta:
+    """Return networks that say what they were fitted to, and when; :func:`fit_network` says the first itself."""
+    variables = (theta.variables if isinstance(theta, ModelClass) and theta.networks else None) or {}
+    known = {state_label(node): states for node, states in variables.items()}
+    for node, states in data.states.items():
+        if known.get(state_label(node)) != states:
+            raise ParameterError(
+                f"data has the column {state_label(node)!r} of the states {_few(states)}, and theta no such node: give "
+                "what was fitted to them"
+            )
+    assert isinstance(theta, ModelClass)
+    on = f"{_FITTED} on {datetime.now(UTC).date().isoformat()}: "
+    read = f"{data.base.source}, {counted(data.records, 'row')}"
+    said = theta.origin.removeprefix(f"{_FITTED}: ")
+    return replace(theta, origin=on + (read if said == STATED else said if said != theta.origin else f"{read}; {said}"))
+
+
 def _origin(theta_origin: str, data: Sequences) -> str:
     """Return what Θ was fitted to, and what it says of itself besides."""
-    base, fitted = data.base, "fitted to public data"
+    base, fitted = data.base, _FITTED
     odd = base.state != base.state.strip() or "," in base.state
     state = repr(base.state) if odd else base.state
     kept = f", rows where {base.where}" if base.where else ""
@@ -274,7 +315,7 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
     if not isinstance(model, Model):
         raise ParameterError(f"model is {type(model).__name__}, expected Model(theta=…)")
     check_path(path)
-    if Path(path).name.lower().endswith(BIF):
+    if is_bif(path):
         raise RecordError(f"cannot write {path}: a model is written as JSON, and this name says BIF; use .json")
     check_names(model.theta, path)
     theta = ThetaRecord.of(model.theta)
@@ -289,6 +330,26 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
     write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n", MODEL, overwrite=True)
 
 
+def is_bif(path: str | os.PathLike[str]) -> bool:
+    """Whether the name of a file says that it holds a network in BIF."""
+    return Path(path).name.lower().endswith(BIF)
+
+
+def write_bif(model: Model, path: str | os.PathLike[str]) -> None:
+    """Write a model of one network as BIF; of what is there only a file that was written so is replaced.
+
+    A BIF file holds no fingerprint: a release of the table that the network was fitted to is not refused under it.
+
+    Raises
+    ------
+    RecordError
+        If the file cannot be written, or a name cannot stand in BIF. Nothing is left behind.
+    """
+    check_names(model.theta, path)
+    text = bif_text(model.theta.networks[0].cpts, model.theta.origin)
+    write_whole(path, text.encode(), BIF_FILE, overwrite=True)
+
+
 def read_model(path: str | os.PathLike[str]) -> Model:
     """Read a model file, every member checked as if it were made by hand; or a network from a BIF file.
 
@@ -300,9 +361,8 @@ def read_model(path: str | os.PathLike[str]) -> Model:
         If the file cannot be read, is cut short, of another version, or describes no valid chain or network.
     """
     check_path(path)
-    name = Path(path).name
-    if name.lower().endswith(BIF):
-        return Model(theta=ModelClass((BayesianNetwork.from_bif(path),), f"{STATED}: {name}"))
+    if is_bif(path):
+        return Model(theta=ModelClass((BayesianNetwork.from_bif(path),), f"{STATED}: {Path(path).name}"))
     record = read_record(path, _ModelRecord, format_=FORMAT, version=VERSION)
     try:
         theta = ThetaRecord(*(getattr(record, name) for name in ThetaRecord.__struct_fields__)).theta()

@@ -77,6 +77,7 @@ def objects():
     yield pf.release(rows, query, pf.LeakagePropagation(NETWORK, length=rows.length).calibrate(query, 1.0))
     yield ledger
     yield pf.check_model(CHAIN, ROWS, "x", public=True, subject="id", time="t")
+    yield pf.check_model(NETWORK, TABLE, public=True)
 
 
 WITHOUT_TABLE = {"BinaryChainInterval", "GivenLaws", "Sequences", "Rows"}
