@@ -30,7 +30,7 @@ from pufferfish._base.view import counted
 from pufferfish.data.daily import Daily, Steps
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
-from pufferfish.fit.left_out import LEAST_GAIN, POOLED_STAYS, Gain, LeftOut, daily_of
+from pufferfish.fit.left_out import LEAST_GAIN, MOST_FOLLOWED, POOLED_STAYS, Gain, LeftOut, daily_of
 from pufferfish.fit.mixture import Mixture, StaysSeen, climbed, fit_mixture
 from pufferfish.mechanisms import LeakagePropagation
 from pufferfish.queries import Histogram
@@ -330,10 +330,10 @@ class _Fits:
         """Return why a kind cannot be tried."""
         if kind == "hour" and self._sequences.clock != "hour":
             return "the table was read without hours of the day (--clock hour)"
-        if kind.endswith("order2") and self._k**2 > _MOST:
-            return f"{self._k} states have {self._k**2:,} pairs, and at most {_MOST} values are followed"
-        if kind.endswith("stays") and self._k * self._left_out.kinds > _MOST:
-            return f"{self._k} states have {self._left_out.kinds} kinds of stay each, and at most {_MOST} are followed"
+        if kind.endswith("order2") and self._k**2 > MOST_FOLLOWED:
+            return f"{self._k} states have {self._k**2:,} pairs, and at most {MOST_FOLLOWED} values are followed"
+        if kind.endswith("stays") and self._left_out.most < 2:
+            return f"two kinds of stay in each of {self._k} states are more than the {MOST_FOLLOWED} that are followed"
         return None
 
     def members(self, kind: str, persons: Sequence[int]) -> list[_Law]:
@@ -412,10 +412,6 @@ class _Fits:
         """Kinds of stay of all subjects, which own ones are completed by, and start from."""
         runs = self.daily.runs
         return [fit_mixture(StaysSeen.of(runs, runs.state == x), self._left_out.kinds) for x in range(self._k)]
-
-
-_MOST = 80
-"""Values that a record may have, kinds of stay and pairs of states among them, to be followed."""
 
 
 def _noise(model: Any) -> float:

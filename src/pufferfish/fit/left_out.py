@@ -31,13 +31,16 @@ from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.fit.mixture import Mixture, StaysSeen, climbed, fit_mixture
 
-__all__ = ["LEAST_GAIN", "MOST_KINDS", "POOLED_STAYS", "Gain", "LeftOut", "daily_of"]
+__all__ = ["LEAST_GAIN", "MOST_FOLLOWED", "MOST_KINDS", "POOLED_STAYS", "Gain", "LeftOut", "daily_of"]
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 MOST_KINDS = 3
 """Kinds of stay in a state that are tried: a fourth was not seen to predict left-out days any better."""
+
+MOST_FOLLOWED = 80
+"""Kinds of stay of all states together that are tried: a bound follows no more."""
 
 POOLED_STAYS = 10.0
 """Stays of all subjects together that every state of a subject is given."""
@@ -99,7 +102,9 @@ class LeftOut:
         self.blocks = named.shape[1]
         self._subject: Whole = named[0]
         self._of_steps, self._of_runs = block[: len(steps.number)], block[len(steps.number) :]
-        self.kinds = MOST_KINDS
+        self.most = max(1, min(MOST_KINDS, MOST_FOLLOWED // self._k))
+        """How many kinds of stay are tried: of very many states fewer can be followed."""
+        self.kinds = self.most
         """How many kinds of stay predict best."""
         self.weights: dict[str, float] = {}
         """How many transitions of a simpler law the rows of each law are best given."""
@@ -126,7 +131,7 @@ class LeftOut:
     @property
     def of_kinds(self) -> list[Gain]:
         """How much likelier left-out days are under one, two and three kinds of stay than under one kind fewer."""
-        names = [f"{f} stays" for f in range(1, MOST_KINDS + 1)]
+        names = [f"{f} stays" for f in range(1, self.most + 1)]
         return [Gain(0.0, 0.0), *(self.gain(name, before) for before, name in pairwise(names))]
 
     # -- All transitions ------------------------------------------------------------------------------------------
@@ -191,14 +196,14 @@ class LeftOut:
         runs, k = self._daily.runs, self._k
         fold, begun, ended = self._of_runs % _FOLDS, runs.begun > 0, runs.following >= 0
         people = len(self._daily.subjects)
-        names = [*(f"{f} stays" for f in range(1, MOST_KINDS + 1)), "pooled on runs"]
+        names = [*(f"{f} stays" for f in range(1, self.most + 1)), "pooled on runs"]
         if people > 1:
             names += ["own on runs", *(f"lasts {w:g}" for w in _WEIGHTS_OF_STAYS), *(f"leads {w:g}" for w in _WEIGHTS)]
         logs = {name: np.zeros(len(runs.number)) for name in names}
         whole = {
             (x, f): fit_mixture(StaysSeen.of(runs, runs.state == x), f)
             for x in range(k)
-            for f in range(1, MOST_KINDS + 1)
+            for f in range(1, self.most + 1)
         }
         for out in range(_FOLDS):
             report_progress("left-out days", 0.2 + 0.8 * out / _FOLDS)
@@ -214,7 +219,7 @@ class LeftOut:
             for (x, f), mixture in kept.items():
                 of_x = test & (runs.state == x)
                 logs[f"{f} stays"][of_x] = _scored(mixture, runs.lasted[of_x], ended[of_x]) + left[of_x]
-            pool = [kept[x, MOST_KINDS] for x in range(k)]
+            pool = [kept[x, self.most] for x in range(k)]
             for who in range(people if people > 1 else 0):
                 self._score_person(runs.subject == who, train, test, counts, pool, logs)
         if people > 1:
@@ -227,7 +232,7 @@ class LeftOut:
             )
         for name, scored in logs.items():
             self._scores[name] = np.bincount(self._of_runs, scored * runs.number, self.blocks).astype(np.float64)
-        totals = [float(self._scores[f"{f} stays"].sum()) for f in range(1, MOST_KINDS + 1)]
+        totals = [float(self._scores[f"{f} stays"].sum()) for f in range(1, self.most + 1)]
         self.kinds = int(np.argmax(totals)) + 1
         self._scores["stays"] = self._scores[f"{self.kinds} stays"]
 
