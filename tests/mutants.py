@@ -30,6 +30,20 @@ class Mutant(NamedTuple):
 
 MUTANTS = [
     Mutant(
+        "stays: a step tells nothing between two kinds of stay of one state",
+        "_core/propagation/chain.py",
+        "return np.where(others, within, lifted)",
+        "return lifted",
+        "oracle/test_oracle_stays.py",
+    ),
+    Mutant(
+        "stays: a first record's kind has the stationary law, whatever law is given",
+        "_core/propagation/chain.py",
+        "law = self._past.law(*places)",
+        "law = None",
+        "oracle/test_oracle_stays.py oracle/test_oracle_higher_order.py",
+    ),
+    Mutant(
         "rounding: a sum of fractions is rounded to nearest, not up",
         "_core/numbers/rounding.py",
         "return double if double == math.inf or Fraction(double) >= exact else math.nextafter(double, math.inf)",

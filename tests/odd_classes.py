@@ -114,7 +114,10 @@ def _impossible(rng: Generator, k: int) -> tuple[Array, Array]:
 
 def _clocks_or_memory(rng: Generator, states: list[str]) -> Any:
     k = len(states)
-    if rng.random() < 0.5:
+    how = rng.choice(["clock", "memory", "stays"])
+    if how == "stays":
+        return as_theta(odd_stays(rng, states))
+    if how == "clock":
         matrices = [odd_rows(rng, k) for _ in range(int(rng.integers(1, 4)))]
         return as_theta(pf.PeriodicChain(matrices, odd_start(rng, k), states=states))
     order = int(rng.choice([1, 2, 2, 2] if k > 2 else [1, 2, 2, 3]))
@@ -127,6 +130,22 @@ def _clocks_or_memory(rng: Generator, states: list[str]) -> Any:
         if memory == "only the oldest":
             tensor = np.moveaxis(tensor, -2, 0)
     return as_theta(pf.HigherOrderChain(tensor, odd_start(rng, k**order), states=states))
+
+
+def odd_stays(rng: Generator, states: Sequence[str]) -> pf.StaysChain:
+    """A chain with one to three kinds of stay in a state: some alike, some of one record, some that hardly end."""
+    k = len(states)
+    exits = _normal(
+        np.array([np.where(rng.random(k) < 0.3, 0.0, row) for row in rng.dirichlet(np.ones(k), size=k)])
+        * (1 - np.eye(k))
+        + 1e-3 * (np.roll(np.eye(k), 1, axis=1))
+    )
+    keeps = [0.0, 0.3, 0.5, 0.5, 0.9, 0.99, 1 - 1e-9]
+    stays = [
+        [(float(share), float(rng.choice(keeps))) for share in rng.dirichlet(np.ones(int(rng.integers(1, 4))))]
+        for _ in range(k)
+    ]
+    return pf.StaysChain(exits, stays, odd_start(rng, sum(map(len, stays))), states=states)
 
 
 def _stays_between(rng: Generator, states: list[str]) -> Any:

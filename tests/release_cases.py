@@ -24,6 +24,7 @@ CHAINS: dict[str, Any] = {
     "any": pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]], "any", states=["no", "yes"]),
     "class": NEAR,
     "independent": pf.MarkovChain([[0.7, 0.3], [0.7, 0.3]], states=["no", "yes"]),
+    "kinds of stay": pf.StaysChain([[0, 1], [1, 0]], [[(0.6, 0.4), (0.4, 0.9)], [(1, 0.5)]], states=["no", "yes"]),
     "mixed": [
         pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]], states=["no", "yes"]),
         pf.HigherOrderChain([[[0.7, 0.3], [0.6, 0.4]], [[0.5, 0.5], [0.4, 0.6]]], states=["no", "yes"]),

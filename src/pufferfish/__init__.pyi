@@ -35,6 +35,11 @@ from .fit.chain import (
     fit_order as fit_order,
     fit_periodic as fit_periodic,
 )
+from .fit.defend import (
+    Coverage as Coverage,
+    DefendedFit as DefendedFit,
+    fit_defend as fit_defend,
+)
 from .fit.forgetting import (
     ForgettingFit as ForgettingFit,
     OverlapEstimate as OverlapEstimate,
@@ -45,6 +50,10 @@ from .fit.model_file import (
     Model as Model,
     read_model as read_model,
     write_model as write_model,
+)
+from .fit.stays import (
+    fit_stays as fit_stays,
+    fit_stays_of_each as fit_stays_of_each,
 )
 from .fit.subjects import (
     SubjectsFit as SubjectsFit,
@@ -135,6 +144,7 @@ from .theta import (
     PeriodicChain as PeriodicChain,
     Quilt as Quilt,
     RecordIs as RecordIs,
+    StaysChain as StaysChain,
 )
 from .theta.picture import draw_model as draw_model
 

@@ -28,6 +28,7 @@ CLIQUES = pf.Cliques([0.5, 0.25, 0.25], states=["a", "b"])
 JOINT = pf.JointDistribution([[0, 0], [1, 1]], [0.5, 0.5])
 TABLE = pl.DataFrame({"s": ["a", "b", "b", "a"] * 5, "w": ["x", "y"] * 10})
 DATA = pf.read_sequences(TABLE, "s", states=["a", "b"])
+OF_STAYS = pf.read_sequences(TABLE, "s", states=["a", "b"], daily=True)
 ROWS_TABLE = pl.DataFrame({"u": ["a", "b"] * 5, "v": ["a"] * 10})
 ROWS = pf.read_rows(ROWS_TABLE, NETWORK)
 EACH = pf.read_sequences(TABLE.sort("w"), "s", subject="w")
@@ -79,6 +80,14 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     ),
     "GroupDP": of_chains(pf.GroupDP),
     "HigherOrderChain": (pf.HigherOrderChain, {"tensor": [STEP, STEP[::-1]], "states": ["a", "b"]}),
+    "StaysChain": (
+        pf.StaysChain,
+        {
+            "exits": [[0, 1], [1, 0]],
+            "stays": [[(0.5, 0.5), (0.5, 0.75)], [(0.75, 0.5), (0.25, 0.25)]],
+            "states": ["a", "b"],
+        },
+    ),
     "Histogram": (pf.Histogram, {"relative": True}),
     "IntervalChain": (
         pf.IntervalChain,
@@ -166,6 +175,8 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {"source": TABLE, "state": "s", "forgets": 3, "smoothing": 5.0},
     ),
     "fit_interval": (pf.fit_interval, {"sequences": DATA, "confidence": 0.75}),
+    "fit_stays": (pf.fit_stays, {"sequences": OF_STAYS, "kinds": 2, "smoothing": 0.5}),
+    "fit_stays_of_each": (pf.fit_stays_of_each, {"sequences": OF_STAYS, "kinds": 2, "pooling": 0.5}),
     "fit_order": (pf.fit_order, {"sequences": DATA, "smoothing": 0.5, "pooling": 0.5}),
     "max_divergence": (pf.max_divergence, {"p": [0.25, 0.75], "q": [0.5, 0.5]}),
     "overlap": (pf.overlap, {"chain": CHAIN, "steps": [1, 2]}),
@@ -219,6 +230,8 @@ MADE_BY_THE_PROGRAM = {
     "Calibration",
     "ClusterWitness",
     "CouplingWitness",
+    "Coverage",
+    "DefendedFit",
     "EachRelease",
     "Finding",
     "ForgettingFit",
@@ -244,7 +257,11 @@ MADE_BY_THE_PROGRAM = {
 }
 """Records that a user reads; from files they are checked (tests/fuzz)."""
 
-ELSEWHERE = {"errors", "fit_periodic"}
+ELSEWHERE = {
+    "fit_defend",  # tests/unit/fit/test_defend.py: each fit takes a second
+    "errors",
+    "fit_periodic",
+}
 """The module of errors; a function that takes what fit_order takes, on tables with a clock."""
 
 

@@ -39,6 +39,7 @@ BINARY, INTERVAL = (
     pf.IntervalChain([[0.8, 0.1], [0.3, 0.6]], [[0.9, 0.2], [0.4, 0.7]]),
 )
 FORGETTING = pf.ForgettingClass(3, 0.4, ["a", "b"])
+STAYS = pf.StaysChain([[0, 1], [1, 0]], [[(0.5, 0.5), (0.5, 0.75)], [(1, 0.5)]], states=["a", "b"])
 PHASES = pf.PeriodicChain([STEP, STEP[::-1]], [0.5, 0.5], states=["a", "b"])
 SUM = pf.Sum({"a": 0, "b": 1})
 TABLE = pl.DataFrame({"u": ["a", "b"] * 5, "v": ["a"] * 10})
@@ -83,6 +84,8 @@ def mechanisms() -> dict[str, Mechanism]:
 def things() -> dict[str, Any]:
     """One of every public class."""
     subjects = pf.fit_each_subject(pl.DataFrame({"s": ["a", "b", "b", "a"] * 5, "w": ["x"] * 20}), "s", subject="w")
+    daily = pf.read_sequences(pl.DataFrame({"s": ["a", "b", "b", "a"] * 9}), "s", daily=True)
+    defended = pf.fit_defend(daily)
     checked = pf.check_model(CHAIN, pl.DataFrame({"s": list("abba" * 5)}), "s", public=True)
     fitted = pf.fit_forgetting(pl.DataFrame({"s": ["a", "b", "b", "a"] * 5}), "s", 3)
     return {
@@ -98,6 +101,7 @@ def things() -> dict[str, Any]:
         "ChainClass": pf.ChainClass([CHAIN]),  # type: ignore[arg-type]
         "PeriodicChain": PHASES,
         "HigherOrderChain": pf.HigherOrderChain([STEP, STEP[::-1]], states=["a", "b"]),
+        "StaysChain": STAYS,
         "ChainClass of mixed kinds": pf.ChainClass([CHAIN, PHASES]),  # type: ignore[arg-type]
         "ModelClass": pf.ModelClass([NETWORK]),  # type: ignore[arg-type]
         "ChainLength": pf.ChainLength(3, 2),
@@ -140,6 +144,8 @@ def things() -> dict[str, Any]:
         "LawWitness": pf.LawWitness(theta=0, length=3),
         "ForgettingFit": fitted,
         "SubjectsFit": subjects,
+        "DefendedFit": defended,
+        "Coverage": defended.coverage,
         "ModelCheck": checked,
         "SubjectCheck": checked.subjects[0],
         "StateStays": checked.stays[0],

@@ -14,6 +14,7 @@ from query_examples import EXAMPLES, STATES
 
 CHAIN = pf.MarkovChain([[0.56, 0.44], [0.4, 0.6]], states=STATES)
 PHASES = pf.PeriodicChain([[[0.56, 0.44], [0.4, 0.6]], [[0.7, 0.3], [0.2, 0.8]]], states=STATES)
+STAYS = pf.StaysChain([[0, 1], [1, 0]], [[(0.5, 0.5), (0.5, 0.9)], [(1, 0.4)]], states=STATES)
 MEMORY = pf.HigherOrderChain([[[0.56, 0.44], [0.4, 0.6]], [[0.7, 0.3], [0.2, 0.8]]], states=STATES)
 COIN = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=STATES)
 FORGETS = pf.ForgettingClass(3, 0.4, STATES)
@@ -43,7 +44,7 @@ def test_every_query_has_an_example_of_each_of_its_kinds() -> None:
 def test_what_is_released_is_read_again(make: type[Mechanism], tmp_path: Path, slow: bool) -> None:
     chains, rows = pf.read_sequences(SERIES, state="s", states=STATES), pf.read_rows(TABLE, NETWORK, joint=["u", "v"])
     path, done = tmp_path / "release.json", 0
-    kinds = (CHAIN, COIN, PHASES, MEMORY, FORGETS)
+    kinds = (CHAIN, COIN, PHASES, MEMORY, STAYS, FORGETS)
     every = [query for queries in EXAMPLES.values() for query in queries]
     for i, (theta, data) in enumerate((*((theta, chains) for theta in kinds), (NETWORK, rows))):
         # every query with a chain and with a network; with other kinds of model, all of them together have every query

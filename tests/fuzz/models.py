@@ -28,6 +28,7 @@ def seeds() -> list[bytes]:
         pf.Model(theta=pf.ForgettingClass([3, 9], [0.3, 0.8], ["a", "b"])),
         pf.Model(theta=pf.PeriodicChain([_STEP] * 24, clock="hour", step="1h", states=["a", "b"])),
         pf.Model(theta=pf.HigherOrderChain([_STEP, _STEP[::-1]], states=["a", "b"])),
+        pf.Model(theta=pf.StaysChain([[0, 1], [1, 0]], [[(0.5, 0.5), (0.5, 0.75)], [(1, 0.5)]], states=["a", "b"])),
         pf.Model(theta=network),
     ]
     return [_written(model) for model in models]

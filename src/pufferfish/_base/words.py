@@ -65,16 +65,17 @@ def at_least(value: float, digits: int = 4) -> str:
 
 
 def change_of_odds(epsilon: float) -> str:
-    """Return by which factor the odds of two values of a record can change where ε nats leak.
+    """Return by which factor odds can change where ε nats leak, rounded up; beyond 1,000 nobody can use its digits.
 
     Examples
     --------
-    >>> change_of_odds(0.5), change_of_odds(10.5), change_of_odds(100.0)
-    ('1.649', '36,316', 'e^100')
+    >>> change_of_odds(0.015), change_of_odds(1.0), change_of_odds(3.5), change_of_odds(6.0), change_of_odds(100.0)
+    ('1.02', '2.72', '34', '410', 'more than 1,000')
     """
-    if epsilon < 3:
-        return number(math.exp(epsilon))
-    return f"{math.exp(epsilon):,.0f}" if epsilon < 30 else f"e^{at_most(epsilon)}"
+    if epsilon > math.log(1000):
+        return "more than 1,000"
+    factor = math.exp(epsilon)
+    return at_most(factor, 3 if factor < 10 else 2)
 
 
 def _written(value: float, digits: int, rounding: str) -> str:

@@ -49,7 +49,8 @@ from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.model_class import Theta, as_theta
 
 if TYPE_CHECKING:
-    from pufferfish.data.public_counts import Habits, Steps
+    from pufferfish.data.daily import Steps
+    from pufferfish.data.public_counts import Habits
 
 __all__ = [
     "APART",

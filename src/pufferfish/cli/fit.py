@@ -1,6 +1,6 @@
 """``pufferfish fit``: a model from public data."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -17,10 +17,13 @@ from pufferfish.cli.print import print_warnings, progress
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.labels import words_for_missing
-from pufferfish.errors import ParameterError, printable
+from pufferfish.errors import DataError, ParameterError, printable
 from pufferfish.fit.chain import fit_chain, fit_interval, fit_order, fit_periodic
+from pufferfish.fit.defend import CALLED, DefendedFit, fit_defend
 from pufferfish.fit.forgetting import SMOOTHING, OverlapEstimate, fit_forgetting
+from pufferfish.fit.left_out import MOST_KINDS, POOLED_STAYS, LeftOut
 from pufferfish.fit.model_file import MODEL, Model, write_model
+from pufferfish.fit.stays import fit_stays, fit_stays_of_each
 from pufferfish.fit.subjects import POOLING, SubjectsFit, fit_each_subject
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import IntervalChain
@@ -79,6 +82,23 @@ class FitOptions:
     order: int | None = option(
         "Let each record depend on so many before it, instead of one.", "M", type=click.IntRange(min=2, max=6)
     )
+    stays: bool = option(
+        "Stays of several kinds in each state, short ones and long ones; with --each-subject for each subject."
+    )
+    kinds: int | None = option(
+        "With --stays, so many kinds in each state [default: as many as predict left-out days best].",
+        "N",
+        type=click.IntRange(min=1, max=MOST_KINDS),
+    )
+    defend: bool = option(
+        "A class that can be defended: what left-out days demand, everybody's own habits, and how many that covers."
+    )
+    cover: float | None = option("With --defend, cover this share of people, such as 0.99.", "SHARE")
+    slower: float | None = option(
+        "With --defend, add every member once more with stays so many times as long, such as 1.3.", "TIMES"
+    )
+    drop_slowest: bool = option("With --defend and --cover, leave out the slowest people that it allows.")
+    people: int | None = option("With --defend, how many people the release is about: all are to be covered.", "M")
     output: str = option("Where the model is written, as JSON.", "FILE", required=True)
     plot: str | None = option("Draw transitions and dwell times (.png, .svg, .pdf).", "FILE")
     overwrite: bool = option("Replace an earlier model.")
@@ -91,7 +111,7 @@ class FitOptions:
     def check(self) -> None:
         """Refuse options that do not go with each other."""
         if self.forgetting:
-            for name in ("initial", "confidence", "clock", "each_subject", "pooling", "order"):
+            for name in ("initial", "confidence", "clock", "each_subject", "pooling", "order", "stays", "kinds"):
                 if getattr(self, name) not in (None, False):
                     raise ParameterError(
                         f"--{name.replace('_', '-')} is about transition probabilities, and --forgets needs none: "
@@ -106,6 +126,8 @@ class FitOptions:
             raise ParameterError(
                 "--pooling belongs to --clock, --order and --each-subject: one matrix is of all transitions together"
             )
+        self._check_defended()
+        self._check_stays()
         if self.confidence is not None:
             self._check_confidence(self.confidence)
         if self.each_subject:
@@ -116,6 +138,24 @@ class FitOptions:
                     )
             if self.reading.subject is None:
                 raise ParameterError("give --subject: the column that says whose chain --each-subject fits")
+
+    def _check_defended(self) -> None:
+        """Refuse options of --defend without it, and those that say what it finds out."""
+        for name in ("cover", "slower", "drop_slowest", "people"):
+            if getattr(self, name) not in (None, False) and not self.defend:
+                raise ParameterError(f"--{name.replace('_', '-')} belongs to --defend: give both")
+        for name in ("initial", "smoothing", "pooling", "confidence", "clock", "each_subject", "order", "stays"):
+            if self.defend and getattr(self, name) not in (None, False):
+                option_name = name.replace("_", "-")
+                raise ParameterError(f"--defend finds out what is to be fitted: leave out --{option_name}")
+
+    def _check_stays(self) -> None:
+        """Refuse options that do not go with kinds of stay."""
+        if self.kinds is not None and not self.stays:
+            raise ParameterError("--kinds says how many kinds of stay --stays fits: give both")
+        for name in ("confidence", "clock", "order"):
+            if self.stays and getattr(self, name) is not None:
+                raise ParameterError(f"--stays has one law of exits and stays: leave out --{name}, or --stays")
 
     def _check_confidence(self, confidence: float) -> None:
         """Refuse options that speak of one chain."""
@@ -146,8 +186,12 @@ def fit_command(options: FitOptions) -> None:
     \b
     Example:
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --output model.json
+      pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --defend \\
+        --output defended.json
       pufferfish fit survey-2019.csv --state activity --subject id --confidence 0.95 --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --each-subject --output model.json
+      pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --stays \\
+        --output stays.json
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --forgets 8min --output model.json
       pufferfish fit --forgets 8 --overlap 0.43 --states sit,stand,walk --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --clock hour \\
@@ -157,7 +201,7 @@ def fit_command(options: FitOptions) -> None:
     targets = [("--output", options.output, MODEL), ("--plot", options.plot, PICTURE)]
     check_targets(targets, inputs=options.tables, overwrite=options.overwrite)
     with _opened_if_any(options) as table:
-        fit = _forgetting if options.forgetting else _each_subject if options.each_subject else _one_model
+        fit = _how(options)
         model, lines = fit(options, table, state_list(options.states))
     if options.states is None:
         print_warnings(
@@ -177,6 +221,17 @@ def fit_command(options: FitOptions) -> None:
         click.echo(printable(line))
     if model.fitted_on is not None:
         click.echo("Take this file as public from now on, and protect other data with it than the data it came from.")
+
+
+def _how(options: FitOptions) -> "Callable[[FitOptions, _Table, list[str] | None], tuple[Model, list[str]]]":
+    """Return what does the work."""
+    if options.forgetting:
+        return _forgetting
+    if options.defend:
+        return _defended
+    if options.stays:
+        return _stays
+    return _each_subject if options.each_subject else _one_model
 
 
 _Table: TypeAlias = "str | SparkFiles | None"
@@ -289,6 +344,88 @@ def _lines_of_subjects(fit: SubjectsFit) -> list[str]:
     return lines + _never_seen([chain.transition_matrix for chain in theta.chains], 1)
 
 
+# -- Stays of several kinds (--stays) --------------------------------------------------------------------------------
+
+
+def _stays(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
+    """Return the model, and what to say of it."""
+    with progress("reading the table"):
+        sequences = read_sequences(table, states=states, daily=True, **options.reading.of_chains())
+    print_warnings([*sequences.warnings, *_loose(options)])
+    initial = options.initial or "stationary"
+    with progress("looking at the stays"):
+        left_out = None if options.kinds is not None else LeftOut(sequences)
+        kinds = options.kinds if left_out is None else left_out.kinds
+        if options.each_subject:
+            pooling = POOLED_STAYS if options.pooling is None else options.pooling
+            chains = fit_stays_of_each(sequences, kinds=kinds, initial=initial, pooling=pooling)
+        else:
+            smoothing = 1.0 if options.smoothing is None else options.smoothing
+            chains = [fit_stays(sequences, kinds=kinds, initial=initial, smoothing=smoothing)]
+    of_whom = f", one for each of {sequences.subjects:,} subjects" if options.each_subject else ""
+    several = counted(len(chains), "chain")
+    lines = [
+        f"{several} of {chains[0].k} states with several kinds of stay{of_whom}, from "
+        f"{int(sequences.transitions.sum()):,} transitions",
+        *(
+            f"{kinds} kinds of stay make left-out days {gain.nats:,.1f} nats likelier than {kinds - 1} (standard error "
+            f"{gain.error:,.1f})"
+            for kinds, gain in enumerate([] if left_out is None else left_out.of_kinds[1:], 2)
+        ),
+    ]
+    return Model.fitted(ChainClass(tuple(chains)), sequences), lines
+
+
+# -- A class that can be defended (--defend) ---------------------------------------------------------------------------
+
+
+def _defended(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
+    """Return the model, and what to say of it."""
+    reading = options.reading.of_chains()
+    with progress("reading the table"):
+        try:
+            sequences = read_sequences(table, states=states, daily=True, clock="hour", **reading)
+            no_hours = None
+        except (ParameterError, DataError) as error:  # hours need times, and records one step apart
+            sequences, no_hours = read_sequences(table, states=states, daily=True, **reading), str(error)
+    print_warnings([*sequences.warnings, *_loose(options)])
+    with progress("looking for what days demand"):
+        fit = fit_defend(
+            sequences,
+            cover=options.cover,
+            slower=options.slower,
+            drop_slowest=options.drop_slowest,
+            people=1 if options.people is None else options.people,
+        )
+    without = [] if no_hours is None else [f"hours of the day were not tried: {no_hours}"]
+    return Model.fitted(fit.theta, sequences), [*defended_lines(fit), *without]
+
+
+def defended_lines(fit: DefendedFit) -> list[str]:
+    """Say what was tried, what is kept, who decides, and how many people that covers."""
+    members = len(fit.theta.members)
+    lines = [f"a class of {counted(members, 'chain')} of {fit.theta.k} states, from {fit.sequences.records:,} records"]
+    lines.append(
+        "noise: the least for a histogram at ε = 1 in a long series; leaks: what noise for one chain of all tells"
+    )
+    for kind in fit.kinds:
+        name = CALLED[kind.kind]
+        if kind.reason is not None:
+            lines.append(f"not tried: {name}: {kind.reason}")
+            continue
+        gain = "" if kind.gain is None else f", {kind.gain.nats:,.0f} nats likelier (error {kind.gain.error:,.0f})"
+        whose = "" if kind.decided_by is None else f" of {kind.decided_by}"
+        word = "in" if kind.kept else "not demanded"
+        lines.append(f"{word}: {name}: noise {kind.noise_multiplier:.4g}{whose}, leaks {kind.leakage:.3g}{gain}")
+    between = (
+        ""
+        if fit.between is None
+        else (f"; its days drawn again say {fit.between[0]:.4g} to {fit.between[1]:.4g} (10 and 90%)")
+    )
+    lines.append(f"decides: {fit.decided_by}, noise {fit.noise_multiplier:.4g}{between}")
+    return [*lines, fit.coverage.sentence]
+
+
 # -- One chain, or bounds on one -------------------------------------------------------------------------------------
 
 _NO_GAP = (
@@ -297,13 +434,17 @@ _NO_GAP = (
 )
 
 
+def _loose(options: FitOptions) -> list[str]:
+    reading = options.reading
+    return [_NO_GAP] if reading.time and not (reading.max_gap or options.clock) else []
+
+
 def _one_model(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
     """Return the model, and what to say of it."""
     clock, order, reading = options.clock, options.order, options.reading
     with progress("reading the table"):
         sequences = read_sequences(table, states=states, clock=clock, order=order or 1, **reading.of_chains())
-    loose = [_NO_GAP] if reading.time and not (reading.max_gap or clock) else []
-    print_warnings([*sequences.warnings, *loose])
+    print_warnings([*sequences.warnings, *_loose(options)])
     smoothing, pooling, initial = options.smoothing or 0.0, options.pooling or 0.0, options.initial or "stationary"
     observed = int(sequences.transitions.sum())
     counted = f"from {observed:,} transitions between {sequences.records:,} records"

@@ -23,7 +23,7 @@ from pufferfish.cli.options import (
     option,
     secret_settings,
 )
-from pufferfish.cli.print import print_table, print_warnings
+from pufferfish.cli.print import print_promises, print_table, print_warnings, progress
 from pufferfish.data import Rows, RowsBase, Sequences
 from pufferfish.data.sequences import Base
 from pufferfish.errors import ParameterError, printable
@@ -96,7 +96,9 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
     print_warnings(
         text for text in warnings_of_model(data, model, accept=options.accept) if text not in already_printed
     )
-    Ledger(mechanism.of(model.theta, data.length, **settings), options.budget, base=data).save(path)
+    ledger = Ledger(mechanism.of(model.theta, data.length, **settings), options.budget, base=data)
+    ledger.save(path)
+    click.echo(printable(f"counts what is told of {ledger.hides}"))
     click.echo(f"ledger for {_size(data)}, budget {number(options.budget, 6)}")
     click.echo(printable(f"written: {path}"))
     click.echo(printable(f"{lock} keeps two programs from spending at the same time; it is empty, and stays"))
@@ -121,6 +123,7 @@ def ledger_show_command(options: LedgerShowOptions) -> None:
     inputs = (options.ledger, lock_of(options.ledger))
     check_targets([("--plot", options.plot, PICTURE)], inputs=inputs, overwrite=False)
     ledger = Ledger.open(options.ledger)
+    click.echo(printable(f"counts what is told of {ledger.hides}"))
     rows = list[tuple[str, ...]]()
     for entry in ledger.entries:
         alone = "" if entry.epsilon is None else at_most(entry.epsilon)
@@ -135,6 +138,10 @@ def ledger_show_command(options: LedgerShowOptions) -> None:
         f"spent {at_most(ledger.spent)} of {number(ledger.budget, 6)} by {ledger.bound.title}, "
         f"remaining {at_least(ledger.remaining)}"
     )
+    with progress("what all releases tell together"):
+        promises = ledger.promises()
+    if promises:
+        print_promises(promises, "what all releases together tell of")
     if options.plot is not None:
         save_figure(ledger.plot(), options.plot)
         click.echo(printable(f"written: {options.plot}"))

@@ -245,7 +245,7 @@ ALPHA_HELP = "With --accuracy: the probability of a larger error in one value [d
 
 PROTECT_HELP = (
     "What the noise hides, for chains: so many steps in a row, a length of time such as 1h or 1d, or subject, a whole "
-    "series [default: one record]."
+    "series [default: one record, or with a ledger what the ledger counts]."
 )
 WITHIN_HELP = (
     "Hide only values at most so far apart, in the units of the bins; or only between the states of a:b,c:d,… "

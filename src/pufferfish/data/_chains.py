@@ -241,16 +241,19 @@ class Layout:
         keys = [SUBJECT, _BEFORE, STATE]
         return both.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
 
-    def steps(self, linked: Frame) -> nw.DataFrame[Any]:
-        """Count transitions with their past: subject, phase or null, two states before or null, before, state, number.
+    def steps(self, linked: Frame, block: float) -> nw.DataFrame[Any]:
+        """Count transitions with their past: subject, day, phase or null, two states before, before, state, number.
 
-        The state two steps before is null where there is a gap, or it was not observed.
+        The state two steps before is null where there is a gap, or it was not observed. A transition is of the block of
+        time that it leads into; see :meth:`runs`.
         """
         known = nw.col(_LINKED) & ~nw.col(_BEFORE).is_null() & ~nw.col(STATE).is_null()
         one = [] if self.subject else [nw.lit("").alias(SUBJECT)]
-        frame = linked.with_columns(nw.when(nw.col(_LINKED)).then(nw.col(_BEFORE)).alias(_EARLIER), *one)
+        frame = linked.with_columns(
+            nw.when(nw.col(_LINKED)).then(nw.col(_BEFORE)).alias(_EARLIER), self._block(block), *one
+        )
         frame = frame.with_columns(self._over(nw.col(_EARLIER).shift(1)).alias(_EARLIER)).filter(known)
-        keys = [SUBJECT, *([_BEGAN] if self.clock else []), _EARLIER, _BEFORE, STATE]
+        keys = [SUBJECT, _SEGMENT, *([_BEGAN] if self.clock else []), _EARLIER, _BEFORE, STATE]
         return frame.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
 
     def by_phase(self, linked: Frame) -> nw.DataFrame[Any]:
@@ -258,27 +261,35 @@ class Layout:
         frame = linked.filter(~nw.col(STATE).is_null())
         return frame.group_by(PHASE, STATE).agg(nw.len().alias(_COUNT)).select(PHASE, STATE, _COUNT).collect()
 
-    def stays(self, linked: Frame) -> nw.DataFrame[Any]:
-        """Count stays whose beginning was seen: state, records, whether the end was seen (0 or 1), and number.
+    def runs(self, linked: Frame, block: float) -> nw.DataFrame[Any]:
+        """Count runs of equal states: subject, block of time, state, records, whether begun, next state, and number.
 
-        A stay is a run of equal states. Its end is not seen where a gap or an unobserved record cuts it off.
+        A run has begun (1) where the record before it had another state; else its beginning was not seen (0). The next
+        state is null where a gap or an unobserved record cuts the run off. It is of the block that it begins in: blocks
+        are so long in the unit of the axis, which is time where rows have one.
         """
         known = nw.col(_LINKED) & ~nw.col(_BEFORE).is_null() & ~nw.col(STATE).is_null()
-        stayed = known & (nw.col(_BEFORE) == nw.col(STATE))
+        moved = known & (nw.col(_BEFORE) != nw.col(STATE))
         one = [] if self.subject else [nw.lit("").alias(SUBJECT)]
         frame = linked.with_columns(
-            (~stayed).cast(nw.Int64).alias(_RUN), (known & ~stayed).cast(nw.Int64).alias(_SECOND), *one
+            (~known | moved).cast(nw.Int64).alias(_RUN),
+            moved.cast(nw.Int64).alias(_SECOND),
+            nw.when(moved).then(nw.col(STATE)).alias(_EARLIER),
+            self._block(block),
+            *one,
         )
         frame = frame.with_columns(
-            self._over(nw.col(_RUN).cum_sum()).alias(_RUN),
-            self._over(nw.col(_SECOND).shift(-1)).fill_null(0).alias(_EARLIER),
+            self._over(nw.col(_RUN).cum_sum()).alias(_RUN), self._over(nw.col(_EARLIER).shift(-1)).alias(_EARLIER)
         ).filter(~nw.col(STATE).is_null())
         runs = frame.group_by(SUBJECT, _RUN, STATE).agg(
-            nw.len().alias(_LASTED), nw.col(_SECOND).max(), nw.col(_EARLIER).max()
+            nw.len().alias(_LASTED), nw.col(_SECOND).max(), nw.col(_EARLIER).max(), nw.col(_SEGMENT).min()
         )
-        keys = [STATE, _LASTED, _EARLIER]
-        seen = runs.filter(nw.col(_SECOND) > 0)
-        return seen.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
+        keys = [SUBJECT, _SEGMENT, STATE, _LASTED, _SECOND, _EARLIER]
+        return runs.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
+
+    def _block(self, block: float) -> nw.Expr:
+        axis = nw.col(TIME if self.timed else _POSITION)
+        return (axis // block).cast(nw.Int64).alias(_SEGMENT)
 
     @property
     def cell_keys(self) -> list[str]:

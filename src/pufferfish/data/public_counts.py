@@ -7,11 +7,9 @@ What a public table tells of habits: transitions with their past, occupancy by h
 All of it is counted by the table's engine. It is exact, and so only for tables that everybody may see.
 """
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from math import ceil
 from typing import Any
 
@@ -19,43 +17,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.durations import parse_duration
-from pufferfish.data._chain_rows import ChainRows
-from pufferfish.data._chains import Frame, Layout
 from pufferfish.data._columns import is_absent
-from pufferfish.data._options import check_options
-from pufferfish.data._read_chains import layout_of, read_chains
-from pufferfish.data.labels import labels_of
+from pufferfish.data._read_chains import read_chains
+from pufferfish.data.count_daily import READING, LinkedRows, daily_of, opened
+from pufferfish.data.daily import Daily, Steps
 from pufferfish.data.read import read_sequences
 from pufferfish.data.sequences import Sequences
-from pufferfish.data.source import engine_errors, open_source
 from pufferfish.errors import ParameterError
 from pufferfish.theta.states import clock_named, state_label
 
 __all__ = [
     "Habits",
-    "LinkedRows",
     "PairsApart",
-    "Steps",
     "as_steps",
-    "opened",
     "pairs_of",
     "read_habits",
     "read_pairs_apart",
 ]
-
-_OPTIONS: dict[str, Any] = {
-    "subject": None,
-    "time": None,
-    "max_gap": None,
-    "bins": None,
-    "where": None,
-    "states": None,
-    "missing": "unobserved",
-    "gaps": "unobserved",
-    "step": None,
-    "time_zone": None,
-    "ambiguous": None,
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,52 +72,11 @@ def read_pairs_apart(
     ParameterError, DataError
         As :func:`read_sequences` does; and if a length of time comes without times.
     """
-    sequences = read_chains(source, **{"state": state, **_OPTIONS, **reading})
+    sequences = read_chains(source, **{"state": state, **READING, **reading})
     step = sequences.base.step or sequences.usual_step
     steps = [as_steps(distance, step) for distance in apart]
     with opened(source, state, sequences, reading) as rows:
         return sequences, tuple(pairs_of(rows, n) for n in steps)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LinkedRows:
-    """A table that was read as sequences, opened once more: its rows, each compared with the one before it.
-
-    Parameters
-    ----------
-    layout : Layout
-        How rows are laid out in chains.
-    frame : narwhals LazyFrame
-        The linked rows.
-    states : tuple of str
-        Names of the states.
-    labels : callable
-        From what cells hold to the names of states.
-    """
-
-    layout: Layout
-    frame: Frame
-    states: tuple[str, ...]
-    labels: Callable[[set[Any]], Mapping[Any, str]]
-
-    def indices(self, raw: set[Any]) -> dict[Any, int]:
-        """Return which state each of these cells holds, as a number."""
-        index = {name: i for i, name in enumerate(self.states)}
-        return {state: index[label] for state, label in self.labels(raw).items()}
-
-
-@contextmanager
-def opened(source: Any, state: str, sequences: Sequences, reading: Mapping[str, Any]) -> Generator[LinkedRows]:
-    """Open a table again that was read as sequences; the engine's errors inside are told as its reader tells them."""
-    options = check_options(state=state, **(_OPTIONS | dict(reading)))
-    table = open_source(source, options.needed, options.public, order=options.time)
-    layout = layout_of(table, options)
-
-    with engine_errors(table.name, table.path):
-        rows = ChainRows(table, options, layout)
-        linked = layout.link(layout.in_order(rows.frame), filtered=rows.filtered)
-        labels = partial(labels_of, options=options, untyped=table.untyped)
-        yield LinkedRows(layout, linked, sequences.states, labels)
 
 
 def as_steps(apart: Any, step: Any) -> int:
@@ -183,27 +120,6 @@ Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Steps:
-    """Observed transitions in groups of equal ones, as arrays of one length.
-
-    Parameters
-    ----------
-    subject, phase, earlier, before, state : ndarray of int64
-        Whose it is, the phase of the clock it begins in, the states two steps before, before and now; -1 where there is
-        no clock, or the earlier state is not known.
-    number : ndarray of int64
-        How many such transitions there are.
-    """
-
-    subject: Whole
-    phase: Whole
-    earlier: Whole
-    before: Whole
-    state: Whole
-    number: Whole
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Habits:
     """What a table tells of habits.
 
@@ -211,24 +127,40 @@ class Habits:
     ----------
     sequences : Sequences
         The table as it was read.
-    subjects : tuple of str
-        The subjects that have transitions, sorted.
-    steps : Steps
-        All transitions with their past.
+    daily : Daily
+        Transitions and runs of equal states, by subject and day.
     pairs : tuple of PairsApart
         Pairs of states some steps apart, as was asked.
     occupancy : (phases, k) ndarray of int64 or None
         Observed records by phase of the clock.
-    stays : tuple of (ndarray, ndarray)
-        For every state the stays whose end was seen, and those that were cut off: entry n is how many had n records.
     """
 
     sequences: Sequences
-    subjects: tuple[str, ...]
-    steps: Steps
+    daily: Daily
     pairs: tuple[PairsApart, ...]
     occupancy: Whole | None
-    stays: tuple[tuple[Whole, Whole], ...]
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The subjects that have transitions, sorted."""
+        return tuple(self.daily.subjects[i] for i in np.unique(self.daily.steps.subject).tolist())
+
+    @property
+    def steps(self) -> Steps:
+        """The transitions, ``subject`` being a place in :attr:`subjects`."""
+        steps = self.daily.steps
+        return replace(steps, subject=np.unique(steps.subject, return_inverse=True)[1].reshape(-1))
+
+    @property
+    def stays(self) -> tuple[tuple[Whole, Whole], ...]:
+        """For every state the stays whose end was seen, and those cut off: entry n is how many had n records.
+
+        Only those whose beginning was seen are counted.
+        """
+        runs = self.daily.runs
+        of_states = [(runs.state == x) & (runs.begun > 0) for x in range(len(self.sequences.states))]
+        ended = runs.following >= 0
+        return tuple((runs.by_length(of_state & ended), runs.by_length(of_state & ~ended)) for of_state in of_states)
 
 
 def read_habits(source: Any, state: str, apart: Sequence[int], *, clock: str | None = None, **reading: Any) -> Habits:
@@ -249,24 +181,9 @@ def read_habits(source: Any, state: str, apart: Sequence[int], *, clock: str | N
     reading = reading | {"clock": clock}
     sequences = read_sequences(source, state, **reading)
     with opened(source, state, sequences, reading) as rows:
-        subjects, steps = _steps(rows)
         pairs = tuple(pairs_of(rows, n) for n in apart)
         occupancy = None if clock is None else _occupancy(rows, clock_named(clock).phases)
-        return Habits(sequences, subjects, steps, pairs, occupancy, _stays(rows))
-
-
-def _steps(rows: LinkedRows) -> tuple[tuple[str, ...], Steps]:
-    groups = [list(group) for group in rows.layout.steps(rows.frame).iter_rows()]
-    for group in groups:
-        group[0] = state_label(group[0])
-    subjects = tuple(sorted({group[0] for group in groups}))
-    place = {who: i for i, who in enumerate(subjects)}
-    index = rows.indices({state for group in groups for state in group[-4:-1] if not is_absent(state)})
-    columns = np.empty((6, len(groups)), dtype=np.int64)
-    for i, (who, *phase, earlier, before, state, number) in enumerate(groups):
-        past = -1 if is_absent(earlier) else index[earlier]
-        columns[:, i] = place[who], int(phase[0]) if phase else -1, past, index[before], index[state], number
-    return subjects, Steps(*columns)
+        return Habits(sequences, daily_of(rows, sequences), pairs, occupancy)
 
 
 def _occupancy(rows: LinkedRows, phases: int) -> Whole:
@@ -275,22 +192,4 @@ def _occupancy(rows: LinkedRows, phases: int) -> Whole:
     counts = np.zeros((phases, len(rows.states)), dtype=np.int64)
     for phase, state, number in groups:
         counts[int(phase), index[state]] += int(number)
-    return counts
-
-
-def _stays(rows: LinkedRows) -> tuple[tuple[Whole, Whole], ...]:
-    groups = list(rows.layout.stays(rows.frame).iter_rows())
-    index = rows.indices({state for state, *_ in groups})
-    mine: list[list[tuple[int, bool, int]]] = [[] for _ in rows.states]
-    for state, lasted, ended, number in groups:
-        mine[index[state]].append((int(lasted), bool(ended), int(number)))
-    return tuple((_by_length(stays, ended=True), _by_length(stays, ended=False)) for stays in mine)
-
-
-def _by_length(stays: Iterable[tuple[int, bool, int]], *, ended: bool) -> Whole:
-    stays = list(stays)
-    counts = np.zeros(1 + max((lasted for lasted, *_ in stays), default=0), dtype=np.int64)
-    for lasted, seen, number in stays:
-        if seen == ended:
-            counts[lasted] += number
     return counts

@@ -8,6 +8,7 @@ What reads tables is loaded when the first one is read: whoever only calibrates 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -105,6 +106,7 @@ def read_sequences(
     step: str | timedelta | float | None = None,
     clock: str | None = None,
     order: int = 1,
+    daily: bool = False,
     by: str | Sequence[str] | None = None,
     time_zone: str | None = None,
     ambiguous: Literal["earlier", "later", "drop"] | None = None,
@@ -153,6 +155,9 @@ def read_sequences(
         Records that follow each other are then one step apart: ``max_gap`` is less than two steps.
     order : int, default 1
         With 2 or more, count also what follows that many records in a row, as :func:`fit_order` needs it.
+    daily : bool, default False
+        Count also by subject and day: transitions with their past, and how long states last, as :func:`fit_stays` and
+        :func:`fit_defend` need it. The table is read twice.
     by : str or sequence of str, optional
         Count also by public groups, for a release of each group: columns such as ``"sex"``, and parts of times,
         ``"hour(time)"``, ``"weekday(time)"`` (0 is Monday), ``"date(time)"``, ``"month(time)"``, by the local time of
@@ -187,21 +192,26 @@ def read_sequences(
     """
     from pufferfish.data._read_chains import read_chains
 
-    return read_chains(
-        source,
-        state=state,
-        subject=subject,
-        time=time,
-        max_gap=max_gap,
-        bins=bins,
-        where=where,
-        states=states,
-        missing=missing,
-        gaps=gaps,
-        step=step,
-        clock=clock,
-        order=order,
-        by=by,
-        time_zone=time_zone,
-        ambiguous=ambiguous,
-    )
+    reading: dict[str, Any] = {
+        "subject": subject,
+        "time": time,
+        "max_gap": max_gap,
+        "bins": bins,
+        "where": where,
+        "states": states,
+        "missing": missing,
+        "gaps": gaps,
+        "step": step,
+        "clock": clock,
+        "order": order,
+        "by": by,
+        "time_zone": time_zone,
+        "ambiguous": ambiguous,
+    }
+    sequences = read_chains(source, state=state, **reading)
+    if not daily:
+        return sequences
+    from pufferfish.data.count_daily import daily_of, opened
+
+    with opened(source, state, sequences, reading) as rows:
+        return replace(sequences, daily=daily_of(rows, sequences))

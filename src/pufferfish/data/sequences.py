@@ -34,6 +34,7 @@ from pufferfish._base.durations import Duration, parse_duration
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.view import Printed, View, counted
 from pufferfish.data.bins import parse_bins
+from pufferfish.data.daily import Daily
 from pufferfish.data.groups import Groups, check_by, sentence_of
 from pufferfish.errors import ParameterError, shortened
 from pufferfish.theta.lengths import ChainLength
@@ -364,6 +365,8 @@ class Sequences(Printed, ReadOnly):
     clock_changes : {"possible", "known"}, optional
         Whether clocks may have been changed between two records of a chain (times without a zone, and a gap of more
         than an hour), or were (``time_zone``). None where they were not, and where nobody looked (public).
+    daily : Daily, optional
+        Transitions and runs of equal states by subject and day, where the table was read with ``daily``.
     fingerprint : str, optional
         A few digests of what was read, by which a model knows the table that it was fitted to, and parts of it.
 
@@ -390,6 +393,7 @@ class Sequences(Printed, ReadOnly):
     late: tuple[int, str] | None = None
     clock_changes: Literal["possible", "known"] | None = None
     fingerprint: str | None = None
+    daily: Daily | None = None
 
     def __post_init__(self) -> None:
         self._check_kinds()
@@ -431,6 +435,8 @@ class Sequences(Printed, ReadOnly):
         for i, length in enumerate(self.length):
             if length.records != int(self.counts[i].sum()):
                 raise ParameterError(f"length[{i}].records is {length.records}, not the row sum of counts")
+        if self.daily is not None and not np.array_equal(self.daily.runs.transitions(k), self.transitions):
+            raise ParameterError("what was counted by day does not add up to transitions")
         if (None if self.groups is None else self.groups.by) != self.base.by:
             raise ParameterError("groups and base.by are about different groupings")
         if self.groups is not None:
@@ -445,6 +451,8 @@ class Sequences(Printed, ReadOnly):
         check_kind(self.base, Base, "base")
         if self.grid is not None:
             check_kind(self.grid, TimeGrid, "grid")
+        if self.daily is not None:
+            check_kind(self.daily, Daily, "daily")
         if self.clock_changes not in (None, "possible", "known"):
             raise ParameterError(f"clock_changes is {self.clock_changes!r}, expected 'possible', 'known' or None")
         if self.late is not None:

@@ -27,7 +27,7 @@ from pufferfish._base.view import Printed, View
 from pufferfish._base.words import at_most, number
 from pufferfish._core.numbers.rounding import bracket, float_up
 from pufferfish.data.rows import Rows
-from pufferfish.data.sequences import Sequences
+from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError, ReleaseRefused
 from pufferfish.fit.model_file import check_names
 from pufferfish.ledger._chain_charges import ChainCharging
@@ -51,7 +51,11 @@ from pufferfish.ledger.subjects import Subjects, grid_of, names_in
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
+from pufferfish.mechanisms.promises import Promise, promises_of_losses
+from pufferfish.mechanisms.protection import step_of
+from pufferfish.mechanisms.words import hidden_in_words
 from pufferfish.queries import Query
+from pufferfish.queries.record_loss import as_record_loss
 from pufferfish.theta.record import ThetaRecord
 
 if TYPE_CHECKING:
@@ -249,6 +253,47 @@ class Ledger(Printed):
         """What all releases so far leak together at most, in nats."""
         ledger_file = self._now_in_file()
         return ledger_file.entries[-1].spent if ledger_file.entries else 0.0
+
+    @property
+    def hides(self) -> str:
+        """What the budget is about, in words: any one record, or what ``protect`` and ``within`` of its bound say."""
+        theta, step = self.bound.theta, self._step
+        of_chains, networks = theta.of_chains, bool(theta.networks)
+        secrets = None if self.bound.secrets is None else [(str(a), str(b)) for a, b in self.bound.secrets]
+        return hidden_in_words(secrets, self.bound.protection, step, of_chains=of_chains, networks=networks)
+
+    @property
+    def _step(self) -> str | None:
+        known = step_of(self.bound.theta, self.bound.model)
+        return known or (self.base.step if isinstance(self.base, Base) else None)
+
+    def promises(self) -> list[Promise]:
+        """Return what all releases so far tell together of every unit: a record, an hour, a day, a whole series.
+
+        Returns
+        -------
+        list of Promise
+            As :meth:`Calibration.promises`; none where nothing was released yet. Nothing of it is spent.
+
+        Examples
+        --------
+        >>> import pufferfish as pf
+        >>> chain = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]])
+        >>> bound = pf.LeakagePropagation(chain, length=100)
+        >>> ledger = pf.Ledger(bound, budget=2.0)
+        >>> for _ in range(2):
+        ...     spent = ledger.spend(bound.calibrate(pf.Histogram(), 0.5))
+        >>> [(promise.unit, round(promise.epsilon, 2)) for promise in ledger.promises()][:2]
+        [('one record', 1.01), ('10 steps in a row', 2.55)]
+        """
+        book = self._now_in_file()
+        charges = [self._charging.read(entry) for entry in book.entries]
+        if not charges:
+            return []
+        bound, losses = self._charging.together(charges)
+        recorded = as_record_loss(losses, bound.theta, bound.length)
+        cut = isinstance(self.base, Base) and self.base.gaps == "independent"
+        return promises_of_losses(bound, recorded, book.entries[-1].spent, self._step, cut=cut)
 
     @property
     def remaining(self) -> float:

@@ -41,6 +41,8 @@ class AnyLedger(Protocol):
     @property
     def remaining(self) -> float: ...
     @property
+    def hides(self) -> str: ...
+    @property
     def base(self) -> Base | RowsBase | None: ...
     @property
     def bound(self) -> InfluenceBound: ...
@@ -138,6 +140,7 @@ def view_of(ledger: AnyLedger) -> View:
     grid = Grid(caption, ["number", "when (UTC)", "what", "part", "alone", "together"], rows, long=len(entries))
     base = ledger.base
     facts = {
+        "hides": ledger.hides,
         "table": None if base is None else base.source,
         "class Θ": f"{ledger.bound.theta.kind}; {ledger.bound.theta.origin}",
         "mechanism": ledger.bound.title,

@@ -29,6 +29,7 @@ from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
+from pufferfish.theta.stays_chain import StaysChain
 
 __all__ = ["MOST_STATES", "ChainLeakage", "ChainSearch", "as_runs", "searches", "too_large"]
 
@@ -49,7 +50,7 @@ _UNLIKELY = 1e-9
 
 _NOTHING_PROVED: Bound = (math.inf, None)
 
-AnyChain = MarkovChain | IntervalChain | PeriodicChain | HigherOrderChain
+AnyChain = MarkovChain | IntervalChain | PeriodicChain | HigherOrderChain | StaysChain
 """What a member of Θ is."""
 
 
@@ -74,7 +75,7 @@ class _Member:
             return ChainPropagation.between(self.chain.lower, self.chain.upper)
         if isinstance(self.chain, PeriodicChain):
             return ChainPropagation(self.chain.cycle, self.chain.initial_distribution)
-        if isinstance(self.chain, HigherOrderChain):
+        if isinstance(self.chain, HigherOrderChain | StaysChain):
             start = self.chain.initial_distribution
             first = start if isinstance(start, str) else start.ravel()
             return TuplePropagation(self.chain.kernel, self.chain.tuples, first)
@@ -96,7 +97,7 @@ class ChainSearch:
     ----------
     theta : int
         Index of the member; a continuum is one.
-    chain : MarkovChain, IntervalChain, PeriodicChain, HigherOrderChain or ForgettingClass
+    chain : MarkovChain, IntervalChain, PeriodicChain, HigherOrderChain, StaysChain or ForgettingClass
         The member, with as little memory as it has; of a class of two-state chains one of its corners.
     propagation : ChainPropagation or None
         The search; None where it has too many states, or is a class that forgets.
@@ -297,6 +298,14 @@ def too_large(member: Any) -> str | None:
             f"{member.order} records in a row have {clusters:,} values, and at most {MOST_STATES} are followed: merge "
             "states, or use a lower order, or GroupDP"
         )
+    if isinstance(member, StaysChain):
+        kinds = len(member.tuples)
+        if kinds <= MOST_STATES:
+            return None
+        return (
+            f"its states have {kinds:,} kinds of stay together, and at most {MOST_STATES} are followed: fit fewer "
+            "kinds, merge states, or use GroupDP"
+        )
     steps, k = len(member.cycle), member.k
     if k > MOST_STATES:
         return (
@@ -341,10 +350,13 @@ def as_runs(losses: BlockLoss, k: int) -> list[Run]:
     off_diagonal = ~np.eye(k, dtype=np.bool_)
     values = losses.stacked if losses.stacked.ndim == 3 else losses.stacked[:, None, None]
     together = 1 if _repeats(losses.steps, values) else -(-len(values) // _MOST_RUNS)
-    return [
-        Run(int(losses.steps[i : i + together].sum()), values[i : i + together].max(axis=0) * off_diagonal)
-        for i in range(0, len(values), together)
-    ]
+    runs = list[Run]()
+    for i in range(0, len(values), together):
+        loss = values[i : i + together].max(axis=0) * off_diagonal
+        # a record that has no step beside it is not charged one: then no loss of another state is so large
+        within = min(losses.charged, float(loss.min(initial=math.inf, where=off_diagonal)))
+        runs.append(Run(int(losses.steps[i : i + together].sum()), loss, within))
+    return runs
 
 
 def _repeats(steps: NDArray[np.int64], values: NDArray[np.float64]) -> bool:
@@ -363,8 +375,8 @@ def _chains(theta: Theta) -> Sequence[AnyChain]:
 
 
 def _member(chain: AnyChain) -> _Member:
-    if isinstance(chain, PeriodicChain | HigherOrderChain):
-        least = chain.reduced  # a clock with one phase is none
+    if isinstance(chain, PeriodicChain | HigherOrderChain | StaysChain):
+        least = chain.reduced  # a clock with one phase is none, nor are stays of one kind
         return _Member(least, None, None, None) if not isinstance(least, MarkovChain) else _member(least)
     alone = IndependentRecords(chain) if EntryDP.supports(chain) is None else None
     every_law = BinaryPropagation(chain) if isinstance(chain, MarkovChain) and _by_law(chain) else None

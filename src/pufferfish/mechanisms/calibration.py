@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.checked import real_number, truth
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.view import Grid, Printed, View, frame_of_columns
+from pufferfish._base.view import Printed, View, frame_of_columns
 from pufferfish._base.words import at_most
 from pufferfish._core.numbers import laplace
 from pufferfish._core.numbers.rounding import nearest
@@ -130,6 +130,9 @@ class Calibration(Printed, ReadOnly):
     promised: ClassVar[Callable[["Calibration", str | None], list[Any]]]
     """What :meth:`promises` asks; set where all mechanisms are known."""
 
+    shown: ClassVar[Callable[["Calibration"], View]]
+    """What notebooks show, set there too."""
+
     def __post_init__(self) -> None:
         for name in ("epsilon", "unit_scale"):
             value = real_number(getattr(self, name))
@@ -142,23 +145,7 @@ class Calibration(Printed, ReadOnly):
         return f"Calibration({self.query.kind}, {self.title}, ε = {at_most(self.epsilon)}, {noise})"
 
     def _view(self) -> View:
-        seen = self.witness
-        pair = None if seen.secret_pair is None else " or ".join(map(str, seen.secret_pair))
-        facts = {
-            "query": self.linear.description,
-            "ε": self.epsilon,
-            "mechanism": self.title,
-            "class Θ": f"{self.theta.kind}; {self.theta.origin}",
-            "records": self.records,
-            "noise scale": self.scale,
-            "measured counts, from which all outputs follow": None if self.strategy is None else len(self.scales),
-            "the noise is for record": seen.node,
-            "and its values": pair,
-        }
-        rows = zip(self.linear.labels, self.accuracies(0.05).tolist(), strict=True)
-        title = "± 95%: each output is within this of the exact one with 95% probability"
-        grid = Grid(title, ["output", "± 95%"], [*map(list, rows)])
-        return View(repr(self), facts, [grid])
+        return self.shown(self)
 
     def to_frame(self, alpha: float = 0.05, *, into: str = "polars") -> Any:
         """Return the accuracy of each output as a table.

@@ -375,8 +375,8 @@ def _charged(chain: BlockLoss) -> BlockLoss:
     if chain.of_observed and chain.length.records == steps and 2 < steps <= _SHORT:
         ends = chain.stacked
         values, stretches = np.concatenate([ends, more, ends]), np.array([1, steps - 2, 1])
-        return BlockLoss(chain.length, stretches, values, False)
-    return replace(chain, values=more, step=0.0)
+        return BlockLoss(chain.length, stretches, values, False, charged=chain.step)
+    return replace(chain, values=more, step=0.0, charged=chain.step)
 
 
 def _twice(chain: BlockLoss) -> BlockLoss:

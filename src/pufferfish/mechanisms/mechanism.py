@@ -301,9 +301,9 @@ class Mechanism(ABC):
         ParameterError
             If it is no such thing, or nothing says how long a step takes.
         """
-        raise NotApplicableError(
-            "it proves what is told of one record, and of no stretch of them: use LeakagePropagation", self.title
-        )
+        one = "of any two values of one record, and not of near ones alone"  # 1 step is a record
+        less = one if protect in (None, 1) else "of one record, and of no stretch of them"
+        raise NotApplicableError(f"it proves what is told {less}: use LeakagePropagation", self.title)
 
     def _best(self, query: Query, epsilon: float) -> Calibration:
         """Return the calibration whose noise has the best shape found."""

@@ -5,15 +5,14 @@ is a bound on what the losses of the noise tell (``docs/proofs/stretches.md``). 
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pufferfish._base.durations import format_micros, parse_duration
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.view import counted
-from pufferfish._base.words import number
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms.calibration import Calibration
@@ -23,7 +22,10 @@ from pufferfish.queries import FunctionQuery
 from pufferfish.queries.record_loss import RecordLoss, chains_that_can_decide, loss_of_query
 from pufferfish.theta.states import intervals_of_states
 
-__all__ = ["Promise", "Unit", "promises_of", "promises_with", "units_of"]
+if TYPE_CHECKING:
+    from pufferfish.mechanisms.influence_bound import InfluenceBound
+
+__all__ = ["Promise", "Unit", "promises_of", "promises_of_losses", "promises_with", "units_of"]
 
 _TIMES = (("5min", 300), ("1h", 3_600), ("1d", 86_400), ("7d", 7 * 86_400))
 _COUNTS = (10, 100, 1_000)
@@ -90,6 +92,29 @@ def promises_of(calibration: Calibration, step: str | None, *, cut: bool = False
         losses = RecordLoss(())
     else:
         losses = loss_of_query(measured, calibration.theta, calibration.length).divided(calibration.unit_scale)
+    return _promised(units, losses)
+
+
+def promises_of_losses(
+    bound: "InfluenceBound", losses: RecordLoss, epsilon: float, step: str | None, *, cut: bool = False
+) -> list[Promise]:
+    """Return what is told of every unit by losses, as those of several releases together.
+
+    Parameters
+    ----------
+    bound : InfluenceBound
+        The bound that adds them up.
+    losses : RecordLoss
+        All of them together, of the bound's chains.
+    epsilon : float
+        What they leak at most about what the bound hides.
+    step, cut
+        As for :func:`promises_of`.
+    """
+    return _promised(_units(bound, epsilon, step, cut=cut), losses)
+
+
+def _promised(units: Sequence[Unit], losses: RecordLoss) -> list[Promise]:
     epsilons = [unit.leakage(losses) for unit in units]
     # what is told of a larger unit at most is told of a smaller one at most; the last one is not about Θ
     least = math.inf
@@ -110,16 +135,23 @@ def units_of(calibration: Calibration, step: str | None, *, cut: bool = False) -
 
     Where chains are cut a stretch of a subject, or its whole series, is in several of them, and no bound on one.
     """
-    theta, epsilon = calibration.theta, calibration.epsilon
+    function, delta = isinstance(calibration.measured, FunctionQuery), bool(calibration.delta)
+    return _units(calibration.bound, calibration.epsilon, step, cut=cut, function=function, delta=delta)
+
+
+def _units(
+    bound: Any, epsilon: float, step: str | None, *, cut: bool, function: bool = False, delta: bool = False
+) -> list[Unit]:
+    theta = bound.theta
     alone = Unit("one record, without any model", None, _ALONE, _of_one)
-    if theta.of_chains and not theta.stands_for_more and not isinstance(calibration.measured, FunctionQuery):
-        units = [*_of_chains(calibration, step), alone]
+    if theta.of_chains and not theta.stands_for_more and not function:
+        units = [*_of_chains(bound, epsilon, step, delta=delta), alone]
         return [unit for unit in units if unit.steps in (None, 1) and unit.words != _WHOLE] if cut else units
     words, holds = "one cell of a row" if theta.networks else "one record", "Any one value of it against any other."
-    if calibration.bound.secrets is not None:
+    if bound.secrets is not None:
         words, holds = "the secrets that were named", "Which secret of a pair holds."
     own = Unit(words, None, holds, _as_asked(epsilon))
-    if isinstance(calibration.measured, FunctionQuery):
+    if function:
         return [own]
     return [own, Unit("a whole row", None, _ROW, _of_row), alone] if theta.networks else [own, alone]
 
@@ -139,9 +171,9 @@ def _of_series(losses: RecordLoss) -> float:
     return max(leakage_of_series(chain) for chain in chains_that_can_decide(losses, steps=True))
 
 
-def _of_chains(calibration: Calibration, step: str | None) -> Iterator[Unit]:
-    theta, length, epsilon = calibration.theta, calibration.length, calibration.epsilon
-    longest, protection = max(chain.steps for chain in length), calibration.bound.protection
+def _of_chains(bound: Any, epsilon: float, step: str | None, *, delta: bool) -> Iterator[Unit]:
+    theta, length, protection = bound.theta, bound.length, bound.protection
+    longest = max(chain.steps for chain in length)
 
     try:
         first = ProtectedStretch(theta, length, 1)
@@ -153,21 +185,26 @@ def _of_chains(calibration: Calibration, step: str | None) -> Iterator[Unit]:
         return None if first is None else first.of(steps, near=mask).leakage
 
     width = _width(theta.states)
-    nearest = None if width is None else stretch(1, Protection(1, width))
-    if width is not None and nearest is not None:
-        yield Unit(f"one record, among values at most {number(width, 17)} apart", 1, _NEAR, nearest, near=True)
-    if protection is not None and protection.within is not None:
-        yield Unit(protection.in_words(step), protection.steps_of(length), _NEAR, _as_asked(epsilon), near=True)
+    nearest = None if width is None else Protection(1, width)
+    near = None if protection is None or protection.within is None else protection
+    for asked in dict.fromkeys([nearest, near]):  # one row where both are the same
+        leakage = _as_asked(epsilon) if asked == near else None if asked is None else stretch(1, asked)
+        if asked is not None and leakage is not None:
+            yield Unit(
+                asked.in_words(step, brief=True).removeprefix("any "), asked.steps_of(length), _NEAR, leakage, near=True
+            )
     one = stretch(1)
-    own = calibration.bound.secrets is None and not calibration.delta
+    own = bound.secrets is None and not delta
     if protection is None and own:  # what its own mechanism proves of any record may be less
         one = _as_asked(epsilon) if one is None else _least_of(_as_asked(epsilon), one)
     if one is not None:
         yield Unit("one record", 1, "The state of one subject at one time, against any other state.", one)
     asked = set() if protection is None else {protection.steps_of(length)}
-    for steps, words in sorted(_stretches(step, asked).items()):
+    for steps, name in sorted(names_of_stretches(step, asked).items()):
         leakage = stretch(steps) if 1 < steps < longest else None
+        row = f"{counted(steps, 'step')} in a row"
         if leakage is not None:
+            words = row if row.startswith(name) else f"{name} ({row})"
             yield Unit(words, steps, _STRETCH if step is None else f"{_STRETCH} {_TIME.format(step)}", leakage)
     yield Unit(_WHOLE, longest, _SERIES, _of_series)
 
@@ -187,14 +224,13 @@ def _least_of(
     return lambda losses: min(one(losses), other(losses))
 
 
-def _stretches(step: str | None, asked: set[int]) -> dict[int, str]:
-    """Return stretches that people ask about, and those that were asked for, in steps, with their words."""
+def names_of_stretches(step: str | None, asked: Iterable[int]) -> dict[int, str]:
+    """Return stretches that people ask about, and others that are asked for, in steps, with short names."""
     one = None if step is None else parse_duration(step, "step")
     if one is None or not one.has_unit or not isinstance(one.value, int):
-        return {steps: f"{counted(steps, 'step')} in a row" for steps in {*_COUNTS, *asked}}
-    words = {steps: format_micros(one.value * steps) for steps in asked}
-    words |= {-(-seconds * _SECOND // one.value): text for text, seconds in _TIMES}
-    return {steps: f"{text} ({counted(steps, 'step')} in a row)" for steps, text in words.items()}
+        return {steps: counted(steps, "step") for steps in {*_COUNTS, *asked}}
+    names = {steps: format_micros(one.value * steps) for steps in asked}
+    return names | {-(-seconds * _SECOND // one.value): text for text, seconds in _TIMES}
 
 
 def _width(states: tuple[str, ...]) -> float | None:

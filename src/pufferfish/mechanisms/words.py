@@ -17,7 +17,7 @@ from pufferfish._base.words import at_most, number
 from pufferfish._draw.page import table
 from pufferfish.errors import shortened
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.protection import Protection
+from pufferfish.mechanisms.protection import SUBJECT, Protection
 from pufferfish.mechanisms.witness import (
     AloneWitness,
     AnyWitness,
@@ -40,6 +40,7 @@ from pufferfish.theta.states import phase_name
 
 __all__ = [
     "TOGETHER",
+    "alternatives_of",
     "few_as_planned",
     "few_in_all",
     "few_in_groups",
@@ -176,13 +177,31 @@ def hidden_in_words(
     *,
     of_chains: bool,
     networks: bool,
+    brief: bool = False,
 ) -> str:
-    """Say what is hidden, where a step takes so long."""
+    """Say what is hidden, where a step takes so long; for headings in few words."""
     if secrets is not None:
-        return "which of two secrets holds, of the pairs that the promise names"
+        return "the secrets named" if brief else "which of two secrets holds, of the pairs that the promise names"
     if protection is not None:
-        return protection.in_words(step)
-    return f"any one record ({ONE_STATE if of_chains else ONE_CELL})" if of_chains or networks else "any one record"
+        return protection.in_words(step, brief=brief)
+    what = ONE_STATE if of_chains else ONE_CELL if networks else ""
+    return "any one record" + (f" ({what})" if what and not brief else "")
+
+
+def alternatives_of(secrets: Sequence[tuple[str, str]] | None, protection: Protection | None) -> str:
+    """Say of which two things the odds change.
+
+    Examples
+    --------
+    >>> alternatives_of(None, None), alternatives_of(None, Protection(60, 200.0))
+    ('two values of one record', 'two near courses of one such stretch')
+    """
+    if secrets is not None:
+        return "two secrets of a pair"
+    near = "near " if protection is not None and protection.within is not None else ""
+    if protection is None or not protection.is_stretch:
+        return f"two {near}values of one record"
+    return f"two {near}courses of one such {'series' if protection.steps == SUBJECT else 'stretch'}"
 
 
 def promise_of(
@@ -196,7 +215,7 @@ def promise_of(
     step: str | None = None,
 ) -> str:
     """Say what is promised, in one sentence."""
-    factor = f"e^{at_most(epsilon)}" + (f" ≈ {number(math.exp(epsilon))}" if epsilon < 700 else "")
+    factor = f"e^{at_most(epsilon)}" + (f" ≈ {number(math.exp(epsilon))}" if epsilon < math.log(1000) else "")
     if secrets is None and protection is not None:
         about = f"{protection.condition(step)}, and every distribution in Θ"
     elif secrets is None:
@@ -320,7 +339,7 @@ def _why(seen: AnyWitness, leakage: float, theta: Theta | None) -> Sequence[Html
                 "full, and those outside only by what the quilt can tell of it."
             )
             parts = [(f"the {nearby:,} records inside", leakage - influence), ("the records outside", influence)]
-        case PropagationWitness() | ForgettingWitness():
+        case PropagationWitness() | ForgettingWitness() | StretchWitness(steps=1):
             if isinstance(seen, PhaseWitness):
                 clock = getattr(theta.members[seen.theta], "clock", None) if theta is not None else None
                 words = f"It stands at {phase_name(clock, seen.phase)} of the clock. "

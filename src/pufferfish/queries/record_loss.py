@@ -122,6 +122,9 @@ class BlockLoss:
         Whether they are losses of observed records only, which may be anywhere in the chain: as many as it has count.
     step : float, default 0
         Loss of each step between observed records of a chain, when it is changed alone.
+    charged : float, default 0
+        How much of a record's loss is that of a step. It is the loss of the record also where its state remains the
+        same, and what else a chain knows of it, such as the kind of a stay, does not.
     """
 
     length: ChainLength
@@ -129,6 +132,7 @@ class BlockLoss:
     values: Vector | tuple[Vector, ...]
     of_observed: bool
     step: float = 0.0
+    charged: float = 0.0
 
     @classmethod
     def same_for_all(cls, length: ChainLength, value: Vector) -> "BlockLoss":
@@ -169,7 +173,7 @@ class BlockLoss:
         """What tells these losses from others of the same records."""
         values = self.values if isinstance(self.values, tuple) else (self.values,)
         content = tuple((value.shape, value.tobytes()) for value in values)
-        return self.length, self.of_observed, self.steps.tobytes(), content, self.step
+        return self.length, self.of_observed, self.steps.tobytes(), content, self.step, self.charged
 
     def divided(self, divisor: float) -> "BlockLoss":
         """Return the losses of the same release with ``divisor`` times the noise, rounded up."""
@@ -177,8 +181,8 @@ class BlockLoss:
             values = tuple(_divided(value, divisor) for value in self.values)
         else:
             values = _divided(self.values, divisor)
-        step = math.nextafter(self.step / divisor, math.inf) if self.step else 0.0
-        return replace(self, values=values, step=step)
+        step, charged = (math.nextafter(x / divisor, math.inf) if x else 0.0 for x in (self.step, self.charged))
+        return replace(self, values=values, step=step, charged=charged)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

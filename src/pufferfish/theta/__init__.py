@@ -15,6 +15,7 @@ from pufferfish.theta.model_class import ModelClass, as_theta
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.quilt import Quilt
 from pufferfish.theta.secrets import CountIs, Fact, RecordIs
+from pufferfish.theta.stays_chain import StaysChain
 
 __all__ = [
     "CPT",
@@ -35,6 +36,7 @@ __all__ = [
     "PeriodicChain",
     "Quilt",
     "RecordIs",
+    "StaysChain",
     "as_chain_class",
     "as_theta",
 ]

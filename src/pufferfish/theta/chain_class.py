@@ -24,6 +24,7 @@ from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.shown import law_in_words, members_grid, of_one, states_in_words
 from pufferfish.theta.some_laws import ChainLaw
+from pufferfish.theta.stays_chain import StaysChain
 
 __all__ = [
     "CHAIN_MODELS",
@@ -100,7 +101,7 @@ def check_states(i: int, member: Any, first: Any) -> None:
         )
 
 
-CHAIN_MODELS = (PeriodicChain, HigherOrderChain)
+CHAIN_MODELS = (PeriodicChain, HigherOrderChain, StaysChain)
 """Kinds of chains that are more than one matrix."""
 
 
@@ -456,5 +457,5 @@ class Continuum(Shown, ReadOnly):
 CONTINUA: dict[str, type[Continuum]] = {}
 """Every such kind, by the word that files know it by."""
 
-ChainMember = MarkovChain | PeriodicChain | HigherOrderChain | Continuum
+ChainMember = MarkovChain | PeriodicChain | HigherOrderChain | StaysChain | Continuum
 """What a member of a class of chains is; all have what :class:`ChainClass` asks of its members, whatever their kind."""

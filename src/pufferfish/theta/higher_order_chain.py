@@ -21,7 +21,7 @@ from pufferfish._base.view import Shown, View, counted
 from pufferfish._core.chains.markov import closed_classes
 from pufferfish._draw.chart import Heat
 from pufferfish.errors import ModelError
-from pufferfish.theta.markov_chain import MarkovChain, distribution
+from pufferfish.theta.markov_chain import MarkovChain, distribution, with_longer_stays
 from pufferfish.theta.shown import law_in_words
 from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import state_names, states_by_labels
@@ -179,6 +179,11 @@ class HigherOrderChain(Shown, ReadOnly):
             "order two: repeats the last record but one": cls(back, np.full((2, 2), 0.25)),
             "order two, any two first records": cls(slow, "any"),
         }
+
+    def slower(self, times: float) -> "HigherOrderChain":
+        """Return the chain whose stays are so many times as long, whatever was before (:meth:`MarkovChain.slower`)."""
+        tensor = with_longer_stays(self.tensor, times)
+        return HigherOrderChain(tensor, self.initial_distribution, states=self.states)
 
     @property
     def reduced(self) -> "HigherOrderChain | MarkovChain":

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._base.checked import probabilities, with_sums_of_one
+from pufferfish._base.checked import probabilities, real_number, with_sums_of_one
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.view import Shown, View, counted
 from pufferfish._base.words import number
@@ -32,13 +32,13 @@ from pufferfish._core.chains.markov import (
 )
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._draw.chart import Bars, Heat
-from pufferfish.errors import ModelError
+from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta._imports import Parts, crosstab_parts, deeptime_parts, hmmlearn_parts, quantecon_parts
 from pufferfish.theta.shown import first_law, law_in_words, mean_dwell_times, transitions
 from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import state_names, states_by_labels
 
-__all__ = ["MarkovChain", "distribution"]
+__all__ = ["SLOWEST", "MarkovChain", "checked_times", "distribution", "with_longer_stays"]
 
 _MOST_MIXED = 200
 """States of a chain whose eigengap is shown: that of many takes long."""
@@ -267,6 +267,22 @@ class MarkovChain(Shown, ReadOnly):
         """Smallest stationary probability (Section 4.4, Equation for π^min)."""
         return float(np.min(self.stationary_distribution))
 
+    def slower(self, times: float) -> "MarkovChain":
+        """Return the chain whose stays are so many times as long, (P + (times − 1) I) / times; its laws are the same.
+
+        Parameters
+        ----------
+        times : float
+            At least 1.
+
+        Examples
+        --------
+        >>> MarkovChain([[0.9, 0.1], [0.4, 0.6]]).slower(2).transition_matrix.round(3).tolist()
+        [[0.95, 0.05], [0.2, 0.8]]
+        """
+        matrix = with_longer_stays(self.transition_matrix, times)
+        return MarkovChain(matrix, self.initial_distribution, states=self.states)
+
     @cached_property
     def time_reversal(self) -> "MarkovChain":
         """The stationary chain P*(x, y) = P(y, x) π(y) / π(x), run from the last record to the first."""
@@ -349,6 +365,30 @@ def _stochastic_matrix(given: Any) -> NDArray[np.float64]:
 
 
 _FIRST = "It is the law of the first record; divide counts by their sum."
+
+
+SLOWEST = 1e6
+"""How many times as long stays are made at most."""
+
+
+def checked_times(times: Any) -> float:
+    """Return how many times as long stays shall last.
+
+    Raises
+    ------
+    ParameterError
+        If that is no number from 1 on.
+    """
+    factor = real_number(times)
+    if factor is None or not 1 <= factor <= SLOWEST:
+        raise ParameterError(f"times is {times!r}, expected from 1 to {SLOWEST:g}: how many times as long stays last")
+    return factor
+
+
+def with_longer_stays(rows: NDArray[np.float64], times: Any) -> NDArray[np.float64]:
+    """Return laws of the next state, rows by the present one, under which stays are so many times as long."""
+    factor = checked_times(times)
+    return (rows + (factor - 1) * np.eye(rows.shape[-1])) / factor
 
 
 def distribution(given: Any, k: int, name: str, hint: str = _FIRST, *, row: bool = False) -> NDArray[np.float64]:

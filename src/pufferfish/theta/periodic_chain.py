@@ -21,7 +21,7 @@ from pufferfish._base.view import Shown, View, counted
 from pufferfish._core.chains.cycles import least_cycle, periodic_law
 from pufferfish._draw.chart import Heat, Line, Lines
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.markov_chain import MarkovChain, with_longer_stays
 from pufferfish.theta.shown import first_law, law_in_words, transitions
 from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import CLOCKS, clock_named, phase_name, state_names, states_by_labels, steps_of_phase
@@ -189,6 +189,12 @@ class PeriodicChain(Shown, ReadOnly):
         return (
             f"a Markov chain with a transition matrix for each {phase}{lasting}, which may begin at any {phase}{runs}"
         )
+
+    def slower(self, times: float) -> "PeriodicChain":
+        """Return the chain whose stays are so many times as long, in every phase; see :meth:`MarkovChain.slower`."""
+        matrices = with_longer_stays(self.matrices, times)
+        clock, step = self.clock, self.step
+        return PeriodicChain(matrices, self.initial_distribution, clock=clock, step=step, states=self.states)
 
     @property
     def reduced(self) -> "PeriodicChain | MarkovChain":

@@ -22,6 +22,7 @@ from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import check_number_of_states, state_label
+from pufferfish.theta.stays_chain import StaysChain
 
 __all__ = ["ChainRecord", "ThetaRecord"]
 
@@ -179,6 +180,12 @@ class _HigherOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     initial_distribution: list[Any] | str
 
 
+class _Stays(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    exits: list[list[float]]
+    stays: list[list[list[float]]]
+    initial_distribution: list[float] | str
+
+
 class _OfSeveral(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A member of a class of mixed kinds; a continuum says where it came from."""
 
@@ -215,6 +222,7 @@ _RECORDS: dict[str, type[msgspec.Struct]] = {
     MarkovChain.kind: ChainRecord,
     PeriodicChain.kind: _Periodic,
     HigherOrderChain.kind: _HigherOrder,
+    StaysChain.kind: _Stays,
     Cliques.kind: _Cliques,
     JointDistribution.kind: _Joint,
     BayesianNetwork.kind: _Network,
@@ -277,6 +285,8 @@ def _member(kind: str, plain: dict[str, Any], states: list[str]) -> Any:
             return PeriodicChain(matrices, start, clock=clock, step=step, states=states)
         case _HigherOrder(tensor, start):
             return HigherOrderChain(tensor, start, states=states)
+        case _Stays(exits, stays, start):
+            return StaysChain(exits, stays, start, states=states)
         case ChainRecord():
             return MarkovChain(record.transition_matrix, record.initial_distribution, states=states)
         case _Cliques(laws):

@@ -53,6 +53,9 @@ def objects():
     yield pf.PeriodicChain([CHAIN.transition_matrix] * 2, states=STATES)
     yield pf.ChainClass((pf.PeriodicChain([CHAIN.transition_matrix] * 2, states=STATES),))
     yield pf.HigherOrderChain([CHAIN.transition_matrix] * 3, states=STATES)
+    yield pf.StaysChain(
+        [[0, 0.5, 0.5], [0.5, 0, 0.5], [1, 0, 0]], [[(0.5, 0.5), (0.5, 0.95)], [(1, 0.8)], [(1, 0)]], states=STATES
+    )
     yield pf.IntervalChain(CHAIN.transition_matrix * 0.9, CHAIN.transition_matrix * 0.9 + 0.1, states=STATES)
     yield pf.ForgettingClass([3, 9], [0.3, 0.8], STATES, origin=BAD)
     yield pf.ChainClass((CHAIN, pf.ForgettingClass(3, 0.3, STATES, origin=BAD)), names=("one", BAD))

@@ -57,13 +57,12 @@ def check(found: Habits, rows: list[Row], *, clock: bool) -> None:
     steps, hours, stays = by_hand(rows, clock=clock)
     names = [*found.sequences.states, None]
     each = found.steps
-    got = {
-        (found.subjects[who], int(phase), names[z], names[x], names[y]): int(n)
-        for who, phase, z, x, y, n in zip(
-            each.subject, each.phase, each.earlier, each.before, each.state, each.number, strict=True
-        )
-    }
-    assert got == dict(steps)
+    got: Counter[Any] = Counter()
+    for who, phase, z, x, y, n in zip(
+        each.subject, each.phase, each.earlier, each.before, each.state, each.number, strict=True
+    ):
+        got[found.subjects[who], int(phase), names[z], names[x], names[y]] += int(n)
+    assert got == steps
     assert sum(got.values()) == found.sequences.transitions.sum()
     kept = {
         (names[x], n, ended): int(number)
@@ -73,6 +72,20 @@ def check(found: Habits, rows: list[Row], *, clock: bool) -> None:
         if number
     }
     assert kept == dict(stays)
+    assert np.array_equal(found.daily.runs.transitions(len(names) - 1), found.sequences.transitions)
+    at = {(who, t): s for who, t, s in rows if s is not None}
+    begins = {(who, t): s for (who, t), s in at.items() if at.get((who, t - 1)) != s}
+    after = Counter()
+    for (who, t), s in begins.items():
+        n = next(n for n in range(1, len(rows) + 1) if at.get((who, t + n)) != s)
+        after[who, s, n, (who, t - 1) in at, at.get((who, t + n))] += 1
+    runs = found.daily.runs
+    told = Counter()
+    for who, x, n, begun, y, number in zip(
+        runs.subject, runs.state, runs.lasted, runs.begun, runs.following, runs.number, strict=True
+    ):
+        told[found.daily.subjects[who], names[x], int(n), bool(begun), names[y]] += int(number)
+    assert told == after
     if clock:
         assert found.occupancy is not None
         assert {(h, names[x]): n for (h, x), n in np.ndenumerate(found.occupancy) if n} == dict(hours)

@@ -335,7 +335,8 @@ class TuplePropagation(ChainPropagation):
     kernel : (s, s) ndarray
         Transition matrix of the clusters.
     tuples : (s, m) ndarray of int
-        The states of the m records in each value of a cluster.
+        The states of the m records in each value of a cluster. Several values may stand for the same states: then what
+        else they are, such as the kind of a stay, is no secret, and is never seen (docs/proofs/stays.md).
     initial : (s,) ndarray, "stationary" or "any"
         Law of the first m records, or the class of all of them.
     """
@@ -373,7 +374,7 @@ class TuplePropagation(ChainPropagation):
         """Bound the leakage of a profile, its runs from the first record to the last."""
         if self._states.size == 1:
             return Attained(0.0)
-        closed = [Run(run.steps, close(run.loss)) for run in runs]
+        closed = [replace(run, loss=close(run.loss)) for run in runs]
         m = self._order
         future, past = self._sides_of_clusters(closed)
         first_runs, between = _together([closed, *(_later(closed, j) for j in range(1, m))])
@@ -408,6 +409,9 @@ class TuplePropagation(ChainPropagation):
         near_begun = np.logical_and.reduce([near_states[np.ix_(column, column)] for column in begun.T])
         _, groups = np.unique(begun, axis=0, return_inverse=True)
         groups = groups.reshape(-1).astype(np.intp)
+
+        # nor do clusters of so many records name values of these, where several values of a cluster stand for one
+        few = records < m or (records == m and int(groups.max()) + 1 < len(groups))
 
         def of_clusters(
             before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, where: Where
@@ -449,7 +453,7 @@ class TuplePropagation(ChainPropagation):
             future,
             continued,
             max(records, m),
-            of_few if records < m else of_clusters,
+            of_few if few else of_clusters,
             places=length - records + 1,
             ahead=max(records - m, 0),
         )
@@ -545,14 +549,18 @@ class TuplePropagation(ChainPropagation):
     def _sides_of_clusters(self, closed: Sequence[Run]) -> tuple[list[Segment], list[Segment]]:
         """Return what the records after each cluster tell of it, and those before it."""
         length, m = sum(run.steps for run in closed), self._order
-        ahead = [Run(run.steps, self._lifted(run.loss, m - 1)) for run in _later(closed, m - 1)]
-        behind = [Run(run.steps, self._lifted(run.loss, 0)) for run in closed]
+        ahead = [Run(run.steps, self._lifted(run.loss, m - 1, run.within)) for run in _later(closed, m - 1)]
+        behind = [Run(run.steps, self._lifted(run.loss, 0, run.within)) for run in closed]
         return from_the_end(sweep(self._future, ahead[::-1]), length), sweep(self._past, behind)
 
-    def _lifted(self, loss: Matrix, j: int) -> Matrix:
-        """Return the loss of record j of a cluster, between values of the cluster."""
+    def _lifted(self, loss: Matrix, j: int, within: float = 0.0) -> Matrix:
+        """Return the loss of record j of a cluster, between values of the cluster: ``within`` where it is the same."""
         states = self._tuples[:, j]
-        return loss[np.ix_(states, states)]
+        lifted = loss[np.ix_(states, states)]
+        if not within:
+            return lifted
+        others = (states[:, None] == states[None, :]) & ~np.eye(len(states), dtype=np.bool_)
+        return np.where(others, within, lifted)
 
 
 def _later(runs: Sequence[Run], by: int) -> list[Run]:
@@ -569,7 +577,7 @@ def _later_part(runs: Sequence[Run], by: int) -> list[Run]:
         dropped = min(left, run.steps)
         left -= dropped
         if run.steps > dropped:
-            later.append(Run(run.steps - dropped, run.loss))
+            later.append(replace(run, steps=run.steps - dropped))
     return later
 
 

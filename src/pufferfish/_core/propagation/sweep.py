@@ -13,6 +13,7 @@ begins below that bound too. A year costs what a few days do. Only chains that a
 record are folded.
 """
 
+import math
 from collections.abc import Hashable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -189,16 +190,20 @@ class Run:
         How many.
     loss : (k, k) ndarray
         Record-level loss d of each; zero diagonal.
+    within : float, default 0
+        Loss between two values of a record that have the same state, where a chain knows more of it than its state.
     """
 
     steps: int
     loss: Matrix
+    within: float = 0.0
 
     def divided(self, divisor: float) -> Self:
         """Return the run with its loss divided, rounded up."""
         with np.errstate(over="ignore"):  # beyond the largest number it is infinite, which is more
-            quotient = self.loss / divisor
-        return replace(self, loss=np.where(self.loss > 0, np.nextafter(quotient, np.inf), 0.0))
+            quotient, within = self.loss / divisor, np.float64(self.within) / divisor
+        loss = np.where(self.loss > 0, np.nextafter(quotient, np.inf), 0.0)
+        return replace(self, loss=loss, within=math.nextafter(float(within), math.inf) if self.within else 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

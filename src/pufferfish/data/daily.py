@@ -1,0 +1,113 @@
+"""What public data say by subject and day: transitions with their past, and runs of equal states.
+
+Days are of 24 hours from midnight UTC; without times they are tenths of the longest series.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.frozen import ReadOnly, read_only
+
+__all__ = ["Daily", "Runs", "Steps"]
+
+Whole = NDArray[np.int64]
+
+
+class _Columns(ReadOnly):
+    """Arrays of one length, which cannot be changed."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]
+            object.__setattr__(self, each.name, read_only(np.asarray(getattr(self, each.name), dtype=np.int64)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps(_Columns):
+    """Observed transitions in groups of equal ones, as arrays of one length.
+
+    Parameters
+    ----------
+    subject, day : ndarray of int64
+        Whose it is, and the day on which it ends.
+    phase, earlier, before, state : ndarray of int64
+        The phase of the clock it begins in, the states two steps before, before and now; -1 where there is no clock, or
+        the earlier state is not known.
+    number : ndarray of int64
+        How many such transitions there are.
+    """
+
+    subject: Whole
+    day: Whole
+    phase: Whole
+    earlier: Whole
+    before: Whole
+    state: Whole
+    number: Whole
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs(_Columns):
+    """Runs of equal observed states, in groups of equal ones, as arrays of one length.
+
+    Parameters
+    ----------
+    subject, day, state : ndarray of int64
+        Whose a run is, the day on which it begins, and which state.
+    lasted : ndarray of int64
+        How many records it has.
+    begun : ndarray of int64
+        1 where the record before it had another state, 0 where its beginning was not seen.
+    following : ndarray of int64
+        The state after it; -1 where a gap, an unobserved record or the end of the data cuts it off.
+    number : ndarray of int64
+        How many such runs there are.
+    """
+
+    subject: Whole
+    day: Whole
+    state: Whole
+    lasted: Whole
+    begun: Whole
+    following: Whole
+    number: Whole
+
+    def chosen(self, which: NDArray[np.bool_]) -> "Runs":
+        """Return some of the runs."""
+        columns = (self.subject, self.day, self.state, self.lasted, self.begun, self.following, self.number)
+        return Runs(*(column[which] for column in columns))
+
+    def by_length(self, which: NDArray[np.bool_]) -> Whole:
+        """Return for n = 0, 1, … how many of some runs have n records."""
+        lasted, number = self.lasted[which], self.number[which]
+        return np.bincount(lasted, number, int(lasted.max(initial=0)) + 1).astype(np.int64)
+
+    def transitions(self, k: int) -> Whole:
+        """Return the transitions that the runs are made of; shape (k, k)."""
+        counts = np.zeros((k, k), dtype=np.int64)
+        np.add.at(counts, (self.state, self.state), (self.lasted - 1) * self.number)
+        ended = self.following >= 0
+        np.add.at(counts, (self.state[ended], self.following[ended]), self.number[ended])
+        return counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Daily(ReadOnly):
+    """What was counted by subject and day.
+
+    Parameters
+    ----------
+    subjects : tuple of str
+        Whose records they are, sorted; ``subject`` of steps and runs is a place here.
+    steps : Steps
+        Transitions with their past.
+    runs : Runs
+        Runs of equal states, which are made of the same transitions.
+    """
+
+    subjects: tuple[str, ...]
+    steps: Steps
+    runs: Runs

@@ -1,0 +1,157 @@
+r"""Stays in one state as a mixture of geometric ones, from how long they were seen to last.
+
+.. math::
+    P(\text{a stay has } n \text{ records}) = \sum_i a_i s_i^{n-1} (1 - s_i), \qquad
+    P(\text{it has at least } n) = \sum_i a_i s_i^{n-1},
+
+with shares a_i and probabilities s_i to go on. Stays that a gap cuts off lasted at least as long as was seen; those
+whose beginning was not seen are left out. Expectation and maximisation start from several divisions of the stays by
+length, for there are several optima, and the likeliest is taken.
+"""
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish.data.daily import Runs
+
+__all__ = ["Mixture", "StaysSeen", "climbed", "fit_mixture"]
+
+Array = NDArray[np.float64]
+
+_SPLITS = (0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
+"""Shares of the shortest stays at which a start of the search divides them."""
+
+_LEAST_EXITS = 0.5
+"""A kind of stay that fewer ends were seen of is none of its own: the rest of it is cut off, and may last for ever."""
+
+_MOST_ROUNDS = 2000
+_SETTLED = 1e-10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StaysSeen:
+    """Stays of one state whose beginning was seen: how many ended after so many records, or were cut off then."""
+
+    lasted: Array
+    ended: Array
+    cut: Array
+
+    @classmethod
+    def of(cls, runs: Runs, which: NDArray[np.bool_]) -> Self:
+        """Return those of some runs of one state."""
+        which = which & (runs.begun > 0)
+        counts = [runs.by_length(which & is_end) for is_end in (runs.following >= 0, runs.following < 0)]
+        most = max(map(len, counts))
+        ended, cut = (np.pad(count, (0, most - len(count))).astype(np.float64) for count in counts)
+        lasted = np.flatnonzero(ended + cut)
+        return cls(lasted.astype(np.float64), ended[lasted], cut[lasted])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mixture:
+    """Kinds of stay in one state: their shares of all stays, and probabilities to go on for a step."""
+
+    shares: Array
+    keeps: Array
+
+    @property
+    def means(self) -> Array:
+        """How many records stays of each kind last in the mean."""
+        return 1 / (1 - self.keeps)
+
+    @property
+    def kinds(self) -> list[tuple[float, float]]:
+        """Share and probability of each kind, from the shortest stays on."""
+        return [(float(self.shares[i]), float(self.keeps[i])) for i in np.argsort(self.keeps, kind="stable")]
+
+    def logs(self, lasted: Array) -> tuple[Array, Array]:
+        """Return log probabilities, by length and kind: of that kind and so long at least, and of ending then."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_keep, log_end = np.log(self.keeps), np.log1p(-self.keeps)
+            beyond = np.where(lasted[:, None] > 1, (lasted[:, None] - 1) * log_keep, 0.0)
+        at_least = np.log(self.shares) + beyond
+        return at_least, at_least + log_end
+
+    def scores(self, lasted: Array, ended: NDArray[np.bool_]) -> Array:
+        """Return the log likelihood of stays that ended after so many records, or were cut off."""
+        at_least, ends = (np.logaddexp.reduce(logs, axis=1) for logs in self.logs(lasted))
+        return np.where(ended, ends, at_least)
+
+    def likelihood(self, stays: StaysSeen) -> float:
+        """Return the log likelihood of all stays."""
+        at_least, ends = (np.logaddexp.reduce(logs, axis=1) for logs in self.logs(stays.lasted))
+        return _times(stays.ended, ends) + _times(stays.cut, at_least)
+
+
+def fit_mixture(stays: StaysSeen, kinds: int, start: Mixture | None = None) -> Mixture:
+    """Return the likeliest mixture, of fewer kinds where a kind would have no stay that ended.
+
+    Parameters
+    ----------
+    stays : StaysSeen
+        The stays of a state.
+    kinds : int
+        How many kinds.
+    start : Mixture, optional
+        Where to begin, instead of at several divisions of the stays: that of nearly the same stays.
+    """
+    if not stays.ended.sum():  # how they end is not known: half a stay of one record, which ends
+        stays = StaysSeen(np.array([1.0, *stays.lasted]), np.array([0.5, *stays.ended]), np.array([0.0, *stays.cut]))
+    best: tuple[float, Mixture] | None = None
+    for first in _divisions(stays, kinds) if start is None else [start]:
+        mixture, exits = climbed(stays, first, first, 0.0)
+        if np.all(exits >= _LEAST_EXITS):
+            likelihood = mixture.likelihood(stays)
+            if best is None or likelihood > best[0]:
+                best = likelihood, mixture
+    if best is None:
+        return fit_mixture(stays, kinds if start is not None else kinds - 1)
+    return best[1]
+
+
+def climbed(stays: StaysSeen, start: Mixture, prior: Mixture, weight: float) -> tuple[Mixture, Array]:
+    """Return where expectation and maximisation lead from a start, and how many stays of each kind ended.
+
+    So many stays of the prior's kinds, each of them labelled, are added to those that were seen.
+    """
+    mixture, exits, before = start, np.zeros(len(start.shares)), -np.inf
+    added = weight * prior.shares
+    for _ in range(_MOST_ROUNDS):
+        at_least, ends = mixture.logs(stays.lasted)
+        of_cut, of_ended = (np.logaddexp.reduce(logs, axis=1) for logs in (at_least, ends))
+        # how much of each stay is of each kind
+        cut = np.exp(at_least - of_cut[:, None]) * stays.cut[:, None]
+        ended = np.exp(ends - of_ended[:, None]) * stays.ended[:, None]
+        exits = ended.sum(axis=0) + added
+        kept = ((ended + cut) * (stays.lasted - 1)[:, None]).sum(axis=0) + added * (prior.means - 1)
+        shares = ended.sum(axis=0) + cut.sum(axis=0) + added
+        if not np.all(shares > 0) or not np.all(exits > 0):
+            return mixture, np.zeros_like(exits)
+        mixture = Mixture(shares / shares.sum(), kept / (kept + exits))
+        likelihood = _times(stays.ended, of_ended) + _times(stays.cut, of_cut)
+        if abs(likelihood - before) <= _SETTLED * max(abs(likelihood), 1.0):
+            break
+        before = likelihood
+    return mixture, exits
+
+
+def _divisions(stays: StaysSeen, kinds: int) -> list[Mixture]:
+    """Return mixtures to begin with: stays divided by length, at several shares of all of them."""
+    count = stays.ended + stays.cut
+    starts = list[Mixture]()
+    for splits in combinations(_SPLITS, kinds - 1):
+        place = np.searchsorted(splits, (np.cumsum(count) - count / 2) / count.sum())
+        each = [place == i for i in range(kinds)]
+        if all(count[of_kind].sum() > 0 for of_kind in each):
+            shares = np.array([count[of_kind].sum() for of_kind in each]) / count.sum()
+            means = np.array([(count * stays.lasted)[of_kind].sum() / count[of_kind].sum() for of_kind in each])
+            starts.append(Mixture(shares, 1 - 1 / np.maximum(means, 1 + 1e-3)))
+    return starts
+
+
+def _times(counts: Array, logs: Array) -> float:
+    return float((counts[counts > 0] * logs[counts > 0]).sum())

@@ -1,0 +1,309 @@
+r"""Chains whose states last for stays of several kinds: short ones and long ones, as people have them.
+
+A Markov chain keeps a state for a stay of geometric length, and real stays are heavier: whoever rests may rest for two
+minutes or for eight hours. Here a stay in state x is of kind i with probability a_{xi}, drawn anew whenever x is
+entered; it goes on with probability s_{xi} at every step, and when it ends the next state is y ≠ x with probability
+E_{xy}. So (state, kind) is a Markov chain,
+
+.. math::
+    K[(x,i),(x,i)] = s_{xi}, \qquad K[(x,i),(y,j)] = (1 - s_{xi}) \, E_{xy} \, a_{yj},
+
+and what is seen, and kept secret, is the state alone.
+
+References: ``docs/proofs/stays.md``.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pufferfish._base.checked import is_list, listed, probabilities, real_number, with_sums_of_one
+from pufferfish._base.frozen import ReadOnly, read_only
+from pufferfish._base.view import MOST_ROWS, Grid, Shown, View, counted
+from pufferfish._draw.chart import Bars, Heat
+from pufferfish.errors import ModelError, shortened
+from pufferfish.theta.markov_chain import MarkovChain, checked_times, distribution
+from pufferfish.theta.shown import law_in_words, transitions
+from pufferfish.theta.some_laws import ChainLaw, starts_of
+from pufferfish.theta.states import state_names, states_by_labels
+
+__all__ = ["StaysChain"]
+
+Array = NDArray[np.float64]
+
+Kind = tuple[float, float]
+"""Which share of the stays in a state are of this kind, and with which probability such a stay goes on for a step."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class StaysChain(Shown, ReadOnly):
+    """A chain over k named states that last for stays of several kinds; read-only.
+
+    Parameters
+    ----------
+    exits : array_like, shape (k, k)
+        ``exits[x, y]`` = P(the next state is y | a stay in x ends), 0 for y = x. Each row sums to 1 (tolerance 1e-9)
+        and is divided by its sum. An exact 0 says that it cannot happen.
+    stays : sequence of k sequences of (share, keep)
+        The kinds of stay in each state: which share of its stays are of the kind, and with which probability, below 1,
+        such a stay goes on for one more step; it lasts 1 / (1 − keep) records in the mean. The shares of a state sum to
+        1 and are divided by their sum.
+    initial_distribution : array_like of shape (kinds,), "stationary" or "any", default "stationary"
+        Law of the first record's state and kind of stay together, in the order of ``stays``: all kinds of the first
+        state, then those of the second. ``"any"`` is every law of them.
+    states : sequence, optional
+        k distinct names of the states, by default "0", "1", …
+
+    Raises
+    ------
+    ModelError
+        If a row is no probability distribution, a stay never ends, shapes or names do not fit, or ``"stationary"`` is
+        asked of a chain with several stationary laws, or with a state that has probability 0.
+
+    Examples
+    --------
+    Most rests are short, some are long:
+
+    >>> chain = StaysChain([[0, 1], [1, 0]], [[(0.8, 0.5), (0.2, 0.98)], [(1.0, 0.7)]], states=["rest", "walk"])
+    >>> chain.kinds, chain.mean_stays.round(2).tolist(), chain.mean_matrix.round(3).tolist()
+    ((2, 1), [11.6, 3.33], [[0.914, 0.086], [0.3, 0.7]])
+    """
+
+    exits: Array
+    stays: tuple[tuple[Kind, ...], ...]
+    initial_distribution: Array | Literal["stationary", "any"]
+    states: tuple[str, ...]
+    k: int = field(init=False)
+    kind: ClassVar[str] = "chains with several kinds of stay"
+    step: ClassVar[None] = None
+    some_members: ClassVar[tuple[MarkovChain, ...]] = ()
+
+    def __init__(
+        self,
+        exits: ArrayLike,
+        stays: Sequence[Sequence[Sequence[float]]],
+        initial_distribution: ArrayLike | Literal["stationary", "any"] = "stationary",
+        *,
+        states: Sequence[Any] | None = None,
+    ) -> None:
+        rows = probabilities(exits, "exits")
+        named = state_names(states_by_labels(exits, states, "exits"), rows.shape[-1] if rows.ndim else 0)
+        if rows.ndim != 2 or rows.shape[0] != rows.shape[1] or len(rows) < 2:
+            raise ModelError(f"exits has shape {rows.shape}, expected (k, k) with at least 2 states")
+        k = len(rows)
+        for x in np.flatnonzero(rows.diagonal()).tolist():
+            raise ModelError(
+                f"exits[{x}][{x}] is {rows[x, x]:g}, expected 0: a stay that ends is left for another state; how long "
+                "it goes on is said by stays"
+            )
+        rows = np.array([distribution(row, k, f"exits[{x}]", _LAW_OF_NEXT) for x, row in enumerate(rows)])
+        every = tuple(_kinds(of_state, x) for x, of_state in enumerate(listed(stays, "stays", _LISTS, ModelError)))
+        if len(every) != k:
+            raise ModelError(f"stays has {len(every)} entries and exits {k} states: kinds of stay for each state")
+        start: Any = initial_distribution
+        if not isinstance(start, str):
+            size = sum(map(len, every))
+            start = probabilities(start, "initial_distribution")
+            if start.shape != (size,):
+                raise ModelError(
+                    f"initial_distribution has shape {start.shape}, expected ({size},): a probability for each kind of "
+                    "stay of each state, in the order of stays"
+                )
+            start = read_only(distribution(start, size, "initial_distribution"))
+        elif start not in ("stationary", "any"):
+            raise ModelError(f'initial_distribution is {start!r}, expected an array, "stationary" or "any"')
+        for name, value in (
+            ("exits", read_only(rows)),
+            ("stays", every),
+            ("initial_distribution", start),
+            ("states", named),
+            ("k", k),
+        ):
+            object.__setattr__(self, name, value)
+        if isinstance(start, str) and start == "stationary":
+            self._as_one_chain("stationary")  # which knows what has no one stationary law
+
+    def _view(self) -> View:
+        title = f"Chain with several kinds of stay in {counted(self.k, 'state')}"
+        rows = [
+            [state, f"{100 * share:.3g}%", keep, 1 / (1 - keep)]
+            for state, kinds in zip(self.states, self.stays, strict=True)
+            for share, keep in kinds
+        ]
+        heads = ["state", "share of its stays", "goes on with probability", "records in the mean"]
+        grid = Grid("Kinds of stay", heads, rows[:MOST_ROWS], long=len(rows))
+        return View(title, {"first record": law_in_words(self.initial_distribution)}, [grid, *self._charts([self])])
+
+    @staticmethod
+    def _charts(chains: "Sequence[StaysChain]") -> list[Heat | Bars]:
+        """Return how long stays of each kind last, and where they lead, from the least to the most of chains."""
+        first, exits = chains[0], np.array([chain.exits for chain in chains])
+        many = ", from the least to the most of the class" if len(chains) > 1 else ""
+        names, means = list[str](), list[Array]()
+        for x, state in enumerate(first.states):
+            # kinds from the shortest on; a chain that has fewer of them repeats its longest
+            lasting = [sorted(1 / (1 - keep) for _, keep in chain.stays[x]) for chain in chains]
+            most = max(map(len, lasting))
+            means += [np.array([mean[min(i, len(mean) - 1)] for mean in lasting]) for i in range(most)]
+            names += [state if most == 1 else f"{state}, kind {i + 1}" for i in range(most)]
+        low, high = (np.array([end(mean) for mean in means]) for end in (np.min, np.max))
+        bars = Bars(
+            f"Mean stay of each kind{many}",
+            "records in a row that a stay of the kind lasts, in the mean",
+            names,
+            low,
+            high,
+            heads=("state and kind", "records"),
+        )
+        heat = transitions(first.states, exits.min(axis=0), exits.max(axis=0), "Where stays lead when they end")
+        return [bars, heat]
+
+    def __repr__(self) -> str:
+        q = self.initial_distribution
+        start = repr(q) if isinstance(q, str) else "<array>"
+        kinds = "-".join(map(str, self.kinds)) if self.k <= _FEW_STATES else f"{sum(self.kinds):,} in all"
+        return f"StaysChain(<{self.k} states, kinds of stay {kinds}>, initial_distribution={start})"
+
+    @property
+    def in_words(self) -> str:
+        """What its records follow, as releases say it."""
+        return (
+            "a chain whose stays in a state are of several kinds, short ones and long ones, drawn anew whenever the "
+            "state is entered"
+        )
+
+    @property
+    def kinds(self) -> tuple[int, ...]:
+        """How many kinds of stay each state has."""
+        return tuple(map(len, self.stays))
+
+    @property
+    def mean_stays(self) -> Array:
+        """How many records a stay lasts in the mean, over all kinds of each state; shape (k,)."""
+        return np.array([sum(share / (1 - keep) for share, keep in kinds) for kinds in self.stays])
+
+    @property
+    def mean_matrix(self) -> Array:
+        """Transition probabilities of states, as who does not know the kinds of stay sees them; shape (k, k)."""
+        ends = 1 / self.mean_stays
+        return self.exits * ends[:, None] + np.diag(1 - ends)
+
+    @property
+    def mean_matrices(self) -> list[Array]:
+        """The same matrix, for searches."""
+        return [self.mean_matrix]
+
+    @cached_property
+    def tuples(self) -> NDArray[np.intp]:
+        """The state of each (state, kind), as tuples of one record; shape (kinds, 1)."""
+        return read_only(np.repeat(np.arange(self.k), self.kinds)[:, None])
+
+    @cached_property
+    def kernel(self) -> Array:
+        """The transition matrix of (state, kind); shape (kinds, kinds)."""
+        share, keep = (np.array([kind[i] for kinds in self.stays for kind in kinds]) for i in (0, 1))
+        state = self.tuples[:, 0]
+        matrix = (1 - keep)[:, None] * self.exits[np.ix_(state, state)] * share[None, :] + np.diag(keep)
+        return read_only(with_sums_of_one(matrix))
+
+    @cached_property
+    def stationary_distribution(self) -> Array:
+        """The stationary law of (state, kind); shape (kinds,).
+
+        Raises
+        ------
+        ModelError
+            If there are several.
+        """
+        law = self._as_one_chain("any").stationary_distribution / self.mean_stays
+        return read_only(
+            np.array(
+                [
+                    p * share / (1 - keep)
+                    for p, kinds in zip(law.tolist(), self.stays, strict=True)
+                    for share, keep in kinds
+                ]
+            )
+        )
+
+    def slower(self, times: float) -> "StaysChain":
+        """Return the chain whose stays of every kind are so many times as long; its stationary law is the same.
+
+        Parameters
+        ----------
+        times : float
+            At least 1.
+
+        Examples
+        --------
+        >>> chain = StaysChain([[0, 1], [1, 0]], [[(0.8, 0.5), (0.2, 0.98)], [(1.0, 0.7)]])
+        >>> (chain.slower(1.3).mean_stays / chain.mean_stays).round(6).tolist()
+        [1.3, 1.3]
+        """
+        factor = checked_times(times)
+        stays = [[(share, (keep + factor - 1) / factor) for share, keep in kinds] for kinds in self.stays]
+        return StaysChain(self.exits, stays, self.initial_distribution, states=self.states)
+
+    def some_laws(self, length: int) -> Iterator[ChainLaw]:
+        """Yield the law of so many records, or some of them where the first may have any law."""
+        state, size = self.tuples[:, 0], len(self.tuples)
+        is_of = (state[:, None] == np.arange(self.k)).astype(np.float64)
+        for first in starts_of(self.initial_distribution, lambda: self.stationary_distribution, size):
+            # law[…, c]: of the states up to here, and the last record's state and kind
+            law = first[None, :]
+            for _ in range(length - 1):
+                law = (law[:, None, :] * is_of.T[None]).reshape(-1, size) @ self.kernel
+            yield ChainLaw((law[:, None, :] * is_of.T[None]).sum(axis=2).reshape((self.k,) * length), ())
+
+    @classmethod
+    def examples(cls) -> "dict[str, StaysChain]":
+        """Return a few chains of this kind, by what they are."""
+        swap = [[0, 1], [1, 0]]
+        return {
+            "stays of two kinds in one state": cls(swap, [[(0.5, 0.5), (0.5, 0.95)], [(1.0, 0.8)]]),
+            "stays of two kinds, any start": cls(swap, [[(0.7, 0.3), (0.3, 0.9)], [(0.6, 0.2), (0.4, 0.9)]], "any"),
+            "stays of two kinds, a given start": cls(swap, [[(0.7, 0.3), (0.3, 0.9)], [(1.0, 0.6)]], [0.1, 0.3, 0.6]),
+        }
+
+    @property
+    def reduced(self) -> "StaysChain | MarkovChain":
+        """The same chain without kinds of stay where every state has one alone."""
+        if any(count > 1 for count in self.kinds):
+            return self
+        return MarkovChain(self.kernel, self.initial_distribution, states=self.states)
+
+    def _as_one_chain(self, initial: Literal["stationary", "any"]) -> MarkovChain:
+        """Return the chain of states that does not know kinds: its stationary law is that of the states."""
+        return MarkovChain(self.mean_matrix, initial, states=self.states)
+
+
+_FEW_STATES = 8
+_LAW_OF_NEXT = "It is a law of the next state."
+_LISTS = "a list for each state of its kinds of stay, such as [(0.8, 0.5), (0.2, 0.98)]"
+
+
+def _kinds(given: Any, x: int) -> tuple[Kind, ...]:
+    """Return the kinds of stay of a state, checked; their shares are divided by their sum."""
+    name = f"stays[{x}]"
+    kinds: list[Kind] = []
+    for i, kind in enumerate(listed(given, name, "a list of (share, keep)", ModelError)):
+        pair = [real_number(value) for value in kind] if is_list(kind) else []
+        if len(pair) != 2 or pair[0] is None or pair[1] is None:
+            raise ModelError(
+                f"{name}[{i}] is {shortened(repr(kind))}, expected (share, keep): which share of the stays are of the "
+                "kind, and the probability that such a stay goes on for a step"
+            )
+        share, keep = pair[0], pair[1]
+        if not 0 < share <= 1 + 1e-9:
+            raise ModelError(f"{name}[{i}] has share {share:g}, expected above 0 and at most 1; leave out what is none")
+        if not 0 <= keep < 1:
+            raise ModelError(f"{name}[{i}] goes on with probability {keep:g}, expected from 0 to below 1: stays end")
+        kinds.append((share, keep))
+    if not kinds:
+        raise ModelError(f"{name} is empty: a state has at least one kind of stay")
+    shares = distribution(np.array([share for share, _ in kinds]), len(kinds), name, "It is a law of the kind of stay.")
+    return tuple((float(share), keep) for share, (_, keep) in zip(shares, kinds, strict=True))
