@@ -213,7 +213,7 @@ def test_no_drifting_member_exceeds_the_influences_of_intervals(seed: int) -> No
     k, rng, steps = 2 + seed % 2, np.random.default_rng(seed), 4
     theta = interval(seed, k, 0.03)
     bound = pf.GK16(theta, steps, ends="definition")
-    gamma = dense(bound._readings[0][0].matrix(steps))
+    gamma = dense(bound._readings[0][1][0][0].matrix(steps))
     reached, leaked = np.zeros_like(gamma), 0.0
     d = losses_per_pair(0.4, steps, k)
     corners = (1 - k * 1e-9) * np.eye(k) + 1e-9
@@ -231,7 +231,7 @@ def test_no_drifting_member_exceeds_the_influences_of_intervals(seed: int) -> No
 def test_two_state_intervals_are_exact() -> None:
     """Every entry is the largest over vertices of three consecutive matrices and a start near a corner."""
     theta = pf.IntervalChain([[0.45, 0.4], [0.38, 0.5]], [[0.6, 0.55], [0.5, 0.62]])
-    gamma = dense(pf.GK16(theta, 4, ends="definition")._readings[0][0].matrix(4))
+    gamma = dense(pf.GK16(theta, 4, ends="definition")._readings[0][1][0][0].matrix(4))
     rows = [
         [np.array([a, 1 - a]) for a in (lo, hi)] for lo, hi in zip(theta.lower[:, 0], theta.upper[:, 0], strict=True)
     ]
