@@ -174,6 +174,10 @@ def test_rows_are_counted_as_on_one_machine(spark, tmp_path, slow):
         )
         assert found.records == expected.records
         assert {n: c.tolist() for n, c in found.counts.items()} == {n: c.tolist() for n, c in expected.counts.items()}
+    one, other = (
+        pf.fit_network(source, "act->ok", subject="t", missing="unobserved").networks[0] for source in (rows, table)
+    )
+    assert one.cpts["ok"].table.tolist() == other.cpts["ok"].table.tolist()
     twice = spark_frame(rows.with_columns(pl.lit(1).alias("t")), tmp_path)
     with pytest.raises(PufferfishError, match=r"several rows for 1 subject \(e.g. '1': 25 rows\)"):
         pf.read_rows(twice, NETWORK, subject="t", missing="unobserved")

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LEVEL", "NetworkCheck", "check_network"]
 
-LEVEL = 0.025
+LEVEL = 0.02
 """The probability, at most, that a check finds a pair dependent where none is."""
 
 _TOWARDS = 10.0
