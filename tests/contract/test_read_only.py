@@ -140,6 +140,7 @@ def things() -> dict[str, Any]:
         "LawWitness": pf.LawWitness(theta=0, length=3),
         "ForgettingFit": fitted,
         "SubjectsFit": subjects,
+        "MadeUp": subjects.made_up,
         "ModelCheck": checked,
         "SubjectCheck": checked.subjects[0],
         "StateStays": checked.stays[0],

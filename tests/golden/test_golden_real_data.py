@@ -20,7 +20,7 @@ def chain_of(name: str, state: str, **reading: object) -> tuple[pf.MarkovChain, 
     if not path.exists():
         pytest.skip(f"real data not found: {name} in ../shared/data")
     sequences = pf.read_sequences(path, state, **reading)
-    return pf.fit_chain(sequences), sequences.length
+    return pf.fit_chain(sequences, smoothing=0), sequences.length
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_hourly_matrices_of_activity() -> None:
     assert found.noise_multiplier == pytest.approx(41.7, rel=0.02)
     assert isinstance(found.witness, pf.PhaseWitness)
     assert found.witness.phase == 5  # from 5 to 6 in the morning
-    pooled = pf.LeakagePropagation(pf.fit_chain(data), data.length).calibrate(HISTOGRAM, 1.0)
+    pooled = pf.LeakagePropagation(pf.fit_chain(data, smoothing=0), data.length).calibrate(HISTOGRAM, 1.0)
     assert pooled.noise_multiplier == pytest.approx(30.93, rel=0.02)
     assert bound.leakage(pooled.record_loss) == pytest.approx(1.39, rel=0.02)
 
@@ -98,7 +98,9 @@ def test_a_chain_for_every_subject() -> None:
     found = bound.calibrate(HISTOGRAM, 1.0)
     assert found.noise_multiplier == pytest.approx(77.9, rel=0.01)
     assert each.theta.names[found.witness.theta] == "subject F28"
-    pooled = pf.LeakagePropagation(pf.fit_chain(each.sequences), each.sequences.length).calibrate(HISTOGRAM, 1.0)
+    pooled = pf.LeakagePropagation(pf.fit_chain(each.sequences, smoothing=0), each.sequences.length).calibrate(
+        HISTOGRAM, 1.0
+    )
     assert bound.leakage(pooled.record_loss) == pytest.approx(2.86, rel=0.01)
 
 

@@ -236,11 +236,12 @@ def _lines_of_smoothing(made: MadeUp, sequences: Sequences, options: FitOptions)
         return made.sentences
     left = sequences.transitions.sum(axis=1)
     rare = [sequences.states[i] for i in np.argsort(left, kind="stable") if left[i] < made.merge_below]
-    remedy = "take more data, or a simpler model"
+    rare = [state for state in rare if state != OTHER]
+    remedy = "take more data, a simpler model, or a smaller --smoothing"
     if rare and options.reading.bins is None and len(rare) < len(left):
-        remedy = f"give --merge-rare {made.merge_below} ({_few(rare)}), or {remedy}"
+        remedy = f"give --merge-rare {made.merge_below} ({_few(rare)}), {remedy}"
     elif rare and options.reading.bins is not None:
-        remedy = f"take wider --bins ({_few(rare)}), or {remedy}"
+        remedy = f"take wider --bins ({_few(rare)}), {remedy}"
     raise ModelError(
         f"smoothing would make up too much: {made.too_much}; {remedy}; if you mean it, give --accept smoothing"
     )
