@@ -77,7 +77,7 @@ def fit_chain(
     >>> import pufferfish as pf
     >>> data = pf.read_sequences(pl.DataFrame({"s": list("aabaabbaab" * 50)}), "s")
     >>> [pf.fit_chain(data, smoothing=w).transition_matrix.round(3).tolist() for w in (0, 1)]
-    [[[0.499, 0.501], [0.749, 0.251]], [[0.499, 0.501], [0.748, 0.252]]]
+    [[[0.5, 0.5], [0.749, 0.251]], [[0.5, 0.5], [0.748, 0.252]]]
     """
     added = added_count("smoothing", smoothing)
     check_transitions(sequences)
@@ -135,7 +135,7 @@ def fit_periodic(
     >>> data = pf.read_sequences(table, "rest", time="time", max_gap="1h", clock="hour")
     >>> chain = pf.fit_periodic(data)
     >>> chain.clock, chain.step, chain.matrices[1].round(2).tolist()
-    ('hour', '1h', [[0.91, 0.09], [0.02, 0.98]])
+    ('hour', '1h', [[0.9, 0.1], [0.03, 0.97]])
     """
     added = added_count("smoothing", smoothing)
     check_transitions(sequences)

@@ -136,8 +136,8 @@ def class_of_each(
     base = sequences.base
     origin = (
         f"fitted to public data: {base.source}, column {base.state}, a chain for each of {sequences.subjects:,} "
-        f"subjects{f', {len(chains):,} of them different' if len(chains) < sequences.subjects else ''}, {smoothing:g} "
-        f"transitions of all others added to every row; {sequences.records:,} records"
+        f"subjects{f', {len(chains):,} of them different' if len(chains) < sequences.subjects else ''}, every "
+        f"row completed by {smoothing:g} of all others; {sequences.records:,} records"
     )
     names = tuple(_names(subjects, unseen) for subjects in named.values())
     theta = ChainClass(tuple(chains.values()), origin, names=names)

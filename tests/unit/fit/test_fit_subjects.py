@@ -64,7 +64,7 @@ def test_every_subject_has_the_chain_of_a_plain_loop_on_every_engine(tmp_path: P
             for chain, matrix in zip(found.theta.chains, want.values(), strict=True):
                 assert np.allclose(chain.transition_matrix, matrix, atol=1e-12)
     assert found.mostly_others == 1
-    assert "10 transitions of all others added to every row" in found.theta.origin
+    assert "every row completed by 10 of all others" in found.theta.origin
 
 
 def test_equal_chains_are_kept_once_and_their_subjects_named() -> None:
