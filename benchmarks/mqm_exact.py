@@ -44,7 +44,7 @@ def reference(p: np.ndarray, pi: np.ndarray, epsilon: float) -> tuple[float, int
 def chain_of(arguments: argparse.Namespace) -> tuple[pf.MarkovChain, int]:
     if arguments.data:
         sequences = pf.read_sequences(arguments.data, arguments.column, bins=arguments.bins)
-        return pf.fit_chain(sequences), sequences.records
+        return pf.fit_chain(sequences, smoothing=0), sequences.records
     rng = np.random.default_rng(7)
     distance = np.abs(np.subtract.outer(np.arange(51), np.arange(51)))
     weights = rng.gamma(2.0, size=(51, 51)) * np.exp(-distance / 4.0) + 1e-4 + 20 * np.eye(51)

@@ -32,7 +32,7 @@ def chains(folder: Path | None) -> Iterator[tuple[str, pf.MarkovChain, tuple[pf.
     for name, (file, state, reading) in files.items():
         if folder is not None and (folder / file).exists():
             data = pf.read_sequences(folder / file, state, **reading)
-            yield name, pf.fit_chain(data), data.length
+            yield name, pf.fit_chain(data, smoothing=0), data.length
     if folder is None:
         for bins in ("0,500,...,5000", "0,200,...,10200"):
             data = pf.read_sequences(EXAMPLES / "household_power_2008.csv.gz", "watts", bins=bins)

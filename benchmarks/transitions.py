@@ -38,7 +38,7 @@ def main() -> None:
             print(f"{title:12} is not there: {name}")
             continue
         data = pf.read_sequences(given.folder / name, state, **reading)
-        theta = pf.fit_chain(data)
+        theta = pf.fit_chain(data, smoothing=0)
         bound = pf.LeakagePropagation(theta, data.length)
         histogram = bound.calibrate(pf.Histogram(relative=False), given.epsilon).scale
         start = time.perf_counter()

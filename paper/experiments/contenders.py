@@ -93,7 +93,7 @@ _OF_OTHER_PAPERS = {BAYESIAN: "Bayesian DP", TEMPORAL: "temporal leakage"}
 def fitted(data: Sequences) -> tuple[MarkovChain | None, str | None]:
     """Return the stationary chain fitted to the data, or why there is none."""
     try:
-        return fit_chain(data), None
+        return fit_chain(data, smoothing=0), None
     except ModelError as error:
         return None, str(error)
 

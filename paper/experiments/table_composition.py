@@ -68,7 +68,7 @@ def _running_example() -> _Case:
 
 def _fitted(read: Callable[[Gaps], Sequences]) -> _Case:
     data = read("unobserved")
-    return _Case(fit_chain(data), data.length, Histogram(), fitted=True)
+    return _Case(fit_chain(data, smoothing=0), data.length, Histogram(), fitted=True)
 
 
 def _rows(name: str, read: Callable[[], _Case], noise: Contender, keeper: Contender) -> list[Row]:

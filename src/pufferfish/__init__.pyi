@@ -48,6 +48,10 @@ from .fit.forgetting import (
     fit_forgetting as fit_forgetting,
     overlap as overlap,
 )
+from .fit.made_up import (
+    MadeUp as MadeUp,
+    made_up as made_up,
+)
 from .fit.model_file import (
     Model as Model,
     read_model as read_model,

@@ -168,7 +168,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "fit_chain": (pf.fit_chain, {"sequences": DATA, "initial": "stationary", "smoothing": 0.5}),
     "fit_each_subject": (
         lambda **v: pf.fit_each_subject(**v).theta,
-        {"source": TABLE, "state": "s", "pooling": 1.0, "smoothing": 0.5, "subject": "w"},
+        {"source": TABLE, "state": "s", "smoothing": 0.5, "subject": "w"},
     ),
     "fit_forgetting": (
         lambda **v: pf.fit_forgetting(**v).theta,
@@ -181,7 +181,8 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         pf.fit_network,
         {"source": ROWS_TABLE, "arrows": [("u", "v")], "columns": ["u"], "smoothing": 0.5, "certainties": ["v"]},
     ),
-    "fit_order": (pf.fit_order, {"sequences": DATA, "smoothing": 0.5, "pooling": 0.5}),
+    "fit_order": (pf.fit_order, {"sequences": DATA, "smoothing": 0.5}),
+    "made_up": (lambda **v: pf.made_up(**v).noise, {"data": DATA, "initial": "stationary", "smoothing": 0.5}),
     "max_divergence": (pf.max_divergence, {"p": [0.25, 0.75], "q": [0.5, 0.5]}),
     "overlap": (pf.overlap, {"chain": CHAIN, "steps": [1, 2]}),
     "read_model": (pf.read_model, {"path": "absent.json"}),
@@ -241,6 +242,7 @@ MADE_BY_THE_PROGRAM = {
     "ForgettingFit",
     "ForgettingWitness",
     "LawWitness",
+    "MadeUp",
     "MatrixWitness",
     "MeasurementRelease",
     "ModelCheck",

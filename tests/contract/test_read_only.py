@@ -147,6 +147,7 @@ def things() -> dict[str, Any]:
         "SubjectsFit": subjects,
         "DefendedFit": defended,
         "Coverage": defended.coverage,
+        "MadeUp": subjects.made_up,
         "ModelCheck": checked,
         "NetworkCheck": of_rows,
         "PairCheck": of_rows.arrows[0],

@@ -73,7 +73,7 @@ def chain_of(name: str, state: str, **reading: object) -> tuple[pf.MarkovChain, 
     if not path.exists():
         pytest.skip(f"real data not found: {name} in ../shared/data")
     sequences = pf.read_sequences(path, state, **reading)
-    return pf.fit_chain(sequences), sequences.length
+    return pf.fit_chain(sequences, smoothing=0), sequences.length
 
 
 @pytest.mark.slow

@@ -39,7 +39,7 @@ from pufferfish.errors import DataError, ModelError, NotApplicableError, Paramet
 from pufferfish.fit.chain import check_transitions, fit_chain, fit_periodic
 from pufferfish.fit.forgetting import SMOOTHING, OverlapEstimate, overlap, overlap_of
 from pufferfish.fit.model_file import Model
-from pufferfish.fit.subjects import POOLING, class_of_each
+from pufferfish.fit.subjects import class_of_each
 from pufferfish.mechanisms import LeakagePropagation
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import as_epsilon
@@ -125,9 +125,6 @@ def _totals(key: Whole, n: Whole) -> Values:
 
 # -- What noise for a model leaks to somebody who knows more ---------------------------------------------------------
 
-_HOURLY = 0.5
-"""Added to every count of every hour."""
-
 
 def richer_models(
     habits: "Habits",
@@ -145,8 +142,8 @@ def richer_models(
     sequences = habits.sequences
     made: dict[str, Callable[[], Any]] = {"pooled": lambda: fit_chain(sequences)}
     if len(habits.subjects) > 1:
-        made["own"] = lambda: class_of_each(habits.pairs[0], sequences, pooling=POOLING).theta
-    made["hour"] = lambda: fit_periodic(sequences, smoothing=_HOURLY)
+        made["own"] = lambda: class_of_each(habits.pairs[0], sequences).theta
+    made["hour"] = lambda: fit_periodic(sequences)
     made["order2"] = lambda: _longer_memory(habits)
     made["forgets"] = lambda: _forgetting(curve, sequences.states)
     models: list[RicherModel] = []

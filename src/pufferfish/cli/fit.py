@@ -9,23 +9,24 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.view import counted, grid_lines
+from pufferfish._base.view import counted, grid_lines, listed_in_short
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.cli._tables import ChainReading, check_targets, opened
-from pufferfish.cli.options import argument, command, option, split_list, state_list
+from pufferfish.cli.options import WHOLE, accept_option, argument, command, option, split_list, state_list
 from pufferfish.cli.print import print_warnings, progress
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.data.bins import bin_labels, parse_bins
-from pufferfish.data.labels import words_for_missing
-from pufferfish.errors import DataError, ParameterError, printable
-from pufferfish.fit.chain import fit_chain, fit_interval, fit_order, fit_periodic
+from pufferfish.data.labels import OTHER, words_for_missing
+from pufferfish.errors import DataError, ModelError, ParameterError, printable
+from pufferfish.fit.chain import SMOOTHING, fit_chain, fit_interval, fit_order, fit_periodic
 from pufferfish.fit.defend import CALLED, DefendedFit, fit_defend
-from pufferfish.fit.forgetting import SMOOTHING, OverlapEstimate, fit_forgetting
-from pufferfish.fit.left_out import MOST_KINDS, POOLED_STAYS, LeftOut
+from pufferfish.fit.forgetting import SMOOTHING as PAIRS, OverlapEstimate, fit_forgetting
+from pufferfish.fit.left_out import MOST_KINDS, LeftOut
+from pufferfish.fit.made_up import MadeUp, made_up
 from pufferfish.fit.model_file import BIF_FILE, MODEL, Model, is_bif, write_bif, write_model
 from pufferfish.fit.network import CHOW_LIU, SMOOTHING as NETWORK_SMOOTHING, FittedTable, fit_network_to
 from pufferfish.fit.stays import fit_stays, fit_stays_of_each
-from pufferfish.fit.subjects import POOLING, SubjectsFit, fit_each_subject
+from pufferfish.fit.subjects import SubjectsFit, fit_each_subject
 from pufferfish.mechanisms.network_picture import draw_network
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import IntervalChain
@@ -58,9 +59,15 @@ class FitOptions:
         "Law of the first record: the stationary one, or every law at once.  [default: stationary]"
     )
     smoothing: float | None = option(
-        "Added to every transition count [default: 0]; with --forgets pairs of all subjects added to each [default: "
-        f"{SMOOTHING:g}]; with --arrows rows with a column's own shares added to each row of its table [default: "
-        f"{NETWORK_SMOOTHING:g}]."
+        f"Transitions added to every row, spread as those of other rows or subjects are [default: {SMOOTHING:g}]; with "
+        f"--forgets pairs of all subjects added to each [default: {PAIRS:g}]; with --arrows rows with a column's own "
+        f"shares added to each row of its table [default: {NETWORK_SMOOTHING:g}]."
+    )
+    merge_rare: int | None = option(
+        f"Make one state, {OTHER}, of those that fewer than N transitions leave; whoever reads a table with the model "
+        "does, and of those that it does not know.",
+        "N",
+        type=WHOLE,
     )
     confidence: float | None = option(
         "Instead of one chain, bounds that hold all transition probabilities with this confidence, such as 0.95.", "C"
@@ -77,10 +84,6 @@ class FitOptions:
     )
     each_subject: bool = option(
         "A chain for each subject; the noise then holds for everybody's habits. --subject says whose a record is."
-    )
-    pooling: float | None = option(
-        "With --clock, --order or --each-subject: transitions added to every row, spread as those of all together "
-        f"[default: 0, and {POOLING:g} for --each-subject]."
     )
     arrows: str | None = option(
         'A network of a table with one row per subject: its columns\' arrows, "smoke->lung, age->lung", a file with '
@@ -115,6 +118,9 @@ class FitOptions:
     )
     drop_slowest: bool = option("With --defend and --cover, leave out the slowest people that it allows.")
     people: int | None = option("With --defend, how many people the release is about: all are to be covered.", "M")
+    accept: tuple[str, ...] = accept_option(
+        smoothing="smoothing makes up more than 5% of the model, or changes noise or stays by more than 10%"
+    )
     output: str = option("Where the model is written, as JSON; a network as BIF, if so named.", "FILE", required=True)
     plot: str | None = option("Draw transitions and dwell times, or the network (.png, .svg, .pdf).", "FILE")
     overwrite: bool = option("Replace an earlier model.")
@@ -133,7 +139,7 @@ class FitOptions:
             if getattr(self, name) is not None:
                 raise ParameterError(f"--{name} is about a network: give --arrows, or leave it out")
         if self.forgetting:
-            for name in ("initial", "confidence", "clock", "each_subject", "pooling", "order", "stays", "kinds"):
+            for name in ("initial", "confidence", "clock", "each_subject", "order", "stays", "kinds"):
                 if getattr(self, name) not in (None, False):
                     raise ParameterError(
                         f"--{name.replace('_', '-')} is about transition probabilities, and --forgets needs none: "
@@ -144,10 +150,6 @@ class FitOptions:
             raise ParameterError("give the TABLE of public data; only --forgets with --overlap needs none")
         if self.reading.state is None:
             raise ParameterError("give --state: the column of states")
-        if self.clock is None and self.order is None and not self.each_subject and self.pooling is not None:
-            raise ParameterError(
-                "--pooling belongs to --clock, --order and --each-subject: one matrix is of all transitions together"
-            )
         self._check_defended()
         self._check_stays()
         if self.confidence is not None:
@@ -166,7 +168,7 @@ class FitOptions:
         for name in ("cover", "slower", "drop_slowest", "people"):
             if getattr(self, name) not in (None, False) and not self.defend:
                 raise ParameterError(f"--{name.replace('_', '-')} belongs to --defend: give both")
-        for name in ("initial", "smoothing", "pooling", "confidence", "clock", "each_subject", "order", "stays"):
+        for name in ("initial", "smoothing", "confidence", "clock", "each_subject", "order", "stays"):
             if self.defend and getattr(self, name) not in (None, False):
                 option_name = name.replace("_", "-")
                 raise ParameterError(f"--defend finds out what is to be fitted: leave out --{option_name}")
@@ -189,7 +191,6 @@ class FitOptions:
             "overlap",
             "clock",
             "each_subject",
-            "pooling",
             "order",
             "stays",
             "defend",
@@ -241,7 +242,7 @@ def fit_command(options: FitOptions) -> None:
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --forgets 8min --output model.json
       pufferfish fit --forgets 8 --overlap 0.43 --states sit,stand,walk --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --clock hour \\
-        --smoothing 0.5 --output hourly.json
+        --output hourly.json
       pufferfish fit register.csv --arrows "smoke->lung, age->lung, lung->xray" --output patients.json
     """
     options.check()
@@ -249,8 +250,8 @@ def fit_command(options: FitOptions) -> None:
     targets = [("--output", options.output, BIF_FILE if bif else MODEL), ("--plot", options.plot, PICTURE)]
     check_targets(targets, inputs=options.tables, overwrite=options.overwrite)
     with _opened_if_any(options) as table:
-        fit = _how(options)
-        model, lines = fit(options, table, state_list(options.states))
+        states, merged = _merged(options, table, state_list(options.states))
+        model, lines = _how(options)(options, table, states)
     if options.states is None:
         print_warnings(
             f"the state {word!r} looks like a word for missing, and is a state of the model: if it is none, leave such "
@@ -266,7 +267,7 @@ def fit_command(options: FitOptions) -> None:
     click.echo(printable(lines[0]))
     for grid in grids:
         click.echo("\n".join(grid_lines(grid)))
-    for line in [*lines[1:], f"written: {', '.join(filter(None, (options.output, options.plot)))}"]:
+    for line in [*merged, *lines[1:], f"written: {', '.join(filter(None, (options.output, options.plot)))}"]:
         click.echo(printable(line))
     if bif:
         click.echo("A BIF file does not say what it was fitted to: nothing refuses a release of that table under it.")
@@ -301,6 +302,57 @@ def _opened_if_any(options: FitOptions) -> Generator[_Table]:
         yield None
 
 
+# -- Rare states, and what is made up -------------------------------------------------------------------------------
+
+
+def _merged(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[list[str] | None, list[str]]:
+    """Return the states, the rare ones as one, and what to say of it."""
+    fewest, reading = options.merge_rare, options.reading
+    if fewest is None:
+        return states, []
+    if table is None or reading.bins is not None:
+        what = "--overlap needs no TABLE" if table is None else "bins are joined by wider --bins"
+        raise ParameterError(f"--merge-rare makes one state of the rare ones of a TABLE, and {what}: leave it out")
+    with progress("reading the table"):
+        sequences = read_sequences(table, states=states, **reading.of_chains())
+    left = dict(zip(sequences.states, sequences.transitions.sum(axis=1).tolist(), strict=True))
+    rare = [state for state, number in left.items() if number < fewest and state != OTHER]
+    if not rare:
+        return states, [f"no state is left by fewer than {fewest:,} transitions: none is merged"]
+    kept = [state for state in sequences.states if state not in rare and state != OTHER]
+    if not kept:
+        raise ParameterError(f"every state is left by fewer than {fewest:,} transitions: give a smaller --merge-rare")
+    line = f"{OTHER} stands for what fewer than {fewest:,} transitions leave, and for what is not known: {_few(rare)}"
+    return [*kept, OTHER], [line]
+
+
+def _few(names: Sequence[str]) -> str:
+    return listed_in_short([repr(name) for name in names])
+
+
+def _lines_of_smoothing(made: MadeUp, sequences: Sequences, options: FitOptions) -> list[str]:
+    """Return what to say of a fit that smoothing completed.
+
+    Raises
+    ------
+    ModelError
+        If too much of it would be made up, and nobody accepts that.
+    """
+    if not made.too_much or "smoothing" in options.accept:
+        return made.sentences
+    left = sequences.transitions.sum(axis=1)
+    rare = [sequences.states[i] for i in np.argsort(left, kind="stable") if left[i] < made.merge_below]
+    rare = [state for state in rare if state != OTHER]
+    remedy = "take more data, a simpler model, or a smaller --smoothing"
+    if rare and options.reading.bins is None and len(rare) < len(left):
+        remedy = f"give --merge-rare {made.merge_below} ({_few(rare)}), {remedy}"
+    elif rare and options.reading.bins is not None:
+        remedy = f"take wider --bins ({_few(rare)}), {remedy}"
+    raise ModelError(
+        f"smoothing would make up too much: {made.too_much}; {remedy}; if you mean it, give --accept smoothing"
+    )
+
+
 # -- How soon a chain forgets (--forgets) ----------------------------------------------------------------------------
 
 
@@ -314,7 +366,7 @@ def _forgetting(options: FitOptions, table: _Table, states: list[str] | None) ->
         raise ParameterError(
             "give the TABLE of public data that the overlap is estimated from, or state it by --overlap"
         )
-    smoothing = SMOOTHING if options.smoothing is None else options.smoothing
+    smoothing = PAIRS if options.smoothing is None else options.smoothing
     reading = options.reading.of_chains()
     with progress("reading the table"):
         estimate = fit_forgetting(table, forgets=list(options.forgets), smoothing=smoothing, states=states, **reading)
@@ -412,17 +464,16 @@ def _each_subject(options: FitOptions, table: _Table, states: list[str] | None) 
     with progress("reading the table"):
         fit = fit_each_subject(
             table,
-            pooling=POOLING if options.pooling is None else options.pooling,
-            smoothing=options.smoothing or 0.0,
+            smoothing=SMOOTHING if options.smoothing is None else options.smoothing,
             initial=options.initial or "stationary",
             states=states,
             **options.reading.of_chains(),
         )
     print_warnings(fit.sequences.warnings)
-    return Model.fitted(fit.theta, fit.sequences), _lines_of_subjects(fit)
+    return Model.fitted(fit.theta, fit.sequences), _lines_of_subjects(fit, options)
 
 
-def _lines_of_subjects(fit: SubjectsFit) -> list[str]:
+def _lines_of_subjects(fit: SubjectsFit, options: FitOptions) -> list[str]:
     theta, subjects = fit.theta, fit.sequences.subjects
     summary = f"{counted(len(theta.chains), 'chain')} of {theta.k} states, " + (
         "one for each subject"
@@ -430,12 +481,13 @@ def _lines_of_subjects(fit: SubjectsFit) -> list[str]:
         else f"for {subjects:,} subjects: equal ones are kept once"
     )
     lines = [f"{summary}, from {int(fit.sequences.transitions.sum()):,} transitions"]
-    if fit.pooling:
+    if fit.made_up.smoothing:
         lines.append(
-            f"every row of every subject was given {fit.pooling:g} transitions of all subjects; "
-            f"{fit.mostly_pool} subject{' has' if fit.mostly_pool == 1 else 's have'} a row with fewer of its own"
+            f"what was added is as all other subjects do; {fit.mostly_others} "
+            f"subject{' has' if fit.mostly_others == 1 else 's have'} a row with fewer transitions of its own"
         )
-    return lines + _never_seen([chain.transition_matrix for chain in theta.chains], 1)
+    lines += _lines_of_smoothing(fit.made_up, fit.sequences, options)
+    return lines + _never_seen([chain.transition_matrix for chain in theta.chains])
 
 
 # -- Stays of several kinds (--stays) --------------------------------------------------------------------------------
@@ -451,8 +503,7 @@ def _stays(options: FitOptions, table: _Table, states: list[str] | None) -> tupl
         left_out = None if options.kinds is not None else LeftOut(sequences)
         kinds = options.kinds if left_out is None else left_out.kinds
         if options.each_subject:
-            pooling = POOLED_STAYS if options.pooling is None else options.pooling
-            chains = fit_stays_of_each(sequences, kinds=kinds, initial=initial, pooling=pooling)
+            chains = fit_stays_of_each(sequences, kinds=kinds, initial=initial)
         else:
             smoothing = 1.0 if options.smoothing is None else options.smoothing
             chains = [fit_stays(sequences, kinds=kinds, initial=initial, smoothing=smoothing)]
@@ -539,26 +590,29 @@ def _one_model(options: FitOptions, table: _Table, states: list[str] | None) -> 
     with progress("reading the table"):
         sequences = read_sequences(table, states=states, clock=clock, order=order or 1, **reading.of_chains())
     print_warnings([*sequences.warnings, *_loose(options)])
-    smoothing, pooling, initial = options.smoothing or 0.0, options.pooling or 0.0, options.initial or "stationary"
+    smoothing = SMOOTHING if options.smoothing is None else options.smoothing
+    initial = options.initial or "stationary"
     observed = int(sequences.transitions.sum())
     counted = f"from {observed:,} transitions between {sequences.records:,} records"
     theta: ChainClass | IntervalChain
     if clock is not None:
-        periodic = fit_periodic(sequences, initial=initial, smoothing=smoothing, pooling=pooling)
-        theta, lines = ChainClass((periodic,)), _of_clock(periodic, sequences, counted, pooling)
+        periodic = fit_periodic(sequences, initial=initial, smoothing=smoothing)
+        theta, lines = ChainClass((periodic,)), _of_clock(periodic, sequences, counted)
     elif order is not None:
-        higher = fit_order(sequences, initial=initial, smoothing=smoothing, pooling=pooling)
+        higher = fit_order(sequences, initial=initial, smoothing=smoothing)
         theta, lines = ChainClass((higher,)), _of_order(higher, counted)
     elif options.confidence is not None:
         theta = fit_interval(sequences, options.confidence)
-        lines = _of_bounds(theta, counted)
+        return Model.fitted(theta, sequences), _of_bounds(theta, counted)
     else:
         chain = fit_chain(sequences, initial=initial, smoothing=smoothing)
         theta, lines = ChainClass((chain,)), _of_chain(chain, counted)
-    return Model.fitted(theta, sequences), lines
+    with progress("what smoothing makes up"):
+        made = made_up(sequences, smoothing=smoothing, initial=initial)
+    return Model.fitted(theta, sequences), [*lines, *_lines_of_smoothing(made, sequences, options)]
 
 
-def _of_clock(chain: PeriodicChain, sequences: Sequences, counted: str, pooling: float) -> list[str]:
+def _of_clock(chain: PeriodicChain, sequences: Sequences, counted: str) -> list[str]:
     assert chain.clock is not None
     assert sequences.transitions_by_phase is not None
     transitions = sequences.transitions_by_phase.sum(axis=(1, 2))
@@ -568,19 +622,18 @@ def _of_clock(chain: PeriodicChain, sequences: Sequences, counted: str, pooling:
         f"fewest transitions: {int(transitions[fewest]):,}, at {phase_name(chain.clock, fewest)}",
     ]
     unseen = [phase for phase, seen in enumerate(transitions) if seen == 0]
-    if unseen and not pooling:
+    if unseen:
         names = ", ".join(phase_name(chain.clock, phase) for phase in unseen[:4])
         lines.append(
             f"nothing was observed in {len(unseen)} of {chain.phases} phases ({names}"
-            f"{', …' if len(unseen) > 4 else ''}): --smoothing alone says that records are independent there, a strong "
-            "claim; --pooling 10 takes them to be as in the other phases"
+            f"{', …' if len(unseen) > 4 else ''}): they are taken to be as the others"
         )
-    return lines + _never_seen([chain.matrices], 0.5, f" at their {word}")
+    return lines + _never_seen([chain.matrices], f" at their {word}")
 
 
 def _of_order(chain: HigherOrderChain, counted: str) -> list[str]:
     line = f"chain of {chain.k} states, each record depends on the {chain.order} before it, {counted}"
-    return [line, *_never_seen([chain.tensor], 0.5)]
+    return [line, *_never_seen([chain.tensor])]
 
 
 def _of_chain(chain: MarkovChain, counted: str) -> list[str]:
@@ -589,7 +642,7 @@ def _of_chain(chain: MarkovChain, counted: str) -> list[str]:
         _ = chain.pi_min  # a law too extreme to be computed is refused before anything is written
     else:
         lines.append("reducible: not every state can be reached from every other")
-    return lines + _never_seen([chain.transition_matrix], 1)
+    return lines + _never_seen([chain.transition_matrix])
 
 
 def _of_bounds(theta: IntervalChain, counted: str) -> list[str]:
@@ -604,12 +657,12 @@ def _of_bounds(theta: IntervalChain, counted: str) -> list[str]:
     return lines
 
 
-def _never_seen(probabilities: Sequence[NDArray[np.float64]], smoothing: float, where: str = "") -> list[str]:
+def _never_seen(probabilities: Sequence[NDArray[np.float64]], where: str = "") -> list[str]:
     """Return the line about what a fit takes as impossible because nobody did it; none if there is nothing."""
     impossible = sum(int((p == 0).sum()) for p in probabilities)
     if not impossible:
         return []
     return [
         f"{impossible} of {sum(p.size for p in probabilities)} transitions were never seen and are taken as "
-        f"impossible{where}, which is a strong claim; --smoothing {smoothing:g} does not make it"
+        f"impossible{where}, which is a strong claim; without --smoothing 0 it is not made"
     ]

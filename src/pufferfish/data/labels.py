@@ -21,6 +21,7 @@ from pufferfish.errors import DataError
 from pufferfish.theta.states import state_label
 
 __all__ = [
+    "OTHER",
     "count_rows",
     "label_states",
     "labels_of",
@@ -29,6 +30,9 @@ __all__ = [
     "sorted_labels",
     "words_for_missing",
 ]
+
+OTHER = "(other)"
+"""A state of a model that stands for all others: what a cell holds counts as it if it is no state of the model."""
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")  # 007, +7 and 1E5 are codes, and stay text
 _WHOLE = re.compile(r"(-?[0-9]+)(?:\.0+)?")
@@ -66,7 +70,11 @@ def labels_of(raw: Iterable[Any], options: Options, *, untyped: bool) -> Mapping
     if options.bins is not None and options.states is not None:
         return {state: options.states[int(state)] for state in raw}
     where = f"column {options.state!r}"
-    return label_states(raw, options.states or (), untyped=untyped, where=where, owner="the model")
+    labels = label_states(raw, options.states or (), untyped=untyped, where=where, owner="the model")
+    if options.states is None or OTHER not in options.states:
+        return labels
+    known = set(options.states)
+    return {cell: label if label in known else OTHER for cell, label in labels.items()}
 
 
 def label_states(raw: Iterable[Any], known: Sequence[str], *, untyped: bool, where: str, owner: str) -> dict[Any, str]:

@@ -137,7 +137,8 @@ def read_sequences(
         Row filter over other columns, such as ``'awake and group != "none"'``. Rows where it is not known to
         be true are left out.
     states : sequence, optional
-        The model's states; a state of the table not among them is refused.
+        The model's states; a state of the table not among them is refused, or counts as ``"(other)"`` where that is one
+        of them.
     missing : {"unobserved", "split", "refuse"}
         A missing state is a record that takes a step but is not observed (default); leaves a gap, which declares
         public which states are missing; or is refused. Missing records at the ends of a chain count as steps

@@ -8,9 +8,9 @@ import math
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.checked import real_number
+from pufferfish._core.chains.smoothing import completed, smoothed
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.chain_intervals import IntervalChain
@@ -20,6 +20,7 @@ from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import clock_named, steps_of_phase
 
 __all__ = [
+    "SMOOTHING",
     "added_count",
     "check_transitions",
     "fit_chain",
@@ -29,6 +30,9 @@ __all__ = [
     "proportion_bounds",
 ]
 
+SMOOTHING = 1.0
+"""Transitions that every row is completed by, unless told otherwise."""
+
 _BISECTIONS = 200
 
 _MOST_SMOOTHING = 1e15
@@ -36,9 +40,9 @@ _MOST_SMOOTHING = 1e15
 
 
 def fit_chain(
-    sequences: Sequences, *, initial: Literal["stationary", "any"] = "stationary", smoothing: float = 0.0
+    sequences: Sequences, *, initial: Literal["stationary", "any"] = "stationary", smoothing: float = SMOOTHING
 ) -> MarkovChain:
-    """Maximum-likelihood chain of the observed one-step transitions.
+    """Chain of the observed one-step transitions, each row completed by what all rows together do.
 
     Parameters
     ----------
@@ -46,9 +50,10 @@ def fit_chain(
         Public data.
     initial : {"stationary", "any"}, default "stationary"
         The initial law of the result: its stationary one, or the class of all.
-    smoothing : float, default 0
-        Added to every transition count. Without it a transition that was never observed has probability 0, which
-        is a claim: that it cannot happen.
+    smoothing : float, default 1
+        So many transitions are added to every row: it stays as often as all rows together do, and leaves for the states
+        as the others enter them. With 0, the likeliest chain, a transition that was never observed has probability 0,
+        which is a claim: that it cannot happen. :func:`made_up` says whether too much of the chain is made up by this.
 
     Returns
     -------
@@ -58,14 +63,26 @@ def fit_chain(
     Raises
     ------
     ModelError
-        If a state is never left, or the chain is reducible where its stationary law is asked for.
+        If nothing is added, and a state is never left, or the chain is reducible where its stationary law is asked for.
     ParameterError
         If smoothing is negative or above 1e15, where counts would be lost.
+
+    References
+    ----------
+    docs/fitting.md
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import pufferfish as pf
+    >>> data = pf.read_sequences(pl.DataFrame({"s": list("aabaabbaab" * 50)}), "s")
+    >>> [pf.fit_chain(data, smoothing=w).transition_matrix.round(3).tolist() for w in (0, 1)]
+    [[[0.5, 0.5], [0.749, 0.251]], [[0.5, 0.5], [0.748, 0.252]]]
     """
     added = added_count("smoothing", smoothing)
     check_transitions(sequences)
-    counts = sequences.transitions + added
-    lost = np.flatnonzero(counts.sum(axis=1) == 0)
+    matrix = smoothed(sequences.transitions, added)
+    lost = np.flatnonzero(matrix.sum(axis=1) == 0)
     if lost.size:
         names = ", ".join(repr(sequences.states[int(x)]) for x in lost[:4]) + (", …" if lost.size > 4 else "")
         raise ModelError(
@@ -73,7 +90,7 @@ def fit_chain(
             "1), merge states, or leave them out"
         )
     try:
-        return MarkovChain(counts / counts.sum(axis=1, keepdims=True), initial, states=sequences.states)
+        return MarkovChain(matrix, initial, states=sequences.states)
     except ModelError as error:
         raise _with_remedy(error, len(sequences.states)) from error
 
@@ -82,10 +99,9 @@ def fit_periodic(
     sequences: Sequences,
     *,
     initial: Literal["stationary", "any"] = "stationary",
-    smoothing: float = 0.0,
-    pooling: float = 0.0,
+    smoothing: float = SMOOTHING,
 ) -> PeriodicChain:
-    """Maximum-likelihood transition matrix for each phase of a clock.
+    """Transition matrix for each phase of a clock, its rows completed by those of all phases together.
 
     Parameters
     ----------
@@ -93,11 +109,9 @@ def fit_periodic(
         Public data, read with ``clock=``.
     initial : {"stationary", "any"}, default "stationary"
         The initial law of the result: its periodic one, or the class of all.
-    smoothing : float, default 0
-        Added to every transition count of every phase.
-    pooling : float, default 0
-        So many transitions are added to every row of every phase, spread as those of all phases together are: what
-        little is known of an hour is completed by the rest of the day.
+    smoothing : float, default 1
+        So many transitions are added to every row of every phase, spread as those of all phases together are, by
+        :func:`fit_chain` with the same smoothing: what little is known of an hour is completed by the rest of the day.
 
     Returns
     -------
@@ -119,28 +133,26 @@ def fit_periodic(
     >>> times = pl.datetime_range(pl.datetime(2024, 1, 1), pl.datetime(2024, 1, 20), "1h", eager=True)
     >>> table = pl.DataFrame({"time": times}).with_columns(rest=pl.col("time").dt.hour().is_in([1, 2, 5]))
     >>> data = pf.read_sequences(table, "rest", time="time", max_gap="1h", clock="hour")
-    >>> chain = pf.fit_periodic(data, smoothing=1)
+    >>> chain = pf.fit_periodic(data)
     >>> chain.clock, chain.step, chain.matrices[1].round(2).tolist()
-    ('hour', '1h', [[0.5, 0.5], [0.05, 0.95]])
+    ('hour', '1h', [[0.9, 0.1], [0.03, 0.97]])
     """
-    added, towards = added_count("smoothing", smoothing), added_count("pooling", pooling)
+    added = added_count("smoothing", smoothing)
     check_transitions(sequences)
     if sequences.clock is None or sequences.transitions_by_phase is None:
         raise ParameterError('the sequences were read without a clock: read_sequences(…, clock="hour")')
     clock, step = sequences.clock, sequences.base.step or sequences.usual_step
     steps_of_phase(clock_named(clock), step)  # what it refuses no smoothing mends
-    counts = sequences.transitions_by_phase + added
-    counts = counts + towards * _pooled(sequences)
-    rows = counts.sum(axis=2)
+    matrices = completed(sequences.transitions_by_phase, added, smoothed(sequences.transitions, added))
+    rows = matrices.sum(axis=2)
     if np.any(rows == 0):
         phase, state = (int(v) for v in np.argwhere(rows == 0)[0])
         more = int(np.sum(rows == 0)) - 1
         raise ModelError(
             f"no transition out of state {sequences.states[state]!r} was observed in phase {phase} of the clock "
-            f"{clock!r}{f' (and in {more} more such cases)' if more else ''}; use smoothing (such as 0.5), or pooling "
-            "(such as 10), which takes that from the other phases"
+            f"{clock!r}{f' (and in {more} more such cases)' if more else ''}; use smoothing (such as 1), which takes "
+            "that from the other phases"
         )
-    matrices = counts / rows[:, :, None]
     try:
         return PeriodicChain(matrices, initial, clock=clock, step=step, states=sequences.states)
     except ModelError as error:
@@ -151,10 +163,9 @@ def fit_order(
     sequences: Sequences,
     *,
     initial: Literal["stationary", "any"] = "stationary",
-    smoothing: float = 0.0,
-    pooling: float = 0.0,
+    smoothing: float = SMOOTHING,
 ) -> HigherOrderChain:
-    """Maximum-likelihood chain whose next record depends on several records before it.
+    """Chain whose next record depends on several records before it, completed by what follows the latest alone.
 
     Parameters
     ----------
@@ -162,10 +173,9 @@ def fit_order(
         Public data, read with ``order=`` of 2 or more.
     initial : {"stationary", "any"}, default "stationary"
         The initial law of the result: its stationary one, or the class of all.
-    smoothing : float, default 0
-        Added to every count.
-    pooling : float, default 0
-        So many records are added after every history, spread as those after its latest record alone.
+    smoothing : float, default 1
+        So many records are added after every history, spread as those after its latest record alone, by
+        :func:`fit_chain` with the same smoothing.
 
     Returns
     -------
@@ -187,20 +197,20 @@ def fit_order(
     >>> pf.fit_order(data).tensor.round(2).tolist()
     [[[0.0, 1.0], [0.75, 0.25]], [[0.75, 0.25], [1.0, 0.0]]]
     """
-    added, towards = added_count("smoothing", smoothing), added_count("pooling", pooling)
+    added = added_count("smoothing", smoothing)
     check_transitions(sequences)
     if sequences.histories is None:
         raise ParameterError("the sequences were read without an order: read_sequences(…, order=2)")
-    counts = sequences.histories + added + towards * _pooled(sequences)
-    rows = counts.sum(axis=-1)
+    tensor = completed(sequences.histories, added, smoothed(sequences.transitions, added))
+    rows = tensor.sum(axis=-1)
     if np.any(rows == 0):
         never = " then ".join(repr(sequences.states[int(x)]) for x in np.argwhere(rows == 0)[0])
         raise ModelError(
             f"no record after {never} was observed (and {int(np.sum(rows == 0)) - 1} more such histories); use "
-            "smoothing (such as 0.5), or pooling (such as 10), which takes that from the latest record alone"
+            "smoothing (such as 1), which takes that from the latest record alone"
         )
     try:
-        return HigherOrderChain(counts / rows[..., None], initial, states=sequences.states)
+        return HigherOrderChain(tensor, initial, states=sequences.states)
     except ModelError as error:
         raise _with_remedy(error, len(sequences.states)) from error
 
@@ -341,13 +351,6 @@ def added_count(name: str, count: float) -> float:
     if added is None or not 0 <= added <= _MOST_SMOOTHING:
         raise ParameterError(f"{name} is {count!r}, expected a number from 0 to {_MOST_SMOOTHING:g}, such as 1")
     return added
-
-
-def _pooled(sequences: Sequences) -> NDArray[np.float64]:
-    """Return the laws of the next state, of all transitions together; 0 after states that were never left."""
-    counts = sequences.transitions.astype(np.float64)
-    totals = counts.sum(axis=1, keepdims=True)
-    return np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0)
 
 
 def _with_remedy(error: ModelError, k: int) -> ModelError:

@@ -1,7 +1,7 @@
 """Everybody's chain: a class Θ with a Markov chain for each subject of a public table.
 
 One chain for all subjects together is the chain of nobody in particular. Here every subject has a chain of its own, and
-the noise holds for all of them. What little is known of a subject is completed by the pool, the transitions of all.
+the noise holds for all of them. What little is known of a subject is completed by what all others do.
 """
 
 from collections.abc import Sequence
@@ -12,19 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.frozen import ReadOnly
+from pufferfish._core.chains.smoothing import completed, smoothed
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.fit.chain import added_count, check_transitions
+from pufferfish.fit.chain import SMOOTHING, added_count, check_transitions
+from pufferfish.fit.made_up import MadeUp, judged
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.markov_chain import MarkovChain
 
 if TYPE_CHECKING:
     from pufferfish.data.public_counts import PairsApart
 
-__all__ = ["POOLING", "SubjectsFit", "class_of_each", "fit_each_subject"]
-
-POOLING = 10.0
-"""Transitions of the pool that are added to every row of a subject, unless told otherwise."""
+__all__ = ["SubjectsFit", "class_of_each", "fit_each_subject"]
 
 _NAMED = 3
 """Subjects with the same chain that are named; of others the number is said."""
@@ -40,24 +39,23 @@ class SubjectsFit(ReadOnly):
         The class: a chain for each subject, equal ones once; its ``names`` say whose they are.
     sequences : Sequences
         The table as it was read.
-    pooling : float
-        Transitions of all subjects that every row of a subject was given.
-    mostly_pool : int
+    made_up : MadeUp
+        How much of it the subjects did not do themselves.
+    mostly_others : int
         Subjects with a row that has fewer transitions of its own than it was given.
     """
 
     theta: ChainClass
     sequences: Sequences
-    pooling: float
-    mostly_pool: int
+    made_up: MadeUp
+    mostly_others: int
 
 
 def fit_each_subject(
     source: Any,
     state: str,
     *,
-    pooling: float = POOLING,
-    smoothing: float = 0.0,
+    smoothing: float = SMOOTHING,
     initial: Literal["stationary", "any"] = "stationary",
     **reading: Any,
 ) -> SubjectsFit:
@@ -67,11 +65,10 @@ def fit_each_subject(
     ----------
     source, state, **reading
         The public data, as for :func:`read_sequences`.
-    pooling : float, default 10
-        So many transitions are added to every row of every subject, spread as those of all subjects together are. With
-        0 subjects are taken as they are: what a subject was not seen to do is then impossible for that subject.
-    smoothing : float, default 0
-        Added to every transition count, of subjects and of all together.
+    smoothing : float, default 1
+        So many transitions are added to every row of every subject, spread as those of all *other* subjects together
+        are, by :func:`fit_chain` with the same smoothing. More pulls in the extreme subject, who decides the noise.
+        With 0 subjects are taken as they are: what a subject was not seen to do is then impossible for that subject.
     initial : {"stationary", "any"}, default "stationary"
         The initial law of every chain: its stationary one, or the class of all.
 
@@ -95,23 +92,22 @@ def fit_each_subject(
     >>> days = pl.DataFrame({"who": ["a"] * 40 + ["b"] * 40, "s": list("rrrw" * 10) + list("rrww" * 10)})
     >>> fit = fit_each_subject(days, "s", subject="who")
     >>> fit.theta.names, [chain.transition_matrix[0].round(2).tolist() for chain in fit.theta.chains]
-    (('subject a', 'subject b'), [[0.65, 0.35], [0.53, 0.47]])
+    (('subject a', 'subject b'), [[0.66, 0.34], [0.51, 0.49]])
     """
-    towards, added = added_count("pooling", pooling), added_count("smoothing", smoothing)
+    added = added_count("smoothing", smoothing)
     if reading.get("subject") is None:
         raise ParameterError("subject is missing: give the column that says whose records they are, or use fit_chain")
     from pufferfish.data.public_counts import read_pairs_apart  # here: it loads what reads tables
 
     sequences, (pairs,) = read_pairs_apart(source, state, [1], **reading)
-    return class_of_each(pairs, sequences, pooling=towards, smoothing=added, initial=initial)
+    return class_of_each(pairs, sequences, smoothing=added, initial=initial)
 
 
 def class_of_each(
     pairs: "PairsApart",
     sequences: Sequences,
     *,
-    pooling: float,
-    smoothing: float = 0.0,
+    smoothing: float = SMOOTHING,
     initial: Literal["stationary", "any"] = "stationary",
 ) -> SubjectsFit:
     """Return the subjects' chains from their transitions, which are pairs one step apart.
@@ -122,7 +118,7 @@ def class_of_each(
         As :func:`fit_each_subject` does.
     """
     check_transitions(sequences)
-    matrices = _matrices(pairs, sequences.states, pooling, smoothing)
+    matrices = _matrices(pairs, sequences.states, smoothing)
     named: dict[bytes, list[str]] = {}
     chains: dict[bytes, MarkovChain] = {}
     for who, matrix in zip(pairs.subjects, matrices, strict=True):
@@ -132,48 +128,41 @@ def class_of_each(
             chains[key] = _chain(matrix, initial, sequences.states, who)
     unseen = sequences.subjects - len(pairs.subjects)
     if unseen:
-        matrix = _pool(pairs, smoothing)
+        matrix = smoothed(pairs.counts.sum(axis=0), smoothing)
         chains.setdefault(matrix.tobytes(), _chain(matrix, initial, sequences.states, ""))
         named.setdefault(matrix.tobytes(), []).append("")
     rows = pairs.counts.sum(axis=2)
-    few = int(np.sum(np.any(rows < pooling, axis=1))) + unseen
+    few = int(np.sum(np.any(rows < smoothing, axis=1))) + unseen
     base = sequences.base
     origin = (
         f"fitted to public data: {base.source}, column {base.state}, a chain for each of {sequences.subjects:,} "
-        f"subjects{f', {len(chains):,} of them different' if len(chains) < sequences.subjects else ''}, {pooling:g} "
-        f"transitions of all subjects added to every row; {sequences.records:,} records"
+        f"subjects{f', {len(chains):,} of them different' if len(chains) < sequences.subjects else ''}, every "
+        f"row completed by {smoothing:g} of all others; {sequences.records:,} records"
     )
     names = tuple(_names(subjects, unseen) for subjects in named.values())
     theta = ChainClass(tuple(chains.values()), origin, names=names)
-    return SubjectsFit(theta=theta, sequences=sequences, pooling=pooling, mostly_pool=few)
+    judgement = judged(pairs.counts, matrices, smoothing, why=_WHY)
+    return SubjectsFit(theta=theta, sequences=sequences, made_up=judgement, mostly_others=few)
 
 
-def _matrices(pairs: "PairsApart", states: Sequence[str], pooling: float, smoothing: float) -> NDArray[np.float64]:
-    """Return the transition matrix of every subject, some transitions of all added to its rows."""
-    counts = pairs.counts + smoothing
-    if pooling:
-        counts = counts + pooling * _pool(pairs, smoothing)
-    rows = counts.sum(axis=2, keepdims=True)
+_WHY = "a subject's rows by themselves are no model of anybody"
+"""Why the noise is not compared with that of chains that nothing completes."""
+
+
+def _matrices(pairs: "PairsApart", states: Sequence[str], smoothing: float) -> NDArray[np.float64]:
+    """Return the transition matrix of every subject, completed by what all others do; a lone one as one chain is."""
+    everybody = pairs.counts.sum(axis=0)
+    others = [everybody - mine if np.any(everybody > mine) else everybody for mine in pairs.counts]
+    matrices = completed(pairs.counts, smoothing, np.array([smoothed(pool, smoothing) for pool in others]))
+    rows = matrices.sum(axis=2)
     if np.any(rows == 0):
-        who, x = (int(v) for v in np.argwhere(rows[:, :, 0] == 0)[0])
-        if pooling:
-            raise ModelError(
-                f"no transition out of state {states[x]!r} was observed in any subject; use smoothing (such as 1), "
-                "merge states, or leave it out"
-            )
+        who, x = (int(v) for v in np.argwhere(rows == 0)[0])
         raise ModelError(
             f"no transition out of state {states[x]!r} was observed in subject {pairs.subjects[who]!r} (and "
-            f"{int(np.sum(rows == 0)) - 1} more such rows); use pooling (such as {POOLING:g}), which takes that from "
-            "the other subjects"
+            f"{int(np.sum(rows == 0)) - 1} more such rows); use smoothing (such as {SMOOTHING:g}), which takes that "
+            "from the other subjects"
         )
-    return counts / rows
-
-
-def _pool(pairs: "PairsApart", smoothing: float) -> NDArray[np.float64]:
-    """Return the matrix of all subjects together; a row of nothing stays 0."""
-    pool = pairs.counts.sum(axis=0) + smoothing
-    totals = pool.sum(axis=1, keepdims=True)
-    return pool / np.where(totals > 0, totals, 1)
+    return matrices
 
 
 def _chain(matrix: NDArray[np.float64], initial: Any, states: Sequence[str], who: str) -> MarkovChain:
@@ -182,8 +171,7 @@ def _chain(matrix: NDArray[np.float64], initial: Any, states: Sequence[str], who
     except ModelError as error:
         of = f"the chain of subject {who!r}: " if who else ""
         raise ModelError(
-            f"{of}{error}; or use pooling (such as {POOLING:g}), or smoothing (such as 1), which lets every transition "
-            "happen"
+            f"{of}{error}; or use smoothing (such as {SMOOTHING:g}), which lets every transition happen"
         ) from error
 
 

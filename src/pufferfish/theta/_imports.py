@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.checked import real_array, real_number
 from pufferfish._base.reading import LARGEST, read_file
+from pufferfish._core.chains.smoothing import smoothed
 from pufferfish.errors import ModelError, PufferfishError, RecordError, shortened
 from pufferfish.theta.bif import CPT, TOLERANCE, parse_bif
 from pufferfish.theta.states import listed_labels, state_label
@@ -100,15 +101,16 @@ def crosstab_parts(table: Any, smoothing: float) -> Parts:
             "counts, and with the present state as its rows"
         )
     states = list(dict.fromkeys((*rows, *columns)))
-    counts = np.full((len(states), len(states)), added)
+    counts = np.zeros((len(states), len(states)))
     places = [[states.index(name) for name in names] for names in (rows, columns)]
     counts[np.ix_(*places)] += entries
-    for state, total in zip(states, counts.sum(axis=1), strict=True):
+    matrix = smoothed(counts, added)
+    for state, total in zip(states, matrix.sum(axis=1), strict=True):
         if not total > 0:
             raise ModelError(
-                f"no transition leaves state {shortened(repr(state))}: give smoothing, such as 0.5, or leave it out"
+                f"no transition leaves state {shortened(repr(state))}: give smoothing, such as 1, or leave it out"
             )
-    return counts / counts.sum(axis=1, keepdims=True), None, states
+    return matrix, None, states
 
 
 def _matrix(matrix: Any) -> NDArray[np.float64]:

@@ -157,7 +157,8 @@ class MarkovChain(Shown, ReadOnly):
         """Return the chain of a table of transitions: a row for each present state, a column for each next one.
 
         As ``pandas.crosstab(now, next)`` makes it from public data. Rows and columns go by their names, whatever their
-        order; rows are divided by their sums, after ``smoothing`` is added to each of the k × k counts.
+        order; rows are divided by their sums, after ``smoothing`` transitions are added to each, as
+        :func:`fit_chain` does.
 
         Raises
         ------

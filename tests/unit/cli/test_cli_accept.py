@@ -62,7 +62,9 @@ def test_each_command_knows_the_words_of_its_own_refusals() -> None:
     refused("check", "model.json", "survey.csv", *READING, "--accept", "noise", says=["'noise' is not", "'public'"])
     create = ["ledger", "create", "book.json", "--model", "model.json", "--budget", 1, "--table", "private.csv"]
     refused(*create, *READING, "--accept", "noise", says=["'noise' is not", "'public'"])
-    others = set(every_command()) - {"release", "check", "ledger"}
+    fit = ["fit", "survey.csv", *READING, "--output", "other.json"]
+    refused(*fit, "--accept", "public", says=["'public' is not", "'smoothing'"])
+    others = set(every_command()) - {"release", "check", "ledger", "fit"}
     for name in others:
         assert not any("--accept" in parameter.opts for parameter in every_command()[name].params), name
 

@@ -54,9 +54,8 @@ def test_from_a_table_with_hours_to_a_release_and_its_ledger(tmp_path: Path, mod
 def test_refusals(tmp_path: Path, model: Path) -> None:
     table, output = write_table(tmp_path / "private.csv", 2), tmp_path / "other.json"
     fit = ("fit", table, *READING, "--output", output)
-    assert "--pooling belongs to --clock" in refused(*fit, "--pooling", 3)
     assert "leave out --clock" in refused(*fit, "--clock", "hour", "--confidence", 0.9)
-    assert "no transition out of state" in refused(*fit, "--clock", "weekday-hour")
+    assert "no transition out of state" in refused(*fit, "--clock", "weekday-hour", "--smoothing", 0)
     assert "--max-gap is 2h and a step takes 1h" in refused(*fit, "--clock", "hour", "--max-gap", "2h")
     release = ("release", table, "--state", "act", "--subject", "who", "--model", model, "--epsilon", 1)
     assert "give --time" in refused(*release, "--output", output)
@@ -79,10 +78,10 @@ def test_hours_without_records_are_named(tmp_path: Path) -> None:
     start = datetime(2024, 1, 1)
     times = (start + timedelta(hours=h) for h in range(24 * 9) if h % 24 < 12)
     pl.DataFrame([{"who": 1, "t": t, "act": ("rest", "walk")[t.day % 2]} for t in times]).write_csv(table)
-    fit = ("fit", table, *READING, "--clock", "hour", "--smoothing", 0.5, "--overwrite", "--output", output)
-    result = run(*fit)
+    fit = ("fit", table, *READING, "--clock", "hour", "--overwrite", "--output", output)
+    result = run(*fit, "--accept", "smoothing")
     assert "nothing was observed in 13 of 24 phases (11:00 to 12:00, 12:00 to 13:00, " in result.output
-    assert "nothing was observed" not in run(*fit, "--pooling", 10).output
+    assert "no transition out of state" in refused(*fit, "--smoothing", 0)
 
 
 def test_a_release_says_what_accuracy_was_asked(tmp_path: Path, model: Path) -> None:

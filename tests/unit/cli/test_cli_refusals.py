@@ -132,12 +132,13 @@ def test_fit_refuses_what_it_cannot_count(tmp_path: Path) -> None:
     table, output = tmp_path / "t.csv", tmp_path / "m.json"
     table.write_text("state\na\nb\nc\n")
     fit = ["fit", table, "--state", "state", "--overwrite", "--output", output]
-    refused(*fit, says=["no transition out of state 'c'", "smoothing"])
+    refused(*fit, "--smoothing", 0, says=["no transition out of state 'c'", "smoothing"])
+    refused(*fit, says=["50.0% of the model", "give --accept smoothing"])
     assert not output.exists()
-    assert run(*fit, "--smoothing", 1).exit_code == 0
+    assert run(*fit, "--accept", "smoothing").exit_code == 0
     refused(*fit, "--smoothing", "-1", says=["smoothing is -1"])
     table.write_text("state\na\nb\nc\nc\n")
-    refused(*fit, says=["never returns to state", "smoothing"])
+    refused(*fit, "--smoothing", 0, says=["never returns to state", "smoothing"])
 
 
 def test_an_output_that_cannot_be_written_is_refused_before_anything_is_spent(
@@ -367,7 +368,8 @@ def test_a_smoothing_that_drowns_the_counts_is_refused(tmp_path: Path, public: P
             tmp_path / "new.json",
             says=["smoothing is", "0 to 1e+15"],
         )
-    assert run("fit", public, *READING, "--smoothing", "1e15", "--output", tmp_path / "new.json").exit_code == 0
+    most = ["--smoothing", "1e15", "--accept", "smoothing"]
+    assert run("fit", public, *READING, *most, "--output", tmp_path / "new.json").exit_code == 0
 
 
 def test_names_that_may_have_been_meant_are_of_the_same_kind(

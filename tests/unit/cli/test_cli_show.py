@@ -53,8 +53,11 @@ def test_fit_of_other_models_says_what_is_in_them(tmp_path: Path) -> None:
     for options, says in (
         ([*READING, "--confidence", 0.95], ["Bounds on the transition probabilities", of_each]),
         ([*READING, "--each-subject"], [of_each]),
-        ([*each_minute, "--clock", "hour", "--pooling", 10], ["state    least  at", "8:00 to 9:00"]),
-        ([*READING, "--order", 2, "--smoothing", 1], ["Probability of the next state (column) after the last 2"]),
+        (
+            [*each_minute, "--clock", "hour", "--smoothing", 10, "--accept", "smoothing"],
+            ["state    least  at", "8:00 to 9:00"],
+        ),
+        ([*READING, "--order", 2], ["Probability of the next state (column) after the last 2"]),
     ):
         result = run("fit", public, *options, "--output", tmp_path / "m.json", "--overwrite")
         assert result.exit_code == 0, result.output
@@ -66,7 +69,7 @@ def test_fit_of_other_models_says_what_is_in_them(tmp_path: Path) -> None:
 def test_fit_warns_of_a_state_that_may_mean_missing(tmp_path: Path) -> None:
     public = tmp_path / "public.csv"
     public.write_text("state\n" + "rest\nwalk\nrest\nNA\nNA\nrest\nrest\n" * 9)
-    fit = ["fit", public, "--state", "state", "--smoothing", 1, "--output", tmp_path / "m.json", "--overwrite"]
+    fit = ["fit", public, "--state", "state", "--smoothing", 0, "--output", tmp_path / "m.json", "--overwrite"]
     assert "the state 'NA' looks like a word for missing" in run(*fit).stderr
     assert "looks like" not in run(*fit, "--states", "NA,rest,walk").stderr
 
@@ -74,9 +77,9 @@ def test_fit_warns_of_a_state_that_may_mean_missing(tmp_path: Path) -> None:
 def test_chains_of_many_states_are_not_printed(tmp_path: Path) -> None:
     public = tmp_path / "public.csv"
     public.write_text("state\n" + "\n".join(f"s{(i * i) % 41}" for i in range(900)) + "\n")
-    result = run("fit", public, "--state", "state", "--smoothing", 1, "--output", tmp_path / "m.json")
+    result = run("fit", public, "--state", "state", "--accept", "smoothing", "--output", tmp_path / "m.json")
     assert result.exit_code == 0, result.output
-    assert len(result.stdout.splitlines()) == 3
+    assert len(result.stdout.splitlines()) == 5
     assert "more rows" in run("show", tmp_path / "m.json").stdout
 
 

@@ -1,0 +1,204 @@
+"""How much of a fitted model is made up: by the transitions that its rows were completed with.
+
+A row of n transitions that gets w more is made up by w / (n + w). What of it matters is how often the row is visited,
+how long states last then, and how much noise that is. docs/fitting.md says what is refused, and why.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.words import number
+from pufferfish.data.sequences import Sequences
+from pufferfish.errors import ModelError, NotApplicableError
+from pufferfish.fit.chain import SMOOTHING, check_transitions, fit_chain, fit_order, fit_periodic
+from pufferfish.mechanisms import LeakagePropagation
+from pufferfish.queries import Histogram
+
+__all__ = ["MadeUp", "judged", "made_up"]
+
+_SHARE, _CHANGE = 0.05, 1.1
+"""Shares above the one, and noise and stays that change by more than this factor, are too much."""
+
+_LIGHTER = 100
+"""By so much less a model is completed that is none without."""
+
+_MOST_STATES = 80
+"""With so many states, or tuples of them, propagation takes a minute."""
+
+_LONG = 10**6
+"""Records of the chain that noise is compared for."""
+
+Pair = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeUp(ReadOnly):
+    """How much of a fitted model is made up by smoothing.
+
+    Parameters
+    ----------
+    smoothing : float
+        Transitions that every row was completed by.
+    share : float
+        Made-up share of the rows, weighted by how often they were visited.
+    stay : (float, float)
+        Mean stay in a state, in records, of the visited rows: as they were observed, and in the model.
+    noise : (float, float) or None
+        Noise multiplier of a histogram at ε = 1 of one long chain: without smoothing, and with it.
+    lighter : float
+        What stands for no smoothing in ``noise``: 0, or a hundredth of it where there is no model without.
+    why : str
+        Why the noise is not compared; "" if it is.
+    """
+
+    smoothing: float
+    share: float
+    stay: Pair
+    noise: Pair | None
+    lighter: float
+    why: str
+
+    @property
+    def too_much(self) -> str:
+        """Why this must not be made up silently; "" if it is little."""
+        reasons = [f"{self.share:.1%} of the model would be made up"] if self.share > _SHARE else []
+        if _changed(self.stay):
+            reasons.append(
+                f"the mean stay in a state would be {number(self.stay[1])} records, not {number(self.stay[0])}"
+            )
+        if self.noise is not None and _changed(self.noise):
+            with_, without = (number(noise) for noise in reversed(self.noise))
+            reasons.append(f"the noise multiplier would be {with_}, not {without}")
+        return " and ".join(reasons)
+
+    @property
+    def merge_below(self) -> int:
+        """States that fewer transitions leave are rare: more than 5% of their rows are made up."""
+        return math.ceil(self.smoothing * (1 / _SHARE - 1))
+
+    @property
+    def sentences(self) -> list[str]:
+        """What was made up, in plain English; nothing where nothing was."""
+        if not self.smoothing:
+            return []
+        weight = f"{self.smoothing:g} transition{'' if self.smoothing == 1 else 's'}"
+        lines = [
+            f"every row was completed by {weight} that nobody made: {number(100 * self.share)}% of the model, by "
+            f"visits; the mean stay in a state is {number(self.stay[1])} records, {number(self.stay[0])} without"
+        ]
+        if self.noise is None:
+            return [*lines, f"what that does to the noise was not computed: {self.why}"]
+        less = f"with {self.lighter:g} of it, as there is no model without" if self.lighter else "without"
+        noise, other = (number(noise) for noise in reversed(self.noise))
+        return [*lines, f"noise multiplier of a histogram at ε = 1: {noise} with this smoothing, {other} {less}"]
+
+
+def made_up(
+    data: Sequences, *, smoothing: float = SMOOTHING, initial: Literal["stationary", "any"] = "stationary"
+) -> MadeUp:
+    """Return how much of a fitted model smoothing makes up: of its rows, its stays, and its noise.
+
+    Of data that were read with a clock it is about :func:`fit_periodic`, with an order about :func:`fit_order`, else
+    about :func:`fit_chain`. That of :func:`fit_each_subject` is a part of what it returns. The command line refuses to
+    write a model where it is too much.
+
+    Parameters
+    ----------
+    data : Sequences
+        Public data.
+    smoothing : float, default 1
+        As it is given to the fit.
+    initial : {"stationary", "any"}, default "stationary"
+        As it is given to the fit.
+
+    Returns
+    -------
+    MadeUp
+        ``too_much`` says why it is too much; "" if it is not.
+
+    Raises
+    ------
+    ModelError, ParameterError
+        As the fit does.
+
+    References
+    ----------
+    docs/fitting.md
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import pufferfish as pf
+    >>> data = pf.read_sequences(pl.DataFrame({"s": list("aabaabbaab" * 50)}), "s")
+    >>> judgement = pf.made_up(data, smoothing=40)
+    >>> judgement.too_much
+    '13.7% of the model would be made up'
+    >>> [round(noise, 3) for noise in judgement.noise]
+    [1.675, 1.62]
+    """
+    check_transitions(data)
+    fit: Any
+    counts: NDArray[np.int64]
+    if data.transitions_by_phase is not None:
+        fit, counts = fit_periodic, data.transitions_by_phase
+    elif data.histories is not None:
+        fit, counts = fit_order, data.histories
+    else:
+        fit, counts = fit_chain, data.transitions
+    model = fit(data, initial=initial, smoothing=smoothing)
+    rows = next(getattr(model, n) for n in ("matrices", "tensor", "transition_matrix") if hasattr(model, n))
+    tuples = counts.shape[-1] ** (1 if fit is fit_periodic else counts.ndim - 1)
+    if not smoothing or tuples > _MOST_STATES:
+        why = f"of {tuples:,} states, more than {_MOST_STATES}, that takes too long" if smoothing else ""
+        return judged(counts, rows, smoothing, why=why)
+    noise = _noise(model)
+    lighter = 0.0
+    try:
+        without = _noise(fit(data, initial=initial, smoothing=0))
+    except (ModelError, NotApplicableError):
+        lighter = smoothing / _LIGHTER
+        without = _noise(fit(data, initial=initial, smoothing=lighter))
+    return judged(counts, rows, smoothing, noise=(without, noise), lighter=lighter)
+
+
+def _noise(model: Any) -> float:
+    multiplier = LeakagePropagation(model, _LONG).calibrate(Histogram(), 1.0).noise_multiplier
+    assert multiplier is not None
+    return multiplier
+
+
+def judged(
+    counts: NDArray[np.int64],
+    rows: NDArray[np.float64],
+    smoothing: float,
+    *,
+    noise: Pair | None = None,
+    lighter: float = 0.0,
+    why: str = "",
+) -> MadeUp:
+    """Return how much of rows of laws the counts of their transitions do not say.
+
+    Parameters
+    ----------
+    counts : (…, k, k) ndarray of int64
+        Transitions; the last axes are the state now and the next one.
+    rows : (…, k, k) ndarray
+        Laws of the next state.
+    smoothing, noise, lighter, why
+        As in :class:`MadeUp`.
+    """
+    visits = counts.sum(axis=-1)
+    total = float(visits.sum())
+    share = float((visits * (smoothing / np.maximum(visits + smoothing, 1))).sum()) / total
+    stays = np.diagonal(counts, axis1=-2, axis2=-1).sum(), (visits * np.diagonal(rows, axis1=-2, axis2=-1)).sum()
+    before, after = (math.inf if total - stayed <= 0 else total / float(total - stayed) for stayed in stays)
+    return MadeUp(smoothing=smoothing, share=share, stay=(before, after), noise=noise, lighter=lighter, why=why)
+
+
+def _changed(pair: Pair) -> bool:
+    return max(pair) > _CHANGE * min(pair)
