@@ -90,7 +90,8 @@ def draw_ledger(ledger: AnyLedger) -> "Figure":
         figure.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=9)
     clean(axes)
     spent = f"spent {at_most(ledger.spent)} of {number(budget, 6)}, remaining {at_least(ledger.remaining)}"
-    titled(figure, "What the releases leak together", f"{spent}; by {ledger.bound.title}")
+    about = f"counts what is told of {ledger.hides}"
+    titled(figure, "What the releases leak together", f"{spent}; by {ledger.bound.title}", about)
     return figure
 
 

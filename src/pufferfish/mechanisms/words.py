@@ -180,7 +180,7 @@ def hidden_in_words(
 ) -> str:
     """Say what is hidden, where a step takes so long."""
     if secrets is not None:
-        return "which of two secrets holds, of the pairs that the promise names"
+        return f"which of two secrets holds, namely {_named(secrets)}"
     if protection is not None:
         return protection.in_words(step)
     return f"any one record ({ONE_STATE if of_chains else ONE_CELL})" if of_chains or networks else "any one record"
