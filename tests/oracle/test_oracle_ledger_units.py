@@ -60,6 +60,23 @@ def test_on_two_states_every_row_is_what_the_worst_density_tells(
     assert ledger.promises()[-1].epsilon == pytest.approx(d.max())
 
 
+def test_the_rows_of_two_releases_do_not_add() -> None:
+    """Two releases tell more of a record, and of three in a row, than twice what one does: just what the row says."""
+    matrix, length = np.array([[0.9, 0.1], [0.4, 0.6]]), 5
+    chain = pf.MarkovChain(matrix)
+    law, d = chain_law(chain.stationary_distribution, matrix, length), losses_per_pair(0.2, length, 2)
+    ledger = pf.Ledger(pf.LeakagePropagation(pf.Model(theta=chain, step=STEP), length), 50.0)
+    ledger.spend(0.2)
+    one = rows_of(ledger)
+    ledger.spend(0.2)
+    two = rows_of(ledger)
+    assert (one[1], one[3], two[1], two[3]) == pytest.approx((0.51538, 0.80566, 1.05585, 1.62115), abs=1e-5)
+    assert supremum_of_stretch(law, 2 * d, 3) == pytest.approx(two[3], rel=1e-6)
+    assert two[1] > 2 * one[1]
+    assert two[3] > 2 * one[3]
+    assert two[length] == pytest.approx(2 * one[length])  # a whole series needs no model
+
+
 def charged(rng: np.random.Generator, ledger: pf.Ledger, length: int, k: int) -> tuple[Array, float]:
     """Charge some releases, and return what their records and their steps lose together: windows, matrices, steps."""
     d, step = np.zeros((length, k, k)), 0.0
