@@ -42,7 +42,9 @@ def main() -> None:
     browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
     with TemporaryDirectory() as folder:
         browser.get(make_page(Path(folder)).as_uri())
-        end = browser.execute_script("return document.querySelector('figcaption').getBoundingClientRect().bottom")
+        end = browser.execute_script(
+            "return document.querySelector('#noise-0 figcaption').getBoundingClientRect().bottom"
+        )
         browser.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride",
             {"width": 965, "height": round(end) + 8, "deviceScaleFactor": 1, "mobile": False},

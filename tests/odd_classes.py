@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import pufferfish as pf
 from paper.audit.shapes import kinds_of_chains
 from pufferfish.errors import ModelError
-from pufferfish.theta import ChainModels, as_chain_class
+from pufferfish.theta import as_chain_class, as_theta
 
 __all__ = ["KINDS", "SHAPES", "Restated", "odd_class", "odd_rows", "odd_start", "restated"]
 
@@ -116,10 +116,10 @@ def _clocks_or_memory(rng: Generator, states: list[str]) -> Any:
     k = len(states)
     how = rng.choice(["clock", "memory", "stays"])
     if how == "stays":
-        return ChainModels((odd_stays(rng, states),))
+        return as_theta(odd_stays(rng, states))
     if how == "clock":
         matrices = [odd_rows(rng, k) for _ in range(int(rng.integers(1, 4)))]
-        return ChainModels((pf.PeriodicChain(matrices, odd_start(rng, k), states=states),))
+        return as_theta(pf.PeriodicChain(matrices, odd_start(rng, k), states=states))
     order = int(rng.choice([1, 2, 2, 2] if k > 2 else [1, 2, 2, 3]))
     memory = rng.choice(["all", "ignores the oldest", "only the oldest", "none"])
     if memory == "all":
@@ -129,7 +129,7 @@ def _clocks_or_memory(rng: Generator, states: list[str]) -> Any:
         tensor = np.broadcast_to(matrix, (k,) * (order + 1))
         if memory == "only the oldest":
             tensor = np.moveaxis(tensor, -2, 0)
-    return ChainModels((pf.HigherOrderChain(tensor, odd_start(rng, k**order), states=states),))
+    return as_theta(pf.HigherOrderChain(tensor, odd_start(rng, k**order), states=states))
 
 
 def odd_stays(rng: Generator, states: Sequence[str]) -> pf.StaysChain:
@@ -170,12 +170,20 @@ def _forgets(rng: Generator, states: list[str]) -> Any:
 
 _OF_KIND: dict[str, Callable[[Generator, list[str]], Any]] = {
     "ChainClass": _chains,
-    "ChainModels": _clocks_or_memory,
+    "clocks or memory": _clocks_or_memory,
     "BinaryChainInterval": _stays_between,
     "IntervalChain": _between,
     "ForgettingClass": _forgets,
 }
-KINDS = sorted(kinds_of_chains())
+
+
+def _mixed(rng: Generator, states: list[str]) -> Any:
+    """Two or three classes together; all on two states, or those that have more."""
+    kinds = [kind for kind in _OF_KIND if kind != "BinaryChainInterval" or len(states) == 2]
+    return as_theta([_OF_KIND[kind](rng, states) for kind in rng.choice(kinds, int(rng.integers(2, 4)), replace=False)])
+
+
+KINDS = sorted({*kinds_of_chains(), *_OF_KIND, "mixed"})
 """Every kind of class of chains that some bound covers: one that nothing here makes is an error in every oracle."""
 
 
@@ -183,7 +191,7 @@ def odd_class(rng: Generator, kind: str, states: Sequence[str]) -> Any:
     """A class of a kind on these states, or on the first two where it has no more."""
     while True:
         try:
-            return _OF_KIND[kind](rng, list(states))
+            return _mixed(rng, list(states)) if kind == "mixed" else _OF_KIND[kind](rng, list(states))
         except ModelError:  # several stationary laws, say
             continue
 

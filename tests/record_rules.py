@@ -99,13 +99,14 @@ from pufferfish.release.postprocessing import Ascending, BySubject, ClippedByGro
 from pufferfish.release.record import ReleaseFields, columns_of
 from pufferfish.release.words import assumed_of, versions
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_class import CHAIN_MODELS, CONTINUA
+from pufferfish.theta.chain_class import CHAIN_MODELS, CONTINUA, MIXED
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.lengths import MOST_STEPS
+from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import state_label
 
@@ -661,13 +662,22 @@ def _who(found: ReleaseFields) -> Rules:
     ]
 
 
+def _decides(found: ReleaseFields) -> tuple[str, dict[str, Any]]:
+    """Return the kind of the member of Θ that decides, and its numbers; {} where there is no such member."""
+    theta, number = found.theta, found.mechanism.witness.theta
+    if 0 <= number < len(theta.chains):
+        return theta.kind, msgspec.structs.asdict(theta.chains[number])
+    plain = theta.members[number] if 0 <= number < len(theta.members) else {}
+    return (plain.get("kind", ""), plain.get("model", {})) if theta.kind == MIXED else (theta.kind, plain)
+
+
 def _tells(found: ReleaseFields) -> Rules:
     """Check what the witness tells: it is what the leakage is made of, which is how the noise was chosen."""
-    seen, name, nodes, theta = found.mechanism.witness, found.mechanism.name, nodes_of(found), found.theta
+    seen, name, nodes, (kind, _) = found.mechanism.witness, found.mechanism.name, nodes_of(found), _decides(found)
     rules = [
         (isinstance(seen, _KINDS[name]), "the witness is of a kind that its mechanism gives"),
         (
-            theta.kind not in CONTINUA or seen.kind in CONTINUA[theta.kind].witnesses,
+            kind not in CONTINUA or seen.kind in CONTINUA[kind].witnesses,
             "the witness is of a kind that its class of chains has",
         ),
         (bool(nodes) or not isinstance(seen, ClusterWitness), "clusters tell in networks, past and future in chains"),
@@ -712,10 +722,11 @@ def _tells(found: ReleaseFields) -> Rules:
 def _forgotten(found: ReleaseFields, sides: Sequence[float]) -> Rules:
     """Check that the records on each side tell no more than they do where all have the largest loss, without end."""
     seen, theta, multiplier = found.mechanism.witness, found.theta, found.noise.noise_multiplier
-    known = theta.kind in CONTINUA or not isinstance(seen, ForgettingWitness)
+    kind, plain = _decides(found)
+    known = kind in CONTINUA or not isinstance(seen, ForgettingWitness)
     rules = [(known, "what was forgotten is told where Θ says what that is")]
-    if theta.kind == ForgettingClass.kind and len(theta.members) == 1 and multiplier is not None:
-        pairs: list[Any] = ForgettingClass.of_plain(theta.members[0], theta.states, theta.origin).forgets
+    if kind == ForgettingClass.kind and plain and multiplier is not None:
+        pairs: list[Any] = ForgettingClass.of_plain(plain, theta.states, theta.origin).forgets
         most = math.log1p(fixed_point(1 / multiplier, pairs))
         rules.append(
             (
@@ -730,9 +741,8 @@ def _phase(found: ReleaseFields, seen: PropagationWitness | ForgettingWitness) -
     """Check that a phase is one of the clock of the member that decides."""
     if not isinstance(seen, PhaseWitness):
         return []
-    theta = found.theta
-    clocked = theta.kind == PeriodicChain.kind and 0 <= seen.theta < len(theta.members)
-    phases = len(theta.members[seen.theta]["matrices"]) if clocked else 0
+    kind, plain = _decides(found)
+    phases = len(plain["matrices"]) if kind == PeriodicChain.kind and plain else 0
     return [(0 <= seen.phase < phases, "the witness's phase is one of theta's clock")]
 
 
@@ -793,10 +803,10 @@ def _parts(found: ReleaseFields, parts: Sequence[float], missing: float) -> Rule
 
 def _member(found: ReleaseFields) -> Rules:
     """Check the member of a continuum that the witness names: it lies within the bounds of Θ."""
-    seen, theta = found.mechanism.witness, found.theta
+    seen, theta, (kind, plain) = found.mechanism.witness, found.theta, _decides(found)
     nearest = seen.nearest
     if nearest is None:
-        searched = theta.kind == BinaryChainInterval.kind and found.mechanism.name in _SEARCHED
+        searched = kind == BinaryChainInterval.kind and found.mechanism.name in _SEARCHED
         return [(not searched, "a search of a continuum names the member that comes nearest")]
     law, matrix, k = nearest.initial_distribution, nearest.transition_matrix, len(theta.states)
     is_matrix = matrix is None or (len(matrix) == k and all(_is_law(row, k) for row in matrix))
@@ -807,11 +817,8 @@ def _member(found: ReleaseFields) -> Rules:
         ((matrix is None) == (law is None), "the witness's member has a matrix and an initial law"),
         (0 <= nearest.gap < math.inf, "the gap is not negative"),
     ]
-    searched = theta.kind in _INTERVALS
-    start: Any = theta.members[0].get("initial_distribution", "any") if searched else None
-    if theta.chains and 0 <= seen.theta < len(theta.chains):
-        start = theta.chains[seen.theta].initial_distribution
-        searched = start == "any"
+    start: Any = plain.get("initial_distribution", "any")
+    searched = kind in _INTERVALS or (kind == MarkovChain.kind and start == "any")
     rules.append((searched, "a gap is that of a class which is a continuum"))
     if matrix is not None and is_matrix and searched:
         rules.append((_is_within(found, matrix), "the witness's matrix is of theta"))
@@ -820,14 +827,14 @@ def _member(found: ReleaseFields) -> Rules:
 
 
 def _is_within(found: ReleaseFields, matrix: Sequence[Sequence[float]]) -> bool:
-    theta, seen = found.theta, found.mechanism.witness
-    if theta.chains:
-        lower: Any = theta.chains[seen.theta].transition_matrix
+    kind, plain = _decides(found)
+    if kind == MarkovChain.kind:
+        lower: Any = plain["transition_matrix"]
         upper = lower
-    elif theta.kind == IntervalChain.kind:
-        lower, upper = theta.members[0]["lower"], theta.members[0]["upper"]
+    elif kind == IntervalChain.kind:
+        lower, upper = plain["lower"], plain["upper"]
     else:
-        low, high = theta.members[0]["low"], theta.members[0]["high"]
+        low, high = plain["low"], plain["high"]
         lower, upper = [[low, 1 - high], [1 - high, low]], [[high, 1 - low], [1 - low, high]]
     return all(
         low - _WIDENED <= p <= high + _WIDENED
@@ -838,7 +845,7 @@ def _is_within(found: ReleaseFields, matrix: Sequence[Sequence[float]]) -> bool:
 
 def _of_chains(kind: str) -> bool:
     """Whether the records of a class of this kind are steps of chains."""
-    return kind in {"Markov chains", *CONTINUA, *(model.kind for model in CHAIN_MODELS)}
+    return kind in {"Markov chains", MIXED, *CONTINUA, *(model.kind for model in CHAIN_MODELS)}
 
 
 def _is_step(node: Any, length: int) -> bool:
@@ -1158,7 +1165,8 @@ def _sentences(found: ReleaseFields) -> Rules:
     rules.append((plain, "hides says one record where that is hidden"))
     rules.append((found.promise == promise, "the promise speaks of epsilon, delta, theta and the secrets"))
     composes = found.mechanism.name not in _FOR_ONE_QUERY
-    not_promised = not_promised_of(secrets, booked, kind=theta.kind, composes=composes, protection=protection)
+    kinds = [member["kind"] for member in theta.members] if theta.kind == MIXED else [theta.kind]
+    not_promised = not_promised_of(secrets, booked, kinds=kinds, composes=composes, protection=protection)
     rules.append((found.not_promised == not_promised, "what is not promised is what this program says"))
     read = data.rows if data.base is None else data.base
     assumed = assumed_of(read, of_chains=of_chains)

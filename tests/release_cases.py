@@ -25,6 +25,11 @@ CHAINS: dict[str, Any] = {
     "class": NEAR,
     "independent": pf.MarkovChain([[0.7, 0.3], [0.7, 0.3]], states=["no", "yes"]),
     "kinds of stay": pf.StaysChain([[0, 1], [1, 0]], [[(0.6, 0.4), (0.4, 0.9)], [(1, 0.5)]], states=["no", "yes"]),
+    "mixed": [
+        pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]], states=["no", "yes"]),
+        pf.HigherOrderChain([[[0.7, 0.3], [0.6, 0.4]], [[0.5, 0.5], [0.4, 0.6]]], states=["no", "yes"]),
+        pf.IntervalChain([[0.6, 0.3], [0.3, 0.5]], [[0.7, 0.4], [0.5, 0.7]], states=["no", "yes"], origin="a survey"),
+    ],
     "forgetting": pf.ForgettingClass([3, 9], [0.3, 0.8], ["no", "yes"]),
     "interval": pf.IntervalChain([[0.6, 0.2], [0.2, 0.5]], [[0.8, 0.4], [0.5, 0.8]], states=["no", "yes"]),
     "binary interval": pf.BinaryChainInterval(0.45, 0.55, states=["no", "yes"]),

@@ -18,10 +18,9 @@ from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import BOUNDS, EntryDP, InfluenceBound, LeakagePropagation
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import CDF, Count, Histogram, LinearQuery, Quantiles, Query, StepQuery, Switches, Transitions
-from pufferfish.theta.chain_class import CONTINUA, Continuum
+from pufferfish.theta.chain_class import CONTINUA, ChainClass, Continuum
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
-from pufferfish.theta.model_class import ModelClass
 from pufferfish.theta.periodic_chain import PeriodicChain
 
 __all__ = ["BROKEN", "Shape", "kinds_of_chains", "shapes"]
@@ -35,10 +34,9 @@ _THREE = MarkovChain([[0.8, 0.15, 0.05], [0.2, 0.7, 0.1], [0.05, 0.15, 0.8]], st
 
 
 def kinds_of_chains() -> dict[str, Any]:
-    """Return every kind of class of chains of this package that some bound covers, by its name."""
+    """Return every kind of class of chains of this package, by its name: lists, and each kind of continuum."""
     own = [kind for kind in CONTINUA.values() if kind.__module__.startswith("pufferfish.")]
-    covered = dict.fromkeys(kind for bound in BOUNDS for kind in bound.kinds if kind is not ModelClass)
-    return {kind.__name__: kind for each in covered for kind in (own if each is Continuum else [each])}
+    return {kind.__name__: kind for kind in (ChainClass, *own)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +119,9 @@ def _models(epsilon: float) -> Iterator[Shape]:
 
 
 def _anyhow(chain: Any) -> bool:
+    """Whether it is more than the laws that are tried of it."""
+    if isinstance(chain, Continuum):
+        return True
     start = chain.initial_distribution
     return isinstance(start, str) and start == "any"
 

@@ -4,7 +4,9 @@ from . import errors as errors
 from ._core.divergence import max_divergence as max_divergence
 from .check import (
     ModelCheck as ModelCheck,
+    NetworkCheck as NetworkCheck,
     OverlapAfter as OverlapAfter,
+    PairCheck as PairCheck,
     RicherModel as RicherModel,
     StateStays as StateStays,
     SubjectCheck as SubjectCheck,
@@ -35,6 +37,11 @@ from .fit.chain import (
     fit_order as fit_order,
     fit_periodic as fit_periodic,
 )
+from .fit.defend import (
+    Coverage as Coverage,
+    DefendedFit as DefendedFit,
+    fit_defend as fit_defend,
+)
 from .fit.forgetting import (
     ForgettingFit as ForgettingFit,
     OverlapEstimate as OverlapEstimate,
@@ -46,6 +53,7 @@ from .fit.model_file import (
     read_model as read_model,
     write_model as write_model,
 )
+from .fit.network import fit_network as fit_network
 from .fit.stays import (
     fit_stays as fit_stays,
     fit_stays_of_each as fit_stays_of_each,
@@ -126,7 +134,6 @@ from .theta import (
     BinaryChainInterval as BinaryChainInterval,
     ChainClass as ChainClass,
     ChainLength as ChainLength,
-    ChainModels as ChainModels,
     Cliques as Cliques,
     CountIs as CountIs,
     Fact as Fact,

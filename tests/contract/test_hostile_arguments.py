@@ -59,9 +59,8 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Bouts": (lambda **v: pf.Bouts(**v).bind(["a", "b"], 3).outputs, {"states": ["a"]}),
     "CDF": (pf.CDF, {"relative": True}),
     "CPT": (pf.CPT, {"states": ["a", "b"], "table": STEP, "parents": ["u"]}),
-    "ChainClass": (pf.ChainClass, {"chains": (CHAIN,), "origin": "here", "stands_for_more": False}),
+    "ChainClass": (pf.ChainClass, {"members": (CHAIN, PHASES), "origin": "here", "names": ("one", "other")}),
     "ChainLength": (pf.ChainLength, {"steps": 3, "records": 2}),
-    "ChainModels": (pf.ChainModels, {"members": (PHASES,), "origin": "here"}),
     "Cliques": (pf.Cliques, {"laws": [0.5, 0.25, 0.25], "states": ["a", "b"]}),
     "Count": (lambda **v: pf.Count(**v).bind(["a", "b"], 3).weights, {"states": ["a"]}),
     "CountIs": (pf.CountIs, {"states": "a", "at_least": 1, "at_most": 3}),
@@ -178,6 +177,10 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "fit_interval": (pf.fit_interval, {"sequences": DATA, "confidence": 0.75}),
     "fit_stays": (pf.fit_stays, {"sequences": OF_STAYS, "kinds": 2, "smoothing": 0.5}),
     "fit_stays_of_each": (pf.fit_stays_of_each, {"sequences": OF_STAYS, "kinds": 2, "pooling": 0.5}),
+    "fit_network": (
+        pf.fit_network,
+        {"source": ROWS_TABLE, "arrows": [("u", "v")], "columns": ["u"], "smoothing": 0.5, "certainties": ["v"]},
+    ),
     "fit_order": (pf.fit_order, {"sequences": DATA, "smoothing": 0.5, "pooling": 0.5}),
     "max_divergence": (pf.max_divergence, {"p": [0.25, 0.75], "q": [0.5, 0.5]}),
     "overlap": (pf.overlap, {"chain": CHAIN, "steps": [1, 2]}),
@@ -231,6 +234,8 @@ MADE_BY_THE_PROGRAM = {
     "Calibration",
     "ClusterWitness",
     "CouplingWitness",
+    "Coverage",
+    "DefendedFit",
     "EachRelease",
     "Finding",
     "ForgettingFit",
@@ -240,8 +245,10 @@ MADE_BY_THE_PROGRAM = {
     "MeasurementRelease",
     "ModelCheck",
     "Nearest",
+    "NetworkCheck",
     "OverlapAfter",
     "OverlapEstimate",
+    "PairCheck",
     "PhaseWitness",
     "PropagationWitness",
     "QuiltWitness",
@@ -256,7 +263,11 @@ MADE_BY_THE_PROGRAM = {
 }
 """Records that a user reads; from files they are checked (tests/fuzz)."""
 
-ELSEWHERE = {"errors", "fit_periodic"}
+ELSEWHERE = {
+    "fit_defend",  # tests/unit/fit/test_defend.py: each fit takes a second
+    "errors",
+    "fit_periodic",
+}
 """The module of errors; a function that takes what fit_order takes, on tables with a clock."""
 
 

@@ -84,7 +84,10 @@ def mechanisms() -> dict[str, Mechanism]:
 def things() -> dict[str, Any]:
     """One of every public class."""
     subjects = pf.fit_each_subject(pl.DataFrame({"s": ["a", "b", "b", "a"] * 5, "w": ["x"] * 20}), "s", subject="w")
+    daily = pf.read_sequences(pl.DataFrame({"s": ["a", "b", "b", "a"] * 9}), "s", daily=True)
+    defended = pf.fit_defend(daily)
     checked = pf.check_model(CHAIN, pl.DataFrame({"s": list("abba" * 5)}), "s", public=True)
+    of_rows = pf.check_model(NETWORK, TABLE, public=True)
     fitted = pf.fit_forgetting(pl.DataFrame({"s": ["a", "b", "b", "a"] * 5}), "s", 3)
     return {
         "CPT": pf.CPT(["a", "b"], STEP, ["u"]),
@@ -100,7 +103,7 @@ def things() -> dict[str, Any]:
         "PeriodicChain": PHASES,
         "HigherOrderChain": pf.HigherOrderChain([STEP, STEP[::-1]], states=["a", "b"]),
         "StaysChain": STAYS,
-        "ChainModels": pf.ChainModels([PHASES]),  # type: ignore[arg-type]
+        "ChainClass of mixed kinds": pf.ChainClass([CHAIN, PHASES]),  # type: ignore[arg-type]
         "ModelClass": pf.ModelClass([NETWORK]),  # type: ignore[arg-type]
         "ChainLength": pf.ChainLength(3, 2),
         "Quilt": pf.Quilt(["u"], ["v"], []),  # type: ignore[arg-type]
@@ -142,7 +145,11 @@ def things() -> dict[str, Any]:
         "LawWitness": pf.LawWitness(theta=0, length=3),
         "ForgettingFit": fitted,
         "SubjectsFit": subjects,
+        "DefendedFit": defended,
+        "Coverage": defended.coverage,
         "ModelCheck": checked,
+        "NetworkCheck": of_rows,
+        "PairCheck": of_rows.arrows[0],
         "SubjectCheck": checked.subjects[0],
         "StateStays": checked.stays[0],
         "OverlapAfter": checked.overlaps[0],

@@ -106,7 +106,7 @@ def answers(query: Any, data: Databases) -> Any:
     return data.answers(query)
 
 
-FEW = {"IntervalChain": 1, "BinaryChainInterval": 2}
+FEW = {"IntervalChain": 1, "BinaryChainInterval": 2, "mixed": 3}
 """So many seeds are tried of kinds that take longer, of the others 6; of all 150 with --slow."""
 
 

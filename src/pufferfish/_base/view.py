@@ -132,12 +132,16 @@ class Tabled(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What an object shows: a title, facts with their names, tables and charts, and notes in full sentences."""
+    """What an object shows: a title, facts with their names, tables and charts, and notes in full sentences.
+
+    ``pictures`` are what notebooks show of these tables besides, drawn.
+    """
 
     title: str
     facts: Mapping[str, Any] | None = None
     grids: Sequence[Grid | Tabled] = ()
     notes: Sequence[str] = ()
+    pictures: Sequence[Html] = ()
 
 
 class Shown:
@@ -228,6 +232,7 @@ def html_of(view: View) -> Html:
         tag("p", tag("strong", _text(view.title, _LONGEST_FACT))),
         tag("ul", items) if items else None,
         [_table(grid) for grid in map(grid_of, view.grids) if grid.rows],
+        view.pictures,
         [tag("p", _text(note, _LONGEST_FACT)) for note in view.notes],
         class_="pufferfish",
     )

@@ -65,20 +65,17 @@ def at_least(value: float, digits: int = 4) -> str:
 
 
 def change_of_odds(epsilon: float) -> str:
-    """Return by which factor the odds of two values of a unit can change where ε nats leak, to a few digits upwards.
+    """Return by which factor odds can change where ε nats leak, rounded up; beyond 1,000 nobody can use its digits.
 
     Examples
     --------
-    >>> change_of_odds(0.5), change_of_odds(3.2), change_of_odds(10.5), change_of_odds(100.0)
-    ('1.65', '24.6', '36,400', 'more than a million')
+    >>> change_of_odds(0.015), change_of_odds(1.0), change_of_odds(3.5), change_of_odds(6.0), change_of_odds(100.0)
+    ('1.02', '2.72', '34', '410', 'more than 1,000')
     """
-    if epsilon >= _MILLION:
-        return "more than a million"
+    if epsilon > math.log(1000):
+        return "more than 1,000"
     factor = math.exp(epsilon)
-    return at_most(factor, 3) if factor < 1000 else f"{math.ceil(factor / 100) * 100:,}"
-
-
-_MILLION = math.log(1e6)
+    return at_most(factor, 3 if factor < 10 else 2)
 
 
 def _written(value: float, digits: int, rounding: str) -> str:

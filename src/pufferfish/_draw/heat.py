@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from pufferfish._base.view import Grid, Html, Tabled, grid_of, in_short, join, part_shown, tag
 from pufferfish._base.words import number
 from pufferfish._draw.chart import Heat, Lines, from_to
+from pufferfish._draw.lines import lines_figure
 from pufferfish._draw.page import table
 
 __all__ = ["MOST_COLUMNS", "WEAK", "chart_part", "heat_map", "marked_weak"]
@@ -37,6 +38,8 @@ def chart_part(chart: Grid | Tabled) -> Html:
 
             text = ends if np.any(high > low) else None
             return heat_map(rows, columns, high, caption, corner=chart.corner, most=1.0, text=text)
+        case Lines(log=True):
+            return lines_figure(chart)
         case Lines(places=[_, *_]):
             most = np.stack([line.high for line in chart.lines], axis=1)
             names = [line.name for line in chart.lines]

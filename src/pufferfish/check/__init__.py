@@ -1,6 +1,17 @@
 """Does a model describe public data? Numbers, a picture and a verdict."""
 
 from pufferfish.check.check import ModelCheck, check_model
-from pufferfish.check.record import CHECK, OverlapAfter, RicherModel, StateStays, SubjectCheck
+from pufferfish.check.network import NetworkCheck
+from pufferfish.check.record import CHECK, OverlapAfter, PairCheck, RicherModel, StateStays, SubjectCheck
 
-__all__ = ["CHECK", "ModelCheck", "OverlapAfter", "RicherModel", "StateStays", "SubjectCheck", "check_model"]
+__all__ = [
+    "CHECK",
+    "ModelCheck",
+    "NetworkCheck",
+    "OverlapAfter",
+    "PairCheck",
+    "RicherModel",
+    "StateStays",
+    "SubjectCheck",
+    "check_model",
+]

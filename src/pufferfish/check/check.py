@@ -21,7 +21,7 @@ their n-th record, with what followed seen, the share that went on.
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import msgspec
 import numpy as np
@@ -31,6 +31,7 @@ from pufferfish._base.durations import parse_duration
 from pufferfish._base.progress import part_of, report_progress
 from pufferfish._base.view import Shown, View
 from pufferfish._base.writing import write_whole
+from pufferfish.check.network import NetworkCheck, check_network
 from pufferfish.check.record import CHECK, CheckFields, OverlapAfter, RicherModel, StateStays, SubjectCheck
 from pufferfish.check.shown import view_of
 from pufferfish.check.words import CALLED, sentences_of, text_of, verdict_of
@@ -46,7 +47,7 @@ from pufferfish.queries import Histogram
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.higher_order_chain import HigherOrderChain
-from pufferfish.theta.model_class import Theta, as_theta
+from pufferfish.theta.model_class import ModelClass, Theta, as_theta
 
 if TYPE_CHECKING:
     from pufferfish.data.daily import Steps
@@ -269,25 +270,35 @@ class ModelCheck(CheckFields, Shown, frozen=True, forbid_unknown_fields=True, kw
         write_whole(path, msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n", CHECK, overwrite=overwrite)
 
 
+@overload
 def check_model(
-    model: Any, source: Any, state: str, *, public: bool = False, epsilon: float = 1.0, **reading: Any
-) -> ModelCheck:
+    model: Any, source: Any, state: str, *, public: bool = ..., epsilon: float = ..., **reading: Any
+) -> ModelCheck: ...
+@overload
+def check_model(
+    model: Any, source: Any, *, public: bool = ..., epsilon: float = ..., **reading: Any
+) -> NetworkCheck: ...
+def check_model(
+    model: Any, source: Any, state: Any = None, *, public: bool = False, epsilon: float = 1.0, **reading: Any
+) -> Any:
     """Hold a model against public data: whether it describes them, and what its noise leaks where it does not.
 
     Parameters
     ----------
-    model : Model, MarkovChain, list of these, or ChainClass
+    model : Model, MarkovChain, list of these, ChainClass, or BayesianNetwork
         The class Θ.
     source, state, **reading
-        Public data, as for :func:`read_sequences`; bins and states are the model's.
+        Public data, as for :func:`read_sequences`; bins and states are the model's. For a network as for
+        :func:`read_rows`, without ``state``.
     public : bool
         That the data are public. What a check says are exact functions of the data, which no noise protects.
     epsilon : float, default 1
-        Privacy parameter of the noise that is spoken of: for a histogram of as many records, under the model.
+        Privacy parameter of the noise that is spoken of: for a histogram of as many records, or for the marginals of
+        all columns of a network, under the model.
 
     Returns
     -------
-    ModelCheck
+    ModelCheck, or NetworkCheck of a network
         Numbers and a verdict; it prints as text.
 
     Raises
@@ -295,7 +306,7 @@ def check_model(
     ParameterError
         If it is not said that the data are public; and as :func:`read_sequences` does.
     NotApplicableError
-        If Θ is no list of Markov chains.
+        If Θ is neither a list of Markov chains nor one network.
     ModelError
         If the data hold no transition.
     DataError
@@ -314,13 +325,17 @@ def check_model(
     [('r', (2.5, 3.0)), ('w', (1.505, 2.0))]
     """
     theta, bins = (model.theta, model.bins) if isinstance(model, Model) else (as_theta(model), None)
-    chains = _chains(theta)
     epsilon = as_epsilon(epsilon)
     if public is not True:
         raise ParameterError(
             "a check tells exact numbers of the data, so it is for public data only: if everybody may see these, say "
             "public=True"
         )
+    if isinstance(theta, ModelClass) and theta.networks:
+        if state is not None:
+            raise ParameterError(f"state is {state!r}, and belongs to Markov chains: leave it out for networks")
+        return check_network(theta, source, epsilon, reading)
+    chains = _chains(theta)
     if bins is not None and reading.get("bins") is None:
         reading["bins"] = bins
     reading["states"] = theta.states
@@ -368,11 +383,11 @@ def check_model(
 
 
 def _chains(theta: Theta) -> ChainClass:
-    if not isinstance(theta, ChainClass):
-        instead = (
-            "compare its tables with counted shares" if theta.networks else "check a chain fitted to the same data"
+    if not isinstance(theta, ChainClass) or not theta.chains:
+        raise NotApplicableError(
+            f"Θ is a class of {theta.kind}, and a check covers Markov chains and networks: check a chain fitted to the "
+            "same data"
         )
-        raise NotApplicableError(f"Θ is a class of {theta.kind}, and a check covers Markov chains: {instead}")
     return theta
 
 

@@ -3,7 +3,16 @@
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.writing import record_kind
 
-__all__ = ["CHECK", "CheckFields", "OverlapAfter", "RicherModel", "StateStays", "SubjectCheck"]
+__all__ = [
+    "CHECK",
+    "CheckFields",
+    "NetworkCheckFields",
+    "OverlapAfter",
+    "PairCheck",
+    "RicherModel",
+    "StateStays",
+    "SubjectCheck",
+]
 
 FORMAT, VERSION = "pufferfish-check", 1
 
@@ -160,3 +169,88 @@ class CheckFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
     states: tuple[str, ...]
     occupancy: tuple[tuple[int, ...], ...] | None
     stationary: tuple[tuple[float, float], ...]
+
+
+# -- Checks of networks ----------------------------------------------------------------------------------------------
+
+
+class PairCheck(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Whether public data show that two nodes of a network depend on each other, given others.
+
+    Parameters
+    ----------
+    nodes : tuple of str
+        The nodes: the second is the one whose parents are given, and to which an arrow would go.
+    given : tuple of str
+        The parents of the second; of an arrow of the model its other parents.
+    gain : float
+        By how many nats in all the dependence fits the data better, as it was tested: half of the statistic G.
+    freedom : int
+        The degrees of freedom of G; 0 where what is given leaves nothing open.
+    p : float
+        The probability of as much by chance, for this pair alone.
+    expected : float
+        The rows in which two of their values would meet by chance, for the two that would meet least often.
+    rarest : tuple of str
+        These values.
+    judged : {"dependent", "not seen", "too few", "not tested"}
+        What the data say: that the nodes depend on each other; nothing, though they would show a strong dependence; or
+        nothing, for they are too few; or that what is given leaves nothing open, or has too many combinations.
+    richer : RicherModel or None
+        What the model's noise leaks under the network with this arrow, for pairs without one that are dependent.
+    """
+
+    nodes: tuple[str, str]
+    given: tuple[str, ...]
+    gain: float
+    freedom: int
+    p: float
+    expected: float
+    rarest: tuple[str, ...]
+    judged: str
+    richer: RicherModel | None = None
+
+
+class NetworkCheckFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a check of a network found, as its file holds it.
+
+    Parameters
+    ----------
+    verdict : str
+        In plain words.
+    origin, source : str
+        Where Θ came from, and what it was held against.
+    epsilon : float
+        Privacy parameter of the noise that is spoken of.
+    noise_multiplier : float or None
+        Of the marginals of all columns under the model, by :class:`LeakagePropagation`.
+    rows : int
+        Rows of data.
+    gain : float
+        By how many nats in all tables of these data, with the model's arrows, predict each row from all others better
+        than the model's tables do; below 0 where they do not.
+    tables : RicherModel
+        What the noise leaks under the network of these tables.
+    pairs : tuple of PairCheck
+        The pairs that the model calls independent given the parents of one of them.
+    arrows : tuple of PairCheck
+        The model's arrows.
+    unread : tuple of str
+        Nodes without a column, and those with such a parent: what cannot be checked of them is left out.
+    """
+
+    format: str = FORMAT
+    version: int = VERSION
+    kind: str = "Bayesian networks"
+    verdict: str
+    origin: str
+    source: str
+    epsilon: float
+    noise_multiplier: float | None
+    rows: int
+    gain: float
+    clearly: float
+    tables: RicherModel
+    pairs: tuple[PairCheck, ...]
+    arrows: tuple[PairCheck, ...]
+    unread: tuple[str, ...]

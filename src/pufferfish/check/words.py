@@ -15,12 +15,24 @@ from pufferfish._base.words import at_most, number
 from pufferfish.check.record import CheckFields, RicherModel, SubjectCheck
 from pufferfish.errors import printable
 
-__all__ = ["CALLED", "CLEARLY", "gain_of", "sentences_of", "text_of", "verdict_lines", "verdict_of"]
+__all__ = [
+    "CALLED",
+    "CLEARLY",
+    "WITHIN",
+    "aligned",
+    "capital",
+    "gain_of",
+    "listed",
+    "sentences_of",
+    "text_of",
+    "verdict_lines",
+    "verdict_of",
+]
 
 CLEARLY = 10.0
 """Nats in all by which a law must predict better before it is said to: odds of 22,000 to 1."""
 
-_WITHIN = 1.005
+WITHIN = 1.005
 """Leakage up to this multiple of ε counts as what was promised."""
 
 _FEW = 1000
@@ -73,7 +85,7 @@ def _differing_of(subjects: Sequence[SubjectCheck]) -> list[SubjectCheck]:
 
 def _leaks_more(richer: RicherModel, epsilon: float) -> bool:
     """Return whether the noise leaks more than was promised to somebody who knows a richer model."""
-    return richer.leakage is not None and not richer.leakage <= epsilon * _WITHIN
+    return richer.leakage is not None and not richer.leakage <= epsilon * WITHIN
 
 
 def verdict_lines(verdict: str) -> list[str]:
@@ -148,7 +160,7 @@ class _Verdict:
         if decisive:
             yield f"Next: {self._enough(decisive)}{_again(model.kind for model in _most_noise(decisive))}."
         elif unknown:
-            yield f"Next: {_listed([_REMEDY[kind] for kind in unknown], 'or')}{_again(unknown)}."
+            yield f"Next: {listed([_REMEDY[kind] for kind in unknown], 'or')}{_again(unknown)}."
         elif few and not self._found:
             otherwise = f"; if there are none, {self._remedies(self._doubts)}" if self._doubts else ""
             yield f"Next: take more public data{otherwise}."
@@ -162,18 +174,18 @@ class _Verdict:
             looked = {"own": "each subject's own chain", "hour": "the hour"}
             others = [words for kind, words in looked.items() if kind in self._gains]
             verb = "do" if others else "does"
-            listed = _listed([*others, "the state two steps before"])
-            yield f"What decides: {listed} {verb} not clearly predict these data better."
+            without = listed([*others, "the state two steps before"])
+            yield f"What decides: {without} {verb} not clearly predict these data better."
             if "hour" not in self._gains:
                 yield "Hours were not looked at."
             if not self._others:
                 yield "What noise for it leaks to somebody who knows more is not computed."
             elif not self._doubts:
                 most = max(model.leakage or 0.0 for model in self._others)
-                yield f"{_capital(noise)} leaks at most {at_most(most, 3)} to somebody who knows these, too."
+                yield f"{capital(noise)} leaks at most {at_most(most, 3)} to somebody who knows these, too."
             return
-        findings = _listed([self._says(kind) for kind in self._found])
-        leaks = _listed([_leaks(self._known[kind]) for kind in self._found if kind in self._known])
+        findings = listed([self._says(kind) for kind in self._found])
+        leaks = listed([_leaks(self._known[kind]) for kind in self._found if kind in self._known])
         if not leaks:
             yield f"What decides: {findings}, and what {noise} leaks for that is not computed."
             return
@@ -182,7 +194,7 @@ class _Verdict:
         else:
             yield f"What decides: {findings}, but {noise} covers it: it leaks {leaks}."
         if unknown:
-            yield f"What {_listed([_MISSING[kind] for kind in unknown])} leaks is not computed."
+            yield f"What {listed([_MISSING[kind] for kind in unknown])} leaks is not computed."
 
     def _says(self, kind: str) -> str:
         if kind != "own" or self._gains.get(kind, 0.0) > CLEARLY:
@@ -190,19 +202,19 @@ class _Verdict:
         names = [f"subject {subject.subject}" for subject in self._differing[:_NAMED]]
         if more := len(self._differing) - len(names):
             names.append(f"{more:,} more")
-        return f"habits of {_listed(names)} differ from those of the others"
+        return f"habits of {listed(names)} differ from those of the others"
 
     def _doubt(self, first: str) -> Iterator[str]:
         """Yield what leaks more than was promised though the data do not say that it is so."""
         if self._doubts:
             yield (
-                f"{first} its noise would leak {_listed([_leaks(model) for model in self._doubts])}, "
+                f"{first} its noise would leak {listed([_leaks(model) for model in self._doubts])}, "
                 f"where {at_most(self._epsilon)} is promised."
             )
             chances = [self._chance_of_own(model) for model in self._doubts if model.kind == "own"]
             others = [CALLED[model.kind] for model in self._doubts if model.kind != "own"]
-            by = [f"these data are not clearly better predicted by {_listed(others, 'or')}"] if others else []
-            why = _listed([*chances, *by])
+            by = [f"these data are not clearly better predicted by {listed(others, 'or')}"] if others else []
+            why = listed([*chances, *by])
             yield f"That can be chance, and a check cannot say how much of it is: {why}."
 
     def _cautious(self) -> Iterator[str]:
@@ -229,7 +241,7 @@ class _Verdict:
         )
 
     def _remedies(self, richer: Sequence[RicherModel]) -> str:
-        return _listed([f"{_REMEDY[model.kind]}{self._cost(model)}" for model in richer], "or")
+        return listed([f"{_REMEDY[model.kind]}{self._cost(model)}" for model in richer], "or")
 
     def _enough(self, richer: Sequence[RicherModel]) -> str:
         """Return the remedy whose noise covers all of these models."""
@@ -267,11 +279,13 @@ def _leaks(richer: RicherModel) -> str:
     return f"{amount} to somebody who knows {knows}"
 
 
-def _listed(parts: Sequence[str], word: str = "and") -> str:
+def listed(parts: Sequence[str], word: str = "and") -> str:
+    """Return parts as a list in a sentence."""
     return "".join(parts) if len(parts) < 2 else f"{', '.join(parts[:-1])} {word} {parts[-1]}"
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """Return a text as a sentence begins."""
     return text[:1].upper() + text[1:]
 
 
@@ -335,7 +349,7 @@ def _leakage(check: CheckFields, reworded: Callable[[str], str]) -> Iterator[str
         for model in check.richer
         if model.reason is None
     ]
-    yield from _table(("to somebody who knows", "leakage", "multiplier it needs", "decided by"), rows)
+    yield from aligned(("to somebody who knows", "leakage", "multiplier it needs", "decided by"), rows)
     for model in check.richer:
         if model.reason is not None:
             yield f"  {CALLED[model.kind]}: not computed: {reworded(model.reason)}"
@@ -351,7 +365,7 @@ def _predictions(check: CheckFields) -> Iterator[str]:
         (CALLED[kind], _SIMPLER[kind], f"{check.gains[kind]:+,.0f}".replace("inf", "∞"), _better(check.gains[kind]))
         for kind in kinds
     ]
-    yield from _table(("model", "compared with", "gain", "better?"), rows, texts=2)
+    yield from aligned(("model", "compared with", "gain", "better?"), rows, texts=2)
     if check.gains.get("pooled") == math.inf:
         yield "  +∞: this model takes some of these transitions as impossible"
 
@@ -372,7 +386,7 @@ def _stays(check: CheckFields) -> Iterator[str]:
         )
         for s in check.stays
     ]
-    yield from _table(("state", "average, data", "average, model", "95%, data", "95%, model"), rows)
+    yield from aligned(("state", "average, data", "average, model", "95%, data", "95%, model"), rows)
     if any(s.observed is not None and math.isinf(s.observed[1]) for s in check.stays):
         yield (
             f"  {_OPEN}: too many of the longest stays are cut off, by a gap or the end of the data, before they end; "
@@ -412,7 +426,7 @@ def _subjects(check: CheckFields) -> Iterator[str]:
     for s in shown:
         values = [getattr(s, kind) for kind in ("model", *kinds)]
         rows.append((s.subject or "all", f"{s.transitions:,}", *(f"{value:.4f}" for value in values)))
-    yield from _table(("subject", "transitions", "model", *(names[kind] for kind in kinds)), rows)
+    yield from aligned(("subject", "transitions", "model", *(names[kind] for kind in kinds)), rows)
     if left:
         yield f"  and {counted(left, 'subject')} whose own chain beats the model by less, or does not"
 
@@ -425,7 +439,7 @@ def _overlaps(check: CheckFields) -> Iterator[str]:
         (f"{o.steps}", f"{o.pooled:.3f}", "" if o.model is None else f"{o.model:.3f}", f"{o.worst:.3f}", o.subject)
         for o in check.overlaps
     ]
-    yield from _table(("steps", "all data", "model", "least forgetful subject", "who"), rows)
+    yield from aligned(("steps", "all data", "model", "least forgetful subject", "who"), rows)
 
 
 def _in_order(name: str) -> list[tuple[int, str]]:
@@ -445,14 +459,14 @@ def _hours(check: CheckFields) -> Iterator[str]:
             rows.append((f"{hour}", f"{n:,}", *(f"{row[x] / n:.3f}" for x in usual)))
     if check.stationary:
         rows.append(("model", "", *(_range(*check.stationary[x]) for x in usual)))
-    yield from _table(("hour", "records", *(check.states[x] for x in usual)), rows)
+    yield from aligned(("hour", "records", *(check.states[x] for x in usual)), rows)
 
 
 def _range(least: float, most: float) -> str:
     return f"{least:.3f}" if f"{least:.3f}" == f"{most:.3f}" else f"{least:.3f} to {most:.3f}"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> Iterator[str]:
+def aligned(head: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> Iterator[str]:
     """Yield lines with aligned columns, the first ``texts`` of them to the left; none without rows."""
     lines = [tuple(head), *map(tuple, rows)]
     if len(lines) == 1:

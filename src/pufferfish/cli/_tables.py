@@ -83,6 +83,7 @@ def _named(option: str, path: str) -> Generator[None]:
 
 # -- Options ---------------------------------------------------------------------------------------------------------
 
+_OF_CHAINS = ("state", "time", "time_zone", "ambiguous", "max_gap", "step", "bins", "gaps")
 _STATE = "Column of states, or of numbers to bin"
 _MISSING = "Records without a state: not observed; a public gap; or an error [default: unobserved"
 
@@ -138,6 +139,23 @@ class Reading:
         arguments = {name: getattr(self, name) for name in self.given if name not in ("columns", "spark")}
         return {"missing": "unobserved", **arguments}
 
+    def of_rows(self) -> dict[str, Any]:
+        """Return the arguments of :func:`~pufferfish.read_rows`, but for the columns.
+
+        Raises
+        ------
+        ParameterError
+            If there are options about chains.
+        """
+        if names := [name for name in self.given if name in _OF_CHAINS]:
+            options = " and ".join(f"--{name.replace('_', '-')}" for name in names)
+            verb, them = ("is", "it") if len(names) == 1 else ("are", "them")
+            raise ParameterError(
+                f"{options} {verb} for Markov chains, and the model is a network, whose table has one row per subject "
+                f"and a column for every node: leave {them} out, or name a model of chains"
+            )
+        return {"subject": self.subject, "where": self.where, "missing": self.missing or "refuse"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class ChainReading(Reading):
@@ -156,8 +174,6 @@ class GroupedReading(Reading):
 
 
 # -- Reading ---------------------------------------------------------------------------------------------------------
-
-_OF_CHAINS = ("state", "time", "time_zone", "ambiguous", "max_gap", "step", "bins", "gaps")
 
 
 @contextmanager
@@ -208,30 +224,20 @@ def read_under(
 
 def check_options(model: Model, reading: Reading) -> None:
     """Refuse options about chains where the model is a network."""
-    names = [name for name in reading.given if name in _OF_CHAINS]
-    if not (model.theta.networks and names):
-        return
-    options = " and ".join(f"--{name.replace('_', '-')}" for name in names)
-    verb, them = ("is", "it") if len(names) == 1 else ("are", "them")
-    raise ParameterError(
-        f"{options} {verb} for Markov chains, and the model is a network, whose table has one row per subject and a "
-        f"column for every node: leave {them} out, or name a model of chains"
-    )
+    if model.theta.networks:
+        reading.of_rows()
 
 
 def _rows(table: "str | SparkFiles", model: Model, reading: Reading, query: Query | None) -> Rows:
-    check_options(model, reading)
-    missing: Any = reading.missing or "refuse"
+    arguments = reading.of_rows()
     with progress("reading the table"):
         return read_rows(
             table,
             model.theta.networks,
             columns=node_names(reading.columns, model.theta),
-            subject=reading.subject,
-            where=reading.where,
-            missing=missing,
             by=reading.by,
             joint=query.records if isinstance(query, Joint) else None,
+            **arguments,
         )
 
 

@@ -1,21 +1,22 @@
 """``pufferfish check``: whether a model describes public data, and what its noise leaks where it does not."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import click
 
 from pufferfish._draw.figure import PICTURE, save_figure
-from pufferfish.check import CHECK, check_model
+from pufferfish.check import CHECK, ModelCheck, NetworkCheck, check_model
+from pufferfish.check.network_words import network_text
 from pufferfish.check.shown import draw_check
 from pufferfish.check.words import text_of
-from pufferfish.cli._tables import ChainReading, check_targets, opened, read_under
+from pufferfish.cli._tables import Reading, check_targets, opened, read_under
 from pufferfish.cli.messages import as_options
-from pufferfish.cli.options import accept_option, argument, command, option
+from pufferfish.cli.options import accept_option, argument, command, node_names, option
 from pufferfish.cli.print import progress
 from pufferfish.errors import NotApplicableError, ParameterError, printable
-from pufferfish.fit.model_file import read_model
+from pufferfish.fit.model_file import Model, read_model
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.theta.chain_class import ChainClass
 
 __all__ = ["check_command"]
 
@@ -26,7 +27,7 @@ class CheckOptions:
 
     model: str = argument("MODEL")
     table: str = argument()
-    reading: ChainReading
+    reading: Reading
     epsilon: float = option("Privacy parameter of the noise that is spoken of.", default=1.0, show_default=True)
     plot: str | None = option("Draw stays, hours and forgetting (.png, .svg, .pdf).", "FILE")
     details: bool = option("Print the numbers of subjects and hours, and how soon is forgotten, too.")
@@ -45,6 +46,7 @@ def check_command(options: CheckOptions) -> None:
     \b
     Example:
       pufferfish check model.json survey-2019.csv --state activity --subject id --time minute --max-gap 1min
+      pufferfish check patients.json register.csv
       pufferfish check model.json survey-2021.csv --state activity --subject id --time minute --max-gap 1min \\
         --accept public --plot check.png
     """
@@ -55,11 +57,14 @@ def check_command(options: CheckOptions) -> None:
         overwrite=options.overwrite,
     )
     model = read_model(options.model)
-    if not isinstance(model.theta, ChainClass):
-        instead = "check a chain fitted to the same data, with fit without --clock, --confidence and --forgets"
-        if model.theta.networks:
-            instead = "compare the tables of its nodes with shares that you count in public data"
-        raise NotApplicableError(f"{options.model} holds {model.theta.kind}, and check covers Markov chains: {instead}")
+    networks = model.theta.networks
+    if not (networks or model.theta.chains):
+        raise NotApplicableError(
+            f"{options.model} holds {model.theta.kind}, and check covers Markov chains and networks: check a chain "
+            "fitted to the same data, with fit without --clock, --confidence and --forgets"
+        )
+    if networks and plot is not None:
+        raise ParameterError("--plot draws stays, hours and forgetting of chains: leave it out for a network")
     with opened((options.table,), options.reading) as source:
         read = read_under(source, model, options.reading)
         if "public" not in options.accept and model.fitted_on != read.fingerprint:
@@ -69,13 +74,25 @@ def check_command(options: CheckOptions) -> None:
                 "that shall be protected"
             )
         with progress("checking the model"):
-            check = check_model(model, source, public=True, epsilon=epsilon, **options.reading.of_chains())
-    click.echo(text_of(check, as_options, details=options.details))
+            check = check_model(model, source, public=True, epsilon=epsilon, **_arguments(options.reading, model))
+    if isinstance(check, NetworkCheck):
+        text, more = network_text(check, as_options, details=options.details), "every pair of columns"
+    else:
+        text = text_of(check, as_options, details=options.details)
+        more = "each subject's predictions, how soon states are forgotten, and the hours"
+    click.echo(text)
     if not options.details:
-        click.echo("\n--details prints more: each subject's predictions, how soon states are forgotten, and the hours")
+        click.echo(f"\n--details prints more: {more}")
     if output is not None:
         check.to_json(output, overwrite=options.overwrite)
         click.echo(printable(f"written: {output}"))
-    if plot is not None:
+    if plot is not None and isinstance(check, ModelCheck):
         save_figure(draw_check(check), plot)
         click.echo(printable(f"written: {plot}"))
+
+
+def _arguments(reading: Reading, model: Model) -> dict[str, Any]:
+    """Return how a table is read under a model."""
+    if not model.theta.networks:
+        return reading.of_chains()
+    return {"columns": node_names(reading.columns, model.theta), **reading.of_rows()}

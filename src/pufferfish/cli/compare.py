@@ -148,7 +148,7 @@ def compare_command(options: CompareOptions) -> None:
     step = step_in(data, model)
     hidden = protection_asked(options.protect, options.within, theta, step)
     contest = Contest(
-        theta, query, length, secrets=secret, noise=options.noise, kinds=kinds, left_out=left_out, **hidden
+        model, query, length, secrets=secret, noise=options.noise, kinds=kinds, left_out=left_out, **hidden
     )
     with progress("comparing mechanisms"):
         if accuracy is not None:

@@ -12,19 +12,22 @@ from numpy.typing import NDArray
 from pufferfish._base.view import counted, grid_lines
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.cli._tables import ChainReading, check_targets, opened
-from pufferfish.cli.options import argument, command, option, state_list
+from pufferfish.cli.options import argument, command, option, split_list, state_list
 from pufferfish.cli.print import print_warnings, progress
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.labels import words_for_missing
-from pufferfish.errors import ParameterError, printable
+from pufferfish.errors import DataError, ParameterError, printable
 from pufferfish.fit.chain import fit_chain, fit_interval, fit_order, fit_periodic
+from pufferfish.fit.defend import CALLED, DefendedFit, fit_defend
 from pufferfish.fit.forgetting import SMOOTHING, OverlapEstimate, fit_forgetting
 from pufferfish.fit.left_out import MOST_KINDS, POOLED_STAYS, LeftOut
-from pufferfish.fit.model_file import MODEL, Model, write_model
+from pufferfish.fit.model_file import BIF_FILE, MODEL, Model, is_bif, write_bif, write_model
+from pufferfish.fit.network import CHOW_LIU, SMOOTHING as NETWORK_SMOOTHING, FittedTable, fit_network_to
 from pufferfish.fit.stays import fit_stays, fit_stays_of_each
 from pufferfish.fit.subjects import POOLING, SubjectsFit, fit_each_subject
-from pufferfish.theta.chain_class import ChainClass, ChainModels
+from pufferfish.mechanisms.network_picture import draw_network
+from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import IntervalChain
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.higher_order_chain import HigherOrderChain
@@ -56,7 +59,8 @@ class FitOptions:
     )
     smoothing: float | None = option(
         "Added to every transition count [default: 0]; with --forgets pairs of all subjects added to each [default: "
-        f"{SMOOTHING:g}]."
+        f"{SMOOTHING:g}]; with --arrows rows with a column's own shares added to each row of its table [default: "
+        f"{NETWORK_SMOOTHING:g}]."
     )
     confidence: float | None = option(
         "Instead of one chain, bounds that hold all transition probabilities with this confidence, such as 0.95.", "C"
@@ -78,6 +82,19 @@ class FitOptions:
         "With --clock, --order or --each-subject: transitions added to every row, spread as those of all together "
         f"[default: 0, and {POOLING:g} for --each-subject]."
     )
+    arrows: str | None = option(
+        'A network of a table with one row per subject: its columns\' arrows, "smoke->lung, age->lung", a file with '
+        "one in each line, or chow-liu for the tree that fits best.",
+        "ARROWS",
+    )
+    columns: str | None = option(
+        "With --arrows, more columns, without arrows; with chow-liu those of the tree.", "A,B,…"
+    )
+    certain: str | None = option(
+        "With --arrows, columns that follow from their parents with certainty, such as a logical OR: what was never "
+        "seen is then impossible.",
+        "A,B,…",
+    )
     order: int | None = option(
         "Let each record depend on so many before it, instead of one.", "M", type=click.IntRange(min=2, max=6)
     )
@@ -89,8 +106,17 @@ class FitOptions:
         "N",
         type=click.IntRange(min=1, max=MOST_KINDS),
     )
-    output: str = option("Where the model is written, as JSON.", "FILE", required=True)
-    plot: str | None = option("Draw transitions and dwell times (.png, .svg, .pdf).", "FILE")
+    defend: bool = option(
+        "A class that can be defended: what left-out days demand, everybody's own habits, and how many that covers."
+    )
+    cover: float | None = option("With --defend, cover this share of people, such as 0.99.", "SHARE")
+    slower: float | None = option(
+        "With --defend, add every member once more with stays so many times as long, such as 1.3.", "TIMES"
+    )
+    drop_slowest: bool = option("With --defend and --cover, leave out the slowest people that it allows.")
+    people: int | None = option("With --defend, how many people the release is about: all are to be covered.", "M")
+    output: str = option("Where the model is written, as JSON; a network as BIF, if so named.", "FILE", required=True)
+    plot: str | None = option("Draw transitions and dwell times, or the network (.png, .svg, .pdf).", "FILE")
     overwrite: bool = option("Replace an earlier model.")
 
     @property
@@ -100,6 +126,12 @@ class FitOptions:
 
     def check(self) -> None:
         """Refuse options that do not go with each other."""
+        if self.arrows is not None:
+            self._check_network()
+            return
+        for name in ("columns", "certain"):
+            if getattr(self, name) is not None:
+                raise ParameterError(f"--{name} is about a network: give --arrows, or leave it out")
         if self.forgetting:
             for name in ("initial", "confidence", "clock", "each_subject", "pooling", "order", "stays", "kinds"):
                 if getattr(self, name) not in (None, False):
@@ -116,12 +148,8 @@ class FitOptions:
             raise ParameterError(
                 "--pooling belongs to --clock, --order and --each-subject: one matrix is of all transitions together"
             )
-        if self.kinds is not None and not self.stays:
-            raise ParameterError("--kinds says how many kinds of stay --stays fits: give both")
-        if self.stays:
-            for name in ("confidence", "clock", "order"):
-                if getattr(self, name) is not None:
-                    raise ParameterError(f"--stays has one law of exits and stays: leave out --{name}, or --stays")
+        self._check_defended()
+        self._check_stays()
         if self.confidence is not None:
             self._check_confidence(self.confidence)
         if self.each_subject:
@@ -132,6 +160,48 @@ class FitOptions:
                     )
             if self.reading.subject is None:
                 raise ParameterError("give --subject: the column that says whose chain --each-subject fits")
+
+    def _check_defended(self) -> None:
+        """Refuse options of --defend without it, and those that say what it finds out."""
+        for name in ("cover", "slower", "drop_slowest", "people"):
+            if getattr(self, name) not in (None, False) and not self.defend:
+                raise ParameterError(f"--{name.replace('_', '-')} belongs to --defend: give both")
+        for name in ("initial", "smoothing", "pooling", "confidence", "clock", "each_subject", "order", "stays"):
+            if self.defend and getattr(self, name) not in (None, False):
+                option_name = name.replace("_", "-")
+                raise ParameterError(f"--defend finds out what is to be fitted: leave out --{option_name}")
+
+    def _check_stays(self) -> None:
+        """Refuse options that do not go with kinds of stay."""
+        if self.kinds is not None and not self.stays:
+            raise ParameterError("--kinds says how many kinds of stay --stays fits: give both")
+        for name in ("confidence", "clock", "order"):
+            if self.stays and getattr(self, name) is not None:
+                raise ParameterError(f"--stays has one law of exits and stays: leave out --{name}, or --stays")
+
+    def _check_network(self) -> None:
+        """Refuse options that speak of chains."""
+        chains = (
+            "states",
+            "initial",
+            "confidence",
+            "forgets",
+            "overlap",
+            "clock",
+            "each_subject",
+            "pooling",
+            "order",
+            "stays",
+            "defend",
+        )
+        if given := next((name for name in chains if getattr(self, name)), None):
+            raise ParameterError(
+                f"--{given.replace('_', '-')} is about chains, and --arrows fits a network, whose table has one row "
+                "per subject: leave one of them out"
+            )
+        self.reading.of_rows()
+        if not self.tables:
+            raise ParameterError("give the TABLE of public data that the network's tables are counted from")
 
     def _check_confidence(self, confidence: float) -> None:
         """Refuse options that speak of one chain."""
@@ -154,7 +224,7 @@ class FitOptions:
 
 @command("fit", FitOptions)
 def fit_command(options: FitOptions) -> None:
-    """Fit a Markov chain, bounds on one, or how soon it forgets, to PUBLIC data; and write it as a model file.
+    """Fit a Markov chain, bounds on one, how soon it forgets, or a network, to PUBLIC data; and write a model file.
 
     The model is part of what everybody is assumed to know: fit it to data that is already public, such as an
     earlier survey, never to the table it shall protect.
@@ -162,6 +232,8 @@ def fit_command(options: FitOptions) -> None:
     \b
     Example:
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --output model.json
+      pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --defend \\
+        --output defended.json
       pufferfish fit survey-2019.csv --state activity --subject id --confidence 0.95 --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --each-subject --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --stays \\
@@ -170,9 +242,11 @@ def fit_command(options: FitOptions) -> None:
       pufferfish fit --forgets 8 --overlap 0.43 --states sit,stand,walk --output model.json
       pufferfish fit survey-2019.csv --state activity --subject id --time minute --max-gap 1min --clock hour \\
         --smoothing 0.5 --output hourly.json
+      pufferfish fit register.csv --arrows "smoke->lung, age->lung, lung->xray" --output patients.json
     """
     options.check()
-    targets = [("--output", options.output, MODEL), ("--plot", options.plot, PICTURE)]
+    bif = options.arrows is not None and is_bif(options.output)
+    targets = [("--output", options.output, BIF_FILE if bif else MODEL), ("--plot", options.plot, PICTURE)]
     check_targets(targets, inputs=options.tables, overwrite=options.overwrite)
     with _opened_if_any(options) as table:
         fit = _how(options)
@@ -183,9 +257,10 @@ def fit_command(options: FitOptions) -> None:
             "cells of the table empty, and fit again"
             for word in words_for_missing(model.theta.states)
         )
-    figure = None if options.plot is None else draw_model(model.theta)
+    networks = model.theta.networks
+    figure = None if options.plot is None else draw_network(networks[0]) if networks else draw_model(model.theta)
     grids = main_grids(model.theta, model.step)
-    write_model(model, options.output)
+    (write_bif if bif else write_model)(model, options.output)
     if options.plot is not None:
         save_figure(figure, options.plot)
     click.echo(printable(lines[0]))
@@ -193,14 +268,20 @@ def fit_command(options: FitOptions) -> None:
         click.echo("\n".join(grid_lines(grid)))
     for line in [*lines[1:], f"written: {', '.join(filter(None, (options.output, options.plot)))}"]:
         click.echo(printable(line))
+    if bif:
+        click.echo("A BIF file does not say what it was fitted to: nothing refuses a release of that table under it.")
     if model.fitted_on is not None:
         click.echo("Take this file as public from now on, and protect other data with it than the data it came from.")
 
 
 def _how(options: FitOptions) -> "Callable[[FitOptions, _Table, list[str] | None], tuple[Model, list[str]]]":
     """Return what does the work."""
+    if options.arrows is not None:
+        return _network
     if options.forgetting:
         return _forgetting
+    if options.defend:
+        return _defended
     if options.stays:
         return _stays
     return _each_subject if options.each_subject else _one_model
@@ -282,6 +363,47 @@ def _lines_of_forgetting(estimate: OverlapEstimate, step: str | None) -> list[st
     ]
 
 
+# -- A network (--arrows) --------------------------------------------------------------------------------------------
+
+_MOST_LINES = 8
+
+
+def _network(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
+    """Return the model, and what to say of it."""
+    with progress("reading the table"):
+        fit = fit_network_to(
+            table,
+            options.arrows,
+            columns=None if options.columns is None else split_list(options.columns),
+            smoothing=NETWORK_SMOOTHING if options.smoothing is None else options.smoothing,
+            certainties=[] if options.certain is None else split_list(options.certain),
+            **options.reading.of_rows(),
+        )
+    network = fit.theta.networks[0]
+    lines = [
+        f"network of {counted(len(network.nodes), 'column')} and {counted(len(network.edges), 'arrow')} "
+        f"from {counted(fit.rows.records, 'row')}"
+    ]
+    if options.arrows == CHOW_LIU:
+        lines.append(f"arrows: {', '.join(f'{parent}->{child}' for parent, child in network.edges)}")
+    poor = sorted((of_node for of_node in fit.tables if of_node.few), key=lambda of_node: -of_node.few)
+    lines += [_line_of_table(of_node) for of_node in poor[:_MOST_LINES]]
+    if len(poor) > _MOST_LINES:
+        lines.append(f"and {counted(len(poor) - _MOST_LINES, 'more column')} with rows of few data")
+    certain = sum(of_node.zeros for of_node in fit.tables)
+    if certain:
+        lines.append(
+            f"{counted(certain, 'value')} of tables were never seen and are taken as impossible: a strong claim"
+        )
+    return Model.fitted(fit.theta, fit.rows), lines
+
+
+def _line_of_table(table: FittedTable) -> str:
+    unseen = f"; {table.unseen:,} of them were never seen, and are the shares of all rows" if table.unseen else ""
+    rows = f"{table.few:,} of the {table.rows:,} rows of its table"
+    return f"{table.node}: {rows} are counted from few data (below 10){unseen}"
+
+
 # -- A chain for each subject (--each-subject) -----------------------------------------------------------------------
 
 
@@ -345,7 +467,57 @@ def _stays(options: FitOptions, table: _Table, states: list[str] | None) -> tupl
             for kinds, gain in enumerate([] if left_out is None else left_out.of_kinds[1:], 2)
         ),
     ]
-    return Model.fitted(ChainModels(tuple(chains)), sequences), lines
+    return Model.fitted(ChainClass(tuple(chains)), sequences), lines
+
+
+# -- A class that can be defended (--defend) ---------------------------------------------------------------------------
+
+
+def _defended(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
+    """Return the model, and what to say of it."""
+    reading = options.reading.of_chains()
+    with progress("reading the table"):
+        try:
+            sequences = read_sequences(table, states=states, daily=True, clock="hour", **reading)
+            no_hours = None
+        except (ParameterError, DataError) as error:  # hours need times, and records one step apart
+            sequences, no_hours = read_sequences(table, states=states, daily=True, **reading), str(error)
+    print_warnings([*sequences.warnings, *_loose(options)])
+    with progress("looking for what days demand"):
+        fit = fit_defend(
+            sequences,
+            cover=options.cover,
+            slower=options.slower,
+            drop_slowest=options.drop_slowest,
+            people=1 if options.people is None else options.people,
+        )
+    without = [] if no_hours is None else [f"hours of the day were not tried: {no_hours}"]
+    return Model.fitted(fit.theta, sequences), [*defended_lines(fit), *without]
+
+
+def defended_lines(fit: DefendedFit) -> list[str]:
+    """Say what was tried, what is kept, who decides, and how many people that covers."""
+    members = len(fit.theta.members)
+    lines = [f"a class of {counted(members, 'chain')} of {fit.theta.k} states, from {fit.sequences.records:,} records"]
+    lines.append(
+        "noise: the least for a histogram at ε = 1 in a long series; leaks: what noise for one chain of all tells"
+    )
+    for kind in fit.kinds:
+        name = CALLED[kind.kind]
+        if kind.reason is not None:
+            lines.append(f"not tried: {name}: {kind.reason}")
+            continue
+        gain = "" if kind.gain is None else f", {kind.gain.nats:,.0f} nats likelier (error {kind.gain.error:,.0f})"
+        whose = "" if kind.decided_by is None else f" of {kind.decided_by}"
+        word = "in" if kind.kept else "not demanded"
+        lines.append(f"{word}: {name}: noise {kind.noise_multiplier:.4g}{whose}, leaks {kind.leakage:.3g}{gain}")
+    between = (
+        ""
+        if fit.between is None
+        else (f"; its days drawn again say {fit.between[0]:.4g} to {fit.between[1]:.4g} (10 and 90%)")
+    )
+    lines.append(f"decides: {fit.decided_by}, noise {fit.noise_multiplier:.4g}{between}")
+    return [*lines, fit.coverage.sentence]
 
 
 # -- One chain, or bounds on one -------------------------------------------------------------------------------------
@@ -370,13 +542,13 @@ def _one_model(options: FitOptions, table: _Table, states: list[str] | None) -> 
     smoothing, pooling, initial = options.smoothing or 0.0, options.pooling or 0.0, options.initial or "stationary"
     observed = int(sequences.transitions.sum())
     counted = f"from {observed:,} transitions between {sequences.records:,} records"
-    theta: ChainClass | ChainModels | IntervalChain
+    theta: ChainClass | IntervalChain
     if clock is not None:
         periodic = fit_periodic(sequences, initial=initial, smoothing=smoothing, pooling=pooling)
-        theta, lines = ChainModels((periodic,)), _of_clock(periodic, sequences, counted, pooling)
+        theta, lines = ChainClass((periodic,)), _of_clock(periodic, sequences, counted, pooling)
     elif order is not None:
         higher = fit_order(sequences, initial=initial, smoothing=smoothing, pooling=pooling)
-        theta, lines = ChainModels((higher,)), _of_order(higher, counted)
+        theta, lines = ChainClass((higher,)), _of_order(higher, counted)
     elif options.confidence is not None:
         theta = fit_interval(sequences, options.confidence)
         lines = _of_bounds(theta, counted)

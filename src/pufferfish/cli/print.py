@@ -16,10 +16,10 @@ from rich.table import Table
 from rich.text import Text
 
 from pufferfish._base.progress import Listener, listening
-from pufferfish._base.words import at_most, change_of_odds
 from pufferfish.cli.messages import messages, print_error
 from pufferfish.errors import printable
 from pufferfish.mechanisms import Promise
+from pufferfish.mechanisms.shown import promise_grid
 
 __all__ = ["print_promises", "print_table", "print_warnings", "progress", "until_done"]
 
@@ -127,10 +127,10 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[str]], names: int 
     Console(width=10_000, soft_wrap=True).print(table)
 
 
-def print_promises(promises: Iterable[Promise], of: str = "what this noise tells of") -> None:
+def print_promises(promises: Sequence[Promise], whose: str = "what this noise tells of") -> None:
     """Print what is told at most of every unit; what each covers stands in the documentation (Units)."""
-    rows = [(promise.unit, at_most(promise.epsilon), change_of_odds(promise.epsilon)) for promise in promises]
-    print_table((of, "ε at most", "odds change by at most"), rows)
+    grid = promise_grid(promises, whose)
+    print_table(grid.columns[:3], [row[:3] for row in grid.rows])
 
 
 def print_warnings(texts: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ from pufferfish._base.view import Grid, Shown, View, frame_of_columns
 from pufferfish._base.words import at_most
 from pufferfish._base.writing import write_whole
 from pufferfish._draw.page import PREVIEW
-from pufferfish.compare.rows import NOT_ASKED, ComparisonRow, NoiseCurve, by_reason
+from pufferfish.compare.rows import NOT_ASKED, ComparisonRow, NoiseCurve, by_reason, too_little
 from pufferfish.errors import NotApplicableError, ParameterError, printable
 from pufferfish.mechanisms.calibration import Calibration
 
@@ -35,6 +35,11 @@ class Asked(Protocol):
 
     def calibration(self, row: ComparisonRow) -> Calibration:
         """Return the calibration of a row."""
+        ...
+
+    @property
+    def hides_stretch(self) -> bool:
+        """Whether more than one record shall be hidden together."""
         ...
 
 
@@ -147,7 +152,7 @@ class Comparison(Shown, Sequence[ComparisonRow]):
             Grid(f"Noise of each mechanism; ± 95% is in {self.measure}", columns, rows),
             Grid("Mechanisms that do not apply, or were not asked", ["mechanism", "reason"], rest),
         ]
-        return View(self.title, None, grids, [*_notes(fit, by_epsilon=self.by_epsilon), *self._both()])
+        return View(self.title, None, grids, [*self._notes(fit), *self._both()])
 
     def report(self, path: str | os.PathLike[str], *, assumptions: Sequence[str] | None = None) -> None:
         """Write a preview that a browser shows: one file, which needs no network. It reads no data and spends nothing.
@@ -223,7 +228,7 @@ class Comparison(Shown, Sequence[ComparisonRow]):
         if lower is not None:
             duration = "" if self.bound_seconds < _WORTH_TELLING else f"; found in {self.bound_seconds:.1f} seconds"
             yield (
-                f"/ least: noise scale over {lower:.6g}, below which no Laplace noise gives this guarantee{duration}",
+                f"/ least: noise scale over {lower:.6g}, below which no Laplace noise {self._too_little}{duration}",
                 2,
             )
         if any(not row.composes for row in fit):
@@ -238,6 +243,19 @@ class Comparison(Shown, Sequence[ComparisonRow]):
                 yield heading, 2
             for title, why in rows:
                 yield f"  {title}: {why}", 4
+
+    def _notes(self, fit: Sequence[ComparisonRow]) -> list[str]:
+        lower = next((row.lower_bound for row in fit if row.noise == "equal"), None)
+        decided = [
+            f"{row.decided_by} decides the noise of {row.title}." for row in fit if row.recommended and row.decided_by
+        ]
+        if lower is None or self.by_epsilon:
+            return decided
+        return [*decided, f"Least: {lower:.6g}; no Laplace noise of a smaller scale {self._too_little}."]
+
+    @property
+    def _too_little(self) -> str:
+        return too_little(self.contest is not None and self.contest.hides_stretch)
 
     def _both(self) -> list[str]:
         """Say what is least for this release alone, and what is least of all that a ledger can add up."""
@@ -287,16 +305,6 @@ _TYPES: dict[str, type] = {
     **dict.fromkeys(("decided_by", "reason"), str),
 }
 """Columns of the table of a comparison."""
-
-
-def _notes(fit: Sequence[ComparisonRow], *, by_epsilon: bool) -> list[str]:
-    lower = next((row.lower_bound for row in fit if row.noise == "equal"), None)
-    decided = [
-        f"{row.decided_by} decides the noise of {row.title}." for row in fit if row.recommended and row.decided_by
-    ]
-    if lower is None or by_epsilon:
-        return decided
-    return [*decided, f"Least: {lower:.6g}; no Laplace noise of a smaller scale gives this guarantee."]
 
 
 def _error(value: float) -> str:

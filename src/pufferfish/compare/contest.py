@@ -28,9 +28,10 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.network_quilts import NodeSecrets
 from pufferfish.mechanisms.protection import Protection, step_of
+from pufferfish.mechanisms.words import hidden_in_words
 from pufferfish.queries import Query, measure_of, refuse_pooling
 from pufferfish.queries.strategy import Strategy
-from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of
 
 __all__ = [
@@ -100,7 +101,8 @@ class Contest:
             refuse_pooling(query, networks[0].node_states)
         self._secrets = None if secrets is None else NodeSecrets(secrets, networks[0])
         model = theta if isinstance(theta, Described) else None
-        self._protection = Protection.of(protect, within, self._theta, step_of(self._theta, model))
+        self._step = step_of(self._theta, model)
+        self._protection = Protection.of(protect, within, self._theta, self._step)
         self._made: dict[str, Mechanism | NotApplicableError] = {} if own is None else {own.name: own}
         self._patient, kinds = kinds is not None, MECHANISMS if kinds is None else kinds
         listed = own is None or own.name in {kind.name for kind in kinds}
@@ -115,10 +117,17 @@ class Contest:
         return self._theta
 
     @property
+    def hides_stretch(self) -> bool:
+        """Whether more than one record shall be hidden together."""
+        return self._protection is not None and self._protection.is_stretch
+
+    @property
     def _asked(self) -> str:
-        """What is asked, and what shall be hidden, where that is more than one record."""
-        hidden = "" if self._protection is None else f", hiding {self._protection.in_words()},"
-        return f"{self._query.kind}{hidden}"
+        """What is asked, and what shall be hidden."""
+        named = self._secrets is not None or any(isinstance(member, GivenLaws) for member in self._theta.members)
+        secrets = [] if named else None  # that they are named is said, not which
+        about: Any = {"of_chains": self._theta.of_chains, "networks": bool(self._theta.networks), "brief": True}
+        return f"{self._query.kind}, hiding {hidden_in_words(secrets, self._protection, self._step, **about)},"
 
     def at(self, epsilon: float, *, bounded: bool = True) -> Comparison:
         """Return the noise of every mechanism at one ε, and unless it is not ``bounded`` below what there is none."""
@@ -271,8 +280,9 @@ class Contest:
                     rows += self._rows(kind, noise, epsilon=epsilon)
         start = time.perf_counter()
         keys = ((kind.name, "equal", epsilon) for kind in self._kinds if kind.name not in known)
-        calibrations = [self._known[key][0] for key in keys if key in self._known]
-        lower = min(calibrations, key=lambda made: made.scale).lower_bound or None if calibrations and bounded else None
+        near = self._protection is not None and self._protection.within is not None  # the bound is of any two values
+        calibrations = [self._known[key][0] for key in keys if key in self._known and bounded and not near]
+        lower = min(calibrations, key=lambda made: made.scale).lower_bound or None if calibrations else None
         seconds = time.perf_counter() - start
         title = f"{self._asked} at ε = {at_most(epsilon)}; Θ: {self._theta.origin}"
         ordered = _in_order(rows, lower, _expected) if self._shapes else _in_order(rows, lower)
@@ -324,7 +334,7 @@ class Contest:
         """Return what a member of Θ is called, where there are several."""
         if len(self._theta.members) < 2:
             return None
-        names = self._theta.names if isinstance(self._theta, ChainClass) else ()
+        names = self._theta.names
         return f"theta[{theta}]" + (f" ({names[theta]})" if names else "")
 
     def _mechanism(self, kind: type[Mechanism]) -> Mechanism:

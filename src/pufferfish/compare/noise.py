@@ -5,21 +5,22 @@ noise of one scale is computed there from the scale, as :mod:`pufferfish._core.n
 noise of other shapes is computed here, and the page takes the larger one of two.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pufferfish._base.view import Html, counted, join, tag
-from pufferfish._base.words import at_most, number, to_the_noise
+from pufferfish._base.words import at_most, change_of_odds, number, to_the_noise
 from pufferfish._draw.page import fold, page, section, table
 from pufferfish.compare.picture import noise_chart
-from pufferfish.compare.rows import ComparisonRow, NoiseCurve, by_reason, points_around
+from pufferfish.compare.rows import ComparisonRow, NoiseCurve, by_reason, points_around, too_little
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.network_picture import theta_part
-from pufferfish.mechanisms.protection import step_of
+from pufferfish.mechanisms.protection import Protection, step_of
+from pufferfish.mechanisms.shown import units_part
 from pufferfish.mechanisms.words import (
     TOGETHER,
+    alternatives_of,
     few_as_planned,
     hidden_in_words,
     not_promised_of,
@@ -69,6 +70,8 @@ class Noise:
         smallest group, where values are shares of groups.
     whole : bool
         Whether errors are whole numbers, as those of counts are.
+    of_stretch : bool
+        Whether a stretch is hidden, and ``lower`` is what one record of it needs.
     """
 
     rows: Sequence[ComparisonRow]
@@ -84,6 +87,7 @@ class Noise:
     scale_measure: str = ""
     division: float = 1.0
     whole: bool = False
+    of_stretch: bool = False
 
     @property
     def error_factor(self) -> float:
@@ -117,8 +121,8 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
     )
     notes: list[Any] = []
     if about.lower:
-        least = f"no Laplace noise with one scale below {number(about.lower)} gives this guarantee"
-        notes += [tag("p", f"At ε = {at_most(about.epsilon)} {least}, whatever the mechanism.")]
+        least = f"no Laplace noise with one scale below {number(about.lower)} {too_little(about.of_stretch)}"
+        notes += [tag("p", f"At ε = {at_most(about.epsilon)}, whatever the mechanism, {least}.")]
     refused = [row for row in about.rows if row.reason is not None]
     if refused:
         reasons = tag("ul", *(tag("li", tag("strong", titles), f": {why}") for titles, why in by_reason(refused)))
@@ -241,20 +245,19 @@ def promise_part(
     promise: str,
     not_promised: Sequence[str],
     assumptions: Sequence[str],
-    secrets: Sequence[tuple[str, str]] | None,
-    hides: str,
     *,
+    hides: str,
+    secrets: Sequence[tuple[str, str]] | None,
+    protection: Protection | None,
     delta: float = 0.0,
     title: str = "What is promised, and what is not",
 ) -> Html:
     """Return the promise in plain words, what it hides, and its limits; its exact sentence is folded."""
     together = [text for text in not_promised if text.startswith(TOGETHER)]  # this a ledger does promise
-    factor = f"a factor of {at_most(math.exp(epsilon), 3)}" if epsilon < 700 else "any factor"
-    alternatives = "any two values of what is hidden" if secrets is None else "two secrets of a pair"
     plain = (
         f"Take somebody who believes any distribution in Θ, however records depend on each other there. Seeing the "
-        f"release changes the odds between {alternatives} by {factor} at most (e^ε with ε = {at_most(epsilon)}). The "
-        "smaller ε, the less is told."
+        f"release changes the odds between {alternatives_of(secrets, protection)} by e^ε at most, with ε = "
+        f"{at_most(epsilon)} a factor of {change_of_odds(epsilon)}. The smaller ε, the less is told."
     )
     statements = [tag("p", plain, class_="card"), fold("The exact sentence of the promise", tag("p", promise))]
     if delta:  # what is exact says δ, and few words cannot: it stands open
@@ -301,7 +304,7 @@ def preview(
     assumptions : sequence of str, optional
         What is assumed of the table that the numbers of records were read from; None where no table was read.
     """
-    theta, query = calibration.theta, calibration.query
+    theta, query, protection = calibration.theta, calibration.query, calibration.bound.protection
     noise = Noise(
         rows=rows,
         curves=curves,
@@ -313,6 +316,7 @@ def preview(
         own_word="recommended",
         whole=calibration.linear.unit.denominator == 1,
         lower=next((row.lower_bound for row in rows if row.lower_bound), None),
+        of_stretch=protection is not None and protection.is_stretch,
     )
 
     def within(joint: bool) -> str:
@@ -320,19 +324,16 @@ def preview(
 
     part, data = noise_part(noise, "noise-0")
     secrets = secrets_of(calibration)
-    protection = calibration.bound.protection
-    step, of_chains, networks = step_of(theta, calibration.bound.model), theta.of_chains, bool(theta.networks)
-    hides = hidden_in_words(secrets, protection, step, of_chains=of_chains, networks=networks)
-    promise = promise_of(
-        calibration.epsilon,
-        calibration.delta,
-        secrets,
-        of_chains=of_chains,
-        networks=networks,
-        protection=protection,
-        step=step,
-    )
-    title = f"Preview: {query.kind} at ε = {at_most(calibration.epsilon)}"
+    step = step_of(theta, calibration.bound.model)
+    about: Any = {
+        "of_chains": theta.of_chains,
+        "networks": bool(theta.networks),
+        "protection": protection,
+        "step": step,
+    }
+    promise = promise_of(calibration.epsilon, calibration.delta, secrets, **about)
+    unit = hidden_in_words(secrets, **about, brief=True)
+    title = f"Preview: {query.kind}, hiding {unit}, at ε = {at_most(calibration.epsilon)}"
     outputs = len(calibration.linear.labels)
     lead = (
         f"With {calibration.title} each of {counted(outputs, 'value')} would be within "
@@ -349,7 +350,6 @@ def preview(
         tag("h1", title),
         tag("p", f"Nothing was released or spent, and {read}.", class_="card"),
         tag("h2", calibration.linear.description[:1].upper() + calibration.linear.description[1:]),
-        tag("p", tag("strong", "Would hide "), f"{hides}, at ε = {at_most(calibration.epsilon)}.", class_="lead"),
         tag("p", lead, class_="lead"),
         *(tag("p", text, class_="card") for text in few_as_planned(calibration)),
         tag("p", f"The noise is for a table of {calibration.records:,} records.", class_="soft"),
@@ -357,13 +357,15 @@ def preview(
         promise_part(
             calibration.epsilon,
             promise,
-            not_promised_of(secrets, None, kind=theta.kind, composes=calibration.composes, protection=protection),
+            not_promised_of(secrets, None, kinds=theta.kinds, composes=calibration.composes, protection=protection),
             [f"The distribution of the records is {theta.in_words} ({theta.origin}).", *assumed],
-            secrets,
-            hides,
+            hides=hidden_in_words(secrets, **about),
+            secrets=secrets,
+            protection=protection,
             delta=calibration.delta,
             title="What would be promised, and what not",
         ),
+        units_part(calibration.promises(step), step, protection),
         section(
             "What an adversary may believe: Θ",
             theta_part(theta, decides=calibration.witness.theta, calibration=calibration),

@@ -18,6 +18,7 @@ from pufferfish._base.words import at_most, number
 from pufferfish._draw.chart import Line, Lines
 from pufferfish._draw.figure import draw_lines, new_figure
 from pufferfish._draw.layers import nearest
+from pufferfish._draw.lines import decade, tick
 from pufferfish._draw.svg import INK, MARKS, mark_of, titled
 from pufferfish.compare.rows import ComparisonRow
 
@@ -46,8 +47,6 @@ _WIDE = _Frame(896, 314, 66, 620, 14, 286)
 
 _NARROW = _Frame(364, 270, 58, 358, 12, 242)
 """As wide as a phone."""
-
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 _NAME = 20
 """How far apart the names of lines are at least."""
@@ -123,7 +122,7 @@ def noise_chart(
     known = [error for line_errors in errors for error in line_errors if error]
     if not known or max(known) <= min(known):
         return Html(""), {}
-    least, most = _decade(min(known), math.floor), _decade(max(known), math.ceil)
+    least, most = decade(min(known), math.floor), decade(max(known), math.ceil)
     scales = _Scales(
         titles=titles, errors=errors, epsilons=epsilons, epsilon=epsilon, own=own_place, least=least, most=most
     )
@@ -178,7 +177,7 @@ def _ticks(scales: _Scales, frame: _Frame) -> list[Html]:
     ticks: list[Html] = []
     for power in range(0, decades + 1, -(-decades // 6)):
         y = scales.at(frame, 0, scales.least * 10**power)[1]
-        text = _tick(scales.least * 10**power)
+        text = tick(scales.least * 10**power)
         ticks += [
             tag("path", d=f"M{frame.left} {y:.1f}H{frame.right}", class_="grid"),
             tag("text", text, x=frame.left - 6, y=f"{y + 4:.1f}", text_anchor="end"),
@@ -281,22 +280,6 @@ def _look(place: int, own_place: int) -> dict[str, Any]:
         return {"class_": "line own"}
     rank = place - (place > own_place)
     return {"class_": f"line of-{rank % 4}", "stroke_dasharray": _DASHES[rank % len(_DASHES)]}
-
-
-def _tick(value: float) -> str:
-    """Write a power of ten in the room that is left of the axis.
-
-    Examples
-    --------
-    >>> _tick(0.001), _tick(10000.0), _tick(1e6), _tick(1e-12)
-    ('0.001', '10,000', '10⁶', '10⁻¹²')
-    """
-    power = round(math.log10(value))
-    return number(value, 2) if -4 < power < 5 else f"10{str(power).translate(_RAISED)}"
-
-
-def _decade(value: float, rounding: Any) -> float:
-    return 10.0 ** rounding(math.log10(value))
 
 
 _AS_ONE = 0.01

@@ -8,7 +8,17 @@ from typing import Literal
 from pufferfish._base.frozen import ReadOnly
 from pufferfish.mechanisms.engine import LEAST_EPSILON
 
-__all__ = ["FEW", "NOT_ASKED", "ONE_QUERY", "ComparisonRow", "NoiseCurve", "Shape", "by_reason", "points_around"]
+__all__ = [
+    "FEW",
+    "NOT_ASKED",
+    "ONE_QUERY",
+    "ComparisonRow",
+    "NoiseCurve",
+    "Shape",
+    "by_reason",
+    "points_around",
+    "too_little",
+]
 
 NOT_ASKED = "not asked, "
 """How the reason of a mechanism begins that might apply, but takes long."""
@@ -95,6 +105,11 @@ class ComparisonRow(ReadOnly):
     def over_lower_bound(self) -> float | None:
         """Scale over lower bound: how many times the least possible noise it is at most."""
         return self.scale / self.lower_bound if self.scale and self.lower_bound else None
+
+
+def too_little(of_stretch: bool) -> str:
+    """Say what is not given below the lower bound, which is one for a record: a stretch that has it needs no less."""
+    return "gives this guarantee" + (": it would not hide even one record of a stretch" if of_stretch else "")
 
 
 def by_reason(rows: Iterable[ComparisonRow]) -> list[tuple[str, str]]:

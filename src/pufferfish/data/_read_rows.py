@@ -7,6 +7,7 @@ would take many times as long.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -34,17 +35,20 @@ from pufferfish.data.bins import MAX_STATES
 from pufferfish.data.fingerprint import fingerprint_of_rows
 from pufferfish.data.groupings import Grouping
 from pufferfish.data.groups import Groups
-from pufferfish.data.labels import count_rows, label_states, refuse_strangers
+from pufferfish.data.labels import count_rows, label_states, refuse_strangers, sorted_labels
 from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.data.source import ROW, Source, engine_errors, open_source
 from pufferfish.errors import DataError
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.bif import CPT
 from pufferfish.theta.states import state_label
 
-__all__ = ["count_cells", "count_together"]
+__all__ = ["count_cells", "count_distinct", "count_together", "states_of_columns"]
 
 # -- Columns of a table of independent rows that are counted together ------------------------------------------------
 
 _ALIKE = "__pf_count"
+Frame = nw.LazyFrame[Any]
 
 
 def count_together(
@@ -107,7 +111,6 @@ def count_together(
 
 
 _CELL, _STATE, _COUNT = "__pf_cell", "__pf_state", "__pf_count"
-Frame = nw.LazyFrame[Any]
 
 
 def count_cells(
@@ -117,10 +120,96 @@ def count_cells(
     options = check_row_options(network, columns, subject, where, missing, by, joint)
     table = open_source(source, options.needed, options.public, parts=options.parts)
     with engine_errors(table.name, table.path):
-        return _read(table, options)
+        return _read(table, options)[0]
 
 
-def _read(table: Source, options: RowOptions) -> Rows:
+def count_distinct(
+    source: Any, network: Any, *, columns: Any = None, subject: Any = None, where: Any = None, missing: Any = "refuse"
+) -> tuple[Rows, NDArray[np.int16], NDArray[np.int64]]:
+    """Read a table as :func:`~pufferfish.read_rows` does, and count how often each row of states occurs, too.
+
+    Returns
+    -------
+    (Rows, (m, n) ndarray of int16, (m,) ndarray of int64)
+        What was read; of every distinct row the places of its states, −1 for missing ones, a column for each node; and
+        how many such rows there are.
+
+    Raises
+    ------
+    DataError
+        As :func:`~pufferfish.read_rows` does, or if there are too many distinct rows to be held.
+    """
+    options = check_row_options(network, columns, subject, where, missing)
+    table = open_source(source, options.needed, options.public, parts=options.parts)
+    with engine_errors(table.name, table.path):
+        rows, frame, labels = _read(table, options)
+        keys = [f"{_CELL}{i}" for i in range(len(rows.nodes))]
+        most = _MOST_HELD // len(keys)
+        part = frame.group_by(keys).agg(nw.len().alias(_ALIKE)).select(*keys, _ALIKE).head(most + 1).collect()
+        if len(part) > most:
+            raise DataError(
+                f"{table.name} has more than {most:,} different rows in {len(keys)} columns, which are too many to "
+                "hold: read fewer columns, or a part of the rows"
+            )
+        held = np.full((len(part), len(keys)), -1, dtype=np.int16)
+        for j, (key, node) in enumerate(zip(keys, rows.nodes, strict=True)):
+            places = {cell: rows.states[node].index(state) for cell, state in labels[state_label(node)].items()}
+            held[:, j] = [-1 if is_absent(cell) else places[cell] for cell in part[key].to_list()]
+        return rows, held, np.array(part[_ALIKE].to_list(), dtype=np.int64)
+
+
+_MOST_HELD = 100_000_000
+"""Cells of distinct rows that are held at once."""
+
+
+def states_of_columns(
+    source: Any, names: Sequence[str] | None, *, subject: Any, where: Any
+) -> dict[str, tuple[str, ...]]:
+    """Return the states that columns hold, sorted; of all columns but those that say who and which, if none is named.
+
+    Raises
+    ------
+    DataError
+        If the table cannot be read, or a column has too many states, none, or one in two spellings.
+    ParameterError
+        If subject or where are none.
+    """
+    options = check_row_options(_placeholder(names or ("all columns",)), None, subject, where, "unobserved")
+    public = {options.subject, *options.public}
+
+    def needed(present: Sequence[str]) -> Sequence[str]:
+        if options.where is not None:
+            options.where.refuse_unquoted(present)
+        chosen = [name for name in present if name not in public] if names is None else names
+        if not chosen:
+            raise DataError("the table has no column but those of subject and where: there is nothing to fit")
+        return list(
+            dict.fromkeys([*chosen, *(name for name in (options.subject, *options.public) if name is not None)])
+        )
+
+    table = open_source(source, needed, options.public, parts=options.parts)
+    with engine_errors(table.name, table.path):
+        names = [name for name in table.schema if name not in {*public, ROW}] if names is None else names
+        cells = {name: name for name in names}
+        options = replace(options, network=_placeholder(names), nodes=cells)
+        frame = _kept(table, options, cells)
+        states: dict[str, tuple[str, ...]] = {}
+        for name, grouped in _count(frame, cells, MAX_STATES, (), remedy="bin it, or leave it out").items():
+            raw = [cell for cell in _together(grouped) if cell is not None]
+            if not raw:
+                raise DataError(f"{_named(name, cells)} has no observed state: leave it out")
+            labels = label_states(raw, (), untyped=table.untyped, where=_named(name, cells), owner="the node")
+            states[name] = sorted_labels(set(labels.values()), _named(name, cells))
+        return states
+
+
+def _placeholder(names: Sequence[str]) -> BayesianNetwork:
+    """Return a network of columns whose states are not known yet."""
+    return BayesianNetwork({name: CPT(["?"], [1.0]) for name in names})
+
+
+def _read(table: Source, options: RowOptions) -> tuple[Rows, Frame, dict[str, dict[Any, str]]]:
+    """Return what is counted, the cells it is counted from, and the states that these mean."""
     cells = options.cells(list(table.schema))
     frame = _kept(table, options, cells)
     places = RowLocator(subject=options.subject is not None, ordered=table.ordered, header=table.untyped)
@@ -172,7 +261,7 @@ def _read(table: Source, options: RowOptions) -> Rows:
         )
         for labels in options.joint
     }
-    return Rows(
+    rows = Rows(
         nodes=tuple(nodes.values()),
         states={node: states[label] for label, node in nodes.items()},
         counts={node: np.array(counts[label], dtype=np.int64) for label, node in nodes.items()},
@@ -191,6 +280,7 @@ def _read(table: Source, options: RowOptions) -> Rows:
             {label: dict(zip(states[label], counts[label], strict=True)) for label in cells}
         ),
     )
+    return rows, frame, names
 
 
 def _kept(table: Source, options: RowOptions, cells: Mapping[str, str]) -> Frame:
@@ -238,7 +328,13 @@ Held = dict[tuple[Any, ...], dict[Any, int]]
 """For every group the rows in each state, missing ones under None; one group without a name where there are none."""
 
 
-def _count(frame: Frame, cells: Mapping[str, str], most: int, by: Sequence[Grouping]) -> dict[str, Held]:
+def _count(
+    frame: Frame,
+    cells: Mapping[str, str],
+    most: int,
+    by: Sequence[Grouping],
+    remedy: str = "give the node's own column in columns=",
+) -> dict[str, Held]:
     """Count the rows in every state of every node; columns of one type are counted together.
 
     A column of more than ``most`` states is refused before all of them are held here.
@@ -269,7 +365,7 @@ def _count(frame: Frame, cells: Mapping[str, str], most: int, by: Sequence[Group
         if len(_together(grouped)) > most + 1:
             raise DataError(
                 f"{_named(label, cells)} has more than {most:,} different values, expected the states of the node: "
-                "give the node's own column in columns="
+                f"{remedy}"
             )
     return counts
 

@@ -3,18 +3,30 @@
 Days are of 24 hours from midnight UTC; without times they are tenths of the longest series.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pufferfish._base.frozen import ReadOnly, read_only
 
 __all__ = ["Daily", "Runs", "Steps"]
 
 Whole = NDArray[np.int64]
 
 
+class _Columns(ReadOnly):
+    """Arrays of one length, which cannot be changed."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]
+            object.__setattr__(self, each.name, read_only(np.asarray(getattr(self, each.name), dtype=np.int64)))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Steps:
+class Steps(_Columns):
     """Observed transitions in groups of equal ones, as arrays of one length.
 
     Parameters
@@ -38,7 +50,7 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Runs:
+class Runs(_Columns):
     """Runs of equal observed states, in groups of equal ones, as arrays of one length.
 
     Parameters
@@ -83,7 +95,7 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Daily:
+class Daily(ReadOnly):
     """What was counted by subject and day.
 
     Parameters

@@ -107,7 +107,7 @@ def fingerprint_of_rows(counts: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def check_fingerprint(fingerprint: Any) -> None:
-    """Refuse what is no fingerprint of a table.
+    """Refuse what is no fingerprint of a table, nor several with spaces between them.
 
     Raises
     ------
@@ -117,7 +117,8 @@ def check_fingerprint(fingerprint: Any) -> None:
     try:
         if not isinstance(fingerprint, str):
             raise ValueError("no text")
-        _parts(fingerprint)
+        for one in fingerprint.split(" "):
+            _parts(one)
     except (ValueError, struct.error):  # binascii.Error is a ValueError
         raise ParameterError(
             f"fitted_on is {shortened(repr(fingerprint))}, expected the fingerprint of a table, as "
@@ -128,6 +129,8 @@ def check_fingerprint(fingerprint: Any) -> None:
 def same_table(one: str, other: str) -> bool:
     """Whether two tables are one by their fingerprints, or one of them has a part of the other.
 
+    The first may be several, with spaces between them: whether one of them is.
+
     Examples
     --------
     >>> hours = {"": {hour: MIXED + hour for hour in range(20)}}
@@ -137,6 +140,10 @@ def same_table(one: str, other: str) -> bool:
     >>> [same_table(whole, fingerprint) for fingerprint in others]
     [True, False]
     """
+    return any(_same(each, other) for each in one.split(" "))
+
+
+def _same(one: str, other: str) -> bool:
     (whole, mine), (theirs_whole, theirs) = _parts(one), _parts(other)
     if whole == theirs_whole == _OF_ROWS:
         both = mine[0].keys() & theirs[0].keys()

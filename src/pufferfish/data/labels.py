@@ -20,7 +20,15 @@ from pufferfish.data._options import Options, listed
 from pufferfish.errors import DataError
 from pufferfish.theta.states import state_label
 
-__all__ = ["count_rows", "label_states", "labels_of", "name_states", "refuse_strangers", "words_for_missing"]
+__all__ = [
+    "count_rows",
+    "label_states",
+    "labels_of",
+    "name_states",
+    "refuse_strangers",
+    "sorted_labels",
+    "words_for_missing",
+]
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")  # 007, +7 and 1E5 are codes, and stay text
 _WHOLE = re.compile(r"(-?[0-9]+)(?:\.0+)?")
@@ -42,12 +50,7 @@ def name_states(fold: Fold, options: Options, *, untyped: bool) -> tuple[str, ..
     fold.relabel(labels)
     where = f"column {options.state!r}"
     if options.states is None:
-        names = _sorted_labels(set(labels.values()))
-        seen: dict[str, str] = {}
-        for label in names:
-            if unseen := unseen_difference(label, seen.setdefault(composed(label), label)):
-                raise DataError(f"{where} holds the state {label!r} in two ways.{unseen}".rstrip("."))
-        return names
+        return sorted_labels(set(labels.values()), where)
     refuse_strangers(where, fold.totals, options.states, "the model")
     return options.states
 
@@ -189,11 +192,23 @@ def _canonical(text: str) -> str:
     return state_label(value) if math.isfinite(value) else text
 
 
-def _sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
+def sorted_labels(labels: Iterable[str], where: str) -> tuple[str, ...]:
+    """Return labels in order, numbers by what they are.
+
+    Raises
+    ------
+    DataError
+        If two look the same; ``where`` says of what they are.
+    """
     try:
-        return tuple(sorted(labels, key=lambda label: (float(label), label)))
+        names = tuple(sorted(labels, key=lambda label: (float(label), label)))
     except ValueError:
-        return tuple(sorted(labels))
+        names = tuple(sorted(labels))
+    seen: dict[str, str] = {}
+    for label in names:
+        if unseen := unseen_difference(label, seen.setdefault(composed(label), label)):
+            raise DataError(f"{where} holds the state {label!r} in two ways.{unseen}".rstrip("."))
+    return names
 
 
 def count_rows(n: int) -> str:

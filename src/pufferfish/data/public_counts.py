@@ -4,6 +4,8 @@ Only pairs without a gap between them count, both of whose records are observed:
 
 What a public table tells of habits: transitions with their past, occupancy by hour, how long states last.
 
+How often each row of states occurs in a public table of independent rows: of it any columns are counted together.
+
 All of it is counted by the table's engine. It is exact, and so only for tables that everybody may see.
 """
 
@@ -19,20 +21,26 @@ from numpy.typing import NDArray
 from pufferfish._base.durations import parse_duration
 from pufferfish.data._columns import is_absent
 from pufferfish.data._read_chains import read_chains
+from pufferfish.data._read_rows import count_distinct, states_of_columns
 from pufferfish.data.count_daily import READING, LinkedRows, daily_of, opened
 from pufferfish.data.daily import Daily, Steps
 from pufferfish.data.read import read_sequences
+from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError
+from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.theta.bif import CPT
 from pufferfish.theta.states import clock_named, state_label
 
 __all__ = [
     "Habits",
     "PairsApart",
+    "PublicRows",
     "as_steps",
     "pairs_of",
     "read_habits",
     "read_pairs_apart",
+    "read_public_rows",
 ]
 
 
@@ -193,3 +201,57 @@ def _occupancy(rows: LinkedRows, phases: int) -> Whole:
     for phase, state, number in groups:
         counts[int(phase), index[state]] += int(number)
     return counts
+
+
+# -- How often each row of states occurs -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublicRows:
+    """A public table of independent rows: how often each row of states occurs.
+
+    Parameters
+    ----------
+    rows : Rows
+        The counts of every column by itself, and how the table was read.
+    places : (m, n) ndarray of int16
+        Of every distinct row the place of each node's state, −1 where it is missing.
+    numbers : (m,) ndarray of int64
+        How many such rows there are.
+    """
+
+    rows: Rows
+    places: NDArray[np.int16]
+    numbers: NDArray[np.int64]
+
+    def together(self, nodes: Sequence[Any]) -> NDArray[np.int64]:
+        """Return the rows in each combination of the nodes' states, an axis for each, without rows that lack one."""
+        sizes = [len(self.rows.states[node]) for node in nodes]
+        places = self.places[:, [self.rows.nodes.index(node) for node in nodes]].T.astype(np.intp)
+        whole = (places >= 0).all(axis=0)
+        cells = np.ravel_multi_index(tuple(places[:, whole]), sizes)
+        counts = np.bincount(cells, weights=self.numbers[whole], minlength=int(np.prod(sizes)))
+        return counts.reshape(sizes).astype(np.int64)
+
+
+def read_public_rows(
+    source: Any, nodes: Sequence[str] | BayesianNetwork | None, *, missing: Any = "refuse", **reading: Any
+) -> PublicRows:
+    """Read a public table of independent rows by the nodes of a network, or by columns whose states it tells itself.
+
+    Parameters
+    ----------
+    source, missing, **reading
+        As for :func:`~pufferfish.read_rows`, without ``by`` and ``joint``.
+    nodes : sequence of str, or BayesianNetwork
+        Names of columns, or the network; None for all columns but those that say whose a row is, and which are read.
+
+    Raises
+    ------
+    DataError, ParameterError, ModelError
+        As :func:`~pufferfish.read_rows` does; or if there are too many different rows.
+    """
+    if not isinstance(nodes, BayesianNetwork):
+        states = states_of_columns(source, nodes, subject=reading.get("subject"), where=reading.get("where"))
+        nodes = BayesianNetwork({name: CPT(held, np.full(len(held), 1 / len(held))) for name, held in states.items()})
+    return PublicRows(*count_distinct(source, nodes, missing=missing, **reading))

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import real_number
+from pufferfish._base.checked import real_number, whole_number
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.progress import report_progress
 from pufferfish._base.view import counted
@@ -34,13 +34,13 @@ from pufferfish.fit.left_out import LEAST_GAIN, POOLED_STAYS, Gain, LeftOut, dai
 from pufferfish.fit.mixture import Mixture, StaysSeen, climbed, fit_mixture
 from pufferfish.mechanisms import LeakagePropagation
 from pufferfish.queries import Histogram
+from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
-from pufferfish.theta.model_class import Theta, as_theta
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.stays_chain import StaysChain
 
-__all__ = ["Coverage", "DefendedFit", "Kind", "fit_defend"]
+__all__ = ["CALLED", "Coverage", "DefendedFit", "Kind", "fit_defend"]
 
 Array = NDArray[np.float64]
 
@@ -145,6 +145,13 @@ class Coverage(ReadOnly):
     left_out: tuple[str, ...] = ()
 
     @property
+    def origin(self) -> str:
+        """What is said of it where Θ came from: who was left out, how stays were made longer, and the sentence."""
+        dropped = f"left out: {', '.join(self.left_out)}; " if self.left_out else ""
+        slower = f"every member once more with stays {self.slower:.3g} times as long; " if self.slower > 1 else ""
+        return f"{dropped}{slower}{self.sentence.removesuffix('.')}"
+
+    @property
     def sentence(self) -> str:
         """What may be said of it, with its conditions."""
         known = "Somebody who does not know whose habits hold is not covered."
@@ -200,7 +207,7 @@ class DefendedFit(ReadOnly):
         From which to which noise that member's days, drawn again, lead: 10 and 90%.
     """
 
-    theta: Theta
+    theta: ChainClass
     sequences: Sequences
     kinds: tuple[Kind, ...]
     coverage: Coverage
@@ -252,7 +259,11 @@ def fit_defend(
     (['pooled', 'own'], 2, None)
     """
     share, factor = _share(cover), _factor(slower)
-    if isinstance(people, bool) or not isinstance(people, int) or people < 1:
+    try:
+        many = whole_number(people)
+    except TypeError:
+        many = 0
+    if many < 1:
         raise ParameterError(f"people is {people!r}, expected how many people a release is about, at least 1")
     if drop_slowest and share is None:
         raise ParameterError("drop_slowest leaves out as many people as cover allows: give cover, such as 0.9")
@@ -262,13 +273,17 @@ def fit_defend(
     left_out = LeftOut(sequences)
 
     kinds, kept = _demanded(_Fits(sequences, left_out), left_out, persons)
-    coverage, dropped = _covered(kept, daily, share, people, factor, drop_slowest=drop_slowest)
+    coverage, dropped = _covered(kept, daily, share, many, factor, drop_slowest=drop_slowest)
     kept = [law for law in kept if law.who is None or law.who not in dropped]
     if coverage.slower > 1:
         kept += [_slowed(law, coverage.slower) for law in kept]
     worst = max(kept, key=lambda law: law.noise)
     return DefendedFit(
-        theta=as_theta([law.model for law in kept]),
+        theta=ChainClass(
+            tuple(law.model for law in kept),
+            f"fitted to public data: what left-out days demand; {coverage.origin}",
+            names=tuple(law.name for law in kept),
+        ),
         sequences=sequences,
         kinds=kinds,
         coverage=coverage,

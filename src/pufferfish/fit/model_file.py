@@ -13,23 +13,36 @@ from pufferfish._base.checked import check_kind, listed
 from pufferfish._base.durations import parse_duration
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.reading import check_path
-from pufferfish._base.view import Printed, View
+from pufferfish._base.view import Printed, View, counted
 from pufferfish._base.words import number
-from pufferfish._base.writing import read_record, record_kind, write_whole
+from pufferfish._base.writing import Kind, read_record, record_kind, write_whole
 from pufferfish._draw.chart import Bars
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.fingerprint import check_fingerprint
+from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, RecordError
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_class import STATED, ChainClass, ChainModels
+from pufferfish.theta.bif import BIF_MARK, bif_text
+from pufferfish.theta.chain_class import STATED
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.model_class import ModelClass, Theta, as_theta
 from pufferfish.theta.record import ChainRecord, ThetaRecord
 from pufferfish.theta.shown import in_time
 from pufferfish.theta.states import state_label
 
-__all__ = ["BIF", "MODEL", "Model", "chains_of", "check_names", "read_model", "write_model"]
+__all__ = [
+    "BIF",
+    "BIF_FILE",
+    "MODEL",
+    "Model",
+    "chains_of",
+    "check_names",
+    "is_bif",
+    "read_model",
+    "write_bif",
+    "write_model",
+]
 
 FORMAT = "pufferfish-model"
 VERSION = 1
@@ -39,6 +52,9 @@ MODEL = record_kind("model", FORMAT, "releases may have been made under it; name
 BIF = (".bif", ".bif.gz")
 """How names of networks in another format end."""
 
+BIF_FILE = Kind("network", lambda content: content.startswith(BIF_MARK.encode()), MODEL.keep, BIF[:1])
+"""Of networks in BIF only those are replaced that were written here."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model(Printed, ReadOnly):
@@ -46,7 +62,7 @@ class Model(Printed, ReadOnly):
 
     Parameters
     ----------
-    theta : ChainClass, ChainModels, ModelClass of networks, a class such as IntervalChain, or what makes one of them
+    theta : ChainClass, ModelClass of networks, a class such as IntervalChain, or what makes one of them
         The class: Markov chains, or Bayesian networks.
     bins : tuple of float, optional
         Edges by which a numeric column becomes the states of Θ; of chains only.
@@ -54,7 +70,7 @@ class Model(Printed, ReadOnly):
         Time that one transition takes, such as "1min"; a table with another step is refused. Of chains only.
     fitted_on : str, optional
         Fingerprint of the table that Θ was fitted to, so that a release of that table is refused: ``data.fingerprint``
-        of what was read.
+        of what was read; of several tables with spaces between them.
 
     Raises
     ------
@@ -90,7 +106,7 @@ class Model(Printed, ReadOnly):
                 raise ParameterError(f"{name} is {value!r}, and belongs to Markov chains: leave it out for networks")
 
     @classmethod
-    def fitted(cls, theta: Any, data: Sequences) -> Self:
+    def fitted(cls, theta: Any, data: Sequences | Rows) -> Self:
         """Return the model of a class that was fitted to a public table, which says so, as ``pufferfish fit`` does.
 
         It keeps the table's bins, the time that one step takes, and a fingerprint of what was read. So mechanisms that
@@ -99,15 +115,16 @@ class Model(Printed, ReadOnly):
 
         Parameters
         ----------
-        theta : MarkovChain, IntervalChain, or another model of chains
-            What was fitted, by :func:`fit_chain` or another.
-        data : Sequences
-            What it was fitted to, read with ``max_gap`` or ``step``: otherwise nothing says how long a step takes.
+        theta : MarkovChain, IntervalChain, or another model of chains; networks
+            What was fitted, by :func:`fit_chain`, :func:`fit_network` or another.
+        data : Sequences, or Rows for networks
+            What it was fitted to; sequences read with ``max_gap`` or ``step``: otherwise nothing says how long a step
+            takes.
 
         Raises
         ------
         ParameterError
-            If the data are no sequences, or of other states.
+            If the data are neither, or of other states.
 
         Examples
         --------
@@ -118,8 +135,12 @@ class Model(Printed, ReadOnly):
         >>> pf.Model.fitted(pf.fit_chain(data), data).step
         '1'
         """
-        check_kind(data, Sequences, "data")
         made = as_theta(theta)
+        if made.networks:
+            check_kind(data, Rows, "data")
+        if isinstance(data, Rows):
+            return cls(theta=_fitted_to_rows(made, data), fitted_on=data.fingerprint)
+        check_kind(data, Sequences, "data")
         if made.states != data.states:
             raise ParameterError(
                 f"theta has the states {_few(made.states)}, and data {_few(data.states)}: give what was fitted to them"
@@ -131,6 +152,38 @@ class Model(Printed, ReadOnly):
         made = replace(described, origin=origin)
         step = base.step or (data.usual_step if spoken else None)
         return cls(theta=made, bins=base.bins, step=step, fitted_on=data.fingerprint)
+
+    @classmethod
+    def joined(cls, models: "Sequence[Model]") -> Self:
+        """Return the model of one class with the members of several models of chains, of whichever kinds these are.
+
+        A release under it is refused for every table that one of them was fitted to.
+
+        Parameters
+        ----------
+        models : sequence of Model
+            What was fitted, about the same states.
+
+        Raises
+        ------
+        ParameterError
+            If they are no models, or of different bins or steps.
+        ModelError
+            If they are of different states.
+
+        Examples
+        --------
+        >>> import pufferfish as pf
+        >>> chain, bounds = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), pf.ForgettingClass(8, 0.3, ["0", "1"])
+        >>> pf.Model.joined([pf.Model(theta=chain, step="1min"), pf.Model(theta=bounds)]).step
+        '1min'
+        """
+        given = listed(models, "models", "a list of Model")
+        for i, model in enumerate(given):
+            check_kind(model, Model, f"models[{i}]")
+        bins, step = (_alike(given, name) for name in ("bins", "step"))
+        fitted_on = " ".join(dict.fromkeys(m.fitted_on for m in given if m.fitted_on is not None))
+        return cls(theta=as_theta([m.theta for m in given]), bins=bins, step=step, fitted_on=fitted_on or None)
 
     def __repr__(self) -> str:
         return f"Model({self.theta!r})"
@@ -149,7 +202,7 @@ class Model(Printed, ReadOnly):
 
     def _check_reading(self, theta: Theta) -> None:
         """Check how tables are read, as where they are read."""
-        clock_step = theta.step if isinstance(theta, ChainModels) else None
+        clock_step = theta.step
         if clock_step is not None and self.step is None:
             object.__setattr__(self, "step", clock_step)
         elif clock_step is not None and parse_duration(self.step, "step") != parse_duration(clock_step, "step"):
@@ -166,9 +219,42 @@ class Model(Printed, ReadOnly):
                 )
 
 
+def _alike(models: Sequence[Model], name: str) -> Any:
+    """Return what models say of how tables are read, as far as they say it; refused where they differ."""
+    stated = [(i, value) for i, model in enumerate(models) if (value := getattr(model, name)) is not None]
+    for i, value in stated:
+        first, expected = stated[0]
+        if value != expected and not (name == "step" and parse_duration(value, name) == parse_duration(expected, name)):
+            raise ParameterError(
+                f"{name} is {value!r} in models[{i}] and {expected!r} in models[{first}]: all members of a class are "
+                "about the same records"
+            )
+    return stated[0][1] if stated else None
+
+
+_FITTED = "fitted to public data"
+
+
+def _fitted_to_rows(theta: Theta, data: Rows) -> Theta:
+    """Return networks that say what they were fitted to, and when; :func:`fit_network` says the first itself."""
+    variables = (theta.variables if isinstance(theta, ModelClass) and theta.networks else None) or {}
+    known = {state_label(node): states for node, states in variables.items()}
+    for node, states in data.states.items():
+        if known.get(state_label(node)) != states:
+            raise ParameterError(
+                f"data has the column {state_label(node)!r} of the states {_few(states)}, and theta no such node: give "
+                "what was fitted to them"
+            )
+    assert isinstance(theta, ModelClass)
+    on = f"{_FITTED} on {datetime.now(UTC).date().isoformat()}: "
+    read = f"{data.base.source}, {counted(data.records, 'row')}"
+    said = theta.origin.removeprefix(f"{_FITTED}: ")
+    return replace(theta, origin=on + (read if said == STATED else said if said != theta.origin else f"{read}; {said}"))
+
+
 def _origin(theta_origin: str, data: Sequences) -> str:
     """Return what Θ was fitted to, and what it says of itself besides."""
-    base, fitted = data.base, "fitted to public data"
+    base, fitted = data.base, _FITTED
     odd = base.state != base.state.strip() or "," in base.state
     state = repr(base.state) if odd else base.state
     kept = f", rows where {base.where}" if base.where else ""
@@ -229,7 +315,7 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
     if not isinstance(model, Model):
         raise ParameterError(f"model is {type(model).__name__}, expected Model(theta=…)")
     check_path(path)
-    if Path(path).name.lower().endswith(BIF):
+    if is_bif(path):
         raise RecordError(f"cannot write {path}: a model is written as JSON, and this name says BIF; use .json")
     check_names(model.theta, path)
     theta = ThetaRecord.of(model.theta)
@@ -244,6 +330,26 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
     write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n", MODEL, overwrite=True)
 
 
+def is_bif(path: str | os.PathLike[str]) -> bool:
+    """Whether the name of a file says that it holds a network in BIF."""
+    return Path(path).name.lower().endswith(BIF)
+
+
+def write_bif(model: Model, path: str | os.PathLike[str]) -> None:
+    """Write a model of one network as BIF; of what is there only a file that was written so is replaced.
+
+    A BIF file holds no fingerprint: a release of the table that the network was fitted to is not refused under it.
+
+    Raises
+    ------
+    RecordError
+        If the file cannot be written, or a name cannot stand in BIF. Nothing is left behind.
+    """
+    check_names(model.theta, path)
+    text = bif_text(model.theta.networks[0].cpts, model.theta.origin)
+    write_whole(path, text.encode(), BIF_FILE, overwrite=True)
+
+
 def read_model(path: str | os.PathLike[str]) -> Model:
     """Read a model file, every member checked as if it were made by hand; or a network from a BIF file.
 
@@ -255,9 +361,8 @@ def read_model(path: str | os.PathLike[str]) -> Model:
         If the file cannot be read, is cut short, of another version, or describes no valid chain or network.
     """
     check_path(path)
-    name = Path(path).name
-    if name.lower().endswith(BIF):
-        return Model(theta=ModelClass((BayesianNetwork.from_bif(path),), f"{STATED}: {name}"))
+    if is_bif(path):
+        return Model(theta=ModelClass((BayesianNetwork.from_bif(path),), f"{STATED}: {Path(path).name}"))
     record = read_record(path, _ModelRecord, format_=FORMAT, version=VERSION)
     try:
         theta = ThetaRecord(*(getattr(record, name) for name in ThetaRecord.__struct_fields__)).theta()
@@ -275,9 +380,13 @@ def chains_of(model: Model, path: str | os.PathLike[str]) -> Model:
     NotApplicableError
         If it is made of other models.
     """
-    if not isinstance(model.theta, ChainClass):
+    if not model.theta.chains:
         raise NotApplicableError(
             f"{path} holds {model.theta.kind}; this command knows "
-            + ("lists of chains only" if model.theta.of_chains else "Markov chains only, networks are for Python")
+            + (
+                "lists of Markov chains only"
+                if model.theta.of_chains
+                else "Markov chains only, networks are for Python"
+            )
         )
     return model

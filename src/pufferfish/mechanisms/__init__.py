@@ -19,6 +19,7 @@ from pufferfish.mechanisms.one_query.law_mechanism import LawMechanism
 from pufferfish.mechanisms.one_query.wasserstein import ApproximateWasserstein, Wasserstein
 from pufferfish.mechanisms.promises import Promise, promises_of
 from pufferfish.mechanisms.propagation import LeakagePropagation
+from pufferfish.mechanisms.shown import calibration_view
 
 __all__ = [
     "BOUNDS",
@@ -42,6 +43,7 @@ __all__ = [
 ]
 
 Calibration.promised = staticmethod(promises_of)
+Calibration.shown = staticmethod(calibration_view)
 
 BOUNDS: tuple[type[InfluenceBound], ...] = (
     EntryDP,

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import msgspec
@@ -23,8 +23,8 @@ from pufferfish.mechanisms.group_dp import ChainGroups
 from pufferfish.mechanisms.mqm_exact import ExactQuilts
 from pufferfish.mechanisms.witness import AnyWitness, PhaseWitness, PropagationWitness, QuiltWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
-from pufferfish.theta.chain_class import ChainModels
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
@@ -97,23 +97,30 @@ class ChainSearch:
     ----------
     theta : int
         Index of the member; a continuum is one.
-    chain : MarkovChain, IntervalChain, PeriodicChain, HigherOrderChain or StaysChain
+    chain : MarkovChain, IntervalChain, PeriodicChain, HigherOrderChain, StaysChain or ForgettingClass
         The member, with as little memory as it has; of a class of two-state chains one of its corners.
     propagation : ChainPropagation or None
-        The search; None where it has too many states.
+        The search; None where it has too many states, or is a class that forgets.
     """
 
     theta: int
-    chain: AnyChain
+    chain: AnyChain | ForgettingClass
     propagation: ChainPropagation | None
 
     def spreads(self, losses: BlockLoss) -> float:
         """Return about how many times its own loss a record leaks, where losses are small: a first guess."""
+        if isinstance(self.chain, ForgettingClass):
+            return 1.0
         return _Member(self.chain, None, None, None).spreads(losses)
 
 
 def searches(theta: Theta) -> list[ChainSearch]:
     """Return a new search for every member of a class of chains, in order."""
+    parts = theta.parts
+    if len(parts) > 1:
+        return [replace(search, theta=first + search.theta) for first, part in parts for search in searches(part)]
+    if isinstance(theta, ForgettingClass):
+        return [ChainSearch(0, theta, None)]
     if isinstance(theta, BinaryChainInterval):
         of_corner = _CornerUnderAnyLaw if theta.initial_distribution == "any" else ChainPropagation
         corners = theta.some_members  # p0 = p1 = high, and p0 = p1 = low
@@ -142,6 +149,8 @@ class ChainLeakage(Engine):
     theta : class of chains, or IntervalChain
         The class Θ.
     """
+
+    loses_its_way = True
 
     def __init__(self, theta: Theta) -> None:
         self._theta = theta
@@ -279,6 +288,8 @@ class ChainLeakage(Engine):
 
 def too_large(member: Any) -> str | None:
     """Return why a chain with a clock, or with more memory, cannot be propagated, or None."""
+    if isinstance(member, MarkovChain):
+        return None
     if isinstance(member, HigherOrderChain):
         clusters = member.k**member.order
         if clusters <= MOST_STATES:
@@ -359,9 +370,8 @@ _SUMS = ChainGroups()
 
 
 def _chains(theta: Theta) -> Sequence[AnyChain]:
-    if isinstance(theta, ChainModels):
-        return theta.members
-    return (theta,) if isinstance(theta, IntervalChain) else theta.chains
+    members: Any = theta.members
+    return (theta,) if isinstance(theta, IntervalChain) else members
 
 
 def _member(chain: AnyChain) -> _Member:

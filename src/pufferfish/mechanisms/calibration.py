@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.checked import real_number, truth
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.view import Grid, Printed, View, frame_of_columns
+from pufferfish._base.view import Printed, View, frame_of_columns
 from pufferfish._base.words import at_most
 from pufferfish._core.numbers import laplace
 from pufferfish._core.numbers.rounding import nearest
@@ -27,7 +27,6 @@ from pufferfish.mechanisms.protection import Protection, step_of
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
-from pufferfish.theta.chain_class import Continuum
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Described, Theta
 from pufferfish.theta.secrets import SecretPair
@@ -131,6 +130,9 @@ class Calibration(Printed, ReadOnly):
     promised: ClassVar[Callable[["Calibration", str | None], list[Any]]]
     """What :meth:`promises` asks; set where all mechanisms are known."""
 
+    shown: ClassVar[Callable[["Calibration"], View]]
+    """What notebooks show, set there too."""
+
     def __post_init__(self) -> None:
         for name in ("epsilon", "unit_scale"):
             value = real_number(getattr(self, name))
@@ -143,23 +145,7 @@ class Calibration(Printed, ReadOnly):
         return f"Calibration({self.query.kind}, {self.title}, ε = {at_most(self.epsilon)}, {noise})"
 
     def _view(self) -> View:
-        seen = self.witness
-        pair = None if seen.secret_pair is None else " or ".join(map(str, seen.secret_pair))
-        facts = {
-            "query": self.linear.description,
-            "ε": self.epsilon,
-            "mechanism": self.title,
-            "class Θ": f"{self.theta.kind}; {self.theta.origin}",
-            "records": self.records,
-            "noise scale": self.scale,
-            "measured counts, from which all outputs follow": None if self.strategy is None else len(self.scales),
-            "the noise is for record": seen.node,
-            "and its values": pair,
-        }
-        rows = zip(self.linear.labels, self.accuracies(0.05).tolist(), strict=True)
-        title = "± 95%: each output is within this of the exact one with 95% probability"
-        grid = Grid(title, ["output", "± 95%"], [*map(list, rows)])
-        return View(repr(self), facts, [grid])
+        return self.shown(self)
 
     def to_frame(self, alpha: float = 0.05, *, into: str = "polars") -> Any:
         """Return the accuracy of each output as a table.
@@ -338,7 +324,7 @@ class Calibration(Printed, ReadOnly):
         linear, theta = self.measured, self.theta
         if theta.networks:
             return self._lower_bound_of_network
-        some = theta.some_members if isinstance(theta, Continuum) else theta.chains
+        some = theta.some_members
         known = bool(some) and not theta.stands_for_more
         near = self.bound.protection is not None and self.bound.protection.within is not None
         if not known or self.delta or self.bound.secrets is not None or near:

@@ -1,7 +1,8 @@
 r"""Engines: what bounds the leakage of record losses under one kind of Θ, and the inverse.
 
 An influence bound is what users see; an engine is what proves. Every bound has one for each kind of Θ that it covers
-(the members of a class of chains, a continuum of chains, networks), and may ask those of other bounds.
+(the members of a class of chains, a continuum of chains, networks), and may ask those of other bounds. A class of mixed
+kinds has one for each of its parts, and the largest of what they prove is a bound under every member.
 
 Losses of steps, for every engine: what changes along a chain is charged to its records, and one step beside them.
 
@@ -17,7 +18,7 @@ where the first and the last record of a chain need no δ of their own. The proo
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
@@ -41,9 +42,11 @@ __all__ = [
     "LEAST_EPSILON",
     "MOST_EPSILON",
     "NO_NOISE",
+    "ROUNDING",
     "Bound",
     "Engine",
     "Proportional",
+    "SeveralEngines",
     "WithSteps",
     "accuracy_reached",
     "four_digits_up",
@@ -115,6 +118,9 @@ def four_digits_up(value: float, more: int = 0) -> float:
     return float((exact / last).to_integral_value(ROUND_CEILING) * last + more * last)
 
 
+ROUNDING = 1e-8
+"""Share of ε by which noise that leaks too much may do so for its rounding."""
+
 NO_NOISE = 1e9
 """Nats: a loss by which next to nothing is hidden."""
 
@@ -130,6 +136,9 @@ class Engine(ABC):
 
     takes_steps: ClassVar[bool] = False
     """Whether it proves losses of steps by itself, and needs no :class:`WithSteps`."""
+
+    loses_its_way: bool = False
+    """Whether a proof for a noise alone may end at more than the search that found it had proved on its way."""
 
     @property
     def supports_step_losses(self) -> bool:
@@ -162,6 +171,18 @@ class Engine(ABC):
 
         Another one is taken only where the one before cannot be verified.
         """
+
+    def verify(self, losses: RecordLoss, scale: float, epsilon: float) -> Bound:
+        """Bound the leakage of losses over a scale, which a search found for an ε.
+
+        What proves a noise is what was found on the way to it. Where the way is lost, it is gone again: a proof for
+        less noise is one for this.
+        """
+        bound = self.leakage(losses.divided(scale), epsilon)
+        if not self.loses_its_way or bound[0] <= epsilon * (1 + ROUNDING):
+            return bound
+        divisor, witness = next(iter(self.candidate_scales(losses, epsilon)))
+        return (epsilon, witness) if 0 < divisor <= scale else bound
 
     @cached_property
     def _proved(self) -> BoundedCache[Bound]:
@@ -228,6 +249,11 @@ class WithSteps(Engine):
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self.loses_its_way = engine.loses_its_way
+
+    def fast_estimate(self) -> Callable[[RecordLoss], float]:
+        """Return what says about how much losses of records leak, quickly."""
+        return self._engine.fast_estimate()
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses, and say where it is attained."""
@@ -277,6 +303,57 @@ class WithSteps(Engine):
         """Return losses of records that stand for those of steps too, of the chains that can decide."""
         charged = _charged if self._engine.supports_step_losses else _twice
         return RecordLoss(tuple(charged(_spread(chain)) for chain in chains_that_can_decide(losses, steps=True)))
+
+
+class SeveralEngines(Engine):
+    """The engines of the parts of a class of mixed kinds: a bound under every member is the largest of theirs.
+
+    Parameters
+    ----------
+    engines : sequence of (int, Engine)
+        The engine of each part, after the number of its first member.
+    """
+
+    takes_steps = True
+
+    def __init__(self, engines: Sequence[tuple[int, Engine]]) -> None:
+        self._engines = [(first, engine if engine.takes_steps else WithSteps(engine)) for first, engine in engines]
+
+    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
+        """Bound the leakage of losses, and say where it is attained."""
+        return largest_bound(_of_part(first, engine.leakage(losses, enough)) for first, engine in self._engines)
+
+    def verify(self, losses: RecordLoss, scale: float, epsilon: float) -> Bound:
+        """Bound the leakage of losses over a scale, part by part."""
+        return largest_bound(_of_part(first, part.verify(losses, scale, epsilon)) for first, part in self._engines)
+
+    def fast_estimate(self) -> Callable[[RecordLoss], float]:
+        """Return the largest estimate of all parts."""
+        guesses = [engine.fast_estimate() for _, engine in self._engines]
+        return lambda losses: max(guess(losses) for guess in guesses)
+
+    def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
+        """Yield the largest number of those that the parts need, then the largest of those that they need at most."""
+        yield self._largest_scale(losses, epsilon)
+        yield largest_bound(
+            _of_part(first, bound)
+            for first, engine in self._engines
+            for bound in engine.candidate_scales(losses, epsilon)
+        )
+
+    def _largest_scale(self, losses: RecordLoss, epsilon: float) -> Bound:
+        most: Bound = 0.0, None
+        for first, engine in self._engines:
+            if 0 < most[0] < math.inf and engine.leakage(losses.divided(most[0]), epsilon)[0] <= epsilon:
+                continue
+            most = largest_bound((most, _of_part(first, next(iter(engine.candidate_scales(losses, epsilon))))))
+        return most
+
+
+def _of_part(first: int, bound: Bound) -> Bound:
+    """Return a bound of a part whose first member has a number in the whole."""
+    value, witness = bound
+    return value, None if witness is None else msgspec.structs.replace(witness, theta=first + witness.theta)
 
 
 def _spread(chain: BlockLoss) -> BlockLoss:

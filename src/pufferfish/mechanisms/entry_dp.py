@@ -15,7 +15,6 @@ from pufferfish.mechanisms.engine import Bound, Engine, Proportional, largest_bo
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.witness import AloneWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
-from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.markov_chain import MarkovChain
@@ -50,7 +49,7 @@ class EntryDP(InfluenceBound):
     name: ClassVar[str] = "entry-dp"
     title: ClassVar[str] = "EntryDP"
     witnesses: ClassVar[tuple[type[Witness], ...]] = (AloneWitness,)
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ForgettingClass)
+    kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval, IntervalChain, ForgettingClass)
 
     @classmethod
     def supports(cls, theta: Theta | MarkovChain) -> str | None:

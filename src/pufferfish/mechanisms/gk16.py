@@ -22,15 +22,11 @@ from pufferfish.mechanisms.engine import Bound, Engine, Proportional, largest_bo
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.witness import MatrixWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
-from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 
 __all__ = ["GK16"]
-
-Covered = ChainClass | BinaryChainInterval | IntervalChain
-
 
 _LONGEST = 10**7
 """Records of the longest chain whose influence matrix is made: some hundred megabytes."""
@@ -85,7 +81,7 @@ class GK16(InfluenceBound):
     name: ClassVar[str] = "gk16"
     title: ClassVar[str] = "GK16"
     witnesses: ClassVar[tuple[type[Witness], ...]] = (MatrixWitness,)
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
+    kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval, IntervalChain)
 
     def __init__(self, theta: Any, length: Any, *, ends: Literal["definition", "paper"] | None = None) -> None:
         super().__init__(theta, length)
@@ -99,18 +95,24 @@ class GK16(InfluenceBound):
                 "use LeakagePropagation",
                 self.title,
             )
-        self._readings: list[list[Influences]] = []
-        for t, member in enumerate(_influences(self.theta)):
-            both = {"definition": member, "paper": member.with_inner_ends()}
-            readings = list(both.values()) if ends is None else [both[ends]]
-            self._readings.append([r for r in readings if _norm_is_below_one(r, longest)])
-            if not self._readings[-1]:
-                norms = [(r.matrix(longest) if longest <= _FIRST else r.leading(_FIRST)).norm for r in readings]
-                raise NotApplicableError(
-                    f"the influence matrix has spectral norm {'' if longest <= _FIRST else 'at least '}"
-                    f"{min(norms):.6g}{_under(self.theta, t)}, and the bound needs less than 1; use LeakagePropagation",
-                    self.title,
-                )
+        self._readings: list[tuple[Theta, list[list[Influences]]]] = []
+        for first, part in self.theta.parts:
+            self._readings.append((part, [self._both(m, first, part, t) for t, m in enumerate(_influences(part))]))
+
+    def _both(self, member: Influences, first: int, part: Theta, t: int) -> list[Influences]:
+        """Return the readings of the ends of a member whose norm is below 1; ``first`` is the first one of its part."""
+        longest = max(chain.steps for chain in self.length)
+        both = {"definition": member, "paper": member.with_inner_ends()}
+        readings = list(both.values()) if self.ends is None else [both[self.ends]]
+        below = [r for r in readings if _norm_is_below_one(r, longest)]
+        if not below:
+            norms = [(r.matrix(longest) if longest <= _FIRST else r.leading(_FIRST)).norm for r in readings]
+            raise NotApplicableError(
+                f"the influence matrix has spectral norm {'' if longest <= _FIRST else 'at least '}"
+                f"{min(norms):.6g}{_under(part, first, t)}, and the bound needs less than 1; use LeakagePropagation",
+                self.title,
+            )
+        return below
 
     @property
     def ends(self) -> Literal["definition", "paper"] | None:
@@ -129,10 +131,10 @@ class GK16(InfluenceBound):
         Of each member by the reading with the smaller one.
         """
         longest = max(chain.steps for chain in self.length)
-        return max(min(r.matrix(longest).norm for r in readings) for readings in self._readings)
+        return max(min(r.matrix(longest).norm for r in both) for _, each in self._readings for both in each)
 
     @classmethod
-    def supports(cls, theta: Covered) -> str | None:
+    def supports(cls, theta: Theta) -> str | None:
         """Say which transition is missing; the spectral norm depends on the length and is asked when that is known."""
         if isinstance(theta, BinaryChainInterval):
             return None
@@ -150,7 +152,8 @@ class GK16(InfluenceBound):
         return None
 
     def _engine_of(self, theta: Theta) -> Engine:
-        return _RowSums(_members(theta), self._readings, listed=bool(theta.chains))
+        readings = next(each for part, each in self._readings if part == theta)
+        return _RowSums(_members(theta), readings, listed=bool(theta.chains))
 
 
 class _RowSums(Proportional):
@@ -262,8 +265,12 @@ def _alphabets(theta: MarkovChain | IntervalChain) -> Alphabets:
     return Alphabets.of(support, possible, possible)
 
 
-def _under(theta: Theta, t: int) -> str:
+def _under(theta: Theta, first: int, t: int) -> str:
     """Say under which member of Θ."""
     if isinstance(theta, BinaryChainInterval):
         return f" for p0 = p1 = {sorted({theta.low, theta.high})[t]:g}"
-    return " with the largest influences between the bounds" if isinstance(theta, IntervalChain) else f" for theta[{t}]"
+    return (
+        " with the largest influences between the bounds"
+        if isinstance(theta, IntervalChain)
+        else f" for theta[{first + t}]"
+    )

@@ -16,12 +16,13 @@ from pufferfish._core.numbers.rounding import float_up, up
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms.engine import Bound, Engine, Proportional, largest_bound
 from pufferfish.mechanisms.influence_bound import InfluenceBound
-from pufferfish.mechanisms.protection import Protection, step_of
+from pufferfish.mechanisms.protection import SUBJECT, Protection, step_of
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_class import ChainClass, ChainModels, Continuum
+from pufferfish.theta.chain_class import CHAIN_MODELS, Continuum
 from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 
 __all__ = ["ChainGroups", "GroupDP", "ParticipantDP", "total_of"]
@@ -43,7 +44,8 @@ class GroupDP(InfluenceBound):
         Lengths of the independent chains; the *observed* records of the longest decide. Other models know the groups of
         records that may depend on each other.
     protect, within : optional
-        As for :class:`LeakagePropagation`: its noise hides whole chains, hence any stretch of them.
+        As for :class:`LeakagePropagation`. Its noise hides whole chains, whatever their values are: where a stretch is
+        asked for, what is promised is the whole series, and near values only are as any two.
 
     References
     ----------
@@ -62,14 +64,15 @@ class GroupDP(InfluenceBound):
     of_all_records: ClassVar[bool] = True
     hides_stretches: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, Continuum, ChainModels, ModelClass)
+    kinds: ClassVar[tuple[type, ...]] = (MarkovChain, *CHAIN_MODELS, Continuum, ModelClass)
 
     def __init__(self, theta: Any, length: Any = None, *, protect: Any = None, within: Any = None) -> None:
         super().__init__(theta, length)
-        self._protection = Protection.of(protect, within, self.theta, step_of(self.theta, self.model))
+        asked = Protection.of(protect, within, self.theta, step_of(self.theta, self.model))
+        self._protection = Protection(SUBJECT) if asked is not None and asked.is_stretch else None
 
     def protecting(self, protect: Any = None, within: Any = None) -> "GroupDP":
-        """Return the same mechanism, whose noise hides a stretch of a chain, or near values only."""
+        """Return the same mechanism, which says of its noise what it proves: that it hides a whole series."""
         length: Any = self.rows if self.networks else self.length
         return type(self)(self.given_by, length, **{**self.settings, "protect": protect, "within": within})
 
@@ -167,7 +170,7 @@ class ParticipantDP(GroupDP):
     name: ClassVar[str] = "participant-dp"
     title: ClassVar[str] = "ParticipantDP"
     hides_stretches: ClassVar[bool] = False
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, Continuum, ChainModels)
+    kinds: ClassVar[tuple[type, ...]] = (MarkovChain, *CHAIN_MODELS, Continuum)
 
     def __init__(self, length_per_subject: int | ChainLength | Sequence[int | ChainLength], *, theta: Any) -> None:
         super().__init__(theta, length_per_subject)

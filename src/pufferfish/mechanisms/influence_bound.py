@@ -25,6 +25,7 @@ through the proofs that lie nearest a polynomial guesses the noise, and what cou
 
 import itertools
 import math
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -40,12 +41,20 @@ from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.strategies import MOST_ASKED, MOST_STATES, Proposal, mean_shifts, proposals
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.engine import NO_NOISE, Bound, Engine, WithSteps, accuracy_reached, no_noise, steps_within
+from pufferfish.mechanisms.engine import (
+    NO_NOISE,
+    Bound,
+    Engine,
+    SeveralEngines,
+    WithSteps,
+    accuracy_reached,
+    no_noise,
+    steps_within,
+)
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
 from pufferfish.queries import FunctionQuery, LinearQuery, Query
 from pufferfish.queries.record_loss import RecordLoss, as_record_loss, loss_of_query
 from pufferfish.queries.strategy import MOST_SHARP, Strategy
-from pufferfish.theta.chain_class import ChainModels, Continuum
 from pufferfish.theta.model_class import Theta
 
 __all__ = ["InfluenceBound", "ProvedScales", "best_noise", "best_noise_at_accuracy"]
@@ -278,19 +287,20 @@ def _widest(shape: Strategy, steps: int, alpha: float, *, joint: bool) -> float:
 
 def _responses(theta: Theta, bound: "InfluenceBound") -> list[NDArray[np.float64]]:
     """Return the mean shifts of some members of Θ: those of the chains that answer most to what one record is."""
-    if isinstance(theta, Continuum):
-        matrices = [chain.transition_matrix for chain in theta.some_members]
-    elif isinstance(theta, ChainModels):  # a chain with a clock or more memory, as if it had neither
-        matrices = [member.mean_matrix for member in theta.members]
-    else:
-        matrices = [chain.transition_matrix for chain in theta.chains]
     records = max(chain.steps for chain in bound.length)
-    responses = [mean_shifts(matrix, records) for matrix in matrices]
+    responses = [mean_shifts(matrix, records) for matrix in theta.mean_matrices]
     responses.sort(key=lambda response: -float(np.ptp(response, axis=0).sum()))
     return responses[:_MOST_MODELS] or [np.eye(theta.k)]
 
 
 _MOST_NUDGES = 30
+
+
+def _of_part(first: int, reason: str) -> str:
+    """Return why a part of Θ is not covered, its members numbered as those of the whole."""
+    named = re.sub(r"theta\[(\d+)\]", lambda number: f"theta[{first + int(number[1])}]", reason)
+    return f"of theta[{first}], taken alone: {named}"
+
 
 _LITTLE_NOISE = 500.0
 """Record-level loss, in nats, from which on it is asked whether noise is needed at all."""
@@ -331,8 +341,9 @@ class InfluenceBound(Mechanism):
 
     @cached_property
     def _engine(self) -> Engine:
-        """What proves: for the kind of Θ at hand, from losses to leakage and back."""
-        return self._engine_of(self.theta)
+        """What proves: for the kind of Θ at hand, from losses to leakage and back; for mixed ones part by part."""
+        engines = [(first, self._engine_of(part)) for first, part in self.theta.parts]
+        return engines[0][1] if len(engines) == 1 else SeveralEngines(engines)
 
     @cached_property
     def _asked(self) -> Engine:
@@ -341,7 +352,15 @@ class InfluenceBound(Mechanism):
 
     @abstractmethod
     def _engine_of(self, theta: Theta) -> Engine:
-        """Return the engine for a Θ that is covered; it is asked for once and kept, with what it computed."""
+        """Return the engine for a Θ of one kind that is covered; it is kept, with what it computed."""
+
+    @classmethod
+    def _refuses(cls, theta: Theta) -> str | None:
+        for first, part in theta.parts:
+            reason = super()._refuses(part)
+            if reason is not None:
+                return reason if part is theta else _of_part(first, reason)
+        return None
 
     def leakage(self, record_loss: Any, *, enough: float | None = None) -> float:
         """Bound the Pufferfish loss of a release from its record-level losses.
@@ -402,7 +421,7 @@ class InfluenceBound(Mechanism):
         epsilon = as_epsilon(epsilon)
         one = as_record_loss(1.0, self.theta, self.length)
         with self._lock:
-            for divisor, witness in self._engine.candidate_scales(one, epsilon):
+            for divisor, witness in self._asked.candidate_scales(one, epsilon):
                 if witness is None:
                     raise ModelError("under every θ each record that is secret has one possible state only: check Θ")
                 for nudge in range(_MOST_NUDGES):
@@ -432,7 +451,8 @@ class InfluenceBound(Mechanism):
     def verify(self, calibration: Calibration) -> Bound:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
         losses = self._losses_of(calibration.query, calibration.strategy)
-        return self._prove(losses.divided(calibration.unit_scale), calibration.epsilon)
+        with self._lock:
+            return self._asked.verify(losses, calibration.unit_scale, calibration.epsilon)
 
     def _leaks_at(self, query: Query, unit_scale: float, enough: float) -> Bound:
         return self._prove(self._losses_of(query).divided(unit_scale), enough)

@@ -26,8 +26,8 @@ from pufferfish.mechanisms.network_quilts import LOOKS, ActiveQuilt, NetworkQuil
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries import LinearQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.quilt import Quilt
 from pufferfish.theta.secrets import SecretPair
@@ -78,7 +78,7 @@ class MarkovQuilt(InfluenceBound):
     name: ClassVar[str] = "markov-quilt"
     title: ClassVar[str] = "MarkovQuilt"
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ModelClass)
+    kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval, IntervalChain, ModelClass)
 
     def __init__(
         self,

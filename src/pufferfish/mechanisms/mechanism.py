@@ -16,24 +16,29 @@ from pufferfish._core.numbers import laplace
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError, shortened
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.engine import LARGEST_ANSWER, LEAST_EPSILON, MOST_EPSILON, accuracy_reached, steps_within
+from pufferfish.mechanisms.engine import (
+    LARGEST_ANSWER,
+    LEAST_EPSILON,
+    MOST_EPSILON,
+    ROUNDING,
+    accuracy_reached,
+    steps_within,
+)
 from pufferfish.mechanisms.protection import Protection
 from pufferfish.mechanisms.witness import AnyWitness, Nearest, Witness
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_class import ChainClass, ChainModels, Continuum
+from pufferfish.theta.chain_class import ChainClass, Continuum
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.lengths import ChainLength, names_of_lengths
+from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of, rows_of
 from pufferfish.theta.secrets import SecretPair
 
-__all__ = ["LEAST_EPSILON", "MOST_EPSILON", "ROUNDING", "Mechanism", "as_epsilon"]
+__all__ = ["LEAST_EPSILON", "MOST_EPSILON", "Mechanism", "as_epsilon"]
 
 _MOST_NUDGES = 30
-
-ROUNDING = 1e-8
-"""Share of ε by which noise that leaks too much may do so for its rounding."""
 
 
 class Mechanism(ABC):
@@ -69,8 +74,8 @@ class Mechanism(ABC):
     witnesses: ClassVar[tuple[type[Witness], ...]]
     """Kinds of witnesses that its proofs have; readers refuse releases with any other."""
 
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass,)
-    """Kinds of Θ that it knows; :meth:`supports` says which of them it covers."""
+    kinds: ClassVar[tuple[type, ...]] = (MarkovChain,)
+    """Kinds of members of Θ, or of Θ, that it knows; :meth:`supports` says which of them it covers."""
 
     _protection: Protection | None = None
 
@@ -141,7 +146,7 @@ class Mechanism(ABC):
         NotApplicableError
             If Θ is a class of other models.
         """
-        if not isinstance(self._theta, ChainClass):
+        if not isinstance(self._theta, ChainClass) or not self._theta.chains:
             raise NotApplicableError(f"this needs Markov chains, and Θ is a class of {self._theta.kind}")
         return self._theta
 
@@ -191,14 +196,17 @@ class Mechanism(ABC):
 
     @classmethod
     def _refuses(cls, theta: Theta) -> str | None:
-        if isinstance(theta, ChainModels) and ChainModels not in cls.kinds:
-            return (
-                f"it covers Markov chains with one transition matrix, and Θ is a class of {theta.kind}: "
-                "LeakagePropagation and GroupDP cover these"
-            )
-        if not isinstance(theta, cls.kinds):
+        of_one_kind = len(theta.parts) == 1
+        if not isinstance(theta, cls.kinds) and not (
+            of_one_kind and isinstance((theta, *theta.members)[-1], cls.kinds)
+        ):
             if isinstance(theta, Continuum) and theta.lacks is not None:
                 return f"{theta.lacks}; use LeakagePropagation"
+            if isinstance(theta, ChainClass) and not theta.chains:
+                return (
+                    f"it covers Markov chains with one transition matrix, and Θ is a class of {theta.kind}: "
+                    "LeakagePropagation and GroupDP cover these"
+                )
             known = "lists of Markov chains" if theta.of_chains else "Markov chains"
             return f"it covers {known}, and Θ is a class of {theta.kind}"
         return cls.supports(theta)
@@ -293,10 +301,9 @@ class Mechanism(ABC):
         ParameterError
             If it is no such thing, or nothing says how long a step takes.
         """
-        more = "near values alone" if protect is None or protect == 1 else "a stretch of them"
-        raise NotApplicableError(
-            f"it proves what is told of one record, and nothing of {more}: use LeakagePropagation", self.title
-        )
+        one = "of any two values of one record, and not of near ones alone"  # 1 step is a record
+        less = one if protect in (None, 1) else "of one record, and of no stretch of them"
+        raise NotApplicableError(f"it proves what is told {less}: use LeakagePropagation", self.title)
 
     def _best(self, query: Query, epsilon: float) -> Calibration:
         """Return the calibration whose noise has the best shape found."""

@@ -64,7 +64,7 @@ class MQMApprox(ChainQuiltBound):
     name: ClassVar[str] = "mqm-approx"
     title: ClassVar[str] = "MQMApprox"
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
+    kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval, IntervalChain)
 
     def __init__(
         self,
@@ -80,14 +80,10 @@ class MQMApprox(ChainQuiltBound):
                 raise ParameterError("MQMApprox needs theta, or both pi_min and eigengap")
             theta = _STATELESS
         super().__init__(theta, length, max_quilt_length=max_quilt_length)
-        numbers = [(0.5, 2.0)] if self.theta.stands_for_more else _numbers(self.theta)
+        numbers = [pair for _, part in self.theta.parts for pair in _numbers(part)]
         self._pi_min = _at_most("pi_min", pi_min, min(pi for pi, _ in numbers))
         self._eigengap = _at_most("eigengap", eigengap, min(gap for _, gap in numbers))
         self._given = {"pi_min": pi_min, "eigengap": eigengap}
-        # a promise to every θ by itself: its own two numbers, and no others, unless others are given
-        self._numbers = [
-            (pi if pi_min is None else self.pi_min, gap if eigengap is None else self.eigengap) for pi, gap in numbers
-        ]
 
     @property
     def pi_min(self) -> float:
@@ -125,7 +121,10 @@ class MQMApprox(ChainQuiltBound):
         promised = any(value is not None for value in self._given.values())
         if isinstance(theta, BinaryChainInterval) and not promised:
             return BinaryQuilts(theta, "mixing", self.max_quilt_length)
-        return _MixingQuilts(theta, self._numbers, self.max_quilt_length)
+        # a promise to every θ by itself: its own two numbers, and no others, unless others are given
+        own_pi, own_gap = (self._given[name] is None for name in ("pi_min", "eigengap"))
+        numbers = [(pi if own_pi else self.pi_min, gap if own_gap else self.eigengap) for pi, gap in _numbers(theta)]
+        return _MixingQuilts(theta, numbers, self.max_quilt_length)
 
 
 class _MixingQuilts(ChainQuilts):
@@ -163,6 +162,8 @@ def mixing_bound(pi_min: float, eigengap: float, t: int) -> float:
 
 def _numbers(theta: Theta) -> list[tuple[float, float]]:
     """Return π_min, rounded down, and eigengap of every member of Θ; of a continuum the least of both."""
+    if theta.stands_for_more:
+        return [(0.5, 2.0)]
     if isinstance(theta, BinaryChainInterval):
         leave_most, leave_least = 1 - theta.low, 1 - theta.high
         reach = max(abs(2 * theta.high - 1), abs(2 * theta.low - 1))

@@ -17,7 +17,6 @@ from pufferfish.mechanisms.binary_interval import BinaryQuilts
 from pufferfish.mechanisms.engine import Bound, Engine
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss
-from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
@@ -58,7 +57,7 @@ class MQMExact(ChainQuiltBound):
     title: ClassVar[str] = "MQMExact"
     searches_continuum: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain)
+    kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval, IntervalChain)
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ from pufferfish.mechanisms.network_quilts import ActiveQuilt
 from pufferfish.mechanisms.witness import AnyWitness, ClusterWitness, CouplingWitness, PhaseWitness, QuiltWitness
 from pufferfish.queries import JointQuery, LinearQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_class import ChainClass, Continuum
+from pufferfish.theta.chain_class import Continuum
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.quilt import Quilt
 from pufferfish.theta.shown import transitions
@@ -328,13 +328,14 @@ def theta_part(theta: Theta, *, decides: int = 0, calibration: Calibration | Non
         The noise: of a network the node that decides is marked, and what tells it.
     """
     many = len(theta.members)
-    which = "one distribution" if many == 1 else f"{many:,} distributions" if many else "a whole range of distributions"
+    one = "member" if any(isinstance(member, Continuum) for member in theta.members) else "distribution"
+    which = f"one {one}" if many == 1 else f"{many:,} {one}s" if many else "a whole range of distributions"
     more = f". The records follow {theta.in_words}" if ":" in theta.in_words else ""
     start = tag(
         "p", f"Θ is the set of beliefs that an attacker may hold about the records: {which} ({theta.kind}){more}."
     )
     origin = tag("p", f"Where it came from: {theta.origin}.")
-    if isinstance(theta, Continuum):
+    if not many:
         return join(start, origin, _viewed(theta._view()))
     return join(start, origin, *_members(theta, decides, calibration))
 
@@ -350,7 +351,7 @@ def _members(theta: Any, decides: int, calibration: Calibration | None) -> Itera
     members: Sequence[Any] = theta.members
     first = decides if 0 <= decides < len(members) else 0
     shown = [first, *(i for i in range(len(members)) if i != first)][:_MOST_MEMBERS]
-    names = theta.names if isinstance(theta, ChainClass) else ()
+    names = theta.names
     for i in shown:
         if len(members) > 1:
             name = f" ({names[i]})" if names else ""

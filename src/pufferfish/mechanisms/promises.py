@@ -5,7 +5,7 @@ is a bound on what the losses of the noise tell (``docs/proofs/stretches.md``). 
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +14,6 @@ from pufferfish._base.durations import format_micros, parse_duration
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.progress import report_progress
 from pufferfish._base.view import counted
-from pufferfish._base.words import number
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms.calibration import Calibration
@@ -190,11 +189,14 @@ def _of_chains(bound: Any, epsilon: float, step: str | None, *, delta: bool) -> 
         return None if first is None else first.of(steps, near=mask).leakage
 
     width = _width(theta.states)
-    nearest = None if width is None else stretch(1, Protection(1, width))
-    if width is not None and nearest is not None and Protection(1, width) != protection:
-        yield Unit(f"one record, among values at most {number(width, 17)} apart", 1, _NEAR, nearest, near=True)
-    if protection is not None and protection.within is not None:
-        yield Unit(protection.in_words(step), protection.steps_of(length), _NEAR, _as_asked(epsilon), near=True)
+    nearest = None if width is None else Protection(1, width)
+    near = None if protection is None or protection.within is None else protection
+    for asked in dict.fromkeys([nearest, near]):  # one row where both are the same
+        leakage = _as_asked(epsilon) if asked == near else None if asked is None else stretch(1, asked)
+        if asked is not None and leakage is not None:
+            yield Unit(
+                asked.in_words(step, brief=True).removeprefix("any "), asked.steps_of(length), _NEAR, leakage, near=True
+            )
     one = stretch(1)
     own = bound.secrets is None and not delta
     if protection is None and own:  # what its own mechanism proves of any record may be less
@@ -202,9 +204,11 @@ def _of_chains(bound: Any, epsilon: float, step: str | None, *, delta: bool) -> 
     if one is not None:
         yield Unit("one record", 1, "The state of one subject at one time, against any other state.", one)
     asked = set() if protection is None else {protection.steps_of(length)}
-    for steps, words in sorted(_stretches(step, asked).items()):
+    for steps, name in sorted(names_of_stretches(step, asked).items()):
         leakage = stretch(steps) if 1 < steps < longest else None
+        row = f"{counted(steps, 'step')} in a row"
         if leakage is not None:
+            words = row if row.startswith(name) else f"{name} ({row})"
             yield Unit(words, steps, _STRETCH if step is None else f"{_STRETCH} {_TIME.format(step)}", leakage)
     yield Unit(_WHOLE, longest, _SERIES, _of_series)
 
@@ -224,14 +228,13 @@ def _least_of(
     return lambda losses: min(one(losses), other(losses))
 
 
-def _stretches(step: str | None, asked: set[int]) -> dict[int, str]:
-    """Return stretches that people ask about, and those that were asked for, in steps, with their words."""
+def names_of_stretches(step: str | None, asked: Iterable[int]) -> dict[int, str]:
+    """Return stretches that people ask about, and others that are asked for, in steps, with short names."""
     one = None if step is None else parse_duration(step, "step")
     if one is None or not one.has_unit or not isinstance(one.value, int):
-        return {steps: f"{counted(steps, 'step')} in a row" for steps in {*_COUNTS, *asked}}
-    words = {steps: format_micros(one.value * steps) for steps in asked}
-    words |= {-(-seconds * _SECOND // one.value): text for text, seconds in _TIMES}
-    return {steps: f"{text} ({counted(steps, 'step')} in a row)" for steps, text in words.items()}
+        return {steps: counted(steps, "step") for steps in {*_COUNTS, *asked}}
+    names = {steps: format_micros(one.value * steps) for steps in asked}
+    return names | {-(-seconds * _SECOND // one.value): text for text, seconds in _TIMES}
 
 
 def _width(states: tuple[str, ...]) -> float | None:

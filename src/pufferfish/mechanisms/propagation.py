@@ -17,11 +17,9 @@ from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms._propagation_on_chains import ChainLeakage, too_large
 from pufferfish.mechanisms.binary_interval import BinaryPropagation
-from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.engine import Bound, Engine, largest_bound, no_noise, smallest_bound
 from pufferfish.mechanisms.group_dp import total_of
 from pufferfish.mechanisms.influence_bound import InfluenceBound
-from pufferfish.mechanisms.mechanism import ROUNDING
 from pufferfish.mechanisms.network_quilts import (
     LOOKS,
     QUILT_ROUNDING,
@@ -42,9 +40,10 @@ from pufferfish.mechanisms.witness import (
 )
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_class import ChainClass, ChainModels
+from pufferfish.theta.chain_class import CHAIN_MODELS
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.secrets import SecretPair
 from pufferfish.theta.states import state_label
@@ -315,11 +314,11 @@ class LeakagePropagation(InfluenceBound):
         StretchWitness,
     )
     kinds: ClassVar[tuple[type, ...]] = (
-        ChainClass,
+        MarkovChain,
+        *CHAIN_MODELS,
         BinaryChainInterval,
         IntervalChain,
         ForgettingClass,
-        ChainModels,
         ModelClass,
     )
 
@@ -351,9 +350,9 @@ class LeakagePropagation(InfluenceBound):
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
         """Every class of Markov chains and of Bayesian networks is covered, but for very large clocks."""
-        if isinstance(theta, ChainModels):
+        if theta.of_chains:
             return next((reason for member in theta.members if (reason := too_large(member))), None)
-        if theta.of_chains or theta.networks:
+        if theta.networks:
             return None
         return f"it covers Markov chains and Bayesian networks, and Θ is a class of {theta.kind}"
 
@@ -367,17 +366,3 @@ class LeakagePropagation(InfluenceBound):
         if isinstance(theta, ForgettingClass):
             return ForgettingLeakage(theta)
         return ChainLeakage(theta)
-
-    def verify(self, calibration: Calibration) -> Bound:
-        """Prove anew what a release with this noise leaks at most, in nats, and say where.
-
-        What proves a noise is what was found on the way to it. A search that starts at this noise may, on a chain that
-        hardly moves, end at less of a proof; then the way is gone again, and a proof for less noise is one for this.
-        """
-        bound, epsilon = super().verify(calibration), calibration.epsilon
-        if not isinstance(self._engine, ChainLeakage) or bound[0] <= epsilon * (1 + ROUNDING):
-            return bound
-        with self._lock:
-            losses: Any = self._losses_of(calibration.query, calibration.strategy)
-            divisor, witness = next(iter(self._asked.candidate_scales(losses, epsilon)))
-        return (epsilon, witness) if 0 < divisor <= calibration.unit_scale else bound

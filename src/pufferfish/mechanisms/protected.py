@@ -30,7 +30,6 @@ from pufferfish.mechanisms.group_dp import total_of
 from pufferfish.mechanisms.protection import Protection
 from pufferfish.mechanisms.witness import StretchWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, as_record_loss, chains_that_can_decide
-from pufferfish.theta.chain_class import ChainClass, ChainModels
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.lengths import ChainLength
@@ -137,19 +136,18 @@ class ProtectedStretch:
         most = 0.0
         for search, chain in self._each(record_loss):
 
-            def leakage(divisor: float, search: ChainSearch | None = search, chain: BlockLoss = chain) -> float:
+            def leakage(divisor: float, search: ChainSearch = search, chain: BlockLoss = chain) -> float:
                 return self._bound(search, chain.divided(divisor))[0]
 
             largest = float(chain.largest.max()) + chain.step
             if not largest > 0 or (most > 0 and leakage(most) <= epsilon):
                 continue
-            spreads = 1.0 if search is None else search.spreads(chain)
-            start = largest / epsilon * (min(self.steps, chain.length.steps) - 1 + spreads)
+            start = largest / epsilon * (min(self.steps, chain.length.steps) - 1 + search.spreads(chain))
             most = max(most, bracket(leakage, epsilon, start, tolerance=_TOLERANCE, from_above=False).enough)
         return most
 
-    def _each(self, record_loss: Any) -> Iterator[tuple[ChainSearch | None, BlockLoss]]:
-        """Yield every member of Θ with every chain that can decide; a forgetting class has no search."""
+    def _each(self, record_loss: Any) -> Iterator[tuple[ChainSearch, BlockLoss]]:
+        """Yield every member of Θ with every chain that can decide."""
         losses = (
             record_loss if isinstance(record_loss, RecordLoss) else as_record_loss(record_loss, self.theta, self.length)
         )
@@ -157,8 +155,8 @@ class ProtectedStretch:
         yield from itertools.product(self._searches, chains)
 
     @cached_property
-    def _searches(self) -> list[ChainSearch | None]:
-        return [None] if isinstance(self.theta, ForgettingClass) else list(searches(self.theta))
+    def _searches(self) -> list[ChainSearch]:
+        return searches(self.theta)
 
     def of(self, steps: int, *, near: Mask | None = None) -> "ProtectedStretch":
         """Return the same for another stretch; what is told of its ends by other records is computed once for both."""
@@ -166,9 +164,9 @@ class ProtectedStretch:
         other.__dict__["_searches"] = self._searches
         return other
 
-    def _bound(self, search: ChainSearch | None, chain: BlockLoss) -> StretchBound:
-        if search is None:
-            bound = self._by_forgetting(chain)
+    def _bound(self, search: ChainSearch, chain: BlockLoss) -> StretchBound:
+        if isinstance(search.chain, ForgettingClass):
+            bound = self._by_forgetting(search.theta, search.chain, chain)
         elif search.propagation is None:
             bound = math.inf, None
         else:
@@ -178,9 +176,8 @@ class ProtectedStretch:
         total, length = leakage_of_series(chain), chain.length.steps
         if bound[0] <= total:
             return bound
-        theta = 0 if search is None else search.theta
         return total, StretchWitness(
-            theta=theta, length=length, node=0, by="series", steps=length, own=total, past=0.0, future=0.0
+            theta=search.theta, length=length, node=0, by="series", steps=length, own=total, past=0.0, future=0.0
         )
 
     def _by_propagation(self, search: ChainSearch, propagation: ChainPropagation, chain: BlockLoss) -> StretchBound:
@@ -208,8 +205,7 @@ class ProtectedStretch:
             phase=phase,
         )
 
-    def _by_forgetting(self, chain: BlockLoss) -> StretchBound:
-        assert isinstance(self.theta, ForgettingClass)
+    def _by_forgetting(self, theta: int, member: ForgettingClass, chain: BlockLoss) -> StretchBound:
         length = chain.length.steps
         steps, step = min(self.steps, length), chain.step if length > 1 else 0.0
         runs = [Run(int(n), np.array(loss)) for n, loss in zip(chain.steps, chain.largest, strict=True)]
@@ -219,10 +215,10 @@ class ProtectedStretch:
                 Run(run.steps, run.loss + step if 0 < i < len(runs) - 1 else run.loss) for i, run in enumerate(runs)
             ]
         counts, losses = np.array([run.steps for run in runs]), np.array([float(run.loss) for run in runs])
-        parts = told_by_stretch(counts, np.nextafter(losses, np.inf) if step else losses, self.theta.forgets, steps)
+        parts = told_by_stretch(counts, np.nextafter(losses, np.inf) if step else losses, member.forgets, steps)
         total = up(parts.total + step) if step else parts.total
         return total, StretchWitness(
-            theta=0,
+            theta=theta,
             length=length,
             node=parts.node,
             by="forgetting",
@@ -356,11 +352,15 @@ def near_values(values: Sequence[float], within: float) -> Mask:
 
 
 def _not_covered(theta: Any) -> str | None:
-    if isinstance(theta, ChainModels):
-        return next((reason for member in theta.members if (reason := too_large(member))), None)
-    if isinstance(theta, ChainClass | BinaryChainInterval | IntervalChain | ForgettingClass):
-        return None
-    return f"it covers Markov chains, chains between bounds and forgetting classes, and Θ is a class of {theta.kind}"
+    for _, part in theta.parts:
+        if not part.of_chains or not (part.members or isinstance(part, _CONTINUA)):
+            known = "Markov chains, chains between bounds and forgetting classes"
+            return f"it covers {known}, and Θ is a class of {part.kind}"
+    return next((reason for _, part in theta.parts for one in part.members if (reason := too_large(one))), None)
+
+
+_CONTINUA = (BinaryChainInterval, IntervalChain, ForgettingClass)
+"""Those that :func:`searches` knows."""
 
 
 def _as_near(given: ArrayLike, k: int) -> Mask:

@@ -160,8 +160,8 @@ class Protection:
             "; …" if len(self.within) > 4 else ""
         )
 
-    def in_words(self, step: str | None = None) -> str:
-        """Say what is hidden, where a step takes so long.
+    def in_words(self, step: str | None = None, *, brief: bool = False) -> str:
+        """Say what is hidden, where a step takes so long; for headings in few words.
 
         Examples
         --------
@@ -171,17 +171,23 @@ class Protection:
         'the whole series of one subject'
         >>> Protection(1, 200.0).in_words("1min")
         'any one record (the state of one subject at one time), among values at most 200 apart'
+        >>> Protection(60, 200.0).in_words("1min", brief=True)
+        'any 1h of one subject, among values at most 200 apart'
         """
         if self.steps == SUBJECT:
             stretch = "the whole series of one subject"
         elif self.steps == 1:
-            stretch = "any one record (the state of one subject at one time)"
+            stretch = "any one record" + ("" if brief else " (the state of one subject at one time)")
         else:
             assert isinstance(self.steps, int)
             time = None if step is None else parse_duration(step, "step")
-            stretch = f"any stretch of {counted(self.steps, 'step')} in a row of one subject"
+            steps, lasts = f"{counted(self.steps, 'step')} in a row", ""
             if time is not None and time.has_unit and isinstance(time.value, int):
-                stretch += f" ({format_micros(time.value * self.steps)}, where no step takes less than {step})"
+                lasts = format_micros(time.value * self.steps)
+            note = f" ({lasts}, where no step takes less than {step})" if lasts else ""
+            stretch = (
+                f"any {lasts or steps} of one subject" if brief else f"any stretch of {steps} of one subject{note}"
+            )
         if self.within is None:
             return stretch
         if isinstance(self.within, tuple):
@@ -192,7 +198,7 @@ class Protection:
 def step_of(theta: Theta, model: Described | None) -> str | None:
     """Return how long a step takes, where a model or the clock of Θ says it."""
     known = None if model is None else model.step
-    return known or getattr(theta, "step", None)
+    return known or theta.step
 
 
 def _steps(protect: Any, step: str | None) -> int | str:

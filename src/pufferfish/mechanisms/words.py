@@ -9,7 +9,7 @@ public, and so is the noise: a warning tells nothing of the data, and is there b
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
 from pufferfish._base.view import Html, counted, join, tag
@@ -17,7 +17,7 @@ from pufferfish._base.words import at_most, number
 from pufferfish._draw.page import table
 from pufferfish.errors import shortened
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.protection import Protection
+from pufferfish.mechanisms.protection import SUBJECT, Protection
 from pufferfish.mechanisms.witness import (
     AloneWitness,
     AnyWitness,
@@ -33,14 +33,14 @@ from pufferfish.mechanisms.witness import (
 )
 from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, StepQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork
-from pufferfish.theta.chain_intervals import IntervalChain
-from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.chain_class import CONTINUA
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.states import phase_name
 
 __all__ = [
     "TOGETHER",
+    "alternatives_of",
     "few_as_planned",
     "few_in_all",
     "few_in_groups",
@@ -177,13 +177,31 @@ def hidden_in_words(
     *,
     of_chains: bool,
     networks: bool,
+    brief: bool = False,
 ) -> str:
-    """Say what is hidden, where a step takes so long."""
+    """Say what is hidden, where a step takes so long; for headings in few words."""
     if secrets is not None:
-        return f"which of two secrets holds, namely {_named(secrets)}"
+        return "the secrets named" if brief else f"which of two secrets holds, namely {_named(secrets)}"
     if protection is not None:
-        return protection.in_words(step)
-    return f"any one record ({ONE_STATE if of_chains else ONE_CELL})" if of_chains or networks else "any one record"
+        return protection.in_words(step, brief=brief)
+    what = ONE_STATE if of_chains else ONE_CELL if networks else ""
+    return "any one record" + (f" ({what})" if what and not brief else "")
+
+
+def alternatives_of(secrets: Sequence[tuple[str, str]] | None, protection: Protection | None) -> str:
+    """Say of which two things the odds change.
+
+    Examples
+    --------
+    >>> alternatives_of(None, None), alternatives_of(None, Protection(60, 200.0))
+    ('two values of one record', 'two near courses of one such stretch')
+    """
+    if secrets is not None:
+        return "two secrets of a pair"
+    near = "near " if protection is not None and protection.within is not None else ""
+    if protection is None or not protection.is_stretch:
+        return f"two {near}values of one record"
+    return f"two {near}courses of one such {'series' if protection.steps == SUBJECT else 'stretch'}"
 
 
 def promise_of(
@@ -197,7 +215,7 @@ def promise_of(
     step: str | None = None,
 ) -> str:
     """Say what is promised, in one sentence."""
-    factor = f"e^{at_most(epsilon)}" + (f" ≈ {number(math.exp(epsilon))}" if epsilon < 700 else "")
+    factor = f"e^{at_most(epsilon)}" + (f" ≈ {number(math.exp(epsilon))}" if epsilon < math.log(1000) else "")
     if secrets is None and protection is not None:
         about = f"{protection.condition(step)}, and every distribution in Θ"
     elif secrets is None:
@@ -234,11 +252,11 @@ def not_promised_of(
     secrets: Sequence[tuple[str, str]] | None,
     booked: Booked | None,
     *,
-    kind: str,
+    kinds: Collection[str],
     composes: bool,
     protection: Protection | None = None,
 ) -> list[str]:
-    """Say what is not promised, of which kind Θ is, and whether the noise is for more than this one query."""
+    """Say what is not promised, of which kinds members of Θ are, and whether the noise is for more than one query."""
     others = "Other releases of the same records add up with this one; their epsilons alone do not say to how much."
     if not composes:
         others = (
@@ -257,27 +275,20 @@ def not_promised_of(
             f"{TOGETHER} (it is number {booked.entry}) this one leaks{about} at most "
             f"{at_most(booked.spent)}; releases that are not in the ledger add to that."
         )
-    average = "how many rows have some value" if kind == BayesianNetwork.kind else "a subject's average over a month"
+    of_rows = BayesianNetwork.kind in kinds
+    average = "how many rows have some value" if of_rows else "a subject's average over a month"
     facts = [f"Facts about many records at once, such as {average}, are not hidden."]
     if secrets is not None:
         facts = ["Facts other than the secrets named in the promise are not hidden."]
     elif protection is not None:
         facts = [*protection.not_hidden] if protection.is_stretch else [*facts, *protection.not_hidden]
-    outside = "Distributions outside Θ: if the records follow another law, more can leak."
-    if kind == IntervalChain.kind:
-        outside += (
-            " Bounds that were estimated from public data miss the true transition probabilities with the probability "
-            "that their confidence leaves, and say nothing of people or times that follow other ones."
-        )
-    if kind == ForgettingClass.kind:
-        outside += (
-            " An overlap that was estimated from public data says nothing of people or times that forget more slowly."
-        )
+    outside = ["Distributions outside Θ: if the records follow another law, more can leak."]
+    outside += dict.fromkeys(CONTINUA[kind].outside for kind in kinds if kind in CONTINUA)
     return [
-        outside,
+        " ".join(filter(None, outside)),
         *facts,
         "Who is in the data, how many rows it has and which cells are missing, is taken as public."
-        if kind == BayesianNetwork.kind
+        if of_rows
         else "Who is in the data, how many records each subject has and when, is taken as public.",
         others,
     ]
@@ -328,9 +339,9 @@ def _why(seen: AnyWitness, leakage: float, theta: Theta | None) -> Sequence[Html
                 "full, and those outside only by what the quilt can tell of it."
             )
             parts = [(f"the {nearby:,} records inside", leakage - influence), ("the records outside", influence)]
-        case PropagationWitness() | ForgettingWitness():
+        case PropagationWitness() | ForgettingWitness() | StretchWitness(steps=1):
             if isinstance(seen, PhaseWitness):
-                clock = getattr(theta.members[0], "clock", None) if theta is not None and theta.members else None
+                clock = getattr(theta.members[seen.theta], "clock", None) if theta is not None else None
                 words = f"It stands at {phase_name(clock, seen.phase)} of the clock. "
             words += "How well the record itself, all earlier records and all later ones tell the two values apart:"
             parts = [

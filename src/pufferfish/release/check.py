@@ -310,6 +310,7 @@ def _wrong_witness(record: ReleaseFields, calibration: Calibration | None) -> It
     secrets = [text for pair in record.mechanism.secrets or () for text in pair]
     if not 0 <= witness.theta < max(1, len(theta.chains) + len(theta.members)):
         yield "the witness is a member of theta"
+        return
     if not 1 <= witness.length <= record.mechanism.longest_chain:
         yield "the witness's length is at most longest_chain"
     node_known = (
@@ -319,7 +320,8 @@ def _wrong_witness(record: ReleaseFields, calibration: Calibration | None) -> It
         yield "the witness's node is one of its chain or network"
     if witness.secret_pair is not None and not all(s in states or s in secrets for s in witness.secret_pair):
         yield "the secret pair is of states of theta, or secrets"
-    if theta.kind in CONTINUA and witness.kind not in CONTINUA[theta.kind].witnesses:
+    kind = theta.kind_of(witness.theta)
+    if kind in CONTINUA and witness.kind not in CONTINUA[kind].witnesses:
         yield "the witness is of a kind that its class of chains has"
     if calibration is not None and not isinstance(witness, calibration.bound.witnesses):
         yield "the witness is of a kind that its mechanism gives"

@@ -449,14 +449,14 @@ def _sentences(record: ReleaseFields, calibration: Calibration | None) -> dict[s
     """Return what is promised, what is not, and what that rests on."""
     theta, mechanism, data = record.theta, record.mechanism, record.data
     of_chains, networks = theta.of_chains, theta.kind == BayesianNetwork.kind
-    secrets, kind = mechanism.secrets, theta.kind
+    secrets = mechanism.secrets
     theta_in_words = theta.in_words if calibration is None else calibration.theta.in_words
     hidden: Any = {"protection": record.protection, "step": step_of_reading(data), "of_chains": of_chains}
     return {
         "hides": hidden_in_words(secrets, networks=networks, **hidden),
         "promise": promise_of(record.epsilon, record.delta, secrets, networks=networks, **hidden),
         "not_promised": not_promised_of(
-            secrets, record.ledger, kind=kind, composes=composes(mechanism.name), protection=record.protection
+            secrets, record.ledger, kinds=theta.kinds, composes=composes(mechanism.name), protection=record.protection
         ),
         "assumptions": [
             f"The distribution of the records is {theta_in_words} ({theta.origin}).",

@@ -31,7 +31,6 @@ from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.queries import JointQuery, LinearQuery, Query, StepQuery, Weighted, Window, refuse_pooling
 from pufferfish.release.draw import Database
 from pufferfish.release.facts import DataRecord, lengths_of
-from pufferfish.theta.chain_class import ChainModels
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Described, ModelClass, Theta, gives_first_law
 from pufferfish.theta.record import ThetaRecord
@@ -42,6 +41,7 @@ __all__ = [
     "ACCEPTED",
     "FITTED_HERE",
     "check_arguments",
+    "check_clock",
     "check_columns",
     "check_each_subject",
     "check_fit",
@@ -206,7 +206,7 @@ def step_length(step: str) -> float:
 
 
 def _has_clock(model: Described) -> bool:
-    return isinstance(model.theta, ChainModels) and model.theta.step is not None
+    return model.theta.step is not None
 
 
 # -- Arguments, the proof, and units ---------------------------------------------------------------------------------
@@ -478,7 +478,7 @@ def _check_reading(data: DataRecord, calibration: Calibration) -> None:
     protection = calibration.bound.protection
     if protection is not None:
         protection.check_gaps(base.gaps, "the noise hides")
-    _check_clock(data, calibration.theta)
+    check_clock(data, calibration.theta)
     if gives_first_law(calibration.theta) and (
         base.where is not None or base.missing == "split" or base.gaps == "independent"
     ):
@@ -489,14 +489,14 @@ def _check_reading(data: DataRecord, calibration: Calibration) -> None:
         )
 
 
-def _check_clock(data: DataRecord, theta: Theta) -> None:
-    """Refuse a table whose records cannot follow the clock of Θ.
+def check_clock(data: DataRecord, theta: Theta) -> None:
+    """Refuse a table whose records cannot follow the clock of Θ: that of a release, or of the ledger that it is in.
 
     Which phase a chain begins at need not be known, as the proof covers every one; but from then on each step must be
     one step of the clock. A change of clocks within a chain breaks that: where two sticky hours are parted by one in
     which habits are forgotten, and clocks skip this one, records leak about each other as no series of Θ does.
     """
-    expected = theta.step if isinstance(theta, ChainModels) else None
+    expected = theta.step
     if expected is None:
         return
     base = data.base

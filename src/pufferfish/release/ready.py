@@ -17,6 +17,7 @@ from pufferfish.release.draw import Database, PrivateData
 from pufferfish.release.facts import DataRecord, GroupsRecord, SubjectsRecord
 from pufferfish.release.prepare import (
     ACCEPTED,
+    check_clock,
     check_columns,
     check_each_subject,
     check_fit,
@@ -121,6 +122,8 @@ def checked(
         divisions_of(calibration, len(groups.cells), groups.records, data.records)
     facts = data_record(data, calibration)
     check_fit(facts, calibration)
+    if ledger is not None and not isinstance(data, Database):
+        check_clock(facts, ledger.bound.theta)
     if isinstance(data, Rows):
         check_columns(data, calibration)
     warnings_so_far += warnings_of_model(data, calibration.bound.model, accept=accepted_words(accept, ACCEPTED))

@@ -481,6 +481,11 @@ class MeasurementFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, k
     software: dict[str, str]
     ledger: LedgerRecord | None = None
 
+    @property
+    def protection(self) -> Protection | None:
+        """What is hidden together, as the settings of its mechanism say; None for one record and any two values."""
+        return Protection.in_settings(self.settings)
+
 
 # -- Any of them as a file -------------------------------------------------------------------------------------------
 

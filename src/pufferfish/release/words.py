@@ -67,7 +67,7 @@ def words_of_measurement(bound: InfluenceBound, epsilon: float, booked: Booked |
     return {
         "promise": promise_of(epsilon, 0.0, None, of_chains=True, networks=False, protection=bound.protection),
         "not_promised": not_promised_of(
-            None, booked, kind=bound.theta.kind, composes=True, protection=bound.protection
+            None, booked, kinds=bound.theta.kinds, composes=True, protection=bound.protection
         ),
         "assumptions": [
             f"The distribution of the records is {bound.theta.in_words} ({bound.theta.origin}).",

@@ -30,7 +30,6 @@ from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.robustness._laws import between_chains, between_cliques, between_joints, chain_secret
 from pufferfish.robustness.distance import OVER_THETA, SAME, Distance
-from pufferfish.theta.chain_class import ChainClass, Continuum
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.markov_chain import MarkovChain
@@ -177,14 +176,15 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
     """
     class_, beliefs = as_theta(theta), as_theta(belief)
     for models, name in ((class_, "theta"), (beliefs, "belief")):
-        if isinstance(models, Continuum):
+        if models.of_chains and not models.chains:
             raise NotApplicableError(
-                f"{name} is a class of {models.kind}, and distances are computed between models that can be listed: "
-                "give a list of MarkovChain (a member that is near will do, and bounds the distance from above)"
+                f"{name} is a class of {models.kind}, and distances are computed between Markov chains that can be "
+                "listed: give a list of MarkovChain (of Θ a member that is near will do, and bounds the distance from "
+                "above)"
             )
     _check_comparable(class_, beliefs)
     wanted = _as_secrets(secrets)
-    if isinstance(class_, ChainClass):
+    if class_.chains:
         lengths = lengths_of(class_, length)
         asked = None if wanted is None else [chain_secret(s, lengths, class_.states) for s in wanted]
 
@@ -198,7 +198,7 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
             return between(member, believed, wanted)
 
     several = not isinstance(belief, MarkovChain | Member)
-    return _worst_of_nearest(_members(class_), _members(beliefs), distance, several)
+    return _worst_of_nearest(class_.members, beliefs.members, distance, several)
 
 
 def _worst_of_nearest(
@@ -228,12 +228,9 @@ def _worst_of_nearest(
     return worst
 
 
-def _members(class_: Theta) -> Sequence[Any]:
-    return class_.chains if isinstance(class_, ChainClass) else class_.members
-
-
 def _check_comparable(class_: Theta, beliefs: Theta) -> None:
-    member, belief = _members(class_)[0], _members(beliefs)[0]
+    every: Sequence[Any] = beliefs.members
+    member, belief = class_.members[0], every[0]
     if type(member) is not type(belief):
         raise ModelError(
             f"theta is {type(member).__name__} and belief {type(belief).__name__}: give the same kind of model for both"
@@ -248,7 +245,7 @@ def _check_comparable(class_: Theta, beliefs: Theta) -> None:
             raise NotApplicableError(
                 f"{name} is not a list of models but {getattr(models, 'origin', 'a class')}: give the models themselves"
             )
-    for i, believed in enumerate(_members(beliefs)):
+    for i, believed in enumerate(every):
         unordered = isinstance(member, JointDistribution)
         if (sorted(member.states) != sorted(believed.states)) if unordered else (member.states != believed.states):
             raise ModelError(

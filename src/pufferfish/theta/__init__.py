@@ -2,7 +2,7 @@
 
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
-from pufferfish.theta.chain_class import ChainClass, ChainModels, as_chain_class
+from pufferfish.theta.chain_class import ChainClass, as_chain_class
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.forgetting_class import ForgettingClass
@@ -23,7 +23,6 @@ __all__ = [
     "BinaryChainInterval",
     "ChainClass",
     "ChainLength",
-    "ChainModels",
     "Cliques",
     "CountIs",
     "Fact",

@@ -16,7 +16,7 @@ and is then divided by it, but never by a sum that is 0.05 or more away from 1. 
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import islice, product
@@ -32,7 +32,7 @@ from pufferfish._base.words import did_you_mean
 from pufferfish.errors import ModelError, RecordError, printable
 from pufferfish.theta.states import listed_labels, listed_names, state_label
 
-__all__ = ["CPT", "TOLERANCE", "Block", "Syntax", "Token", "Variable", "parse_bif"]
+__all__ = ["BIF_MARK", "CPT", "TOLERANCE", "Block", "Syntax", "Token", "Variable", "bif_text", "parse_bif"]
 
 _TOKEN = re.compile(
     r'(?P<skip>\s+|//[^\n]*|/\*.*?\*/)|"(?P<quoted>[^"\n]*)"|(?P<mark>[{}()\[\],;|])|(?P<word>[^\s{}()\[\],;|"]+)', re.S
@@ -338,6 +338,58 @@ def parse_bif(text: str, source: str) -> dict[str, CPT]:
                 hint = did_you_mean(name, syntax.variables)
                 syntax.fail(f"{name!r} is no variable of this file.{hint}", block.line)
     return {node: _cpt(syntax, node) for node in syntax.variables}
+
+
+BIF_MARK = "// written by pufferfish"
+"""How the text of a network begins that was written here."""
+
+
+def bif_text(cpts: Mapping[str, CPT], comment: str = "") -> str:
+    """Return networks' tables as a BIF text, all digits written; :func:`parse_bif` reads the same tables.
+
+    Raises
+    ------
+    RecordError
+        If a name has a quotation mark or a line break, which the format cannot hold.
+
+    Examples
+    --------
+    >>> print(bif_text({"rain": CPT(["no", "yes"], [0.75, 0.25])}, "days"))
+    // written by pufferfish: days
+    network pufferfish {
+    }
+    variable rain {
+      type discrete [ 2 ] { no, yes };
+    }
+    probability ( rain ) {
+      table 0.75, 0.25;
+    }
+    <BLANKLINE>
+    """
+    head = f"{BIF_MARK}: {' '.join(comment.split())}" if comment else BIF_MARK
+    lines = [head, "network pufferfish {", "}"]
+    for node, cpt in cpts.items():
+        states = ", ".join(map(_quoted, cpt.states))
+        lines += [f"variable {_quoted(node)} {{", f"  type discrete [ {len(cpt.states)} ] {{ {states} }};", "}"]
+    for node, cpt in cpts.items():
+        given = f" | {', '.join(map(_quoted, cpt.parents))}" if cpt.parents else ""
+        lines.append(f"probability ( {_quoted(node)}{given} ) {{")
+        above = [cpts[parent].states for parent in cpt.parents]
+        for key, row in zip(product(*above), cpt.table.reshape(-1, len(cpt.states)).tolist(), strict=True):
+            where = f"({', '.join(map(_quoted, key))})" if key else "table"
+            lines.append(f"  {where} {', '.join(map(repr, row))};")
+        lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(name: str) -> str:
+    """Return a name as BIF has it; what is one word to :class:`Syntax` stands bare, since few programs read quotes."""
+    if '"' in name or "\n" in name or not name:
+        raise RecordError(
+            f"{name!r} cannot be written as BIF, whose names have no quotation marks and line breaks: use .json"
+        )
+    bare = re.fullmatch(r'[^\s{}()\[\],;|"]+', name) and not re.search(r"//|/\*|\*/", name)
+    return name if bare else f'"{name}"'
 
 
 def _cpt(syntax: Syntax, node: str) -> CPT:

@@ -1,10 +1,18 @@
-"""Classes Θ of chains: a finite list of Markov chains, or of chains that are more than one matrix, and continua."""
+"""Classes Θ of chains: finite lists, whose members may be of several kinds, and continua, which no list can hold.
+
+A member of a list is a Markov chain, a chain that is more than one matrix, or a whole continuum. A promise is made
+under each member alone, so what is proved of each run of members of one kind, a *part*, is proved of the list: the
+largest decides. Whatever asks for the kind of Θ asks a part.
+"""
 
 import itertools
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pufferfish._base.checked import is_list, listed
 from pufferfish._base.frozen import ReadOnly
@@ -21,18 +29,21 @@ from pufferfish.theta.stays_chain import StaysChain
 __all__ = [
     "CHAIN_MODELS",
     "CONTINUA",
+    "MIXED",
     "ChainClass",
-    "ChainModels",
+    "ChainMember",
     "Continuum",
     "FiniteClass",
     "as_chain_class",
     "check_states",
     "members_in_words",
+    "origins_of",
 ]
 
 STATED = "stated by the user"
 
-_ALONE = "lists have members of one kind, and a class such as IntervalChain is passed alone"
+MIXED = "mixed chains"
+"""Word for members of several kinds."""
 
 
 def members_in_words(members: int) -> str:
@@ -90,16 +101,22 @@ def check_states(i: int, member: Any, first: Any) -> None:
         )
 
 
+CHAIN_MODELS = (PeriodicChain, HigherOrderChain, StaysChain)
+"""Kinds of chains that are more than one matrix."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChainClass(FiniteClass):
-    """A finite class Θ of Markov chains over the same states.
+    """A finite class Θ of chains over the same states, of one kind or of several.
 
     Parameters
     ----------
-    chains : tuple of MarkovChain
-        The members θ; a guarantee holds under every one of them.
+    members : tuple of MarkovChain, PeriodicChain, HigherOrderChain, IntervalChain, …
+        The members θ; a guarantee holds under every one of them. A class such as :class:`IntervalChain` may be one
+        among others. Chains with a clock have the same step.
     origin : str
-        Where Θ came from, printed with every release: a class fitted to private data protects nobody.
+        Where Θ came from, printed with every release: a class fitted to private data protects nobody. By default what
+        members say of themselves.
     stands_for_more : bool, default False
         Whether the chains only stand for a class described otherwise, whose states are not known; noise can be
         calibrated for it, but nothing released under it.
@@ -108,173 +125,205 @@ class ChainClass(FiniteClass):
 
     Examples
     --------
-    >>> theta = ChainClass((MarkovChain([[0.9, 0.1], [0.4, 0.6]]),), origin="time-use survey 2019")
-    >>> theta.states
-    ('0', '1')
+    >>> chain = MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    >>> theta = ChainClass((chain,), origin="time-use survey 2019")
+    >>> theta.states, theta.kind
+    (('0', '1'), 'Markov chains')
+
+    A chain that may as well remember two records:
+
+    >>> second = HigherOrderChain([[[0.9, 0.1], [0.6, 0.4]], [[0.8, 0.2], [0.2, 0.8]]])
+    >>> ChainClass((chain, second)).kinds
+    ('Markov chains', 'Markov chains of higher order')
     """
 
-    chains: tuple[MarkovChain, ...]
+    members: "tuple[ChainMember, ...]"
     origin: str = STATED
     stands_for_more: bool = False
     names: tuple[str, ...] = ()
+    chains: tuple[MarkovChain, ...] = field(init=False, compare=False)
+    """The members, where all are Markov chains of one matrix; else none."""
 
     of_chains: ClassVar[bool] = True
     networks: ClassVar[tuple[Any, ...]] = ()
     variables: ClassVar[None] = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "chains", self._check("chains", "a list of MarkovChain", "MarkovChain"))
-        for i, chain in enumerate(self.chains):
-            if not isinstance(chain, MarkovChain):
-                raise ModelError(f"theta[{i}] is {type(chain).__name__}, expected a MarkovChain: {_ALONE}")
-            check_states(i, chain, self.chains[0])
+        members = self._check("members", "a list of chains", "chain")
+        for i, member in enumerate(members):
+            if not isinstance(member, ChainMember):
+                what = f"theta[{i}] is {type(member).__name__}, expected a MarkovChain, or another model of chains"
+                raise ModelError(f"{what}; of a class or a model take its members, as theta.members")
+            check_states(i, member, members[0])
+        if len(members) == 1 and isinstance(members[0], Continuum):
+            raise ModelError(f"theta[0] is {type(members[0]).__name__}, a class by itself: pass it alone")
+        clocks = [(i, member.step) for i, member in enumerate(members) if member.step is not None]
+        for i, step in clocks:
+            if step != clocks[0][1]:
+                raise ModelError(
+                    f"theta[{i}] has a step of {step} and theta[{clocks[0][0]}] of {clocks[0][1]}: all members of a "
+                    "class are about the same records"
+                )
+        chains = tuple(member for member in members if isinstance(member, MarkovChain))
+        object.__setattr__(self, "members", members)
+        object.__setattr__(self, "chains", chains if len(chains) == len(members) else ())
+        if self.origin == STATED:
+            object.__setattr__(self, "origin", origins_of(members))
         names = tuple(listed(self.names, "names", "a list of the members' names", ModelError))
-        if names and len(names) != len(self.chains):
-            raise ModelError(
-                f"names has {len(names)} entries and chains {len(self.chains)}: one name for each, or none"
-            )
+        if names and len(names) != len(members):
+            raise ModelError(f"names has {len(names)} entries and members {len(members)}: one name for each, or none")
         for i, name in enumerate(names):
             if not isinstance(name, str):
                 raise ModelError(f"names[{i}] is {shortened(repr(name))}, expected text: what theta[{i}] is called")
         object.__setattr__(self, "names", names)
 
     def __repr__(self) -> str:
-        return f"ChainClass(<{counted(len(self.chains), 'Markov chain')} of {self.k} states>, origin={self.origin!r})"
+        kind = self.kind.replace("chains", "chain") if len(self.members) == 1 else self.kind
+        return f"ChainClass(<{len(self.members):,} {kind} of {self.k} states>, origin={self.origin!r})"
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Words for the members of each kind."""
+        return tuple(dict.fromkeys(member.kind for member in self.members))
+
+    @property
+    def kind(self) -> str:
+        """Word for the members."""
+        alike = len(self.kinds) == 1 and not isinstance(self.members[0], Continuum)
+        return self.kinds[0] if alike else MIXED
+
+    @property
+    def parts(self) -> "tuple[tuple[int, ChainClass | Continuum], ...]":
+        """Each run of members of one kind as a class of its own, after the number of its first one."""
+        if self.kind != MIXED:
+            return ((0, self),)
+        parts: list[tuple[int, ChainClass | Continuum]] = []
+        for _, run in itertools.groupby(enumerate(self.members), key=_kind_in_a_row):
+            (first, member), *more = run
+            alone = isinstance(member, Continuum)
+            parts.append((first, member if alone else ChainClass((member, *(other for _, other in more)), self.origin)))
+        return tuple(parts)
+
+    @property
+    def step(self) -> str | None:
+        """Time between records, where members have a clock."""
+        return next((member.step for member in self.members if member.step is not None), None)
+
+    @property
+    def in_words(self) -> str:
+        """What belonging to it means, as releases say it."""
+        words = members_in_words(len(self.members))
+        kinds = dict.fromkeys(member.in_words.removeprefix("one of Θ: ") for member in self.members)
+        return words if self.chains else f"{words}: {'; or '.join(kinds)}"
 
     def _view(self) -> View:
+        many = len(self.members)
+        if many == 1:
+            return of_one(self.members[0]._view(), self.origin)
+        facts = {"states": states_in_words(self.states), "origin": self.origin}
+        if not self.chains:
+            charts = [chart for _, picture in self._pictures for chart in picture.charts]
+            return View(f"Class of {many:,} {self.kind}", facts, [members_grid(self), *charts])
         first, few = self.chains[0], self.states[:MOST_COLUMNS]
-        if len(self.chains) == 1:
-            return of_one(first._view(), self.origin)
-        named = zip(self.names or map(str, range(len(self.chains))), self.chains[:MOST_ROWS], strict=False)
+        named = zip(self.names or map(str, range(many)), self.chains[:MOST_ROWS], strict=False)
         rows = [[name, *(float(chain.transition_matrix[x, x]) for x in range(len(few)))] for name, chain in named]
         caption = "Probability of staying in a state for one step, by member of the class"
-        grid = Grid(caption, ["member", *few], rows, wide=self.k, long=len(self.chains))
+        grid = Grid(caption, ["member", *few], rows, wide=self.k, long=many)
         return View(
-            f"Class of {counted(len(self.chains), 'Markov chain')} of {counted(self.k, 'state')}",
+            f"Class of {counted(many, 'Markov chain')} of {counted(self.k, 'state')}",
             {"origin": self.origin, "first record": law_in_words(first.initial_distribution)},
             [grid, *first._charts(self.chains)],
         )
 
+    @property
+    def _pictures(self) -> list[tuple[str, Picture]]:
+        """The picture of each part, after the members that it has."""
+        parts = self.parts
+        if len(parts) == 1:
+            return [("", _of_members(self.members))]
+        pictures: list[tuple[str, Picture]] = []
+        for first, part in parts:
+            last = first + max(len(part.members), 1) - 1
+            whose = f"theta[{first}]" if first == last else f"theta[{first}] to theta[{last}]"
+            picture = part._picture()
+            charts = [replace(chart, caption=f"{whose}: {chart.caption}") for chart in picture.charts]
+            pictures.append((f"{whose}: {picture.title}", replace(picture, charts=charts)))
+        return pictures
+
     def _picture(self) -> Picture:
-        return _of_members(self.chains)
+        (_, first), *others = pictures = self._pictures
+        if not others:
+            return first
+        drawn = pictures[:_MOST_DRAWN]
+        left = len(pictures) - len(drawn)
+        notes = [f"{title}." for title, _ in drawn] + ([f"{left} more kinds in a row are not drawn."] if left else [])
+        return Picture(f"A class of {self.kind}", [picture.charts[0] for _, picture in drawn], notes)
 
     def some_laws(self, length: int) -> Iterator[ChainLaw]:
         """Yield laws of so many records, for what must hold of every member."""
-        return itertools.chain.from_iterable(chain.some_laws(length) for chain in self.chains)
+        return itertools.chain.from_iterable(member.some_laws(length) for member in self.members)
+
+    @property
+    def some_members(self) -> tuple[MarkovChain, ...]:
+        """Markov chains of one matrix that are in the class: members, and some of those of its continua."""
+        return tuple(chain for member in self.members for chain in member.some_members)
+
+    @property
+    def mean_matrices(self) -> list[NDArray[np.float64]]:
+        """A matrix for each member, for searches: as if it had neither clock nor more memory."""
+        return [matrix for member in self.members for matrix in member.mean_matrices]
 
     @classmethod
     def examples(cls) -> "dict[str, ChainClass]":
         """Return a few classes of this kind, by what they are."""
-        sticky, second = [[0.9, 0.1], [0.2, 0.8]], [[0.7, 0.3], [0.1, 0.9]]
+        sticky, second = MarkovChain([[0.9, 0.1], [0.2, 0.8]]), [[0.7, 0.3], [0.1, 0.9]]
         three = [[0.8, 0.15, 0.05], [0.2, 0.7, 0.1], [0.05, 0.15, 0.8]]
+        more = {name: model for kind in CHAIN_MODELS for name, model in kind.examples().items()}
+        own = [kind for kind in CONTINUA.values() if kind.__module__.startswith(__name__.partition(".")[0])]
+        wholes = [whole for kind in own for whole in kind.examples().values() if whole.states == sticky.states]
         return {
-            "two states, slow": as_chain_class(MarkovChain(sticky)),
-            "two chains, any start": as_chain_class([MarkovChain(sticky, "any"), MarkovChain(second, "any")]),
-            "three states, slow": as_chain_class(MarkovChain(three)),
+            "two states, slow": cls((sticky,)),
+            "two chains, any start": cls((MarkovChain(sticky.transition_matrix, "any"), MarkovChain(second, "any"))),
+            "three states, slow": cls((MarkovChain(three),)),
+            **{name: cls((model,)) for name, model in more.items()},
+            "a chain, a clock, and more memory": cls((sticky, *more.values())),
+            "a chain and what lies between bounds": cls((sticky, *wholes)),
         }
 
-    @property
-    def members(self) -> "tuple[MarkovChain, ...]":
-        """The members θ."""
-        return self.chains
+
+def _kind_in_a_row(numbered: tuple[int, Any]) -> object:
+    """Return what members in a row that make one class of an ordinary kind have alike; a continuum is one by itself."""
+    i, member = numbered
+    return i if isinstance(member, Continuum) else type(member)
+
+
+def origins_of(models: Sequence[Any]) -> str:
+    """Return where models and classes came from, as far as they say it."""
+    said = dict.fromkeys(getattr(model, "origin", STATED) for model in models)
+    return "; ".join(origin for origin in said if origin != STATED) or STATED
 
 
 def as_chain_class(theta: Any) -> ChainClass:
-    """Θ from a chain, an iterable of chains, or a class.
+    """Θ from a Markov chain, an iterable of them, or a class of them.
 
     Raises
     ------
     ModelError
         If a member is not a MarkovChain, the list is empty, or members differ in their states.
     """
-    if isinstance(theta, ChainClass):
-        return theta
-    if isinstance(theta, MarkovChain):
-        return ChainClass((theta,))
-    if is_list(theta):
-        members: list[Any] = list(theta)
-        for i, member in enumerate(members):
-            if not isinstance(member, MarkovChain):
-                raise ModelError(f"theta[{i}] is {type(member).__name__}, expected a MarkovChain: {_ALONE}")
-        return ChainClass(tuple(members))
-    inner = "; give its Θ: model.theta" if hasattr(theta, "theta") else ""
-    raise ModelError(f"theta is {type(theta).__name__}, expected a MarkovChain or a list of them{inner}")
+    members = [theta] if isinstance(theta, MarkovChain) else theta.members if isinstance(theta, ChainClass) else theta
+    if not is_list(members):
+        inner = "; give its Θ: model.theta" if hasattr(theta, "theta") else ""
+        raise ModelError(f"theta is {type(theta).__name__}, expected a MarkovChain or a list of them{inner}")
+    listed_members: list[Any] = list(members)
+    for i, member in enumerate(listed_members):
+        if not isinstance(member, MarkovChain):
+            raise ModelError(f"theta[{i}] is {type(member).__name__}, expected a MarkovChain")
+    return theta if isinstance(theta, ChainClass) else ChainClass(tuple(listed_members))
 
 
-# -- A class Θ of chains that are more than one matrix ---------------------------------------------------------------
-
-CHAIN_MODELS = (PeriodicChain, HigherOrderChain, StaysChain)
-"""Kinds of its members."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChainModels(FiniteClass):
-    """A finite class Θ of chains that are more than one matrix (:data:`CHAIN_MODELS`), over the same states.
-
-    Parameters
-    ----------
-    members : tuple of chains, all of one of these kinds
-        The members θ; a guarantee holds under every one of them. Chains with a clock have the same step.
-    origin : str
-        Where Θ came from, printed with every release.
-    """
-
-    members: tuple[PeriodicChain | HigherOrderChain | StaysChain, ...]
-    origin: str = STATED
-
-    of_chains: ClassVar[bool] = True
-    stands_for_more: ClassVar[bool] = False
-    chains: ClassVar[tuple[Any, ...]] = ()
-    networks: ClassVar[tuple[Any, ...]] = ()
-    variables: ClassVar[None] = None
-
-    def __post_init__(self) -> None:
-        members = self._check("members", "a list of chains", "chain")
-        object.__setattr__(self, "members", members)
-        first = members[0]
-        for i, member in enumerate(members):
-            if not isinstance(member, CHAIN_MODELS) or type(member) is not type(first):
-                raise ModelError(
-                    f"theta[{i}] is {type(member).__name__} and theta[0] {type(first).__name__}: lists have members of "
-                    "one kind; a MarkovChain is a PeriodicChain with one matrix, and a HigherOrderChain of order 1"
-                )
-            check_states(i, member, first)
-            if member.step != first.step:
-                raise ModelError(
-                    f"theta[{i}] has a step of {member.step} and theta[0] of {first.step}: all members of a class are "
-                    "about the same records"
-                )
-
-    def __repr__(self) -> str:
-        return f"ChainModels(<{len(self.members)} {self.kind} of {self.k} states>, origin={self.origin!r})"
-
-    def _view(self) -> View:
-        if len(self.members) == 1:
-            return of_one(self.members[0]._view(), self.origin)
-        facts = {"states": states_in_words(self.states), "origin": self.origin}
-        return View(f"Class of {len(self.members):,} {self.kind}", facts, [members_grid(self), *self._picture().charts])
-
-    def _picture(self) -> Picture:
-        return _of_members(self.members)
-
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        """Yield laws of so many records, for what must hold of every member."""
-        return itertools.chain.from_iterable(member.some_laws(length) for member in self.members)
-
-    @classmethod
-    def examples(cls) -> "dict[str, ChainModels]":
-        """Return a few classes of this kind, by what they are."""
-        return {name: cls((member,)) for kind in CHAIN_MODELS for name, member in kind.examples().items()}
-
-    @property
-    def in_words(self) -> str:
-        """What belonging to it means, as releases say it."""
-        return f"{FiniteClass.in_words.__get__(self)}: {self.members[0].in_words}"
-
-    @property
-    def step(self) -> str | None:
-        """Time between records, where the members have a clock."""
-        return self.members[0].step
+_MOST_DRAWN = 4
+"""Kinds in a row that a picture has beside each other."""
 
 
 def _of_members(chains: Sequence[Any]) -> Picture:
@@ -307,8 +356,13 @@ class Continuum(Shown, ReadOnly):
     lacks: ClassVar[str | None] = None
     """Why a mechanism that knows nothing of this kind does not cover it, where there is more to say than that."""
 
+    outside: ClassVar[str] = ""
+    """What is not promised under it, in a full sentence, where there is more to say than that other laws leak more."""
+
     of_chains: ClassVar[bool] = True
     stands_for_more: ClassVar[bool] = False
+    step: ClassVar[None] = None
+    names: ClassVar[tuple[str, ...]] = ()
     chains: ClassVar[tuple[MarkovChain, ...]] = ()
     members: ClassVar[tuple[Any, ...]] = ()
     networks: ClassVar[tuple[Any, ...]] = ()
@@ -336,6 +390,21 @@ class Continuum(Shown, ReadOnly):
     def k(self) -> int:
         """Number of states."""
         return len(self.states)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Words for the members of each kind, which is one."""
+        return (self.kind,)
+
+    @property
+    def parts(self) -> tuple[tuple[int, Self]]:
+        """The class itself, after the number of its first member: it has one kind."""
+        return ((0, self),)
+
+    @property
+    def mean_matrices(self) -> list[NDArray[np.float64]]:
+        """Matrices of some of its members, for searches."""
+        return [chain.transition_matrix for chain in self.some_members]
 
     @property
     @abstractmethod
@@ -387,3 +456,6 @@ class Continuum(Shown, ReadOnly):
 
 CONTINUA: dict[str, type[Continuum]] = {}
 """Every such kind, by the word that files know it by."""
+
+ChainMember = MarkovChain | PeriodicChain | HigherOrderChain | StaysChain | Continuum
+"""What a member of a class of chains is; all have what :class:`ChainClass` asks of its members, whatever their kind."""

@@ -180,6 +180,10 @@ class IntervalChain(Continuum):
     states: tuple[str, ...] = field(default=(), kw_only=True)  # pyrefly: ignore[bad-override]
     origin: str = field(default=STATED, kw_only=True)  # pyrefly: ignore[bad-override]
     kind: ClassVar[str] = "Markov chains in intervals"
+    outside: ClassVar[str] = (
+        "Bounds that were estimated from public data miss the true transition probabilities with the probability that "
+        "their confidence leaves, and say nothing of people or times that follow other ones."
+    )
     witnesses: ClassVar[tuple[str, ...]] = ("alone", "quilt", "propagation", "influence-matrix", "stretch")
     initial_distribution: ClassVar[Literal["any"]] = "any"
 

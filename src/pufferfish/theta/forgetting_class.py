@@ -84,6 +84,9 @@ class ForgettingClass(Continuum):
     states: tuple[str, ...]  # pyrefly: ignore[bad-override]
     origin: str  # pyrefly: ignore[bad-override]
     kind: ClassVar[str] = "Markov processes that forget"
+    outside: ClassVar[str] = (
+        "An overlap that was estimated from public data says nothing of people or times that forget more slowly."
+    )
     witnesses: ClassVar[tuple[str, ...]] = ("quilt", "forgetting", "stretch")
     lacks: ClassVar[str | None] = "it needs transition probabilities, and Θ says only how soon they are forgotten"
 

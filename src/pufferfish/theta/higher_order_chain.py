@@ -65,6 +65,7 @@ class HigherOrderChain(Shown, ReadOnly):
     k: int = field(init=False)
     order: int = field(init=False)
     kind: ClassVar[str] = "Markov chains of higher order"
+    some_members: ClassVar[tuple[MarkovChain, ...]] = ()
     step: ClassVar[None] = None
 
     def __init__(
@@ -156,6 +157,11 @@ class HigherOrderChain(Shown, ReadOnly):
         law[members] = 1.0 if chain is None else chain.stationary_distribution
         return read_only(law.reshape((self.k,) * self.order))
 
+    @property
+    def mean_matrices(self) -> list[NDArray[np.float64]]:
+        """The mean of its matrices, over the records before the last one."""
+        return [self.tensor.reshape(-1, self.k, self.k).mean(axis=0)]
+
     def some_laws(self, length: int) -> Iterator[ChainLaw]:
         """Yield the law of so many records, or some of them where the first m may have any law."""
         m = self.order
@@ -178,11 +184,6 @@ class HigherOrderChain(Shown, ReadOnly):
         """Return the chain whose stays are so many times as long, whatever was before (:meth:`MarkovChain.slower`)."""
         tensor = with_longer_stays(self.tensor, times)
         return HigherOrderChain(tensor, self.initial_distribution, states=self.states)
-
-    @property
-    def mean_matrix(self) -> NDArray[np.float64]:
-        """The mean over all that was before the last record: about what who forgets it sees; shape (k, k)."""
-        return self.tensor.reshape(-1, self.k, self.k).mean(axis=0)
 
     @property
     def reduced(self) -> "HigherOrderChain | MarkovChain":

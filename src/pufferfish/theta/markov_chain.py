@@ -81,6 +81,8 @@ class MarkovChain(Shown, ReadOnly):
     states: tuple[str, ...]
     k: int = field(init=False)
     kind: ClassVar[str] = "Markov chains"
+    step: ClassVar[None] = None
+    in_words: ClassVar[str] = "a Markov chain with one transition matrix"
 
     def __init__(
         self,
@@ -180,6 +182,16 @@ class MarkovChain(Shown, ReadOnly):
             chain = cls(matrix, "any", states=names)
             return cls(matrix, states=names) if chain.is_irreducible else chain
         return cls(matrix, start, states=names)
+
+    @property
+    def some_members(self) -> "tuple[MarkovChain, ...]":
+        """The chain itself."""
+        return (self,)
+
+    @property
+    def mean_matrices(self) -> list[NDArray[np.float64]]:
+        """Its matrix."""
+        return [self.transition_matrix]
 
     def some_laws(self, length: int) -> Iterator[ChainLaw]:
         """Yield the law of so many records, or some of them where the chain may start anyhow."""

@@ -1,9 +1,12 @@
-"""Θ in general: a finite class of distributions of one kind over the same records and states."""
+"""Θ in general: a class of distributions over the same records and states."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pufferfish._base.checked import is_list
 from pufferfish._base.view import Shown, View
@@ -13,11 +16,10 @@ from pufferfish.theta.chain_class import (
     CHAIN_MODELS,
     STATED,
     ChainClass,
-    ChainModels,
     Continuum,
     FiniteClass,
-    as_chain_class,
     check_states,
+    origins_of,
 )
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.joint_distribution import JointDistribution
@@ -94,7 +96,11 @@ class ModelClass(FiniteClass):
 
     of_chains: ClassVar[bool] = False
     stands_for_more: ClassVar[bool] = False
+    step: ClassVar[None] = None
+    names: ClassVar[tuple[str, ...]] = ()
     chains: ClassVar[tuple[MarkovChain, ...]] = ()
+    some_members: ClassVar[tuple[MarkovChain, ...]] = ()
+    mean_matrices: ClassVar[Sequence[NDArray[np.float64]]] = ()
 
     def __post_init__(self) -> None:
         members = self._check("members", "a list of models", "model")
@@ -120,6 +126,16 @@ class ModelClass(FiniteClass):
             return of_one(first._view(), self.origin)
         facts = {"states": states_in_words(self.states), "origin": self.origin}
         return View(f"Class of {len(self.members):,} {self.kind}", facts, [members_grid(self)])
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Words for the members of each kind, which is one."""
+        return (self.kind,)
+
+    @property
+    def parts(self) -> "tuple[tuple[int, ModelClass]]":
+        """The class itself, after the number of its first member: it has one kind."""
+        return ((0, self),)
 
     @property
     def networks(self) -> tuple[BayesianNetwork, ...]:
@@ -173,11 +189,14 @@ def _names(member: Any) -> list[str]:
     return [repr(name) for name in names]
 
 
-Theta = ChainClass | Continuum | ChainModels | ModelClass
+Theta = ChainClass | Continuum | ModelClass
 
 
 def as_theta(theta: Any) -> Theta:
-    """Θ from a model, an iterable of models of one kind, a class, or a :class:`~pufferfish.Model`, which holds one.
+    """Θ from a model, an iterable of models, a class, or a :class:`~pufferfish.Model`, which holds one.
+
+    Models of chains may be of several kinds, and classes of chains may be among them, whose members are then members
+    of the whole.
 
     Raises
     ------
@@ -186,32 +205,41 @@ def as_theta(theta: Any) -> Theta:
     """
     if isinstance(theta, Theta):
         return theta
-    if isinstance(theta, CHAIN_MODELS):
-        return ChainModels((theta,))
+    if isinstance(theta, (MarkovChain, *CHAIN_MODELS)):
+        return ChainClass((theta,))
     if isinstance(theta, Described):
         return theta.theta
     if isinstance(theta, Member):
         return ModelClass((theta,))
-    if is_list(theta):
-        members: list[Any] = list(theta)
-        if members and isinstance(members[0], CHAIN_MODELS):
-            return ChainModels(tuple(members))
-        if members and not isinstance(members[0], MarkovChain):
-            for i, member in enumerate(members):
-                if not isinstance(member, Member):
-                    raise ModelError(
-                        f"theta[{i}] is {type(member).__name__}, expected a model such as MarkovChain, "
-                        "BayesianNetwork, Cliques or JointDistribution; a class such as IntervalChain is passed alone"
-                    )
-            return ModelClass(tuple(members))
-        return as_chain_class(members)
-    return as_chain_class(theta)
+    if not is_list(theta):
+        inner = "; give its Θ: model.theta" if hasattr(theta, "theta") else ""
+        raise ModelError(
+            f"theta is {type(theta).__name__}, expected a model such as MarkovChain, or a list of them{inner}"
+        )
+    given: list[Any] = list(theta)
+    if given and isinstance(given[0], Member):
+        return ModelClass(tuple(given))
+    return _together(given)
+
+
+def _together(given: Sequence[Any]) -> Theta:
+    """Return the class of chains of several models and classes of chains, whose members are members of the whole."""
+    if len(given) == 1 and isinstance(given[0], ChainClass | Continuum):
+        return given[0]
+    members, names = list[Any](), list[str]()
+    for i, one in enumerate(given):
+        if isinstance(one, Described):
+            raise ModelError(f"theta[{i}] is {type(one).__name__}: give its Θ, model.theta")
+        if isinstance(one, ChainClass) and one.stands_for_more:
+            raise ModelError(f"theta[{i}] only stands for other chains, and is no member of a list")
+        members += one.members if isinstance(one, ChainClass) else [one]
+        names += getattr(one, "names", ())
+    return ChainClass(tuple(members), origins_of(given), names=tuple(names) if len(names) == len(members) else ())
 
 
 def gives_first_law(theta: Theta) -> bool:
     """Whether some chain of Θ gives the law of its first record as an array."""
-    chains = theta.members if isinstance(theta, ChainModels) else theta.chains
-    return any(not isinstance(chain.initial_distribution, str) for chain in chains)
+    return any(not isinstance(getattr(member, "initial_distribution", ""), str) for member in theta.members)
 
 
 def rows_of(theta: Theta, length: Any) -> int:

@@ -76,6 +76,7 @@ class PeriodicChain(Shown, ReadOnly):
     phases: int = field(init=False)
     steps_per_phase: int = field(init=False)
     kind: ClassVar[str] = "periodic Markov chains"
+    some_members: ClassVar[tuple[MarkovChain, ...]] = ()
 
     def __init__(
         self,
@@ -196,16 +197,16 @@ class PeriodicChain(Shown, ReadOnly):
         return PeriodicChain(matrices, self.initial_distribution, clock=clock, step=step, states=self.states)
 
     @property
-    def mean_matrix(self) -> NDArray[np.float64]:
-        """The mean of its matrices: about what who does not know the clock sees; shape (k, k)."""
-        return self.matrices.mean(axis=0)
-
-    @property
     def reduced(self) -> "PeriodicChain | MarkovChain":
         """The chain with one matrix that this one is, where all matrices are equal; else itself."""
         if len(self.cycle) > 1:
             return self
         return MarkovChain(self.cycle[0], self.initial_distribution, states=self.states)
+
+    @property
+    def mean_matrices(self) -> list[NDArray[np.float64]]:
+        """The mean of its matrices."""
+        return [self.matrices.mean(axis=0)]
 
     def some_laws(self, length: int) -> Iterator[ChainLaw]:
         """Yield the law of so many records from every phase on, or some of them where the chain may start anyhow."""

@@ -1,25 +1,19 @@
 """A class Θ as it stands in model files, releases and ledgers; whoever makes it of that again checks every member."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
 from pufferfish._base.frozen import FrozenRecord
-from pufferfish.errors import ModelError
+from pufferfish.errors import ModelError, shortened
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
-from pufferfish.theta.chain_class import (
-    CHAIN_MODELS,
-    CONTINUA,
-    ChainClass,
-    ChainModels,
-    Continuum,
-    members_in_words,
-)
+from pufferfish.theta.chain_class import CHAIN_MODELS, CONTINUA, MIXED, ChainClass, Continuum, members_in_words
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.higher_order_chain import HigherOrderChain
@@ -63,15 +57,23 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     def of(cls, theta: Theta) -> "ThetaRecord":
         """Return the record of a class."""
         chains = [ChainRecord.of(chain) for chain in theta.chains]
-        others = () if chains else theta.members or (theta,)  # a continuum has no members: it describes itself
-        members = [_plain(model) for model in others]
-        names = list(theta.names) if isinstance(theta, ChainClass) else []
-        return cls(theta.origin, list(theta.states), chains, theta.kind, members, names)
+        others: Sequence[Any] = () if chains else theta.members or (theta,)  # a continuum describes itself
+        members = [_of_several(model) if theta.kind == MIXED else _plain(model) for model in others]
+        return cls(theta.origin, list(theta.states), chains, theta.kind, members, list(theta.names))
 
     @property
     def of_chains(self) -> bool:
         """Whether the records of the class are steps of chains."""
-        return self.kind in {MarkovChain.kind, *CONTINUA, *(model.kind for model in CHAIN_MODELS)}
+        return self.kind in {MIXED, *CONTINUA, *_CHAINS}
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kind of each member; of a continuum, and of a list of one kind, that of all."""
+        return [str(member.get("kind")) for member in self.members] if self.kind == MIXED else [self.kind]
+
+    def kind_of(self, theta: int) -> str:
+        """Return the kind of a member."""
+        return self.kinds[theta] if self.kind == MIXED else self.kind
 
     @property
     def in_words(self) -> str:
@@ -110,18 +112,19 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         """
         if self.kind == MarkovChain.kind:
             return self._chain_class()
-        if self.names:
-            raise ModelError(f"theta of {self.kind} has names of its members, which only lists of Markov chains have")
+        if self.names and (not self.of_chains or self.kind in CONTINUA):
+            raise ModelError(f"theta of {self.kind} has names of its members, which only lists of chains have")
         if self.kind in CONTINUA:
             return self._continuum()
-        if self.kind not in _RECORDS:
+        if self.kind not in {MIXED, *_RECORDS}:
             raise self._of_another_kind()
         if self.chains or not self.members:
             raise ModelError(f"theta of {self.kind} is described by its members, and by no chains")
         members: list[Any] = []
         for i, member in enumerate(self.members):
             try:
-                members.append(_member(self.kind, member, self.states))
+                read = _one_of_several if self.kind == MIXED else partial(_member, self.kind)
+                members.append(read(member, self.states))
             except (msgspec.ValidationError, ModelError, ValueError) as error:
                 name = f"network {i}" if self.kind == BayesianNetwork.kind else f"theta[{i}]"
                 raise ModelError(f"{name}: {error}") from error
@@ -130,7 +133,12 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
             if len(set(self.states)) < len(self.states) or not self.states:
                 raise ModelError("theta names no states, or one of them twice")
             return None
-        theta = (ChainModels if isinstance(members[0], CHAIN_MODELS) else ModelClass)(tuple(members), self.origin)
+        if self.of_chains:
+            theta: Theta = ChainClass(tuple(members), self.origin, names=tuple(self.names))
+        else:
+            theta = ModelClass(tuple(members), self.origin)
+        if theta.kind != self.kind:
+            raise ModelError(f"theta is said to be a class of {self.kind}, and its members are {theta.kind}")
         if list(theta.states) != self.states:
             raise ModelError(f"states are {', '.join(self.states)}, those of the members {', '.join(theta.states)}")
         return theta
@@ -178,6 +186,14 @@ class _Stays(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     initial_distribution: list[float] | str
 
 
+class _OfSeveral(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A member of a class of mixed kinds; a continuum says where it came from."""
+
+    kind: str
+    model: dict[str, Any]
+    origin: str | None = None
+
+
 class _Cliques(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     laws: list[list[Fraction]]
 
@@ -203,6 +219,7 @@ class _OfTheUser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _RECORDS: dict[str, type[msgspec.Struct]] = {
+    MarkovChain.kind: ChainRecord,
     PeriodicChain.kind: _Periodic,
     HigherOrderChain.kind: _HigherOrder,
     StaysChain.kind: _Stays,
@@ -211,6 +228,9 @@ _RECORDS: dict[str, type[msgspec.Struct]] = {
     BayesianNetwork.kind: _Network,
     GivenLaws.kind: _OfTheUser,
 }
+
+
+_CHAINS = {MarkovChain.kind, *(model.kind for model in CHAIN_MODELS)}
 
 
 def _plain(member: Any) -> dict[str, Any]:
@@ -233,6 +253,24 @@ def _plain(member: Any) -> dict[str, Any]:
     return {name: _plain_value(value) for name, value in values.items()}
 
 
+def _of_several(member: Any) -> dict[str, Any]:
+    """Return a member of a class of mixed kinds as plain values."""
+    origin = member.origin if isinstance(member, Continuum) else None
+    return msgspec.to_builtins(_OfSeveral(member.kind, _plain(member), origin))
+
+
+def _one_of_several(plain: dict[str, Any], states: list[str]) -> Any:
+    """Return the member of plain values that :func:`_of_several` gives."""
+    record = msgspec.convert(plain, _OfSeveral)
+    if (record.origin is None) == (record.kind in CONTINUA):
+        raise ModelError("a class such as IntervalChain says where it came from, and other members do not")
+    if record.origin is not None:
+        return CONTINUA[record.kind].of_plain(record.model, states, record.origin)
+    if record.kind not in _CHAINS:
+        raise ModelError(f"{shortened(repr(record.kind))} is no kind of chains")
+    return _member(record.kind, record.model, states)
+
+
 def _plain_value(value: Any) -> Any:
     if isinstance(value, Iterable) and not isinstance(value, str):
         return value.tolist() if isinstance(value, np.ndarray) else [_plain_value(part) for part in value]
@@ -249,6 +287,8 @@ def _member(kind: str, plain: dict[str, Any], states: list[str]) -> Any:
             return HigherOrderChain(tensor, start, states=states)
         case _Stays(exits, stays, start):
             return StaysChain(exits, stays, start, states=states)
+        case ChainRecord():
+            return MarkovChain(record.transition_matrix, record.initial_distribution, states=states)
         case _Cliques(laws):
             return Cliques(laws, states=states)
         case _Joint(variables, rows, probabilities):

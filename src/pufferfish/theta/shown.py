@@ -60,7 +60,8 @@ def of_one(view: View, origin: str) -> View:
 
 def members_grid(theta: Any) -> Grid:
     """Return the first members of a class as a table."""
-    rows = [[i, repr(member)] for i, member in enumerate(theta.members[:MOST_ROWS])]
+    names = theta.names or range(len(theta.members))
+    rows = [[name, repr(member)] for name, member in zip(names, theta.members[:MOST_ROWS], strict=False)]
     return Grid("Members", ["member", "model"], rows, long=len(theta.members))
 
 

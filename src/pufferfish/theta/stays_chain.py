@@ -80,6 +80,7 @@ class StaysChain(Shown, ReadOnly):
     k: int = field(init=False)
     kind: ClassVar[str] = "chains with several kinds of stay"
     step: ClassVar[None] = None
+    some_members: ClassVar[tuple[MarkovChain, ...]] = ()
 
     def __init__(
         self,
@@ -190,6 +191,11 @@ class StaysChain(Shown, ReadOnly):
         """Transition probabilities of states, as who does not know the kinds of stay sees them; shape (k, k)."""
         ends = 1 / self.mean_stays
         return self.exits * ends[:, None] + np.diag(1 - ends)
+
+    @property
+    def mean_matrices(self) -> list[Array]:
+        """The same matrix, for searches."""
+        return [self.mean_matrix]
 
     @cached_property
     def tuples(self) -> NDArray[np.intp]:

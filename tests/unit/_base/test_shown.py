@@ -51,13 +51,14 @@ def objects():
     yield data
     yield from (CHAIN, bound.theta, pf.Model(theta=[CHAIN, CHAIN]))
     yield pf.PeriodicChain([CHAIN.transition_matrix] * 2, states=STATES)
-    yield pf.ChainModels((pf.PeriodicChain([CHAIN.transition_matrix] * 2, states=STATES),))
+    yield pf.ChainClass((pf.PeriodicChain([CHAIN.transition_matrix] * 2, states=STATES),))
     yield pf.HigherOrderChain([CHAIN.transition_matrix] * 3, states=STATES)
     yield pf.StaysChain(
         [[0, 0.5, 0.5], [0.5, 0, 0.5], [1, 0, 0]], [[(0.5, 0.5), (0.5, 0.95)], [(1, 0.8)], [(1, 0)]], states=STATES
     )
     yield pf.IntervalChain(CHAIN.transition_matrix * 0.9, CHAIN.transition_matrix * 0.9 + 0.1, states=STATES)
     yield pf.ForgettingClass([3, 9], [0.3, 0.8], STATES, origin=BAD)
+    yield pf.ChainClass((CHAIN, pf.ForgettingClass(3, 0.3, STATES, origin=BAD)), names=("one", BAD))
     yield from (CHAINS["binary interval"], NETWORK, LOOP, NETWORK.cpts["b"], pf.ModelClass((NETWORK,)))
     yield from (pf.Cliques([0.5, 0.5]), pf.JointDistribution([["n", "y"]], [1.0]))
     yield pf.GivenLaws({"a": {0: 1}, "b": {1: 1}}, records=2, states=["n", "y"], query=pf.Count("y"))
@@ -76,6 +77,7 @@ def objects():
     yield pf.release(rows, query, pf.LeakagePropagation(NETWORK, length=rows.length).calibrate(query, 1.0))
     yield ledger
     yield pf.check_model(CHAIN, ROWS, "x", public=True, subject="id", time="t")
+    yield pf.check_model(NETWORK, TABLE, public=True)
 
 
 WITHOUT_TABLE = {"BinaryChainInterval", "GivenLaws", "Sequences", "Rows"}

@@ -46,9 +46,15 @@ NETWORK = (
 def test_refusals_name_the_remedy(tmp_path: Path) -> None:
     public, model = write_table(tmp_path / "a.csv", seed=1), tmp_path / "m.json"
     assert run("fit", public, *READING, "--forgets", 8, "--output", model).exit_code == 0
-    refused("check", model, public, *READING, says=["Markov processes that forget", "check covers Markov chains"])
+    refused(
+        "check",
+        model,
+        public,
+        *READING,
+        says=["Markov processes that forget", "check covers Markov chains and networks"],
+    )
     (tmp_path / "net.bif").write_text(NETWORK)
-    refused("check", tmp_path / "net.bif", public, *READING, says=["Bayesian networks", "shares that you count"])
+    refused("check", tmp_path / "net.bif", public, *READING, says=["--state", "the model is a network"])
     assert run("fit", public, *READING, "--output", model, "--overwrite").exit_code == 0
     refused("check", model, public, says=["--state"])
     refused("check", model, public, *READING, "--epsilon", 0, says=["epsilon"])

@@ -87,7 +87,7 @@ def test_show_shows_models_of_every_kind(tmp_path: Path) -> None:
         "several": pf.ChainClass((CHAIN, pf.MarkovChain([[0.8, 0.2], [0.4, 0.6]], states=STATES))),
         "bounds": interval,
         "binary": pf.BinaryChainInterval(0.3, 0.7, states=STATES),
-        "clock": pf.ChainModels((pf.PeriodicChain([CHAIN.transition_matrix] * 2, states=STATES),)),
+        "clock": pf.ChainClass((pf.PeriodicChain([CHAIN.transition_matrix] * 2, states=STATES),)),
         "forgets": pf.ForgettingClass(steps=8, overlap=0.43, states=STATES),
         "network": pf.ModelClass((NETWORK,)),
     }

@@ -61,9 +61,10 @@ def test_a_release_for_an_hour_says_so_first(folder: Path) -> None:
 def test_compare_and_ledgers_are_about_the_unit_too(folder: Path) -> None:
     asked = ["compare", "model.json", "--length", 3000, "--query", "histogram", "--epsilon", 1]
     plain, hour = (" ".join(run(*asked, "--promises", *more).stdout.split()) for more in ([], ["--protect", "1h"]))
-    assert "what this noise tells of" in plain
-    assert "hiding any stretch of 60 steps in a row of one subject," in hour
-    assert "it proves what is told of one record, and nothing of a" in hour
+    assert "what this noise tells of ε, at most odds change one record" in plain
+    assert plain.startswith("histogram, hiding any one record, at ε = 1;")
+    assert hour.startswith("histogram, hiding any 1h of one subject, at ε = 1;")
+    assert "it proves what is told of one record, and of no" in hour
     made = run(
         *("ledger", "create", "book.json", "--model", "model.json", "--budget", 4, "--protect", "1h"),
         *("--table", "steps.csv", *READING),

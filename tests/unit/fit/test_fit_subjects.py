@@ -113,7 +113,7 @@ def test_names_survive_files_and_copies(tmp_path: Path) -> None:
         assert np.array_equal(a.transition_matrix, b.transition_matrix)
     broken = path.read_text().replace('"subject s0",', "")
     path.write_text(broken)
-    with pytest.raises(pf.RecordError, match="names has 1 entries and chains 2"):
+    with pytest.raises(pf.RecordError, match="names has 1 entries and members 2"):
         pf.read_model(path)
     with pytest.raises(ModelError, match=r"names\[1\] is 5"):
         pf.ChainClass(theta.chains, names=("a", 5))  # type: ignore[arg-type]

@@ -129,7 +129,7 @@ def test_a_comparison_by_accuracy_shows_the_epsilon_of_each() -> None:
     assert [row.epsilon for row in fit] == sorted(row.epsilon or 0 for row in fit)
     assert all(row.accuracy is not None and row.accuracy <= 0.02 for row in fit)
     assert next(row for row in fit if row.recommended).mechanism == "propagation"
-    assert "frequency within 0.02 with 0.95 probability" in str(found)
+    assert "frequency, hiding any one record, within 0.02 with 0.95 probability" in str(found)
     assert " epsilon" in str(found)
     for wrong in ({"accuracy": 0.1, "epsilon": 1.0}, {"alpha": 0.1, "epsilon": 1.0}, {}):
         with pytest.raises(pf.ParameterError, match=r"epsilon|accuracy"):

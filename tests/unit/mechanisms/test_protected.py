@@ -44,7 +44,7 @@ def test_a_mixed_class_has_its_largest_member() -> None:
     clock = pf.PeriodicChain([STICKY] * 7 + [QUICK] * 17)
     order = pf.HigherOrderChain([[[0.9, 0.1], [0.6, 0.4]], [[0.8, 0.2], [0.2, 0.8]]])
     each = [leakage_of_stretch(member, 200, 0.05, 24)[0] for member in (clock, order)]
-    assert leakage_of_stretch(pf.ChainModels((clock,)), 200, 0.05, 24)[0] == each[0]
+    assert leakage_of_stretch(pf.ChainClass((clock,)), 200, 0.05, 24)[0] == each[0]
     assert each[0] > 24 * 0.05
     assert each[1] > 24 * 0.05
 

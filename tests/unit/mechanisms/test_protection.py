@@ -54,6 +54,19 @@ def test_what_is_protected_stays_in_settings_and_in_what_is_made_of_them() -> No
     assert hidden.calibrate(pf.Histogram(), 1.0).scale == pf.GroupDP(POWER, 50).calibrate(pf.Histogram(), 1.0).scale
 
 
+def test_what_hides_whole_series_says_so_whatever_stretch_was_asked_for() -> None:
+    """Its ε is that of a series: of the stretch that was asked for its promises say less, and nothing says more."""
+    for protect, within in ((6, None), (6, 200), ("subject", None)):
+        noise = pf.GroupDP(POWER, 50).calibrate(pf.Histogram(), 1.0, protect=protect, within=within)
+        assert noise.bound.protection == Protection("subject")
+        rows = {promise.unit: promise.epsilon for promise in noise.promises()}
+        assert rows["the whole series of one subject"] == pytest.approx(noise.epsilon)
+        assert rows["10 steps in a row"] < 0.5
+    assert pf.GroupDP(POWER, 50, within=200).protection is None, "any two values of a record, near or not"
+    rows = pf.compare(POWER, pf.Histogram(), 1.0, 50, within=200, mechanisms=["group-dp"])
+    assert rows[0].lower_bound is None, "what hides any two values needs more than what hides near ones"
+
+
 def test_near_states_are_those_that_have_near_values() -> None:
     """Bins reach from edge to edge: 199 and 201 are 2 apart, though the middles of their bins are 200 apart."""
     assert near(BINS, 2.0) == near(BINS, 200.0)
@@ -99,8 +112,10 @@ def test_mechanisms_of_one_record_say_so() -> None:
             made = mechanism(CHAIN, 20)
         except NotApplicableError:
             continue
-        with pytest.raises(NotApplicableError, match="use LeakagePropagation"):
+        with pytest.raises(NotApplicableError, match="of no stretch of them: use LeakagePropagation"):
             made.calibrate(COUNT, 1.0, protect=5)
+        with pytest.raises(NotApplicableError, match="not of near ones alone: use LeakagePropagation"):
+            made.calibrate(COUNT, 1.0, within=[("rest", "walk")])
     with pytest.raises(NotApplicableError, match="whole participant already"):
         pf.ParticipantDP(20, theta=CHAIN).calibrate(COUNT, 1.0, protect=5)
 
@@ -140,6 +155,18 @@ def test_a_noise_promises_of_every_unit_what_it_tells_of_it() -> None:
         "100 steps in a row",
         "1,000 steps in a row",
     ]
+
+
+def test_one_promise_is_one_row() -> None:
+    """What was asked for stands once, also where it is the nearest values that a row is of anyway."""
+    bound = pf.LeakagePropagation(POWER, 300)
+    units = [
+        [row.unit for row in bound.calibrate(pf.Histogram(), 1.0, **hidden).promises() if row.near]
+        for hidden in ({"within": 200}, {"within": 400}, {"within": 200, "protect": 5})
+    ]
+    near = "one record, among values at most 200 apart"
+    row = "5 steps in a row of one subject, among values at most 200 apart"
+    assert units == [[near], [near, "one record, among values at most 400 apart"], [near, row]]
 
 
 def test_promises_of_tables_without_order() -> None:

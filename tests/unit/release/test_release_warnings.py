@@ -24,7 +24,7 @@ def test_a_release_warns_where_it_was_called(data: pf.Sequences) -> None:
     assert found.warnings[0] == "One sensor was changed in May."  # known to whoever said it
     assert [str(each.message) for each in told] == found.warnings[1:]
     assert found.warnings[1].startswith(
-        "Epsilon is 50: the odds of two values of a record can change by a factor of more than a million"
+        "Epsilon is 50: the odds of two values of a record can change by a factor of more than 1,000"
     )
     assert {each.filename for each in told} == {__file__}
     assert pf.verify(found).holds

@@ -69,13 +69,7 @@ def checked(path: Path) -> Page:
         assert words not in page.text.replace("the record itself", ""), "a record is one of the data, not the file"
     assert "SHA-256" not in page.text or "SHA-256 of the release file" in page.text
     assert "<tr></tr>" not in page.content
-    for part in (
-        "What was released",
-        "Unit of protection: ",
-        "whatever other records tell",
-        "Not promised",
-        "How to verify",
-    ):
+    for part in ("What was released", ", whatever other records tell", "Not promised", "How to verify"):
         assert part in page.text, part
     return page
 
@@ -99,8 +93,7 @@ def test_every_kind_of_release_has_a_page(tmp_path: Path, slow: bool) -> None:
         found.report(path, brief=True)
         page = Page(path)
         assert all(printed in page.text for printed in (found.promise.split(",")[0], "How to verify")), name
-        unit = next(part for part in page.text.split("Unit of protection: ")[1].split(", whatever other records tell"))
-        assert " ".join(unit.split()) == found.hides
+        assert f"<strong>{found.hides}</strong>, whatever other records tell" in page.content, name
         kinds |= {found.theta.kind, found.query.kind, found.mechanism.witness.kind}
     assert len(kinds) >= 12, kinds
 
@@ -411,7 +404,9 @@ def test_refusals_leave_every_file(tmp_path: Path) -> None:
     assert apart not in done.stdout
     told = checked(out).text
     for place in (1, 2):
-        assert f"{place}. Histogram at ε = 1" in told, "two releases of one query are told apart"
+        assert f"{place}. Histogram, hiding any one record, at ε = 1" in told, (
+            "two releases of one query are told apart"
+        )
     assert told.count(apart) == 2, "in the section of the release, and in that of the ledger"
     assert told.index(f"this release is {apart}") < told.index("The ledger") < told.rindex(apart)
     kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -513,7 +508,7 @@ def test_the_promise_stands_once_and_its_exact_sentence_is_folded(tmp_path: Path
     found = pf.release(data, pf.Histogram(), pf.GroupDP(chain, data.length).calibrate(pf.Histogram(), 1.0))
     found.report(tmp_path / "r.html", brief=True)
     before, folded = checked(tmp_path / "r.html").content.split("<summary>The exact sentence of the promise</summary>")
-    assert "changes the odds between any two values of what is hidden" in before
+    assert "changes the odds between two values of one record" in before
     assert "times as likely" not in before
     assert folded.index("times as likely") < folded.index("</details>")
 
@@ -521,17 +516,45 @@ def test_the_promise_stands_once_and_its_exact_sentence_is_folded(tmp_path: Path
 def test_named_secrets_and_delta_stand_open() -> None:
     """Few words do not say what pairs or a δ mean: a fold may not hold what is needed to understand them."""
     pairs = [("sick", "well"), ("tall", "small")]
-    shown = promise_part(1.0, "the exact sentence", ["not this"], ["this"], pairs, "which secret")
+    about: Any = {"hides": "which of two secrets holds", "protection": None}
+    shown = promise_part(1.0, "the exact sentence", ["not this"], ["this"], secrets=pairs, **about)
     assert "The pairs of secrets: (sick) or (well); (tall) or (small)." in shown
     assert "<details>" in shown
-    shown = promise_part(1.0, "the exact sentence", ["not this"], ["this"], pairs, "which secret", delta=1e-6)
+    shown = promise_part(1.0, "the exact sentence", ["not this"], ["this"], secrets=pairs, delta=1e-6, **about)
     assert "the exact sentence" in shown
     assert "<details>" not in shown
-    assert "by a factor of 1.23 at most" in promise_part(0.2, "exact", [], [], None, "a record"), (
-        "e^0.2 is 1.2214: rounded up"
-    )
+    shown = promise_part(0.2, "exact", [], [], secrets=None, **about)
+    assert "with ε = 0.2 a factor of 1.23" in shown, "e^0.2 is 1.2214: rounded up"
     many = [(f"a{i}", f"b{i}") for i in range(99)]
-    assert "(a19) or (b19); …" in promise_part(1.0, "exact", [], [], many, "which secret")
+    assert "(a19) or (b19); …" in promise_part(1.0, "exact", [], [], secrets=many, **about)
+
+
+def test_a_page_is_about_the_unit_that_its_release_hides(tmp_path: Path) -> None:
+    """Headings, the promise, and the noise of other mechanisms: none of one record stands beside that of a stretch."""
+    data, chain = simple()
+    bound, query = pf.LeakagePropagation(chain, data.length), pf.Histogram(relative=False)
+    pages = {}
+    for hidden in ({"protect": 6}, {"within": [release_cases.STATES[:2]]}, {}):
+        found = pf.release(data, query, bound.calibrate(query, 1.0, **hidden))
+        found.report(tmp_path / "r.html")
+        page = pages["".join(hidden)] = checked(tmp_path / "r.html")
+        assert f"Unit of protection: <strong>{found.hides}</strong>, whatever" in page.content
+        assert [curve["scale"] for curve in data_of(page)[0]["curves"]]
+        assert "<svg" in page.content.partition("What this noise tells at most, unit by unit")[2].partition("<table")[0]
+    stretch, near, one = pages["protect"], pages["within"], pages[""]
+    assert "Histogram-counts, hiding any 6 steps in a row of one subject, at ε = 1" in stretch.text
+    assert "the odds between two courses of one such stretch" in stretch.text
+    assert "two values of one record" not in stretch.text
+    assert "it would not hide even one record of a stretch" in stretch.text
+    assert "the odds between two near values of one record" in near.text
+    assert "of any two values of one record, and not of near ones alone" in near.text
+    assert "of 1 steps in a row" not in near.text
+    assert "no Laplace noise with one scale below" not in near.text, "the bound is of any two values"
+    assert "Histogram-counts, hiding any one record, at ε = 1" in one.text
+    for page, alone in ((stretch, "of one record, and of no stretch of them"), (one, None), (near, None)):
+        rows = re.findall(r'data-curve="\d+"><th scope="row">(\w+)', page.content)
+        assert ("MQMExact" in rows) == (page is one), rows
+        assert alone is None or alone in page.text
 
 
 def test_errors_of_subjects_are_told_in_shares(tmp_path: Path) -> None:

@@ -284,7 +284,7 @@ def test_the_lines_of_the_chart_have_names_and_follow_the_slider_on_a_phone(
         )
         assert len(last) == 1
         assert last[0] <= width
-        assert named in browser.find_element("css selector", "figcaption").text
+        assert named in browser.find_element("css selector", "#noise-0 figcaption").text
         before = browser.execute_script(marks)
         browser.find_element("css selector", "input[type=range]").send_keys(Keys.END)
         after = browser.execute_script(marks)

@@ -52,8 +52,9 @@ def test_it_knows_its_stationary_law() -> None:
 def test_too_many_values_are_refused() -> None:
     with pytest.raises(NotApplicableError, match="2 records in a row have 100 values, and at most 80"):
         pf.LeakagePropagation(pf.HigherOrderChain(np.full((10, 10, 10), 0.1)), 5)
-    with pytest.raises(ModelError, match=r"theta\[1\] is PeriodicChain and theta\[0\] HigherOrderChain"):
-        pf.GroupDP([CHAIN, pf.PeriodicChain([[[0.5, 0.5], [0.5, 0.5]]], states=["a", "b"])], 5)
+    large = pf.HigherOrderChain(np.full((10, 10, 10), 0.1))
+    with pytest.raises(NotApplicableError, match=r"of theta\[1\], taken alone: 2 records in a row have 100 values"):
+        pf.LeakagePropagation([pf.MarkovChain(np.full((10, 10), 0.1)), large], 5)
 
 
 def test_a_longer_memory_needs_more_noise_than_the_chain_that_is_fitted_to_it() -> None:

@@ -273,7 +273,9 @@ def test_fit_refuses_what_bounds_do_not_need(tmp_path: Path, public: Path) -> No
 def test_robustness_refuses_intervals_on_the_command_line(tmp_path: Path) -> None:
     pf.write_model(pf.Model(theta=THETA), tmp_path / "m.json")
     path = tmp_path / "m.json"
-    refused("robustness", path, path, "--length", 10, says=["Markov chains in intervals", "lists of chains only"])
+    refused(
+        "robustness", path, path, "--length", 10, says=["Markov chains in intervals", "lists of Markov chains only"]
+    )
 
 
 def test_a_ledger_of_intervals_is_kept_in_a_file(tmp_path: Path) -> None:

@@ -66,10 +66,9 @@ def test_the_worst_member_of_a_list_decides() -> None:
     both = pf.LeakagePropagation([PHASES, worse], 200).calibrate(pf.Count("b"), 1.0)
     assert both.scale == pytest.approx(max(found.scale for found in alone), rel=1e-9)
     assert both.witness.theta == 1
-    with pytest.raises(ModelError, match=r"theta\[1\] is MarkovChain and theta\[0\] PeriodicChain"):
-        pf.LeakagePropagation([PHASES, pf.MarkovChain(NIGHT, states=["a", "b"])], 5)
-    with pytest.raises(ModelError, match=r"theta\[1\] has a step of 10min"):
-        pf.LeakagePropagation([PHASES, CHAIN], 5)
+    other = pf.PeriodicChain([NIGHT] * 7, clock="weekday", step="1h", states=["a", "b"])
+    with pytest.raises(ModelError, match=r"theta\[2\] has a step of 1h and theta\[1\] of 10min"):
+        pf.LeakagePropagation([PHASES, CHAIN, other], 5)
 
 
 def test_the_witness_names_the_phase() -> None:
@@ -89,7 +88,9 @@ def test_what_does_not_cover_it_says_what_does() -> None:
         else:
             assert row.reason is not None
             assert "LeakagePropagation and GroupDP" in row.reason
-    with pytest.raises(NotApplicableError, match="robustness is not computed for PeriodicChain"):
+    with pytest.raises(
+        NotApplicableError, match="theta is a class of periodic Markov chains, and distances are computed between"
+    ):
         pf.robustness(PHASES, PHASES, 3)
     states = 50
     with pytest.raises(NotApplicableError, match="a period of 144 steps with 50 states is too large"):

@@ -327,7 +327,7 @@ def pairs_of_laws(
 
 def work_of_laws(theta: Theta, lengths: Sequence[ChainLength], bound: BoundQuery) -> float:
     """Return about how many multiplications the laws of a query take on chains; 0 for other models, which are small."""
-    known = isinstance(theta, ChainClass) and isinstance(bound, LinearQuery | StepQuery)
+    known = bool(theta.chains) and isinstance(bound, LinearQuery | StepQuery)
     return chain_work(theta, lengths, bound) if known else 0.0
 
 

@@ -19,6 +19,7 @@ from pufferfish.queries import LinearQuery, StepQuery
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.model_class import Theta
 from pufferfish.theta.secrets import CountIs, RecordIs, Secret, SecretPair, check_states
 
 __all__ = ["StepCoding", "chain_pairs", "chain_work"]
@@ -94,7 +95,7 @@ def chain_pairs(
             yield from _of_secrets(index, chain, steps, query, secrets)
 
 
-def chain_work(theta: ChainClass, lengths: Sequence[ChainLength], query: LinearQuery | StepQuery) -> float:
+def chain_work(theta: Theta, lengths: Sequence[ChainLength], query: LinearQuery | StepQuery) -> float:
     """Return about how many multiplications the laws of a query take, under all members; 0 where they are refused."""
     steps = [chain.steps for chain in lengths]
     total = 0.0

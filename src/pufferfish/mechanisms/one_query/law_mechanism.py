@@ -19,6 +19,7 @@ from pufferfish.mechanisms.witness import AnyWitness, CouplingWitness, LawWitnes
 from pufferfish.queries import BoundQuery, JointQuery, Query, StepQuery
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.secrets import CountIs, SecretPair, as_secret_pairs
 
@@ -64,7 +65,7 @@ class LawMechanism(Mechanism):
     """
 
     composes: ClassVar[bool] = False
-    kinds: ClassVar[tuple[type, ...]] = (ChainClass, BinaryChainInterval, IntervalChain, ModelClass)
+    kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval, IntervalChain, ModelClass)
 
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length)

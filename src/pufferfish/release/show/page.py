@@ -32,6 +32,7 @@ from pufferfish.mechanisms import Mechanism
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.network_picture import theta_part
 from pufferfish.mechanisms.network_quilts import NodeSecrets
+from pufferfish.mechanisms.shown import units_part
 from pufferfish.mechanisms.words import hidden_in_words, witness_part
 from pufferfish.queries import measure_before_division, measure_of
 from pufferfish.release.check import BROKEN
@@ -43,12 +44,11 @@ from pufferfish.release.record import (
     calibration_again,
     function_of_user,
 )
-from pufferfish.release.show.text import division, promise_grids
+from pufferfish.release.show.text import division, heading
 from pufferfish.release.show.values import each_part, measured_part, values_part
 from pufferfish.release.together import AnyRelease, any_release_in, one_history
 from pufferfish.release.verification import Verification
 from pufferfish.release.verify import verify, verify_measurement
-from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import ThetaRecord
 
@@ -245,10 +245,10 @@ def _check_together(sources: Sequence[Source]) -> None:
 def _title(record: AnyRelease) -> str:
     """Return the heading of a release."""
     if isinstance(record, MeasurementFields):
-        return f"Measurement at ε = {at_most(record.epsilon)}"
+        return heading("Measurement", record)
     each = "" if record.subjects is None else f" for each of {record.data.subjects:,} subjects"
     by = "" if record.groups is None else f" by {', '.join(record.groups.by)}"
-    return f"{record.query.kind.capitalize()}{each}{by} at ε = {at_most(record.epsilon)}"
+    return heading(f"{record.query.kind.capitalize()}{each}{by}", record)
 
 
 def _release_part(
@@ -281,8 +281,8 @@ def _release_part(
             tag("p", record.query.description, class_="lead"),
             tag("p", _subtitle(record), class_="soft"),
             section("What was released", values),
-            _promise_section(record, record.mechanism.secrets),
-            _units_section(record),
+            _promise_section(record, record.hides, record.mechanism.secrets),
+            units_part(record.promises, record.step, record.protection),
             section("The noise of every mechanism, and other ε", noise),
             _theta_section(record.theta, theta, record.mechanism.witness.theta, calibration),
             section(
@@ -309,14 +309,6 @@ def _release_part(
         id=f"release-{i}",
     )
     return part, numbers
-
-
-def _units_section(record: ReleaseFields) -> Html | None:
-    """Return what the noise hides of every unit, from a record to a whole series."""
-    grids = promise_grids(record)
-    if not grids:
-        return None
-    return section(grids[0].caption, [table(grid.columns, grid.rows, grid.caption, titled=False) for grid in grids])
 
 
 def _verified(source: Source, ledger: Ledger | None) -> Verification | None:
@@ -368,16 +360,19 @@ def _subtitle(record: ReleaseFields) -> str:
     return f"{record.mechanism.title}, ε = {at_most(record.epsilon)}; {size}{column}{filtered}{made}."
 
 
-def _promise_section(record: AnyRelease, secrets: list[tuple[str, str]] | None) -> Html:
+def _promise_section(record: AnyRelease, hides: str, secrets: list[tuple[str, str]] | None) -> Html:
     """Return the promise; where the model was fitted to this very table, under a notice that it does not hold."""
     delta = record.delta if isinstance(record, ReleaseFields) else 0.0
-    if isinstance(record, ReleaseFields):
-        hides = record.hides
-    else:
-        networks = bool(record.theta.kind == BayesianNetwork.kind)
-        hides = hidden_in_words(None, None, None, of_chains=record.theta.of_chains, networks=networks)
-    about = record.promise, record.not_promised, record.assumptions, secrets, hides
-    part = promise_part(record.epsilon, *about, delta=delta)
+    part = promise_part(
+        record.epsilon,
+        record.promise,
+        record.not_promised,
+        record.assumptions,
+        hides=hides,
+        secrets=secrets,
+        protection=record.protection,
+        delta=delta,
+    )
     if isinstance(record, MeasurementFields) or FITTED_HERE not in record.warnings:
         return part
     void = "Nothing of this is promised here: the model was fitted to this very table. Of other data it would be."
@@ -396,10 +391,12 @@ def _measured_sections(record: MeasurementFields, theta: Theta | None) -> Html:
     """Return what the page says of a measurement: the noise is the algorithm's own, so there is none to compare."""
     made = f"made {in_words(record.created)} by pufferfish {record.software.get('pufferfish-privacy')}"
     size = f"{sum(records for _, records in record.length):,} records in {len(record.length):,} chains"
+    hides = hidden_in_words(None, record.protection, None, of_chains=True, networks=False)
     return join(
-        tag("p", f"ε = {at_most(record.epsilon)}; {size}; {made}.", class_="soft"),
+        tag("p", tag("strong", "Hides "), f"{hides}, at ε = {at_most(record.epsilon)}.", class_="lead"),
+        tag("p", f"{size}; {made}.", class_="soft"),
         section("What was released", measured_part(record)),
-        _promise_section(record, None),
+        _promise_section(record, hides, None),
         _theta_section(record.theta, theta, 0, None),
     )
 
@@ -453,6 +450,7 @@ def _noise_part_of(
         scale_factor=scale_factor,
         division=1.0 if groups is None else 1 / groups.most_error,
         whole=record.whole,
+        of_stretch=contest.hides_stretch,
     )
     return noise_part(about, name)
 
@@ -473,6 +471,7 @@ def _contest(
         length: Any = bound.rows if theta.networks else calibration.length if theta.of_chains else None
         secrets = _secrets(calibration)
         kinds, left_out = (None, ()) if unit is None else (COMPOSING, one_query_rows(unit))
+        hidden = {} if bound.protection is None else bound.protection.settings
         contests[key] = Contest(
             theta, calibration.query, length, secrets=secrets, kinds=kinds, own=bound, left_out=left_out, **hidden
         )

@@ -3,15 +3,15 @@
 The lines stand in one place for the command line, for ``print(release)`` and for notebooks (the views at the end).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from pufferfish._base.view import MOST_ROWS, Grid, View, counted
-from pufferfish._base.words import at_most, change_of_odds, names_of, number
+from pufferfish._base.words import at_most, names_of, number
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import printable, shortened
-from pufferfish.mechanisms import Promise
-from pufferfish.mechanisms.words import TOGETHER
+from pufferfish.mechanisms.shown import promise_chart, promise_grid, promise_picture
+from pufferfish.mechanisms.words import TOGETHER, hidden_in_words
 from pufferfish.queries import KINDS, measure_of
 from pufferfish.release.facts import GroupsRecord, LedgerRecord
 from pufferfish.release.prepare import FITTED_HERE
@@ -22,6 +22,7 @@ __all__ = [
     "assumed_in_short",
     "described",
     "division",
+    "heading",
     "heads_of_groups",
     "hides_line",
     "impossible_lines",
@@ -31,7 +32,6 @@ __all__ = [
     "noise_line",
     "on_values",
     "postprocessing_lines",
-    "promise_grids",
     "promise_line",
     "promise_lines",
     "quantile_lines",
@@ -74,15 +74,10 @@ def hides_line(record: ReleaseFields) -> str:
     return f"hides {record.hides}, at ε = {at_most(record.epsilon)}"
 
 
-def promise_rows(promises: Sequence[Promise]) -> list[list[str]]:
-    """Return what one noise promises of every unit: the unit, ε, by which factor odds change, and what it covers."""
-    return [[each.unit, at_most(each.epsilon), change_of_odds(each.epsilon), each.holds] for each in promises]
-
-
 def promise_lines(record: ReleaseFields) -> list[str]:
-    """Return these rows as lines of text."""
-    rows = [["what this noise tells of", "ε at most", "odds change by at most"]]
-    rows += [row[:3] for row in promise_rows(record.promises)]
+    """Return what one noise promises of every unit as lines of text; none where that is not known."""
+    grid = promise_grid(record.promises)
+    rows = [row[:3] for row in (grid.columns, *grid.rows)]
     wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [f"{unit:{wide[0]}}  {epsilon:>{wide[1]}}  {odds:>{wide[2]}}" for unit, epsilon, odds in rows]
     return lines if record.promises else []
@@ -347,24 +342,26 @@ def release_view(record: ReleaseFields) -> View:
         "post-processed": next((line.removeprefix("post-processed: ") for line in postprocessing_lines(record)), None),
         "ledger": _place_in_ledger(record.ledger),
     }
-    what = f"{record.query.kind}, ε = {at_most(record.epsilon)}"
+    units = promise_grid(record.promises)
+    pictures = promise_picture(promise_chart(record.promises, record.step, record.protection))
     if each is not None:
-        title = f"Release for each of {counted(record.data.subjects, 'subject')}: {what}"
-        return View(title, facts, [*promise_grids(record)], _notes(record))
-    grids = [_values_grid(record), *promise_grids(record)]
+        title = f"Release for each of {counted(record.data.subjects, 'subject')}: {record.query.kind}"
+        return View(heading(title, record), facts, [units], _notes(record), pictures)
+    grids = [_values_grid(record), units]
     if record.quantiles:
         quantile_rows = [[f"{q.share:g}", q.state, q.low, q.high] for q in record.quantiles]
         caption = "Quantiles; all are between the two states with 95% probability"
         grids = [Grid(caption, ["quantile", "state", "from", "to"], quantile_rows), *grids]
     size = "" if groups is None else f", {counted(len(groups.cells), 'group')}"
-    return View(f"Release: {what}{size}", facts, grids, _notes(record))
+    return View(heading(f"Release: {record.query.kind}{size}", record), facts, grids, _notes(record), pictures)
 
 
-def promise_grids(record: ReleaseFields) -> list[Grid]:
-    """Return what one noise promises of every unit, as a table; none where that is not known."""
-    rows = promise_rows(record.promises)
-    heads = ["of", "ε at most", "odds change by at most", "what that covers"]
-    return [Grid("What this noise tells at most, unit by unit", heads, rows, long=len(rows))] if rows else []
+def heading(what: str, record: ReleaseFields | MeasurementFields) -> str:
+    """Name a release, with the unit that it hides in few words."""
+    secrets, step = (record.mechanism.secrets, record.step) if isinstance(record, ReleaseFields) else (None, None)
+    of_chains = record.theta.of_chains
+    unit = hidden_in_words(secrets, record.protection, step, of_chains=of_chains, networks=not of_chains, brief=True)
+    return f"{what}, hiding {unit}, at ε = {at_most(record.epsilon)}"
 
 
 def _noise_of_each(record: ReleaseFields) -> str:
@@ -406,8 +403,8 @@ def measurement_view(record: MeasurementFields) -> View:
         "class Θ": f"{record.theta.kind}; {record.theta.origin}",
         "ledger": _place_in_ledger(record.ledger),
     }
-    title = f"Release of a measurement: {record.measurement}, ε = {at_most(record.epsilon)}"
-    return View(title, facts, (), [record.promise])
+    title = f"Release of a measurement: {record.measurement}"
+    return View(heading(title, record), facts, (), [record.promise])
 
 
 def _place_in_ledger(booked: LedgerRecord | None) -> str | None:

@@ -1,0 +1,242 @@
+r"""Whether two columns are independent given others: a likelihood ratio test (G), and whether rows are enough for one.
+
+In each combination of what is given, a *stratum*, the rows of two columns are a table of counts n_ab. With its margins
+held fixed and no dependence,
+
+.. math:: G = 2 \sum_{ab} n_{ab} \log \frac{n_{ab} n}{n_a n_b}
+
+has nearly a χ² law of (r − 1)(c − 1) degrees of freedom, where r rows and c columns of the table are not empty. Strata
+are independent, so their G and their degrees of freedom add up. Tables of two rows and two columns have one free count,
+which is hypergeometric; where all are of this kind, the law of G is computed, and not taken to be χ². Otherwise, where
+expected counts are near 1, the mean of G is above its degrees of freedom, and chance would be taken for dependence. The
+mean is known exactly, for each count is hypergeometric by itself; so G is made smaller by its ratio to the mean
+(Bartlett's correction), and never larger.
+
+What rows cannot show: in the pair of values that chance would bring together least often, in E rows, a dependence that
+does so ``TIMES`` as often adds about 2E(t log t − t + 1) to G. Where that is too little for the test to see it with
+``POWER``, rows are too few.
+
+References
+----------
+S. S. Wilks, "The likelihood test of independence in contingency tables", Ann. Math. Statist. 6 (1935).
+M. S. Bartlett, "Properties of sufficiency and statistical tests", Proc. R. Soc. A 160 (1937).
+S. Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["POWER", "TIMES", "Dependence", "dependence", "enough_rows", "holm", "upper_tail"]
+
+TIMES, POWER = 3.0, 0.8
+
+_MANY = 30.0
+"""Expected counts of which the mean of G needs no correction: it is above its degrees of freedom by a hundredth."""
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """How two columns depend on each other given others.
+
+    Parameters
+    ----------
+    g : float
+        The likelihood ratio statistic, corrected.
+    freedom : int
+        Its degrees of freedom; 0 where what is given leaves nothing open.
+    p : float
+        The probability of as much by chance.
+    expected : float
+        Rows in which the two values would meet by chance that would meet least often.
+    rarest : tuple of int
+        These values: the places of their states.
+    """
+
+    g: float
+    freedom: int
+    p: float
+    expected: float
+    rarest: tuple[int, int]
+
+
+def dependence(strata: Counts) -> Dependence:
+    """Test a pair of columns, given the counts of its states in each stratum, of shape (strata, r, c).
+
+    Examples
+    --------
+    >>> told = dependence(np.array([[[40, 10], [10, 40]]]))
+    >>> told.freedom, round(told.g, 2), told.p < 1e-8, told.expected
+    (1, 38.55, True, 25.0)
+    >>> dependence(np.array([[[5, 0], [0, 0]], [[0, 0], [0, 5]]])).freedom
+    0
+    """
+    g, mean, freedom = 0.0, 0.0, 0
+    expected = np.zeros(strata.shape[1:])
+    of_two = list[NDArray[np.float64]]()
+    for table in strata[strata.sum(axis=(1, 2)) > 1]:
+        rows, columns, total = table.sum(axis=1), table.sum(axis=0), int(table.sum())
+        degrees = int((np.count_nonzero(rows) - 1) * (np.count_nonzero(columns) - 1))
+        if not degrees:
+            continue
+        apart = float(_xlogx(np.array([total])).sum() - _xlogx(rows).sum() - _xlogx(columns).sum())
+        g += 2 * (float(_xlogx(table).sum()) + apart)
+        freedom += degrees
+        if degrees == 1:
+            of_two.append(_law_of_two(int(rows[rows > 0][0]), int(columns[columns > 0][0]), total, apart))
+            mean += 1
+        else:
+            mean += max(degrees, _mean(rows[rows > 0], columns[columns > 0], total, apart))
+        expected += np.outer(rows, columns) / total
+    if not freedom:
+        return Dependence(0.0, 0, 1.0, 0.0, (0, 0))
+    expected[expected == 0] = np.inf  # values that never stand in one stratum say nothing
+    rarest = divmod(int(expected.argmin()), expected.shape[1])
+    exact = len(of_two) == freedom and g < _MOST_G
+    corrected = float(g * min(1.0, freedom / mean))
+    p = _exactly(of_two, g) if exact else upper_tail(corrected, freedom)
+    return Dependence(corrected, freedom, p, float(expected[rarest]), rarest)
+
+
+def _law_of_two(a: int, b: int, n: int, apart: float) -> NDArray[np.float64]:
+    """Return the values of G of a table of two rows and two columns with its margins, and their probabilities."""
+    x, logs = _hypergeometric(n, a, b)
+    values = 2 * (_xlogx(x) + _xlogx(a - x) + _xlogx(b - x) + _xlogx(n - a - b + x) + apart)
+    return np.array([values, np.exp(logs)])
+
+
+def _exactly(laws: Sequence[NDArray[np.float64]], g: float) -> float:
+    """Return the probability that G of several strata is so much or more; for more than one rounded up, to a step."""
+    step = _STEP if len(laws) > 1 else 0.0
+    if not step:
+        ((values, probabilities),) = laws
+        return float(min(1.0, probabilities[values >= g - 1e-9].sum()))
+    bins = math.ceil(g / step)
+    below = np.array([1.0])
+    for values, probabilities in laws:
+        places = np.ceil(np.maximum(values, 0.0) / step).astype(np.intp)
+        below = np.convolve(below, np.bincount(places, weights=probabilities, minlength=1))[:bins]
+    return float(max(0.0, 1 - below.sum()))
+
+
+_STEP, _MOST_G = 0.01, 60.0
+"""Steps of G in which laws are added up, and up to which this is done: beyond it chance is out of the question."""
+
+
+def _mean(rows: Counts, columns: Counts, total: int, apart: float) -> float:
+    """Return the mean of G over all tables with these margins; 0 where it needs no correction."""
+    if float(rows.min()) * float(columns.min()) >= _MANY * total:
+        return 0.0
+    return 2 * (sum(_mean_xlogx(total, int(a), int(b)) for a in rows for b in columns) + apart)
+
+
+def _mean_xlogx(n: int, a: int, b: int) -> float:
+    """Return the mean of x log x for the rows that have two values, of which a and b of n rows have each."""
+    x, logs = _hypergeometric(n, a, b)
+    return float((np.exp(logs) * _xlogx(x)).sum())
+
+
+def _hypergeometric(n: int, a: int, b: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return in how many rows two values may meet that a and b of n rows have, and the logs of the probabilities."""
+    middle = a * b / n
+    wide = 40 * math.sqrt(middle) + 40  # what lies beyond has no weight
+    x = np.arange(max(0, a + b - n, math.floor(middle - wide)), min(a, b, math.ceil(middle + wide)) + 1)
+    logs = _log_factorial(np.array([a, n - a, b, n - b], dtype=np.float64)).sum() - _log_factorial(np.array([float(n)]))
+    for part in (x, a - x, b - x, n - a - b + x):
+        logs = logs - _log_factorial(part.astype(np.float64))
+    return x, logs
+
+
+def _xlogx(x: NDArray[np.int64]) -> NDArray[np.float64]:
+    return (x * np.log(np.maximum(x, 1))).astype(np.float64)
+
+
+def _log_factorial(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log x!, by Stirling's series of (x + 9)! for all x."""
+    z = x + 10.0
+    series = (
+        (z - 0.5) * np.log(z) - z + 0.5 * math.log(2 * math.pi) + 1 / (12 * z) - 1 / (360 * z**3) + 1 / (1260 * z**5)
+    )
+    return series - sum(np.log(x + i) for i in range(1, 10))
+
+
+# -- The law of χ² ---------------------------------------------------------------------------------------------------
+
+
+def upper_tail(x: float, freedom: float) -> float:
+    """Return the probability that a χ² number of so many degrees of freedom is x or more.
+
+    Examples
+    --------
+    >>> round(upper_tail(3.841459, 1), 6), round(upper_tail(30.0, 12), 6), upper_tail(0.0, 3)
+    (0.05, 0.002792, 1.0)
+    """
+    a, z = freedom / 2, x / 2
+    if z <= 0:
+        return 1.0
+    front = math.exp(a * math.log(z) - z - math.lgamma(a))
+    if z < a + 1:  # the series of the lower tail
+        term = total = 1 / a
+        n = a
+        while term > total * 1e-17:
+            n += 1
+            term *= z / n
+            total += term
+        return max(0.0, 1 - front * total)
+    # the continued fraction of the upper tail, by Lentz's method
+    b = z + 1 - a
+    c, d = math.inf, 1 / b
+    value = d
+    for i in range(1, 100_000):
+        step = -i * (i - a)
+        b += 2
+        d = 1 / (step * d + b)
+        c = b + step / c
+        value *= c * d
+        if abs(c * d - 1) < 1e-15:
+            break
+    return min(1.0, front * value)
+
+
+def enough_rows(told: Dependence, level: float) -> bool:
+    """Whether the test would see, at a level and with ``POWER``, its rarest pair of values ``TIMES`` as often.
+
+    Examples
+    --------
+    >>> [enough_rows(Dependence(0.0, 1, 1.0, rows, (0, 0)), 0.001) for rows in (0.5, 5, 8)]
+    [False, False, True]
+    """
+    added = 2 * told.expected * (TIMES * math.log(TIMES) - TIMES + 1)
+    high = 10.0 * (told.freedom + 10) + 20 * abs(math.log(level))
+    low = 0.0
+    for _ in range(60):  # the least G that is seen
+        middle = (low + high) / 2
+        low, high = (middle, high) if upper_tail(middle, told.freedom) > level else (low, middle)
+    # a χ² number that is not central is nearly normal
+    return told.freedom + added - _NORMAL * math.sqrt(2 * (told.freedom + 2 * added)) >= high
+
+
+_NORMAL = 0.8416212335729143
+"""What a standard normal number is below with probability ``POWER``."""
+
+
+def holm(p: Sequence[float], weights: Sequence[float], level: float) -> list[bool]:
+    """Return which of several tests find something, so that with nothing to find one does with this probability.
+
+    Examples
+    --------
+    >>> holm([0.001, 0.02, 0.5], [1, 1, 1], 0.05), holm([0.02, 0.02], [1, 4], 0.025)
+    ([True, True, False], [True, True])
+    """
+    seen, left = [False] * len(p), float(sum(weights))
+    for i in sorted(range(len(p)), key=lambda i: p[i] / weights[i]):
+        if p[i] > level * weights[i] / left:
+            break
+        seen[i] = True
+        left -= weights[i]
+    return seen
