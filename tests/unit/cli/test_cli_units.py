@@ -97,6 +97,7 @@ def test_compare_and_ledgers_are_about_the_unit_too(folder: Path) -> None:
     assert ledger.hides == unit
     assert unit in repr(ledger)
     assert f"hides: {unit}" in str(ledger)
+    assert "What all releases together tell at most, unit by unit:" in str(ledger)
     assert [promise.epsilon for promise in ledger.promises()] == pytest.approx(
         [row.epsilon for row in pf.Release.from_json("r.json").promises], rel=1e-6
     )
