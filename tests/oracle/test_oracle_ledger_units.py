@@ -252,3 +252,6 @@ def test_an_empty_ledger_promises_nothing_and_a_network_says_its_rows() -> None:
     assert "any one record (one cell of one row)" in repr(ledger)
     of_v = pf.Ledger(pf.LeakagePropagation(network, 20, secrets=["v"]), 5.0)
     assert of_v.hides == "which of two secrets holds, namely (record v is a) or (record v is b)"
+    pairs = [("a", "b\n")]
+    near = pf.LeakagePropagation(pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=["a", "b\n"]), 9, within=pairs)
+    assert "\n" not in repr(pf.Ledger(near, 1.0))

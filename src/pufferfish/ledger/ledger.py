@@ -28,7 +28,7 @@ from pufferfish._base.words import at_most, number
 from pufferfish._core.numbers.rounding import bracket, float_up
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError, ReleaseRefused
+from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError, ReleaseRefused, printable
 from pufferfish.fit.model_file import check_names
 from pufferfish.ledger._chain_charges import ChainCharging
 from pufferfish.ledger._node_charges import NodeCharging
@@ -178,7 +178,7 @@ class Ledger(Printed):
     def __repr__(self) -> str:
         where = "" if self._file is None else f", {str(self._file.path)!r}"
         spent = f"spent {at_most(self.spent)} of {number(self.budget, 6)}"
-        return f"Ledger({self._bound.title}, {spent}, hides {self.hides}{where})"
+        return f"Ledger({self._bound.title}, {spent}, hides {printable(self.hides)}{where})"
 
     def _view(self) -> View:
         return view_of(self)
