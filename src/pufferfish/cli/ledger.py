@@ -29,7 +29,7 @@ from pufferfish.data.sequences import Base
 from pufferfish.errors import ParameterError, printable
 from pufferfish.fit.model_file import read_model
 from pufferfish.ledger import LEDGER, Ledger, lock_of
-from pufferfish.ledger.shown import part_of
+from pufferfish.ledger.shown import ALL_TELL, part_of
 from pufferfish.mechanisms import BOUNDS
 from pufferfish.release.prepare import warnings_of_model, warnings_of_reading
 
@@ -141,7 +141,7 @@ def ledger_show_command(options: LedgerShowOptions) -> None:
     with progress("what all releases tell together"):
         promises = ledger.promises()
     if promises:
-        print_promises(promises, "what all releases together tell of")
+        print_promises(promises, ALL_TELL)
     if options.plot is not None:
         save_figure(ledger.plot(), options.plot)
         click.echo(printable(f"written: {options.plot}"))

@@ -27,8 +27,8 @@ from pufferfish._base.view import Printed, View
 from pufferfish._base.words import at_most, number
 from pufferfish._core.numbers.rounding import bracket, float_up
 from pufferfish.data.rows import Rows
-from pufferfish.data.sequences import Base, Sequences
-from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError, ReleaseRefused
+from pufferfish.data.sequences import Sequences
+from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError, ReleaseRefused, printable
 from pufferfish.fit.model_file import check_names
 from pufferfish.ledger._chain_charges import ChainCharging
 from pufferfish.ledger._node_charges import NodeCharging
@@ -177,7 +177,8 @@ class Ledger(Printed):
 
     def __repr__(self) -> str:
         where = "" if self._file is None else f", {str(self._file.path)!r}"
-        return f"Ledger({self._bound.title}, spent {at_most(self.spent)} of {number(self.budget, 6)}{where})"
+        spent = f"spent {at_most(self.spent)} of {number(self.budget, 6)}"
+        return f"Ledger({self._bound.title}, {spent}, hides {printable(self.hides)}{where})"
 
     def _view(self) -> View:
         return view_of(self)
@@ -257,15 +258,19 @@ class Ledger(Printed):
     @property
     def hides(self) -> str:
         """What the budget is about, in words: any one record, or what ``protect`` and ``within`` of its bound say."""
-        theta, step = self.bound.theta, self._step
-        of_chains, networks = theta.of_chains, bool(theta.networks)
-        secrets = None if self.bound.secrets is None else [(str(a), str(b)) for a, b in self.bound.secrets]
-        return hidden_in_words(secrets, self.bound.protection, step, of_chains=of_chains, networks=networks)
+        bound, theta = self._bound, self._bound.theta
+        secrets = None if bound.secrets is None else [(str(a), str(b)) for a, b in bound.secrets]
+        step = self._step(self._now_in_file())
+        return hidden_in_words(
+            secrets, bound.protection, step, of_chains=theta.of_chains, networks=bool(theta.networks)
+        )
 
-    @property
-    def _step(self) -> str | None:
-        known = step_of(self.bound.theta, self.bound.model)
-        return known or (self.base.step if isinstance(self.base, Base) else None)
+    def _step(self, ledger_file: Book) -> str | None:
+        """Return how long a step takes, where gaps were looked for in times, as a release says it too."""
+        if ledger_file.tied_to is None:
+            return step_of(self._bound.theta, self._bound.model)
+        base = ledger_file.base
+        return None if base is None or base.max_gap is None else base.step
 
     def promises(self) -> list[Promise]:
         """Return what all releases so far tell together of every unit: a record, an hour, a day, a whole series.
@@ -286,14 +291,15 @@ class Ledger(Printed):
         >>> [(promise.unit, round(promise.epsilon, 2)) for promise in ledger.promises()][:2]
         [('one record', 1.01), ('10 steps in a row', 2.55)]
         """
-        book = self._now_in_file()
-        charges = [self._charging.read(entry) for entry in book.entries]
+        ledger_file = self._now_in_file()
+        charges = [self._charging.read(entry) for entry in ledger_file.entries]
         if not charges:
             return []
-        bound, losses = self._charging.together(charges)
-        recorded = as_record_loss(losses, bound.theta, bound.length)
-        cut = isinstance(self.base, Base) and self.base.gaps == "independent"
-        return promises_of_losses(bound, recorded, book.entries[-1].spent, self._step, cut=cut)
+        read, losses = self._charging.together(charges)
+        together = as_record_loss(losses, read.theta, read.length)
+        cut = ledger_file.base is not None and ledger_file.base.gaps == "independent"
+        spent, step = ledger_file.entries[-1].spent, self._step(ledger_file)
+        return promises_of_losses(self._bound, together, spent, step, cut=cut)
 
     @property
     def remaining(self) -> float:

@@ -21,12 +21,14 @@ from pufferfish.ledger.subjects import unpacked
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
+from pufferfish.mechanisms.promises import Promise
+from pufferfish.mechanisms.shown import promise_grid
 from pufferfish.mechanisms.words import noise_hides_everything
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_ledger", "entries_frame", "hides_all", "in_words", "part_of", "view_of", "what_fits"]
+__all__ = ["ALL_TELL", "draw_ledger", "entries_frame", "hides_all", "in_words", "part_of", "view_of", "what_fits"]
 
 
 class AnyLedger(Protocol):
@@ -42,6 +44,10 @@ class AnyLedger(Protocol):
     def remaining(self) -> float: ...
     @property
     def hides(self) -> str: ...
+    def promises(self) -> list[Promise]:
+        """Return what all releases together tell of every unit."""
+        ...
+
     @property
     def base(self) -> Base | RowsBase | None: ...
     @property
@@ -90,7 +96,8 @@ def draw_ledger(ledger: AnyLedger) -> "Figure":
         figure.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=9)
     clean(axes)
     spent = f"spent {at_most(ledger.spent)} of {number(budget, 6)}, remaining {at_least(ledger.remaining)}"
-    titled(figure, "What the releases leak together", f"{spent}; by {ledger.bound.title}")
+    about = f"counts what is told of {ledger.hides}"
+    titled(figure, "What the releases leak together", f"{spent}; by {ledger.bound.title}", about)
     return figure
 
 
@@ -129,8 +136,12 @@ def entries_frame(ledger: AnyLedger, into: str) -> Any:
     return frame_of_columns(columns, types, into)
 
 
+ALL_TELL = "what all releases together tell of"
+"""Head of the table of units."""
+
+
 def view_of(ledger: AnyLedger) -> View:
-    """Return the last entries and what is left."""
+    """Return the last entries, what is left, and what all of it tells of every unit."""
     entries = ledger.entries
     rows = [
         [entry.number, entry.created[:19], entry.what, part_of(entry, ledger), entry.epsilon, entry.spent]
@@ -146,7 +157,7 @@ def view_of(ledger: AnyLedger) -> View:
         "mechanism": ledger.bound.title,
     }
     spent = f"spent {at_most(ledger.spent)} of {number(ledger.budget, 6)}, remaining {at_least(ledger.remaining)}"
-    return View(f"Ledger: {spent}", facts, [grid])
+    return View(f"Ledger: {spent}", facts, [grid, promise_grid(ledger.promises(), ALL_TELL)])
 
 
 def in_words(released: Any) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pufferfish._base.durations import format_micros, parse_duration
 from pufferfish._base.frozen import FrozenRecord
+from pufferfish._base.progress import report_progress
 from pufferfish._base.view import counted
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish.errors import NotApplicableError
@@ -103,9 +104,9 @@ def promises_of_losses(
     Parameters
     ----------
     bound : InfluenceBound
-        The bound that adds them up.
+        Its Θ, its chains, and what it hides.
     losses : RecordLoss
-        All of them together, of the bound's chains.
+        All of them together; of chains that were read alike one is enough.
     epsilon : float
         What they leak at most about what the bound hides.
     step, cut
@@ -115,7 +116,10 @@ def promises_of_losses(
 
 
 def _promised(units: Sequence[Unit], losses: RecordLoss) -> list[Promise]:
-    epsilons = [unit.leakage(losses) for unit in units]
+    epsilons = list[float]()
+    for unit in units:
+        report_progress(unit.words, len(epsilons) / len(units))
+        epsilons.append(unit.leakage(losses))
     # what is told of a larger unit at most is told of a smaller one at most; the last one is not about Θ
     least = math.inf
     for i in reversed(range(len(epsilons) - 1)):

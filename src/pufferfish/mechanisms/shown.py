@@ -26,7 +26,8 @@ def promise_grid(promises: Sequence[Promise], whose: str = "what this noise tell
     """Return what is told of every unit at most: the unit, ε, by which factor odds change, and what it covers."""
     rows = [[p.unit, at_most(p.epsilon), f"{change_of_odds(p.epsilon)} times", p.holds] for p in promises]
     heads = [whose, "ε, at most", "odds change", "what that covers"]
-    return Grid("What this noise tells at most, unit by unit", heads, rows, long=len(rows))
+    caption = f"{whose[:1].upper()}{whose[1:].removesuffix(' of')} at most, unit by unit"
+    return Grid(caption, heads, rows, long=len(rows))
 
 
 def promise_chart(

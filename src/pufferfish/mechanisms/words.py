@@ -181,7 +181,7 @@ def hidden_in_words(
 ) -> str:
     """Say what is hidden, where a step takes so long; for headings in few words."""
     if secrets is not None:
-        return "the secrets named" if brief else "which of two secrets holds, of the pairs that the promise names"
+        return "the secrets named" if brief else f"which of two secrets holds, namely {_named(secrets)}"
     if protection is not None:
         return protection.in_words(step, brief=brief)
     what = ONE_STATE if of_chains else ONE_CELL if networks else ""

@@ -70,6 +70,8 @@ def test_compare_and_ledgers_are_about_the_unit_too(folder: Path) -> None:
         *("--table", "steps.csv", *READING),
     )
     assert made.exit_code == 0, made.output
+    unit = "any stretch of 60 steps in a row of one subject (1h, where no step takes less than 1min)"
+    assert made.stdout.startswith(f"counts what is told of {unit}\n")
     release = [
         "release",
         "steps.csv",
@@ -86,10 +88,40 @@ def test_compare_and_ledgers_are_about_the_unit_too(folder: Path) -> None:
     spent = pf.Ledger.open("book.json").spent
     (hour_row,) = (row for row in pf.Release.from_json("r.json").promises if row.steps == 60)
     assert spent == pytest.approx(hour_row.epsilon, rel=1e-6)
+    shown = run("ledger", "show", "book.json").stdout.splitlines()
+    assert shown[0] == f"counts what is told of {unit}"
+    assert done.stdout.splitlines()[0] == f"hides {unit}, at ε = 1"
+    table = shown[shown.index(next(line for line in shown if line.startswith("what all releases together tell of"))) :]
+    assert [line.split("  ")[0] for line in table[1:]] == [row.unit for row in pf.Release.from_json("r.json").promises]
+    ledger = pf.Ledger.open("book.json")
+    assert ledger.hides == unit
+    assert unit in repr(ledger)
+    assert f"hides: {unit}" in str(ledger)
+    assert "What all releases together tell at most, unit by unit:" in str(ledger)
+    assert [promise.epsilon for promise in ledger.promises()] == pytest.approx(
+        [row.epsilon for row in pf.Release.from_json("r.json").promises], rel=1e-6
+    )
+    assert ledger.spent == spent
     refused(
         *release, "--up-to", 4, "--protect", "1h", "--output", "s.json", says=["--protect does not go with --up-to"]
     )
     rest = run(*release, "--up-to", 4, "--output", "s.json")
+    stated = ["--state", "state", "--step", "1min"]  # a step that was only stated is no length of time
+    run(
+        "ledger",
+        "create",
+        "other.json",
+        "--model",
+        "model.json",
+        "--budget",
+        4,
+        "--table",
+        "steps.csv",
+        *stated,
+        "--protect",
+        60,
+    )
+    assert run("ledger", "show", "other.json").stdout.startswith(f"counts what is told of {unit.split(' (')[0]}\n")
     assert rest.stdout.startswith("hides any stretch of 60 steps in a row of one subject")
 
 
