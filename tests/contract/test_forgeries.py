@@ -6,6 +6,7 @@ them, is what ``verify`` asks, by the functions that ask it before a release is 
 
 import dataclasses
 import hashlib
+import itertools
 import json
 from collections.abc import Callable
 from functools import reduce
@@ -24,6 +25,7 @@ from pufferfish.release.check import BROKEN
 from pufferfish.release.derive import derived, promised
 from pufferfish.release.facts import LedgerRecord, MeasurementRecord
 from pufferfish.release.record import calibration_again, encoded
+from pufferfish.release.verify import release_in
 from pufferfish.release.words import words_of_measurement
 from pufferfish.theta.model_class import as_theta
 from pufferfish.theta.record import ThetaRecord
@@ -395,3 +397,62 @@ def test_noise_of_several_scales_is_proved_by_who_knows_them(mechanism: Any) -> 
         shape = Strategy(np.eye(2, dtype=np.int64), np.eye(2, dtype=np.int64), [sharp, sharp])
         with pytest.raises(pf.PufferfishError, match="one scale"):
             pf.release(["a", "b"] * 6, query, dataclasses.replace(noise, strategy=shape))
+
+
+THREE = pf.MarkovChain([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], states=["a", "b", "c"])
+STRETCHES = {
+    "an hour": (STICKY, {"protect": 10}),
+    "near values, two courses of which are told apart as well": (
+        THREE,
+        {"protect": 5, "within": [("a", "b"), ("b", "c")]},
+    ),
+    "one near value": (THREE, {"within": [("a", "b")]}),
+    "a series": (STICKY, {"protect": "subject"}),
+    "a clock": (
+        pf.PeriodicChain([[[0.9, 0.1], [0.2, 0.8]], [[0.7, 0.3], [0.3, 0.7]]], states=["a", "b"]),
+        {"protect": 10},
+    ),
+    "a forgetting class": (pf.ForgettingClass(steps=2, overlap=0.4, states=["a", "b"]), {"protect": 10}),
+    "two records of memory": (
+        pf.HigherOrderChain([[[0.9, 0.1], [0.6, 0.4]], [[0.8, 0.2], [0.2, 0.8]]], states=["a", "b"]),
+        {"protect": 5},
+    ),
+}
+
+
+def others_of(value: Any) -> list[Any]:
+    """Return what a forger writes in place of a value."""
+    if isinstance(value, int | float):
+        return [value + 1, value - 1, value * 2, value / 2, 0, None]
+    if isinstance(value, str):
+        return ["series", "forgetting", "propagation", 5, None]
+    if isinstance(value, list):
+        return [value[::-1], [value[0], value[0]], value[:1], None]
+    return [0, "subject", ["a", "b"]]
+
+
+@pytest.mark.parametrize("case", STRETCHES)
+def test_every_word_about_a_stretch_is_the_one_that_follows(case: str, slow: bool) -> None:
+    """What decides, what was asked for and what is hidden, one or two of them changed: only a tie elsewhere is left."""
+    theta, asked = STRETCHES[case]
+    noise = pf.LeakagePropagation(theta, 40).calibrate(pf.Histogram(), 1.0, **asked)
+    text = pf.release(["a"] * 40, pf.Histogram(), noise).to_json()
+    found, promises = pf.verify(release_in(text.encode(), "it")), json.loads(text)["promises"]
+    assert (found.holds, "witness" in {part.what for part in found.unchecked}) == (True, False)
+    edits: list[tuple[tuple[str, ...], Any]] = [(("hides",), "any one record"), (("promises",), promises[1:])]
+    edits += [(("promises",), [*promises[:-1], promises[-1] | {"epsilon": promises[-1]["epsilon"] / 2}])]
+    for part in (("mechanism", "witness"), ("calibration", "settings")):
+        for field, value in reduce(getitem, part, json.loads(text)).items():
+            edits += [((*part, field), other) for other in others_of(value) if other != value]
+    both = [[edit] for edit in edits] + [[*two] for two in itertools.combinations(edits, 2)]
+    for changes in [*both[: len(edits)], *both[len(edits) :: 7 if slow else 97]]:
+        record = json.loads(text)
+        for (*inside, last), other in changes:
+            reduce(getitem, inside, record)[last] = other
+        try:
+            found = pf.verify(release_in(json.dumps(record).encode(), "it"))
+        except pf.RecordError:
+            continue
+        elsewhere = any(place[-1] == "node" for place, _ in changes)
+        tie = elsewhere and "witness" in {part.what for part in found.unchecked}
+        assert tie or not found.holds, f"{changes}: {found}"

@@ -11,7 +11,7 @@ of witness for each, with the fields that it has. ``kind`` is its name in record
 record 7 is decided by the quilt (0, 12)
 """
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pufferfish._base.frozen import FrozenRecord
 
@@ -65,6 +65,9 @@ class Witness(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         Where Θ is a continuum that was searched: the member that was found.
     """
 
+    where: ClassVar[tuple[str, ...]] = ("theta", "length", "node", "secret_pair")
+    """Fields in which a witness may differ from another that tells as much."""
+
     theta: int
     length: int
     node: int | str | None = None
@@ -93,6 +96,8 @@ class QuiltWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     influence : float
         Max-influence of the record on the quilt, in nats.
     """
+
+    where = (*Witness.where, "active_quilt")
 
     active_quilt: tuple[int | str, ...]
     nearby: int
@@ -138,6 +143,8 @@ class PhaseWitness(
         The phase of the clock that the worst record is at, 0-based: the hour of the day, say.
     """
 
+    where = (*Witness.where, "phase")
+
     phase: int
 
 
@@ -157,6 +164,8 @@ class StretchWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=T
     phase : int or None
         The phase of the clock at its first step, 0-based.
     """
+
+    where = ("theta", "length", "node")  # of the pairs of one place that tell as much the first is taken
 
     by: Literal["propagation", "forgetting", "series"]
     steps: int

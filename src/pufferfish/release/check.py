@@ -19,6 +19,7 @@ from pufferfish.mechanisms import BOUNDS, ParticipantDP
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.engine import LEAST_EPSILON
 from pufferfish.mechanisms.protection import SUBJECT
+from pufferfish.mechanisms.witness import StretchWitness
 from pufferfish.release.counted import counted_of
 from pufferfish.release.derive import derived
 from pufferfish.release.facts import DataRecord, GroupsRecord, LedgerRecord, QueryRecord, SubjectsRecord, encode
@@ -38,6 +39,7 @@ from pufferfish.release.record import (
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import CONTINUA
 from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.lengths import MOST_STEPS
 
 __all__ = ["BROKEN", "check_record", "differences", "rules_on_place"]
@@ -325,3 +327,30 @@ def _wrong_witness(record: ReleaseFields, calibration: Calibration | None) -> It
         yield "the witness is of a kind that its class of chains has"
     if calibration is not None and not isinstance(witness, calibration.bound.witnesses):
         yield "the witness is of a kind that its mechanism gives"
+    if calibration is not None and isinstance(witness, StretchWitness):
+        yield from _wrong_stretch(witness, calibration)
+
+
+def _wrong_stretch(witness: StretchWitness, calibration: Calibration) -> Iterator[str]:
+    """Say where a stretch is none of those that the settings protect; which one decides is for the proof to say."""
+    theta, chains, protection = calibration.theta, calibration.length, calibration.bound.protection
+    steps = witness.length
+    if witness.by != "series" and protection is not None:
+        steps = min(protection.steps_of(chains), steps)
+    if protection is None or witness.steps != steps or witness.length not in {chain.steps for chain in chains}:
+        yield "the witness is a stretch of so many steps as are protected, in a chain of the data"
+    if not (isinstance(witness.node, int) and witness.node + steps <= witness.length):
+        yield "the stretch that decides ends before its chain does"
+    ways = {
+        "forgetting" if isinstance(member, ForgettingClass) else "propagation" for member in theta.members or (theta,)
+    }
+    if witness.by not in {"series", *ways}:
+        yield "the stretch that decides is found in a way that its class of chains has"
+    near = None if protection is None else protection.near(theta.states)
+    for pair in (witness.secret_pair, witness.last_pair):
+        if (pair is not None) != (witness.by == "propagation"):
+            yield "courses are named where the model tells them apart"
+        elif pair is not None and not set(pair) <= {*theta.states}:
+            yield "courses go from states to states of theta"
+        elif pair is not None and near is not None and not near[tuple(map(theta.states.index, pair))]:
+            yield "the courses that decide are near each other"

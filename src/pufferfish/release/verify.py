@@ -466,10 +466,6 @@ def _promises_finding(record: ReleaseFields, calibration: Calibration) -> Findin
     return holds("promises", f"what the noise promises of {len(proved)} units, from a record to a series, proved again")
 
 
-_WHERE = ("theta", "length", "node", "secret_pair", "active_quilt", "phase", "last_pair")
-"""Fields by which two witnesses are of different secrets, or of different ways to see one."""
-
-
 def _witness_finding(stated: AnyWitness, proved: AnyWitness) -> Finding:
     """Compare the secret that decides with the one that was proved to; with the same numbers the two are a tie."""
     old, new = msgspec.to_builtins(stated), msgspec.to_builtins(proved)
@@ -477,9 +473,12 @@ def _witness_finding(stated: AnyWitness, proved: AnyWitness) -> Finding:
         where = "all records alike" if stated.node is None else record_named(stated.node)
         return holds("witness", f"{where}: what decides, and what tells it, found again")
     numbers = [sorted(_numbers(part)) for part in (old, new)]
-    elsewhere = any(old.get(name) != new.get(name) for name in _WHERE)  # a tie is of another record, pair or quilt
+    elsewhere = any(
+        old.get(name) != new.get(name) for name in proved.where
+    )  # a tie is of another record, pair or quilt
     if elsewhere and len(numbers[0]) == len(numbers[1]) and np.allclose(*numbers, rtol=_SAME, atol=1e-12):
-        return unchecked("witness", f"record {new.get('node')} leaks exactly as much: a tie", ["mechanism.witness"])
+        says = f"the proof finds record {new.get('node')}, which leaks as much: a tie, if what the file names is one"
+        return unchecked("witness", says, ["mechanism.witness"])
     return fails("witness", "the proof points to a different record than the file says")
 
 

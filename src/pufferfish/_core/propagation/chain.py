@@ -49,6 +49,7 @@ from pufferfish._core.phi.phi import Kernel, LogRatios, close
 from pufferfish._core.propagation.past_and_future import AnyPast, Side, future_of, past_of, sides_between
 from pufferfish._core.propagation.steps import Cycle, Same, Steps
 from pufferfish._core.propagation.stretch import (
+    SAME,
     Arrives,
     PathPair,
     StretchLeak,
@@ -440,9 +441,10 @@ class TuplePropagation(ChainPropagation):
                 return None
             total = np.where(secret, own + leaks[np.ix_(groups, groups)], -np.inf)
             total[np.isnan(total)] = np.inf  # no number is no proof
-            x, x_ = (int(v) for v in np.unravel_index(int(np.argmax(total)), total.shape))
+            largest = float(total.max())
+            x, x_ = (int(v) for v in np.argwhere(np.isclose(total, largest, rtol=SAME, atol=0))[0])
             first, last = (begun[x, 0], begun[x_, 0]), (begun[x, -1], begun[x_, -1])
-            most, alone = up(float(total[x, x_]), 2 * m), float(own[x, x_])
+            most, alone = up(largest, 2 * m), float(own[x, x_])
             behind = float(self._of_groups(before, states, groups, count, places)[groups[x], groups[x_]])
             behind = min(behind, max(most - alone, 0.0))
             return PathPair(most, _whole(first), _whole(last), behind, max(most - behind - alone, 0.0))

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish._core.propagation.sweep import Repeated, Run, Segment
 
-__all__ = ["Arrives", "PathPair", "StretchLeak", "Unfolded", "Where", "unfolded", "worst_paths", "worst_place"]
+__all__ = ["SAME", "Arrives", "PathPair", "StretchLeak", "Unfolded", "Where", "unfolded", "worst_paths", "worst_place"]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -43,6 +43,9 @@ Whole = NDArray[np.int64]
 
 _BITS = 60
 """Losses are whole multiples of their sum over two to so many: sums of them fit 64 bits."""
+
+SAME = 2.0**-36
+"""Sums that differ by less than this share are one sum that was rounded in different ways."""
 
 _NEVER = -(2**62)
 """Stands for a pair of states that no two paths lead to; with any sum of losses it is still negative."""
@@ -302,9 +305,8 @@ def worst_paths(
         return None
     sums = np.where(ends, paths.apart + leaves, _NEVER)
     unbounded = ends & ~(future < math.inf)
-    place = np.unravel_index(int(np.argmax(unbounded if unbounded.any() else sums)), sums.shape)
-    phase, x, x_ = (int(v) for v in place)
-    total = math.inf if unbounded.any() else float_up(int(sums[place]) * unit)
+    phase, x, x_ = _first_of_largest(unbounded.astype(np.int64) if unbounded.any() else sums)
+    total = math.inf if unbounded.any() else float_up(int(sums.max()) * unit)
 
     if not witness:
         return PathPair(total, (x, x_), (x, x_), 0.0, 0.0)
@@ -319,9 +321,15 @@ def worst_paths(
         back.follow(run.steps - (n == 0), losses[-1 - n])
     starts = np.where((back.apart >= 0) & states[:, :, None] & states[:, None, :], back.apart + arrives, _NEVER)
     first = (phase - records + 1) % phases
-    y, y_ = (int(v) for v in np.unravel_index(int(np.argmax(starts[first])), (k, k)))
+    y, y_ = _first_of_largest(starts[first])
     told = float(known_past[first, y, y_]), float(future[phase, x, x_])
     return PathPair(total, (y, y_), (x, x_), *told, first if transitions.ndim > 2 else None)
+
+
+def _first_of_largest(sums: Whole) -> tuple[int, ...]:
+    """Return the first place of a largest sum: where several are as large but for rounding, the same one always."""
+    most = int(sums.max())
+    return tuple(int(v) for v in np.unravel_index(int(np.argmax(sums >= most - int(most * SAME))), sums.shape))
 
 
 # -- Every place ------------------------------------------------------------------------------------------------------
