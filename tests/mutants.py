@@ -399,7 +399,7 @@ MUTANTS = [
         "theta/higher_order_chain.py",
         'if isinstance(start, str) and start == "stationary" and np.all(self.tensor == oldest):',
         "if isinstance(start, str) and np.all(self.tensor == oldest):",
-        "oracle/test_oracle_odd_classes.py",
+        "oracle/test_oracle_odd_classes.py oracle/test_oracle_higher_order.py",
     ),
     Mutant(
         "forgetting: next to nothing is kept",

@@ -14,7 +14,7 @@ def all_is_charged(found: dict[tuple[str, str], Tally]) -> None:
     assert {how for _, how in found} == set(HOW)
 
 
-@pytest.mark.parametrize("seed", [4, pytest.param(10, marks=pytest.mark.slow)])  # both notice steps in another order
+@pytest.mark.parametrize("seed", [11, pytest.param(20, marks=pytest.mark.slow)])  # both notice steps in another order
 def test_a_ledger_charges_what_releases_in_other_states_leak(seed: int) -> None:
     found = tally(seed, 300)
     all_is_charged(found)

@@ -110,7 +110,8 @@ def test_no_density_tells_more_of_a_stretch(part: int, slow: bool) -> None:
 def test_no_density_of_steps_leaks_more(part: int, slow: bool) -> None:
     """Also between two kinds of stay of one state a step tells something: without its loss there bounds are too low."""
     closest = 0.0
-    for seed in range(2000 + 25 * part, 2000 + 25 * part + (25 if slow else 8)):
+    # 2008 and 2068 notice a step that is not charged between kinds of one state
+    for seed in [2008, 2068, *range(2000 + 25 * part, 2000 + 25 * part + (25 if slow else 6))]:
         chain, length, _ = random_case(seed)
         k, length = chain.k, min(length, 4 if chain.k == 2 else 3)
         losses = (0.0, 0.3, np.random.default_rng(seed).uniform(0, 1, size=(k, k)) * (1 - np.eye(k)))[seed % 3]
