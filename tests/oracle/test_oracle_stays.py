@@ -122,3 +122,24 @@ def test_no_density_of_steps_leaks_more(part: int, slow: bool) -> None:
             assert worst <= bound + SLACK, seed
             closest = max(closest, worst / bound)
     assert closest > 0.9
+
+
+@pytest.mark.grid(keep=1)
+@pytest.mark.parametrize("part", range(2))
+def test_chains_with_the_same_loss_are_told_apart_by_how_much_of_it_is_a_step(part: int, slow: bool) -> None:
+    """A record that loses .4 because of its step loses it between two kinds of one state too, another one does not."""
+    differ = 0
+    for seed in range(3000 + 50 * part, 3000 + 50 * part + (50 if slow else 10)):
+        chain, length = random_case(seed)[0], 65  # so long that border records are charged a step as all others
+        steps, records = [0.0, 0.4], [0.7, float(np.nextafter(0.7, 0) - 0.4)]
+        records[0] = float(np.nextafter(records[1] + steps[1], np.inf))  # what the second one's records are charged
+        each = [
+            pf.LeakagePropagation(chain, length).leakage(pf.StepLoss(step, loss))
+            for step, loss in zip(steps, records, strict=True)
+        ]
+        for order in ([0, 1], [1, 0]):
+            together = pf.LeakagePropagation(chain, [length, length])
+            loss = pf.StepLoss([steps[i] for i in order], [records[i] for i in order])
+            assert together.leakage(loss) >= max(each) - 1e-12, seed
+        differ += each[1] > each[0] + steps[1] + 1e-9
+    assert differ
