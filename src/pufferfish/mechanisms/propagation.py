@@ -19,10 +19,12 @@ from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import ROUNDING
 from pufferfish.mechanisms.network_quilts import NodeSecrets
 from pufferfish.mechanisms.protected import StretchEngine
-from pufferfish.mechanisms.protection import Protection, step_of
+from pufferfish.mechanisms.protected_columns import columns_engine
+from pufferfish.mechanisms.protection import ColumnsProtection, Protection, StretchProtection, step_of
 from pufferfish.mechanisms.witness import (
     AloneWitness,
     ClusterWitness,
+    ColumnsWitness,
     ForgettingWitness,
     PhaseWitness,
     PropagationWitness,
@@ -126,9 +128,10 @@ class LeakagePropagation(InfluenceBound):
     secrets : sequence, optional
         For networks: names of nodes, any two values of each, or pairs of RecordIs of one node. By default any two
         values of any record.
-    protect : int, str or timedelta, optional
+    protect : int, str, timedelta, or list of names, optional
         For chains: how many steps in a row shall be hidden together, a length of time such as ``"1h"`` where Θ is a
-        model that knows its step, or ``"subject"`` for a whole series. By default one record.
+        model that knows its step, or ``"subject"`` for a whole series. For networks: columns of one row, such as
+        ``["smoke", "lung"]`` or ``"smoke+lung"``, or ``"row"`` for all of them. By default one record.
     within : float, or sequence of (state, state), optional
         For chains: only values at most so far apart shall not be told apart, in the units of the bins; or only these
         pairs of states. It does not hide whether a value is above some number or below.
@@ -160,7 +163,7 @@ class LeakagePropagation(InfluenceBound):
     name: ClassVar[str] = "propagation"
     title: ClassVar[str] = "LeakagePropagation"
     searches_continuum: ClassVar[bool] = True
-    hides_stretches: ClassVar[bool] = True
+    hides_several: ClassVar[bool] = True
     tells_pairs_apart: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (
         PropagationWitness,
@@ -170,6 +173,7 @@ class LeakagePropagation(InfluenceBound):
         QuiltWitness,
         AloneWitness,
         StretchWitness,
+        ColumnsWitness,
     )
     kinds: ClassVar[tuple[type, ...]] = (
         ChainClass,
@@ -187,6 +191,8 @@ class LeakagePropagation(InfluenceBound):
         self._protection = Protection.of(protect, within, self.theta, step_of(self.theta, self.model))
         if secrets is not None and not self.networks:
             raise ParameterError("secrets name nodes of a network; in chains any two values of any record are secret")
+        if secrets is not None and self._protection is not None:
+            raise ParameterError("secrets and protect both say what is hidden: give one of them")
         self._secrets = NodeSecrets(secrets, self.networks[0]) if self.networks else None
 
     @property
@@ -201,7 +207,7 @@ class LeakagePropagation(InfluenceBound):
         return None if self._secrets is None else self._secrets.pairs
 
     def protecting(self, protect: Any = None, within: Any = None) -> "LeakagePropagation":
-        """Return the same mechanism, whose noise hides a stretch of a chain, or near values only."""
+        """Return the same mechanism, whose noise hides a stretch of a chain, columns of a row, or near values only."""
         length: Any = self.rows if self.networks else self.length
         return type(self)(self.given_by, length, **{**self.settings, "protect": protect, "within": within})
 
@@ -215,8 +221,10 @@ class LeakagePropagation(InfluenceBound):
         return f"it covers Markov chains and Bayesian networks, and Θ is a class of {theta.kind}"
 
     def _engine_of(self, theta: Theta) -> Engine:
-        if self._protection is not None:
+        if isinstance(self._protection, StretchProtection):
             return StretchEngine(theta, self.length, self._protection)
+        if isinstance(self._protection, ColumnsProtection):
+            return columns_engine(self.networks, self._protection)
         if self._secrets is not None:
             return NetworkLeakage(self.networks, self._secrets)
         if isinstance(theta, BinaryChainInterval):

@@ -466,7 +466,7 @@ def _promises_finding(record: ReleaseFields, calibration: Calibration) -> Findin
     return holds("promises", f"what the noise promises of {len(proved)} units, from a record to a series, proved again")
 
 
-_WHERE = ("theta", "length", "node", "secret_pair", "active_quilt", "phase", "last_pair")
+_WHERE = ("theta", "length", "node", "secret_pair", "active_quilt", "phase", "last_pair", "values", "other_values")
 """Fields by which two witnesses are of different secrets, or of different ways to see one."""
 
 
@@ -529,7 +529,7 @@ def verify_measurement(record: MeasurementFields) -> float:
     for field, follows in words_of_measurement(bound, epsilon, record.ledger).items():
         if getattr(record, field) != follows:
             raise RecordError(f"{field} is not what such a release says: {shortened(repr(follows))}")
-    wrong = next((rule for ok, rule in rules_on_place(record.ledger) if not ok), None)
+    wrong = next((rule for ok, rule in rules_on_place(record.ledger, record.theta) if not ok), None)
     if wrong is not None:
         raise RecordError(f"expected that {wrong}")
     if not is_moment(record.created):

@@ -63,7 +63,7 @@ def test_compare_and_ledgers_are_about_the_unit_too(folder: Path) -> None:
     plain, hour = (" ".join(run(*asked, "--promises", *more).stdout.split()) for more in ([], ["--protect", "1h"]))
     assert "what this noise hides" in plain
     assert "hiding any stretch of 60 steps in a row of one subject," in hour
-    assert "it proves what is told of one record, and of no" in hour
+    assert "it proves what is told of one record, and not of" in hour
     made = run(
         *("ledger", "create", "book.json", "--model", "model.json", "--budget", 4, "--protect", "1h"),
         *("--table", "steps.csv", *READING),
