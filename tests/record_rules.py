@@ -1197,11 +1197,9 @@ def _units(found: ReleaseFields) -> Rules:
     stretches = [each.epsilon for each in found.promises[:-1] if not each.near and each.columns is None]
     asked = (found.calibration.settings or {}).get("protect")
     own = [each.epsilon for each in found.promises if each.steps == (asked or 1) and not each.near]
-    if found.theta.kind == BayesianNetwork.kind and asked is not None:
-        own = [
-            each.epsilon for each in found.promises if asked == list(each.columns or ()) or each.unit == "a whole row"
-        ]
-        own = own if asked == "row" else own[:1]
+    if found.theta.kind == BayesianNetwork.kind and asked is not None:  # the row is the last of those without columns
+        units = {"row" if each.columns is None else each.columns: each.epsilon for each in found.promises[:-1]}
+        own = [units["row" if asked == "row" else tuple(asked)]]
     kept = all(epsilon <= found.epsilon * (1 + 1e-9) for epsilon in own) or "within" in str(found.calibration.settings)
     return [
         (stretches == sorted(stretches), "a longer stretch leaks no less"),

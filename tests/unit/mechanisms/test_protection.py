@@ -150,8 +150,6 @@ def test_promises_of_tables_without_order() -> None:
     cell, row, alone = noise.promises()
     assert (cell.unit, row.unit, alone.unit) == ("one cell of a row", "a whole row", "one record, without any model")
     assert row.epsilon == pytest.approx(sum(loss.max() for loss in noise.node_loss.values()))
-    with pytest.raises(ParameterError, match="steps of chains"):
-        pf.LeakagePropagation(network, length=100, protect=2)
     joint = pf.JointDistribution([[0, 0], [1, 1], [0, 1]], [0.4, 0.4, 0.2])
     most = pf.Function(lambda record: max(int(value) for value in record.values()), "most")
     assert [p.unit for p in pf.Wasserstein(joint).calibrate(most, 1.0).promises()] == ["one record"]
