@@ -495,15 +495,15 @@ MUTANTS = [
     Mutant(
         "columns: the first network decides",
         "mechanisms/protected_columns.py",
-        "if bound[1] is not None and (most[1] is None or not bound[0] <= most[0]):",
-        "if bound[1] is not None and most[1] is None:",
+        "for theta in range(len(self._members)):",
+        "for theta in range(1):",
         "unit/mechanisms/test_protected_columns.py",
     ),
     Mutant(
         "columns: noise that is enough for the first network is not looked at again",
         "mechanisms/protected_columns.py",
-        "if leakage(most or no_noise(losses)) <= epsilon:",
-        "if most or leakage(no_noise(losses)) <= epsilon:",
+        "if most[0] > 0 and self._leakage(theta, losses.divided(most[0]))[0] <= epsilon:",
+        "if most[0] > 0:",
         "unit/mechanisms/test_protected_columns.py",
     ),
 ]

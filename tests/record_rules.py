@@ -55,6 +55,7 @@ Each rule is a condition and, in words, what is expected.
 """
 
 import math
+import operator
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -69,10 +70,11 @@ from pufferfish._base.words import at_most
 from pufferfish._core.propagation.forgetting import fixed_point
 from pufferfish.data.groups import in_order
 from pufferfish.mechanisms import BOUNDS, MECHANISMS, ApproximateWasserstein, ParticipantDP
-from pufferfish.mechanisms.protection import Protection
+from pufferfish.mechanisms.protection import ColumnsProtection, Protection, StretchProtection
 from pufferfish.mechanisms.witness import (
     AloneWitness,
     ClusterWitness,
+    ColumnsWitness,
     CouplingWitness,
     ForgettingWitness,
     LawWitness,
@@ -638,7 +640,7 @@ def _who(found: ReleaseFields) -> Rules:
     name, nodes = found.mechanism.name, nodes_of(found)
     members = max(1, len(theta.chains) + len(theta.members))
     pair, node = seen.secret_pair, seen.node
-    if name in _OF_ALL_RECORDS or isinstance(seen, AloneWitness):
+    if name in _OF_ALL_RECORDS or isinstance(seen, AloneWitness | ColumnsWitness):
         known = node is None
     elif nodes:
         known = node in nodes or (node is None and secrets is not None)
@@ -704,6 +706,8 @@ def _tells(found: ReleaseFields) -> Rules:
                 ),
                 *_parts(found, (seen.own, seen.past, seen.future), _PROVED),
             ]
+        case ColumnsWitness():
+            return [*rules, *_columns(found, seen, nodes), *_parts(found, (seen.own, seen.others), _PROVED)]
         case ClusterWitness():
             return [
                 *rules,
@@ -775,6 +779,19 @@ def _quilt(found: ReleaseFields, seen: QuiltWitness, nodes: dict[str, list[str]]
     return rules
 
 
+def _columns(found: ReleaseFields, seen: ColumnsWitness, nodes: dict[str, list[str]]) -> Rules:
+    asked = (found.calibration.settings or {}).get("protect")
+    columns = None if seen.columns is None else list(seen.columns)
+    known = [nodes.get(name, []) for name in columns or ()]
+    values = [v for v in (seen.values, seen.other_values) if v is not None]
+    fit = all(len(v) == len(known) and all(map(operator.contains, known, v)) for v in values)
+    return [
+        (asked == ("row" if columns is None else columns), "the columns are those that are hidden"),
+        ((seen.by == "row") == (columns is None), "of a whole row all losses count"),
+        (fit and len(values) in (0, 2), "both combinations are of values of the columns"),
+    ]
+
+
 def _clusters(seen: ClusterWitness, nodes: dict[str, list[str]]) -> Rules:
     others = set(nodes) - {str(seen.node)}
     apart = all(near and set(near) <= others and len(set(near)) == len(near) for near, _ in seen.neighbours)
@@ -794,7 +811,7 @@ def _parts(found: ReleaseFields, parts: Sequence[float], missing: float) -> Rule
         (searched or leakage <= total * (1 + missing), "the witness tells the leakage"),
         (
             multiplier is None
-            or isinstance(found.mechanism.witness, StretchWitness)
+            or isinstance(found.mechanism.witness, StretchWitness | ColumnsWitness)
             or parts[0] * multiplier <= 1 + _WITNESS_ROUNDED,
             "the record itself tells at most lipschitz over scale",
         ),
@@ -1154,14 +1171,21 @@ def _sentences(found: ReleaseFields) -> Rules:
     settings, base = found.calibration.settings or {}, data.base
     within = settings.get("within")
     near = tuple(map(tuple, within)) if isinstance(within, list) else within
-    protection = Protection(settings["protect"], near) if settings.get("protect") is not None else None
+    asked: Any = settings.get("protect")
+    protection: Protection | None = None if asked is None else StretchProtection(asked, near)
+    columns = networks and asked is not None
+    if columns:
+        protection = ColumnsProtection(None if asked == "row" else tuple(asked))
     step = None if base is None or base.max_gap is None else base.step or data.usual_step
     hidden: Any = {"of_chains": of_chains, "networks": networks, "protection": protection, "step": step}
     promise = promise_of(found.epsilon, found.delta, secrets, **hidden)
     named = secrets is not None
-    stretch = protection is not None and protection.steps not in (1, "subject")
-    rules.append((not stretch or f"{protection.steps:,} step" in found.hides, "hides says how many steps"))
-    plain = found.hides.startswith("any one record") == (not named and (protection is None or protection.steps == 1))
+    stretch = not columns and asked not in (None, 1, "subject")
+    rules.append((not stretch or f"{asked:,} step" in found.hides, "hides says how many steps"))
+    named_columns = columns and asked != "row"
+    told = not named_columns or all(name in found.hides for name in asked[:20])
+    rules.append((told, "hides names the columns"))
+    plain = found.hides.startswith("any one record") == (not named and asked in (None, 1))
     rules.append((plain, "hides says one record where that is hidden"))
     rules.append((found.promise == promise, "the promise speaks of epsilon, delta, theta and the secrets"))
     composes = found.mechanism.name not in _FOR_ONE_QUERY
@@ -1178,9 +1202,12 @@ def _units(found: ReleaseFields) -> Rules:
     """Check what is promised of other units: the larger a unit is, the larger is ε; and that of its own is kept."""
     if not found.promises:
         return []
-    stretches = [each.epsilon for each in found.promises[:-1] if not each.near]
+    stretches = [each.epsilon for each in found.promises[:-1] if not each.near and each.columns is None]
     asked = (found.calibration.settings or {}).get("protect")
     own = [each.epsilon for each in found.promises if each.steps == (asked or 1) and not each.near]
+    if found.theta.kind == BayesianNetwork.kind and asked is not None:  # the row is the last of those without columns
+        units = {"row" if each.columns is None else each.columns: each.epsilon for each in found.promises[:-1]}
+        own = [units["row" if asked == "row" else tuple(asked)]]
     kept = all(epsilon <= found.epsilon * (1 + 1e-9) for epsilon in own) or "within" in str(found.calibration.settings)
     return [
         (stretches == sorted(stretches), "a longer stretch leaks no less"),

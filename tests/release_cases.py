@@ -147,6 +147,11 @@ def cases() -> Iterator[tuple[str, Callable[[], pf.Release]]]:
     for secrets in (["a"], ["a", "c"]):
         for mechanism in (pf.LeakagePropagation, pf.MarkovQuilt):
             yield f"{secrets}, {mechanism.name}", _of(rows, NETWORK, mechanism, pf.Marginals(), secrets=secrets)
+    for protect in (["a", "c"], "a", "row", "a+b"):
+        for mechanism in (pf.LeakagePropagation, pf.GroupDP):
+            for name, data in (("rows", rows), ("holes", holes), ("columns", only)):
+                made = _of(data, NETWORK, mechanism, pf.Marginals(), valid=True, protect=protect)
+                yield f"{name}, {mechanism.name}, protect {protect}", made
     alone = {"a": "no", "b": "yes", "c": "mid"}
     yield "one row of a network", _of(alone, NETWORK, pf.MarkovQuilt, pf.Histogram(), valid=True)
     cycle = {"a": "no", "b": "yes", "c": "no"}

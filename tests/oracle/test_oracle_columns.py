@@ -13,10 +13,10 @@ import pytest
 import pufferfish as pf
 from columns_oracle import RowDensities, supremum_of_columns
 from network_oracle import SHAPED, Array, Network, joint_law, random_network, shaped, with_odd_tables
-from networks import loss_matrices, model_of
+from networks import leakage_of_columns, loss_matrices, model_of
 from pufferfish._core.propagation import cluster_columns, cluster_plan
 from pufferfish._core.propagation.cluster_columns import ColumnsPropagation
-from pufferfish.mechanisms.protected_columns import leakage_of_columns
+from pufferfish.mechanisms.witness import ColumnsWitness
 
 SLACK = 1e-7
 FLIP = np.array([[0.9, 0.1], [0.1, 0.9]])
@@ -50,7 +50,7 @@ def test_no_density_tells_more(slow: bool) -> None:
     programs = 0
     for seed in range(6000 if slow else 120):
         network, losses, columns, rng = some_case(seed)
-        bound, witness = leakage_of_columns(model_of(network), None, losses, names(columns))
+        bound, witness = leakage_of_columns(model_of(network), losses, names(columns))
         true, count = supremum_of_columns(network.law, losses, columns, rng, most=30)
         assert true <= bound + SLACK, (seed, columns)
         assert (witness is None) == (count == 0), seed
@@ -74,7 +74,7 @@ def test_shapes_worth_a_look(network: Network, slow: bool) -> None:
         sets = list(itertools.combinations(range(network.size), count))
         for i in rng.permutation(len(sets))[: None if slow else 3]:
             columns = list(sets[i])
-            bound = leakage_of_columns(model_of(network), None, losses, names(columns))[0]
+            bound = leakage_of_columns(model_of(network), losses, names(columns))[0]
             true, _ = supremum_of_columns(law, losses, columns, rng, most=30 if slow else 4)
             assert true <= bound + SLACK, columns
 
@@ -117,8 +117,8 @@ def test_the_sum_of_single_leaks_is_no_bound() -> None:
     """A noisy sum modulo 2 of two fair coins, which alone is read: nothing of either, .77614 of both."""
     losses = [NOTHING, NOTHING, ONE]
     model = model_of(COINS)
-    singles = [leakage_of_columns(model, None, losses, [name])[0] for name in ("v0", "v1")]
-    both = leakage_of_columns(model, None, losses, ["v0", "v1"])[0]
+    singles = [leakage_of_columns(model, losses, [name])[0] for name in ("v0", "v1")]
+    both = leakage_of_columns(model, losses, ["v0", "v1"])[0]
     true, programs = supremum_of_columns(COINS.law, losses, [0, 1], np.random.default_rng(0), most=99)
     assert programs == 12
     assert singles == pytest.approx([0.0, 0.0], abs=1e-12)
@@ -131,10 +131,10 @@ def test_parents_of_a_column_are_one_part() -> None:
     """What the columns are given makes their parents depend on each other: of each parent alone they tell nothing."""
     network = Network("above", ((), (), (0, 1), (2,)), (COIN, COIN, XOR, FLIP), (("0", "1"),) * 4)
     for losses in ([ONE, ONE, NOTHING, NOTHING], [ONE, 0.5 * ONE, ONE, ONE]):
-        bound, witness = leakage_of_columns(model_of(network), None, losses, ["v2", "v3"])
+        bound, witness = leakage_of_columns(model_of(network), losses, ["v2", "v3"])
         true, _ = supremum_of_columns(network.law, losses, [2, 3], np.random.default_rng(0), most=99)
         assert bound == pytest.approx(true, abs=1e-7)
-        assert witness is not None
+        assert isinstance(witness, ColumnsWitness)
         assert witness.others > 0.3
 
 
@@ -145,7 +145,7 @@ def test_losses_of_the_columns_alone_are_no_bound() -> None:
         tables = (COIN, COIN, np.array([flip, flip[::-1]]))
         network = Network("noise", COINS.parents, tables, COINS.states)
         losses = [0.25 * ONE, 0.5 * ONE, ONE]
-        bound = leakage_of_columns(model_of(network), None, losses, ["v0", "v1"])[0]
+        bound = leakage_of_columns(model_of(network), losses, ["v0", "v1"])[0]
         others = math.log(((1 - noise) * math.e + noise) / (noise * math.e + 1 - noise))
         # both differ and the sum is the same, or one differs and so does the sum
         assert bound == pytest.approx(max(0.75, 0.5 + others), abs=1e-9)
@@ -154,14 +154,15 @@ def test_losses_of_the_columns_alone_are_no_bound() -> None:
 def test_values_that_cannot_occur_are_absent() -> None:
     """The second column is a copy of the first: they differ together, or not at all."""
     network = Network("copy", ((), (0,), (0, 1)), (COIN, np.eye(2), XOR), (("0", "1"),) * 3)
-    bound, witness = leakage_of_columns(model_of(network), None, [ONE, NOTHING, ONE], ["v0", "v1"])
+    bound, witness = leakage_of_columns(model_of(network), [ONE, NOTHING, ONE], ["v0", "v1"])
     assert bound == pytest.approx(1.0, abs=1e-9)  # their sum is 0 either way
     assert witness is not None
+    assert isinstance(witness, ColumnsWitness)
     assert {witness.values, witness.other_values} == {("0", "0"), ("1", "1")}
     with_tiny = Network(
         "nearly", ((), (0,), (0, 1)), (COIN, np.array([[1 - 2**-40, 2**-40], [0, 1]]), XOR), COINS.states
     )
-    bound = leakage_of_columns(model_of(with_tiny), None, [ONE, NOTHING, ONE], ["v0", "v1"])[0]
+    bound = leakage_of_columns(model_of(with_tiny), [ONE, NOTHING, ONE], ["v0", "v1"])[0]
     assert bound == pytest.approx(1.77614, abs=1e-5)  # however improbable it is
 
 
@@ -183,7 +184,7 @@ def test_a_copy_of_the_columns_as_a_latent_node_says_the_same(slow: bool) -> Non
         assert np.allclose(joint_law(with_copy.parents, with_copy.tables).sum(axis=-1), network.law)
         both = [*losses, np.zeros((math.prod(sizes),) * 2)]
         of_copy = pf.LeakagePropagation(model_of(with_copy), secrets=[f"v{network.size}"]).leakage(both)
-        bound = leakage_of_columns(model_of(network), None, losses, names(columns))[0]
+        bound = leakage_of_columns(model_of(network), losses, names(columns))[0]
         assert bound <= of_copy * (1 + 1e-9) + 1e-9, seed
         assert bound >= of_copy * 0.9, seed
         compared += bound == pytest.approx(of_copy, rel=1e-6)
@@ -195,8 +196,8 @@ def test_the_witness_names_the_values_that_leak_most() -> None:
     attained = 0
     for seed in range(20):
         network, losses, columns, _ = some_case(seed)
-        bound, witness = leakage_of_columns(model_of(network), None, losses, names(columns))
-        if witness is None or witness.values is None or witness.other_values is None:
+        bound, witness = leakage_of_columns(model_of(network), losses, names(columns))
+        if not isinstance(witness, ColumnsWitness) or witness.values is None or witness.other_values is None:
             continue
         z, z_ = (
             tuple(network.states[v].index(state) for v, state in zip(columns, value, strict=True))

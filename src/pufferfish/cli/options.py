@@ -244,8 +244,9 @@ NOISE_HELP = (
 ALPHA_HELP = "With --accuracy: the probability of a larger error in one value [default: 0.05]."
 
 PROTECT_HELP = (
-    "What the noise hides, for chains: so many steps in a row, a length of time such as 1h or 1d, or subject, a whole "
-    "series [default: one record, or with a ledger what the ledger counts]."
+    "What the noise hides. Of chains: so many steps in a row, a length of time such as 1h or 1d, or subject, a whole "
+    "series; of networks: columns of one row, such as smoke+lung, or row, all of them [default: one record, or with a "
+    "ledger what the ledger counts]."
 )
 WITHIN_HELP = (
     "Hide only values at most so far apart, in the units of the bins; or only between the states of a:b,c:d,… "
@@ -293,9 +294,9 @@ def step_in(data: Sequences | Rows | None, model: Model) -> str | None:
 def hidden_by(
     mechanism: type[Mechanism], protect: str | None, within: str | None, data: Sequences | Rows | None, model: Model
 ) -> dict[str, Any]:
-    """Return what ``--protect`` and ``--within`` mean for a mechanism; refuse one that knows no stretches."""
+    """Return what ``--protect`` and ``--within`` mean for a mechanism; refuse one that hides one record only."""
     settings = protection_asked(protect, within, model.theta, step_in(data, model))
-    if settings and not mechanism.hides_stretches:
+    if settings and not mechanism.hides_several:
         raise ParameterError(
             f"--protect and --within are for {LeakagePropagation.name}: {mechanism.title} proves what is told of one "
             "record alone"

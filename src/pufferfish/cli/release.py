@@ -424,7 +424,7 @@ def _calibration(options: ReleaseOptions, inputs: Inputs, query: Query, data: Se
             )
         return ledger.calibrate(query, up_to=options.up_to, data=data, noise=options.noise)
     hidden = hidden_by(options.kind, options.protect, options.within, data, inputs.model)
-    if not hidden and ledger is not None and options.kind.hides_stretches and theta.states == ledger.bound.theta.states:
+    if not hidden and ledger is not None and options.kind.hides_several and theta.states == ledger.bound.theta.states:
         # what is charged to a budget about stretches is about the same stretches, where nothing else is asked for
         hidden = hidden if ledger.bound.protection is None else ledger.bound.protection.settings
     if not options.once:

@@ -280,7 +280,7 @@ class Contest:
                     rows += self._rows(kind, noise, epsilon=epsilon)
         start = time.perf_counter()
         keys = ((kind.name, "equal", epsilon) for kind in self._kinds if kind.name not in known)
-        near = self._protection is not None and self._protection.within is not None  # the bound is of any two values
+        near = self._protection is not None and self._protection.only_near  # the bound is of any two values
         calibrations = [self._known[key][0] for key in keys if key in self._known and bounded and not near]
         lower = min(calibrations, key=lambda made: made.scale).lower_bound or None if calibrations else None
         seconds = time.perf_counter() - start

@@ -326,7 +326,7 @@ class Calibration(Printed, ReadOnly):
             return self._lower_bound_of_network
         some = theta.some_members
         known = bool(some) and not theta.stands_for_more
-        near = self.bound.protection is not None and self.bound.protection.within is not None
+        near = self.bound.protection is not None and self.bound.protection.only_near
         if not known or self.delta or self.bound.secrets is not None or near:
             return 0.0
         if any(chain.places for chain in self.length):  # tilts are of records next to each other

@@ -16,7 +16,7 @@ from pufferfish._core.numbers.rounding import float_up, up
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms.engine import Bound, Engine, Proportional, largest_bound
 from pufferfish.mechanisms.influence_bound import InfluenceBound
-from pufferfish.mechanisms.protection import SUBJECT, Protection, step_of
+from pufferfish.mechanisms.protection import SUBJECT, ColumnsProtection, Protection, StretchProtection, step_of
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.bayesian_network import BayesianNetwork
@@ -45,7 +45,8 @@ class GroupDP(InfluenceBound):
         records that may depend on each other.
     protect, within : optional
         As for :class:`LeakagePropagation`. Its noise hides whole chains, whatever their values are: where a stretch is
-        asked for, what is promised is the whole series, and near values only are as any two.
+        asked for, what is promised is the whole series, and near values only are as any two. Of a network it hides all
+        parts that hold a column that is named.
 
     References
     ----------
@@ -62,17 +63,20 @@ class GroupDP(InfluenceBound):
     name: ClassVar[str] = "group-dp"
     title: ClassVar[str] = "GroupDP"
     of_all_records: ClassVar[bool] = True
-    hides_stretches: ClassVar[bool] = True
+    hides_several: ClassVar[bool] = True
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
     kinds: ClassVar[tuple[type, ...]] = (MarkovChain, *CHAIN_MODELS, Continuum, ModelClass)
 
     def __init__(self, theta: Any, length: Any = None, *, protect: Any = None, within: Any = None) -> None:
         super().__init__(theta, length)
         asked = Protection.of(protect, within, self.theta, step_of(self.theta, self.model))
-        self._protection = Protection(SUBJECT) if asked is not None and asked.is_stretch else None
+        if isinstance(asked, ColumnsProtection):
+            self._protection = asked
+        elif asked is not None and asked.is_stretch:
+            self._protection = StretchProtection(SUBJECT)
 
     def protecting(self, protect: Any = None, within: Any = None) -> "GroupDP":
-        """Return the same mechanism, which says of its noise what it proves: that it hides a whole series."""
+        """Return the same mechanism, which says of its noise what it proves: that it hides a series, or columns."""
         length: Any = self.rows if self.networks else self.length
         return type(self)(self.given_by, length, **{**self.settings, "protect": protect, "within": within})
 
@@ -82,7 +86,7 @@ class GroupDP(InfluenceBound):
         return None
 
     def _engine_of(self, theta: Theta) -> Engine:
-        return _NetworkGroups(theta.networks) if theta.networks else ChainGroups()
+        return _NetworkGroups(theta.networks, self._protection) if theta.networks else ChainGroups()
 
 
 class ChainGroups(Proportional):
@@ -99,20 +103,25 @@ class ChainGroups(Proportional):
 
 
 class _NetworkGroups(Proportional):
-    """All nodes of a connected part of a network add up."""
+    """All nodes of a connected part of a network add up; of all parts that hold a column, where columns are hidden."""
 
-    def __init__(self, networks: Sequence[BayesianNetwork]) -> None:
-        self._networks = networks
+    def __init__(self, networks: Sequence[BayesianNetwork], protection: Protection | None) -> None:
+        self._networks, self._columns = networks, protection if isinstance(protection, ColumnsProtection) else None
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
-        return largest_bound(_of_groups(t, network, losses) for t, network in enumerate(self._networks))
+        return largest_bound(_of_groups(t, network, losses, self._columns) for t, network in enumerate(self._networks))
 
 
-def _of_groups(theta: int, network: BayesianNetwork, losses: RecordLoss) -> Bound:
-    """Return the losses of the connected part of a network that has most, summed up."""
-    largest, place = losses.blocks[0].largest, {node: j for j, node in enumerate(network.nodes)}
+def _of_groups(theta: int, network: BayesianNetwork, losses: RecordLoss, columns: ColumnsProtection | None) -> Bound:
+    """Return the losses of the connected part of a network that has most, or of all that hold a column, summed up."""
+    largest = losses.blocks[0].largest
     once = np.ones(1, dtype=np.int64)
-    parts = [largest[[place[node] for node in part]] for part in network.components]
+    groups = [{network.place(node) for node in part} for part in network.components]
+    if columns is not None:  # parts are independent of each other, and what is told of each adds up
+        hidden = set(range(len(network.nodes)) if columns.names is None else map(network.place, columns.names))
+        touched = [group for group in groups if not group.isdisjoint(hidden)]
+        groups = [set().union(*touched)]
+    parts = [largest[sorted(group)] for group in groups]
     totals = [_sum_up(part, np.broadcast_to(once, part.shape)) for part in parts]
     most = int(np.argmax(totals))
     nearby = int(np.count_nonzero(parts[most]))
@@ -169,7 +178,7 @@ class ParticipantDP(GroupDP):
 
     name: ClassVar[str] = "participant-dp"
     title: ClassVar[str] = "ParticipantDP"
-    hides_stretches: ClassVar[bool] = False
+    hides_several: ClassVar[bool] = False
     kinds: ClassVar[tuple[type, ...]] = (MarkovChain, *CHAIN_MODELS, Continuum)
 
     def __init__(self, length_per_subject: int | ChainLength | Sequence[int | ChainLength], *, theta: Any) -> None:

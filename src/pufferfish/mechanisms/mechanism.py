@@ -68,8 +68,8 @@ class Mechanism(ABC):
     composes: ClassVar[bool] = True
     """Whether losses of several releases may be added before leakage is asked."""
 
-    hides_stretches: ClassVar[bool] = False
-    """Whether it proves what is told of a stretch of a chain: :meth:`protecting`."""
+    hides_several: ClassVar[bool] = False
+    """Whether it proves what is told of several records together, a stretch or columns of a row: :meth:`protecting`."""
 
     witnesses: ClassVar[tuple[type[Witness], ...]]
     """Kinds of witnesses that its proofs have; readers refuse releases with any other."""
@@ -177,7 +177,7 @@ class Mechanism(ABC):
 
     @property
     def protection(self) -> Protection | None:
-        """What is hidden: so many steps in a row, or near values only; None for one record and any two values."""
+        """What is hidden: steps in a row, columns of a row, or near values only; None for one record and any values."""
         return self._protection
 
     @property
@@ -284,13 +284,14 @@ class Mechanism(ABC):
         return self._calibrate(query, as_epsilon(epsilon))
 
     def protecting(self, protect: Any = None, within: Any = None) -> "Mechanism":
-        """Return the same mechanism, whose noise hides a stretch of a chain, or near values only.
+        """Return the same mechanism, whose noise hides a stretch of a chain, columns of a row, or near values only.
 
         Parameters
         ----------
-        protect : int, str or timedelta, optional
-            So many steps in a row, a length of time such as ``"1h"`` where Θ is a model that knows its step, or
-            ``"subject"``, a whole series; by default one record.
+        protect : int, str, timedelta, or list of names, optional
+            Of a chain so many steps in a row, a length of time such as ``"1h"`` where Θ is a model that knows its step,
+            or ``"subject"``, a whole series. Of a network columns of one row, by a list of names or such as
+            ``"smoke+lung"``, or ``"row"``, all of them. By default one record.
         within : float, or sequence of (state, state), optional
             Only values at most so far apart shall not be told apart, in the units of the bins; or only these pairs.
 
@@ -302,7 +303,7 @@ class Mechanism(ABC):
             If it is no such thing, or nothing says how long a step takes.
         """
         one = "of any two values of one record, and not of near ones alone"  # 1 step is a record
-        less = one if protect in (None, 1) else "of one record, and of no stretch of them"
+        less = one if protect in (None, 1) else "of one record, and not of several together"
         raise NotApplicableError(f"it proves what is told {less}: use LeakagePropagation", self.title)
 
     def _best(self, query: Query, epsilon: float) -> Calibration:

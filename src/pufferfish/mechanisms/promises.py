@@ -1,4 +1,4 @@
-"""What one noise hides, unit by unit: a near value, a record, an hour, a day, a person, and what holds without Θ.
+"""What one noise hides, unit by unit: a near value, a record, an hour, a day, a person, a row; what holds without Θ.
 
 The same noise promises something of every unit; the larger the unit, the larger ε. Nothing of it costs noise: each row
 is a bound on what the losses of the noise tell (``docs/proofs/stretches.md``). Rows are rounded up.
@@ -14,11 +14,13 @@ from pufferfish._base.durations import format_micros, parse_duration
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.progress import report_progress
 from pufferfish._base.view import counted
-from pufferfish._core.numbers.rounding import float_up
 from pufferfish.errors import NotApplicableError
+from pufferfish.mechanisms._propagation_on_networks import NetworkLeakage
 from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.network_quilts import NodeSecrets
 from pufferfish.mechanisms.protected import ProtectedStretch, leakage_of_series
-from pufferfish.mechanisms.protection import Protection
+from pufferfish.mechanisms.protected_columns import leakage_of_row
+from pufferfish.mechanisms.protection import ColumnsProtection, StretchProtection
 from pufferfish.queries import FunctionQuery
 from pufferfish.queries.record_loss import RecordLoss, chains_that_can_decide, loss_of_query
 from pufferfish.theta.states import intervals_of_states
@@ -48,6 +50,8 @@ class Promise(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         What is told of it at most, in nats, rounded up.
     holds : str
         What that means, and what it does not cover, in one sentence.
+    columns : tuple of str, optional
+        The columns of a row that were asked for by name; None where it is about none.
     """
 
     unit: str
@@ -55,6 +59,12 @@ class Promise(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     near: bool
     epsilon: float
     holds: str
+    columns: tuple[str, ...] | None = None
+
+    @property
+    def in_the_next(self) -> bool:
+        """Whether the next unit holds this one: what is told of that one at most is told of this one at most."""
+        return _in_the_next(self)
 
 
 _WHOLE = "the whole series of one subject"
@@ -62,7 +72,9 @@ _STRETCH = "Any one such stretch, read or not; two separate ones are not covered
 _TIME = "It lasts as long as is said where no step takes less than {}."
 _NEAR = "Values that are so near each other; not whether a value is above some number or below."
 _SERIES = "All records of one subject together, whatever their law is, where they are one chain: group privacy."
-_ROW = "All cells of any one row together: a person whose data are one row."
+_VALUE = "Any one value of it against any other."
+_COLUMNS = "Any two combinations of their values; not the other columns of the row."
+_ROW = "All cells of any one row together, whatever their law is: a person whose data are one row."
 _ALONE = "One record by itself, if no other record tells of it: plain differential privacy of single events."
 
 
@@ -74,6 +86,11 @@ class Unit(NamedTuple):
     holds: str
     leakage: Callable[[RecordLoss], float]
     near: bool = False
+    columns: tuple[str, ...] | None = None
+
+
+def _in_the_next(unit: "Unit | Promise") -> bool:
+    return not unit.near and unit.columns is None
 
 
 def promises_of(calibration: Calibration, step: str | None, *, cut: bool = False) -> list[Promise]:
@@ -123,7 +140,7 @@ def _promised(units: Sequence[Unit], losses: RecordLoss) -> list[Promise]:
     # what is told of a larger unit at most is told of a smaller one at most; the last one is not about Θ
     least = math.inf
     for i in reversed(range(len(epsilons) - 1)):
-        if not units[i].near:
+        if _in_the_next(units[i]):
             epsilons[i] = least = min(epsilons[i], least)
     return promises_with(units, epsilons)
 
@@ -131,7 +148,7 @@ def _promised(units: Sequence[Unit], losses: RecordLoss) -> list[Promise]:
 def promises_with(units: Sequence[Unit], epsilons: Sequence[float]) -> list[Promise]:
     """Return the promises of units, given what is told of each at most."""
     pairs = zip(units, epsilons, strict=True)
-    return [Promise(unit.words, unit.steps, unit.near, epsilon, unit.holds) for unit, epsilon in pairs]
+    return [Promise(unit.words, unit.steps, unit.near, epsilon, unit.holds, unit.columns) for unit, epsilon in pairs]
 
 
 def units_of(calibration: Calibration, step: str | None, *, cut: bool = False) -> list[Unit]:
@@ -147,17 +164,17 @@ def _units(
     bound: Any, epsilon: float, step: str | None, *, cut: bool, function: bool = False, delta: bool = False
 ) -> list[Unit]:
     theta = bound.theta
-    alone = Unit("one record, without any model", None, _ALONE, _of_one)
+    record = "one cell of a row" if theta.networks else "one record"
+    alone = Unit(f"{record}, without any model", None, _ALONE, _of_one)
     if theta.of_chains and not theta.stands_for_more and not function:
         units = [*_of_chains(bound, epsilon, step, delta=delta), alone]
         return [unit for unit in units if unit.steps in (None, 1) and unit.words != _WHOLE] if cut else units
-    words, holds = "one cell of a row" if theta.networks else "one record", "Any one value of it against any other."
+    cell = Unit(record, None, _VALUE, _as_asked(epsilon))
     if bound.secrets is not None:
-        words, holds = "the secrets that were named", "Which secret of a pair holds."
-    own = Unit(words, None, holds, _as_asked(epsilon))
+        cell = Unit("the secrets that were named", None, "Which secret of a pair holds.", _as_asked(epsilon))
     if function:
-        return [own]
-    return [own, Unit("a whole row", None, _ROW, _of_row), alone] if theta.networks else [own, alone]
+        return [cell]
+    return [*_of_columns(bound, epsilon, cell), alone] if theta.networks else [cell, alone]
 
 
 def _of_one(losses: RecordLoss) -> float:
@@ -166,17 +183,26 @@ def _of_one(losses: RecordLoss) -> float:
     return math.nextafter(most, math.inf) if most else 0.0
 
 
-def _of_row(losses: RecordLoss) -> float:
-    (block,) = losses.blocks
-    return float_up(sum(map(Fraction, block.largest.tolist()), Fraction(0)))
-
-
 def _of_series(losses: RecordLoss) -> float:
     return max(leakage_of_series(chain) for chain in chains_that_can_decide(losses, steps=True))
 
 
+def _of_columns(bound: Any, epsilon: float, cell: Unit) -> Iterator[Unit]:
+    """Yield the units of a network's table: columns that were asked for, a cell, a row."""
+    networks, protection = bound.theta.networks, bound.protection
+    if isinstance(protection, ColumnsProtection):
+        if protection.names is not None:
+            words = protection.in_words()
+            yield Unit(words, None, _COLUMNS, _as_asked(epsilon), columns=protection.names)
+        engine = NetworkLeakage(networks, NodeSecrets(None, networks[0]))
+        cell = cell._replace(leakage=lambda losses: engine.leakage(losses)[0])
+    yield cell
+    yield Unit("a whole row", None, _ROW, leakage_of_row)
+
+
 def _of_chains(bound: Any, epsilon: float, step: str | None, *, delta: bool) -> Iterator[Unit]:
     theta, length, protection = bound.theta, bound.length, bound.protection
+    protection = protection if isinstance(protection, StretchProtection) else None
     longest = max(chain.steps for chain in length)
 
     try:
@@ -184,12 +210,12 @@ def _of_chains(bound: Any, epsilon: float, step: str | None, *, delta: bool) -> 
     except NotApplicableError:
         first = None
 
-    def stretch(steps: int, near: Protection | None = None) -> Callable[[RecordLoss], float] | None:
+    def stretch(steps: int, near: StretchProtection | None = None) -> Callable[[RecordLoss], float] | None:
         mask = None if near is None else near.near(theta.states)
         return None if first is None else first.of(steps, near=mask).leakage
 
     width = _width(theta.states)
-    nearest = None if width is None else Protection(1, width)
+    nearest = None if width is None else StretchProtection(1, width)
     near = None if protection is None or protection.within is None else protection
     for asked in dict.fromkeys([nearest, near]):  # one row where both are the same
         leakage = _as_asked(epsilon) if asked == near else None if asked is None else stretch(1, asked)

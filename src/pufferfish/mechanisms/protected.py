@@ -27,7 +27,7 @@ from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.mechanisms._propagation_on_chains import ChainSearch, as_runs, searches, too_large
 from pufferfish.mechanisms.engine import Bound, Engine
 from pufferfish.mechanisms.group_dp import total_of
-from pufferfish.mechanisms.protection import Protection
+from pufferfish.mechanisms.protection import StretchProtection
 from pufferfish.mechanisms.witness import StretchWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, as_record_loss, chains_that_can_decide
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
@@ -232,7 +232,7 @@ class ProtectedStretch:
 class StretchEngine(Engine):
     """What losses tell of a stretch, as an engine of an influence bound; it takes losses of steps as they are."""
 
-    def __init__(self, theta: Theta, length: Sequence[ChainLength], protection: Protection) -> None:
+    def __init__(self, theta: Theta, length: Sequence[ChainLength], protection: StretchProtection) -> None:
         near = protection.near(theta.states)
         self._stretch = ProtectedStretch(theta, length, protection.steps_of(length), near=near)
 

@@ -1,9 +1,10 @@
-"""What is hidden: a record, any so many steps of a chain in a row, a whole series; any two values, or near ones only.
+"""What is hidden: a record, any so many steps of a chain in a row, a whole series; columns of a row, or all of them.
 
 A :class:`Protection` is a setting of a mechanism, so that calibration, proofs, records and ledgers know of it by that
 alone. Nothing of it is about rows: whoever reads a release makes it again from its record.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,23 +17,126 @@ from numpy.typing import NDArray
 from pufferfish._base.checked import is_list, real_number
 from pufferfish._base.durations import format_micros, parse_duration
 from pufferfish._base.view import counted
-from pufferfish._base.words import number
+from pufferfish._base.words import did_you_mean, names_of, number
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
+from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.lengths import MOST_STEPS, ChainLength
 from pufferfish.theta.model_class import Described, Theta
 from pufferfish.theta.states import intervals_of_states, state_label
 
-__all__ = ["SUBJECT", "Protection", "step_of"]
+__all__ = ["ROW", "SUBJECT", "ColumnsProtection", "Protection", "StretchProtection", "step_of"]
 
-SUBJECT = "subject"
-"""What protects the whole series of a subject."""
+SUBJECT, ROW = "subject", "row"
+"""What protects the whole series of a subject, and a whole row of a network's table."""
 
 Mask = NDArray[np.bool_]
 
 
+class Protection(ABC):
+    """What shall not be told apart."""
+
+    @staticmethod
+    def of(protect: Any, within: Any, theta: Theta, step: str | None) -> "Protection | None":
+        """Return what a user asks to protect, None where that is one record and any two of its values.
+
+        Parameters
+        ----------
+        protect : int, str, timedelta, list of names, or None
+            Of chains: steps, a length of time such as ``"1h"``, or ``"subject"``. Of networks: columns, as a list of
+            names or as one text such as ``"smoke+lung"``, or ``"row"``. None for one record.
+        within : float, sequence of (state, state), or None
+            How far apart values are that shall not be told apart; of chains.
+        theta : class
+            The class Θ.
+        step : str or None
+            How long a step takes, where that is known.
+
+        Raises
+        ------
+        ParameterError
+            If it is no such thing, or no step is known.
+        """
+        if protect is None and within is None:
+            return None
+        if theta.of_chains:
+            return StretchProtection(1 if protect is None else _steps(protect, step), _within(within, theta.states))
+        if not theta.networks:
+            raise ParameterError(
+                f"protect and within are about steps of chains or columns of networks, and Θ is a class of {theta.kind}"
+            )
+        if within is not None:
+            raise ParameterError(
+                "within is about states of chains, and Θ is a class of Bayesian networks: name pairs of values of one "
+                "column as secrets, such as secrets=[(RecordIs(column, value), RecordIs(column, other))]"
+            )
+        return ColumnsProtection(_columns(protect, theta.networks[0]))
+
+    @staticmethod
+    def in_settings(settings: Mapping[str, Any] | None) -> "Protection | None":
+        """Return what the settings of a mechanism say, as a record holds them; None where they say nothing."""
+        protect = settings.get("protect") if settings else None
+        if not settings or protect is None:
+            return None
+        if protect == ROW or isinstance(protect, list | tuple):
+            return ColumnsProtection(None if protect == ROW else tuple(map(str, protect)))
+        within: Any = settings.get("within")
+        near = tuple((str(one), str(other)) for one, other in within) if isinstance(within, list | tuple) else within
+        return StretchProtection(protect, near)
+
+    @property
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """It as plain values, by the names that mechanisms take."""
+
+    @property
+    def only_near(self) -> bool:
+        """Whether values that are far apart may be told apart."""
+        return False
+
+    @property
+    def is_stretch(self) -> bool:
+        """Whether more than one record of a chain is hidden together."""
+        return False
+
+    @abstractmethod
+    def in_words(self, step: str | None = None, *, brief: bool = False) -> str:
+        """Say what is hidden, where a step takes so long; for headings in few words."""
+
+    @property
+    @abstractmethod
+    def alternatives(self) -> str:
+        """Say of which two things the odds change."""
+
+    @abstractmethod
+    def condition(self, step: str | None = None) -> str:
+        """Say under which two conditions a release is about as likely, for the sentence of a promise."""
+
+    @property
+    @abstractmethod
+    def not_hidden(self) -> list[str]:
+        """Say what is not hidden, one sentence each."""
+
+    def check_gaps(self, gaps: str, whose: str) -> None:
+        """Refuse a table whose subjects' series are cut into chains of their own, where stretches are hidden.
+
+        Raises
+        ------
+        ReleaseRefused
+            If it is read so; ``whose`` says what hides stretches.
+        """
+        if self.is_stretch and gaps == "independent":
+            raise ReleaseRefused(
+                f"{whose} stretches, and gaps='independent' cuts a subject's series into chains of their own, over "
+                "whose ends a stretch would not be hidden: read the table with gaps='unobserved'"
+            )
+
+
+# -- Steps of a chain ------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
-class Protection:
-    """What shall not be told apart: the courses of so many steps in a row, if their values are near each other.
+class StretchProtection(Protection):
+    """The courses of so many steps of a chain in a row shall not be told apart, if their values are near each other.
 
     Parameters
     ----------
@@ -46,46 +150,16 @@ class Protection:
     steps: int | str
     within: float | tuple[tuple[str, str], ...] | None = None
 
-    @classmethod
-    def of(cls, protect: Any, within: Any, theta: Theta, step: str | None) -> "Protection | None":
-        """Return what a user asks to protect, None where that is one record and any two of its values.
-
-        Parameters
-        ----------
-        protect : int, str, timedelta or None
-            Steps, a length of time such as ``"1h"``, ``"subject"``, or None for one record.
-        within : float, sequence of (state, state), or None
-            How far apart values are that shall not be told apart.
-        theta : class
-            The class Θ.
-        step : str or None
-            How long a step takes, where that is known.
-
-        Raises
-        ------
-        ParameterError
-            If it is no such thing, or no step is known.
-        """
-        if protect is None and within is None:
-            return None
-        if not theta.of_chains:
-            raise ParameterError(f"protect and within are about steps of chains, and Θ is a class of {theta.kind}")
-        return cls(1 if protect is None else _steps(protect, step), _within(within, theta.states))
-
     @property
     def settings(self) -> dict[str, Any]:
         """It as plain values, by the names that mechanisms take."""
         within: Any = self.within if not isinstance(self.within, tuple) else [list(pair) for pair in self.within]
         return {"protect": self.steps, "within": within}
 
-    @classmethod
-    def in_settings(cls, settings: Mapping[str, Any] | None) -> "Protection | None":
-        """Return what the settings of a mechanism say, as a record holds them; None where they say nothing."""
-        if not settings or settings.get("protect") is None:
-            return None
-        within: Any = settings.get("within")
-        near = tuple((str(one), str(other)) for one, other in within) if isinstance(within, list | tuple) else within
-        return cls(settings["protect"], near)
+    @property
+    def only_near(self) -> bool:
+        """Whether values that are far apart may be told apart."""
+        return self.within is not None
 
     def steps_of(self, length: Sequence[ChainLength]) -> int:
         """Return how many steps a stretch has, where chains are as long as given."""
@@ -108,20 +182,6 @@ class Protection:
         """Whether more than one record is hidden together."""
         return self.steps != 1
 
-    def check_gaps(self, gaps: str, whose: str) -> None:
-        """Refuse a table whose subjects' series are cut into chains of their own, where stretches are hidden.
-
-        Raises
-        ------
-        ReleaseRefused
-            If it is read so; ``whose`` says what hides stretches.
-        """
-        if self.is_stretch and gaps == "independent":
-            raise ReleaseRefused(
-                f"{whose} stretches, and gaps='independent' cuts a subject's series into chains of their own, over "
-                "whose ends a stretch would not be hidden: read the table with gaps='unobserved'"
-            )
-
     def condition(self, step: str | None = None) -> str:
         """Say under which two conditions a release is about as likely, for the sentence of a promise."""
         one, near = self.steps == 1, ""
@@ -130,7 +190,7 @@ class Protection:
         elif self.within is not None:
             apart = f"at most {number(self.within, 17)} apart"
             near = f" that are {apart}" if one else f" whose values are {apart} at every step"
-        stretch = Protection(self.steps).in_words(step)
+        stretch = StretchProtection(self.steps).in_words(step)
         if one:
             scope = f"for every record, every two values it can have{near}"
             return f"if {stretch} has one value as if it has another, {scope}"
@@ -138,6 +198,20 @@ class Protection:
             f"for every {'subject' if self.steps == SUBJECT else 'such stretch'}, every two courses it can take{near}"
         )
         return f"if {stretch} takes one course as if it takes another, {scope}"
+
+    @property
+    def alternatives(self) -> str:
+        """Say of which two things the odds change.
+
+        Examples
+        --------
+        >>> StretchProtection(60, 200.0).alternatives
+        'two near courses of one such stretch'
+        """
+        near = "near " if self.only_near else ""
+        if not self.is_stretch:
+            return f"two {near}values of one record"
+        return f"two {near}courses of one such {'series' if self.steps == SUBJECT else 'stretch'}"
 
     @property
     def not_hidden(self) -> list[str]:
@@ -165,13 +239,13 @@ class Protection:
 
         Examples
         --------
-        >>> Protection(60).in_words("1min")
+        >>> StretchProtection(60).in_words("1min")
         'any stretch of 60 steps in a row of one subject (1h, where no step takes less than 1min)'
-        >>> Protection("subject").in_words()
+        >>> StretchProtection("subject").in_words()
         'the whole series of one subject'
-        >>> Protection(1, 200.0).in_words("1min")
+        >>> StretchProtection(1, 200.0).in_words("1min")
         'any one record (the state of one subject at one time), among values at most 200 apart'
-        >>> Protection(60, 200.0).in_words("1min", brief=True)
+        >>> StretchProtection(60, 200.0).in_words("1min", brief=True)
         'any 1h of one subject, among values at most 200 apart'
         """
         if self.steps == SUBJECT:
@@ -193,6 +267,63 @@ class Protection:
         if isinstance(self.within, tuple):
             return f"{stretch}, between these states only: {self._pairs}"
         return f"{stretch}, among values at most {number(self.within, 17)} apart"
+
+
+# -- Columns of a row ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnsProtection(Protection):
+    """The joint values of some columns of one row of a network's table shall not be told apart, or of all of them.
+
+    Parameters
+    ----------
+    names : tuple of str, or None
+        The columns, in the order of the network's nodes; None for a whole row.
+
+    Examples
+    --------
+    >>> ColumnsProtection(("smoke", "lung")).in_words(), ColumnsProtection(None).in_words()
+    ('the columns smoke, lung of any one row together', 'all columns of any one row together')
+    """
+
+    names: tuple[str, ...] | None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """It as plain values, by the names that mechanisms take."""
+        return {"protect": ROW if self.names is None else list(self.names), "within": None}
+
+    @property
+    def alternatives(self) -> str:
+        """Say of which two things the odds change."""
+        return f"two {'values' if self.names is not None and len(self.names) == 1 else 'combinations of their values'}"
+
+    def in_words(self, step: str | None = None, *, brief: bool = False) -> str:
+        """Say what is hidden."""
+        if self.names is None:
+            return "all columns of any one row together"
+        if len(self.names) == 1:
+            return f"the column {names_of(self.names)} of any one row"
+        return f"the columns {names_of(self.names)} of any one row together"
+
+    def condition(self, step: str | None = None) -> str:
+        """Say under which two conditions a release is about as likely, for the sentence of a promise."""
+        if self.names is not None and len(self.names) == 1:
+            return (
+                f"if {self.in_words()} has one value as if it has another, for every row, every two values it can have"
+            )
+        return (
+            f"if {self.in_words()} have one combination of values as if they have another, for every row, every two "
+            "combinations they can have"
+        )
+
+    @property
+    def not_hidden(self) -> list[str]:
+        """Say what is not hidden, one sentence each."""
+        if self.names is None:
+            return []
+        return ["Other columns, and these columns of several rows together, are not hidden at this epsilon."]
 
 
 def step_of(theta: Theta, model: Described | None) -> str | None:
@@ -224,6 +355,36 @@ def _steps(protect: Any, step: str | None) -> int | str:
             "'subject'"
         )
     return int(steps)
+
+
+def _columns(protect: Any, network: BayesianNetwork) -> tuple[str, ...] | None:
+    """Return columns by their labels, in the order of the network's nodes; None for a whole row."""
+    known, named = list(map(state_label, network.nodes)), protect
+    if isinstance(protect, str):
+        if protect == ROW:
+            return None
+        joined = next((name for name in known if "+" in name and name in protect), None)
+        if joined is not None:
+            raise ParameterError(
+                f"protect is {shortened(repr(protect))}, and the name of column {joined!r} has a + in it: give a list "
+                f"in Python, such as protect=[{joined!r}]"
+            )
+        named = [name.strip() for name in protect.split("+")]
+    if not named or not (is_list(named) or isinstance(named, set | frozenset)):
+        raise ParameterError(
+            f"protect is {shortened(repr(protect))}, expected columns of the network, such as {'+'.join(known[:2])!r}, "
+            f"or {ROW!r} for all of them. Columns: {names_of(known)}"
+        )
+    names = [state_label(name) for name in named]
+    for i, name in enumerate(names):
+        if name not in known:
+            raise ParameterError(
+                f"protect names {name!r}, which is no column.{did_you_mean(name, known)} Columns: {names_of(known)}. "
+                f"Several are joined by +, and {ROW!r} is all of them"
+            )
+        if name in names[:i]:
+            raise ParameterError(f"protect names {name!r} twice: name every column once")
+    return tuple(name for name in known if name in names)
 
 
 def _within(within: Any, states: Sequence[str]) -> float | tuple[tuple[str, str], ...] | None:

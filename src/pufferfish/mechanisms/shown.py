@@ -13,7 +13,7 @@ from pufferfish._draw.lines import lines_figure
 from pufferfish._draw.page import section, table
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.promises import Promise, names_of_stretches, promises_of
-from pufferfish.mechanisms.protection import SUBJECT, Protection, step_of
+from pufferfish.mechanisms.protection import Protection, StretchProtection, step_of
 from pufferfish.mechanisms.words import hidden_in_words, secrets_of
 
 __all__ = ["calibration_view", "promise_chart", "promise_grid", "promise_picture", "units_part"]
@@ -49,8 +49,9 @@ def promise_chart(
     if len(told) < 2:
         return None
     last = max(told)
-    asked = 1 if protection is None else last if protection.steps == SUBJECT else protection.steps
-    within = protection is not None and protection.within is not None
+    asked, within = 1, False
+    if isinstance(protection, StretchProtection):
+        asked, within = last if isinstance(protection.steps, str) else protection.steps, protection.only_near
     own = [each for each in stretches if each.steps == asked and each.near == within][-1:]
     near = [each for each in stretches if each.near and each not in own]
     lines = [_line("any two courses", [*told.values()])]
@@ -102,7 +103,7 @@ def units_part(promises: Sequence[Promise], step: str | None, protection: Protec
 def calibration_view(calibration: Calibration) -> View:
     """Return what a calibration shows: its unit, its noise, and what that promises of every other unit."""
     seen, theta = calibration.witness, calibration.theta
-    pair = None if seen.secret_pair is None else " or ".join(map(str, seen.secret_pair))
+    pair = None if seen.pair_in_words is None else " or ".join(map(str, seen.pair_in_words))
     protection, step = calibration.bound.protection, step_of(theta, calibration.bound.model)
     hides = hidden_in_words(
         secrets_of(calibration), protection, step, of_chains=theta.of_chains, networks=bool(theta.networks)

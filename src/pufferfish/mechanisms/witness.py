@@ -19,6 +19,7 @@ __all__ = [
     "AloneWitness",
     "AnyWitness",
     "ClusterWitness",
+    "ColumnsWitness",
     "CouplingWitness",
     "ForgettingWitness",
     "LawWitness",
@@ -78,6 +79,11 @@ class Witness(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def kind(self) -> Any:
         """The name of this kind of witness in records."""
         return self.__struct_config__.tag
+
+    @property
+    def pair_in_words(self) -> tuple[str, str] | None:
+        """What is hardest to tell apart; None where all pairs are alike."""
+        return self.secret_pair
 
 
 class AloneWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="alone"):
@@ -192,6 +198,42 @@ class ClusterWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=T
     neighbours: tuple[tuple[tuple[str, ...], float], ...]
 
 
+class ColumnsWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="columns"):
+    """Several columns of one row decide together.
+
+    Parameters
+    ----------
+    by : {"propagation", "row"}
+        What proves the bound; the last is the sum of the losses of a whole row.
+    columns : tuple of str or None
+        The columns, in the order of the network's nodes; None for a whole row.
+    values, other_values : tuple of str or None
+        Two combinations of their values that are hardest to tell apart; None where they are not known.
+    own, others : float
+        Nats that these columns themselves, and all other ones, tell.
+    """
+
+    by: Literal["propagation", "row"]
+    where = ("theta", "length")  # of the pairs that tell as much the first is taken
+
+    columns: tuple[str, ...] | None
+    values: tuple[str, ...] | None = None
+    other_values: tuple[str, ...] | None = None
+    own: float
+    others: float
+
+    @property
+    def pair_in_words(self) -> tuple[str, str] | None:
+        """The two combinations of values; None where they are not known."""
+        if self.columns is None or self.values is None or self.other_values is None:
+            return None
+        one, other = (
+            ", ".join(f"{name}={value}" for name, value in zip(self.columns, values, strict=True))
+            for values in (self.values, self.other_values)
+        )
+        return one, other
+
+
 class MatrixWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="influence-matrix"):
     """A row of the influence matrix of GK16 decides: that of the record."""
 
@@ -220,6 +262,7 @@ AnyWitness = (
     | PhaseWitness
     | StretchWitness
     | ClusterWitness
+    | ColumnsWitness
     | MatrixWitness
     | CouplingWitness
     | LawWitness

@@ -17,11 +17,12 @@ from pufferfish._base.words import at_most, number
 from pufferfish._draw.page import table
 from pufferfish.errors import shortened
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.protection import SUBJECT, Protection
+from pufferfish.mechanisms.protection import ColumnsProtection, Protection
 from pufferfish.mechanisms.witness import (
     AloneWitness,
     AnyWitness,
     ClusterWitness,
+    ColumnsWitness,
     CouplingWitness,
     ForgettingWitness,
     LawWitness,
@@ -189,19 +190,10 @@ def hidden_in_words(
 
 
 def alternatives_of(secrets: Sequence[tuple[str, str]] | None, protection: Protection | None) -> str:
-    """Say of which two things the odds change.
-
-    Examples
-    --------
-    >>> alternatives_of(None, None), alternatives_of(None, Protection(60, 200.0))
-    ('two values of one record', 'two near courses of one such stretch')
-    """
+    """Say of which two things the odds change."""
     if secrets is not None:
         return "two secrets of a pair"
-    near = "near " if protection is not None and protection.within is not None else ""
-    if protection is None or not protection.is_stretch:
-        return f"two {near}values of one record"
-    return f"two {near}courses of one such {'series' if protection.steps == SUBJECT else 'stretch'}"
+    return "two values of one record" if protection is None else protection.alternatives
 
 
 def promise_of(
@@ -266,7 +258,9 @@ def not_promised_of(
     if booked is not None:
         about = ""
         if (booked.protection or protection) is not None:  # the ledger may add up what is told of something else
-            about = f", of {(booked.protection or Protection(1)).in_words()},"
+            networks = BayesianNetwork.kind in kinds
+            hidden = hidden_in_words(None, booked.protection, None, of_chains=not networks, networks=networks)
+            about = f", of {hidden},"
         elif booked.secrets is None and secrets is not None:
             about = ", of any one record,"
         elif booked.secrets is not None and booked.secrets != secrets:
@@ -305,8 +299,8 @@ def witness_part(seen: AnyWitness, leakage: float, epsilon: float, theta: Theta 
     networks = theta is not None and bool(theta.networks)
     which = _where(seen, networks=networks, of_chains=theta is None or theta.of_chains)
     pair = "."
-    if seen.secret_pair is not None:
-        a, b = seen.secret_pair
+    if seen.pair_in_words is not None:
+        a, b = seen.pair_in_words
         pair = f": whether it is {a!r} or {b!r}."
     sentence = f"Of this secret at most {at_most(leakage)} leaks, and ε = {at_most(epsilon)} is allowed."
     return join(
@@ -315,6 +309,8 @@ def witness_part(seen: AnyWitness, leakage: float, epsilon: float, theta: Theta 
 
 
 def _where(seen: AnyWitness, *, networks: bool, of_chains: bool) -> str:
+    if isinstance(seen, ColumnsWitness):
+        return f"here {ColumnsProtection(seen.columns).in_words()}"
     if seen.node is None:
         return "all records are alike"
     if networks:
@@ -363,6 +359,11 @@ def _why(seen: AnyWitness, leakage: float, theta: Theta | None) -> Sequence[Html
             words = "How well the record itself tells, and each group of columns around it with all that lies behind:"
             behind = [(", ".join(names[:_MOST_NODES]) or "the rest", nats) for names, nats in seen.neighbours]
             parts = [("the record itself", seen.own), *behind]
+        case ColumnsWitness(by="row"):
+            words = "The proof counts the losses of all columns of a row in full, whatever their law is."
+        case ColumnsWitness():
+            words = "How well these columns themselves, and all other ones, tell the two combinations of values apart:"
+            parts = [("the columns themselves", seen.own), ("the other columns", seen.others)]
         case MatrixWitness():
             words = "Its row in the matrix of influences between records (GK16) is the one that decides."
         case CouplingWitness():

@@ -245,11 +245,11 @@ def chains_that_can_decide(losses: RecordLoss, *, steps: bool = False) -> Iterat
     """
     if losses.step and not steps:
         raise AssertionError("losses of steps are charged to records before an engine is asked")
-    uniform: dict[tuple[object, ...], list[BlockLoss]] = {}
+    uniform: dict[tuple[bytes, float, float], list[BlockLoss]] = {}
     seen: set[tuple[object, ...]] = set()
     for chain in {id(chain): chain for chain in losses.blocks}.values():
         if chain.of_observed:
-            uniform.setdefault(chain.key[1:], []).append(chain)  # all but how long it is
+            uniform.setdefault((chain.stacked.tobytes(), chain.step, chain.charged), []).append(chain)
         elif chain.key not in seen:
             seen.add(chain.key)
             yield chain

@@ -18,8 +18,8 @@ from pufferfish.errors import PufferfishError, RecordError, shortened
 from pufferfish.mechanisms import BOUNDS, ParticipantDP
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.engine import LEAST_EPSILON
-from pufferfish.mechanisms.protection import SUBJECT
-from pufferfish.mechanisms.witness import StretchWitness
+from pufferfish.mechanisms.protection import ROW, SUBJECT, ColumnsProtection, Protection, StretchProtection
+from pufferfish.mechanisms.witness import ColumnsWitness, StretchWitness
 from pufferfish.release.counted import counted_of
 from pufferfish.release.derive import derived
 from pufferfish.release.facts import DataRecord, GroupsRecord, LedgerRecord, QueryRecord, SubjectsRecord, encode
@@ -41,6 +41,7 @@ from pufferfish.theta.chain_class import CONTINUA
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.lengths import MOST_STEPS
+from pufferfish.theta.record import ThetaRecord
 
 __all__ = ["BROKEN", "check_record", "differences", "rules_on_place"]
 
@@ -127,10 +128,10 @@ def _rules_on_facts(record: ReleaseFields) -> Iterator[tuple[bool, str]]:
     yield is_moment(record.created), "created is a time"
     told = [each.epsilon for each in record.promises]
     yield all(0 <= nats < math.inf for nats in told), "what is told of each unit is a number of nats"
-    by_size = [each.epsilon for each in record.promises[:-1] if not each.near]
+    by_size = [each.epsilon for each in record.promises[:-1] if each.in_the_next]
     yield by_size == sorted(by_size), "of a larger unit no less is told"
     yield mechanism.longest_chain < MOST_STEPS, "the noise is for chains as long as there can be"
-    yield from rules_on_place(booked)
+    yield from rules_on_place(booked, record.theta)
     if booked is not None:
         yield data.reading is not None, "a ledger is tied to a table"
         yield composes(mechanism.name), "a ledger adds up releases whose mechanism composes"
@@ -143,8 +144,8 @@ def _rules_on_facts(record: ReleaseFields) -> Iterator[tuple[bool, str]]:
         yield data.reading is None or data.reading.by is None, "a table that was read by groups is released by groups"
 
 
-def rules_on_place(booked: LedgerRecord | None) -> Iterator[tuple[bool, str]]:
-    """Yield what is expected of the place of a release in a ledger."""
+def rules_on_place(booked: LedgerRecord | None, theta: ThetaRecord) -> Iterator[tuple[bool, str]]:
+    """Yield what is expected of the place of a release in a ledger, which is about the same kind of models."""
     if booked is None:
         return
     yield booked.entry >= 1, "the place in the ledger is at least 1"
@@ -152,9 +153,15 @@ def rules_on_place(booked: LedgerRecord | None) -> Iterator[tuple[bool, str]]:
     yield within_budget, "what is spent is in the budget"
     known_mechanism = booked.mechanism in {m.name for m in (*BOUNDS, ParticipantDP)}
     yield known_mechanism, "the ledger's mechanism is one of this program's"
-    steps = booked.protect
-    some = steps == SUBJECT if isinstance(steps, str) else steps is None or 1 <= steps < MOST_STEPS
-    yield some and (steps is not None or booked.within is None), "the ledger is about a record, a stretch or a series"
+    asked, networks = booked.protect, theta.kind == BayesianNetwork.kind
+    if isinstance(asked, list):
+        some = networks and 0 < len(set(asked)) == len(asked) and set(asked) <= set(theta.members[0]["nodes"])
+    elif isinstance(asked, str):
+        some = asked == (ROW if networks else SUBJECT)
+    else:
+        some = asked is None or (not networks and 1 <= asked < MOST_STEPS)
+    some = some and (booked.within is None or not (networks or asked is None))
+    yield some, "the ledger is about a record, a stretch or a series, columns or a row"
 
 
 def _rules_on_data(record: ReleaseFields, data: DataRecord) -> Iterator[tuple[bool, str]]:
@@ -322,6 +329,8 @@ def _wrong_witness(record: ReleaseFields, calibration: Calibration | None) -> It
         yield "the witness's node is one of its chain or network"
     if witness.secret_pair is not None and not all(s in states or s in secrets for s in witness.secret_pair):
         yield "the secret pair is of states of theta, or secrets"
+    if isinstance(witness, ColumnsWitness):
+        yield from _wrong_columns(witness, record.protection, nodes)
     kind = theta.kind_of(witness.theta)
     if kind in CONTINUA and witness.kind not in CONTINUA[kind].witnesses:
         yield "the witness is of a kind that its class of chains has"
@@ -334,9 +343,10 @@ def _wrong_witness(record: ReleaseFields, calibration: Calibration | None) -> It
 def _wrong_stretch(witness: StretchWitness, calibration: Calibration) -> Iterator[str]:
     """Say where a stretch is none of those that the settings protect; which one decides is for the proof to say."""
     theta, chains, protection = calibration.theta, calibration.length, calibration.bound.protection
-    steps = witness.length
-    if witness.by != "series" and protection is not None:
-        steps = min(protection.steps_of(chains), steps)
+    steps, near = witness.length, None
+    if isinstance(protection, StretchProtection):
+        near = protection.near(theta.states)
+        steps = steps if witness.by == "series" else min(protection.steps_of(chains), steps)
     if protection is None or witness.steps != steps or witness.length not in {chain.steps for chain in chains}:
         yield "the witness is a stretch of so many steps as are protected, in a chain of the data"
     if not (isinstance(witness.node, int) and witness.node + steps <= witness.length):
@@ -346,7 +356,6 @@ def _wrong_stretch(witness: StretchWitness, calibration: Calibration) -> Iterato
     }
     if witness.by not in {"series", *ways}:
         yield "the stretch that decides is found in a way that its class of chains has"
-    near = None if protection is None else protection.near(theta.states)
     for pair in (witness.secret_pair, witness.last_pair):
         if (pair is not None) != (witness.by == "propagation"):
             yield "courses are named where the model tells them apart"
@@ -354,3 +363,16 @@ def _wrong_stretch(witness: StretchWitness, calibration: Calibration) -> Iterato
             yield "courses go from states to states of theta"
         elif pair is not None and near is not None and not near[tuple(map(theta.states.index, pair))]:
             yield "the courses that decide are near each other"
+
+
+def _wrong_columns(witness: ColumnsWitness, protection: Protection | None, nodes: dict[str, Any]) -> Iterator[str]:
+    """Say where a witness is about other columns than those that are hidden, or names values that they do not have."""
+    columns = witness.columns
+    if not (isinstance(protection, ColumnsProtection) and protection.names == columns):
+        yield "the witness is of the columns that are hidden"
+        return
+    for values in (witness.values, witness.other_values):
+        if values is not None:
+            of_columns = [nodes[name]["states"] for name in columns or ()]
+            if not (len(of_columns) == len(values) and all(v in of for v, of in zip(values, of_columns, strict=True))):
+                yield "the combinations of values are of the columns"

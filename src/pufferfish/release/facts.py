@@ -500,7 +500,7 @@ class LedgerRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     budget: float
     mechanism: str
     theta_origin: str
-    protect: int | str | None = None
+    protect: int | str | list[str] | None = None
     within: float | list[tuple[str, str]] | None = None
     secrets: list[tuple[str, str]] | None = None
 

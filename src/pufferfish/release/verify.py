@@ -463,15 +463,15 @@ def _promises_finding(record: ReleaseFields, calibration: Calibration) -> Findin
         return fails("promises", f"what the noise promises of other units cannot be proved: {error}")
     if not _same_values(msgspec.to_builtins(record.promises), msgspec.to_builtins(proved)):
         return fails("promises", "the noise promises something else of other units than the record says")
-    return holds("promises", f"what the noise promises of {len(proved)} units, from a record to a series, proved again")
+    return holds("promises", f"what the noise promises of {len(proved)} units proved again")
 
 
 def _witness_finding(stated: AnyWitness, proved: AnyWitness) -> Finding:
     """Compare the secret that decides with the one that was proved to; with the same numbers the two are a tie."""
     old, new = msgspec.to_builtins(stated), msgspec.to_builtins(proved)
     if _same_values(old, new):
-        where = "all records alike" if stated.node is None else record_named(stated.node)
-        return holds("witness", f"{where}: what decides, and what tells it, found again")
+        where = "" if stated.node is None else f"{record_named(stated.node)}: "
+        return holds("witness", f"{where}what decides, and what tells it, found again")
     numbers = [sorted(_numbers(part)) for part in (old, new)]
     elsewhere = any(
         old.get(name) != new.get(name) for name in proved.where
@@ -528,7 +528,7 @@ def verify_measurement(record: MeasurementFields) -> float:
     for field, follows in words_of_measurement(bound, epsilon, record.ledger).items():
         if getattr(record, field) != follows:
             raise RecordError(f"{field} is not what such a release says: {shortened(repr(follows))}")
-    wrong = next((rule for ok, rule in rules_on_place(record.ledger) if not ok), None)
+    wrong = next((rule for ok, rule in rules_on_place(record.ledger, record.theta) if not ok), None)
     if wrong is not None:
         raise RecordError(f"expected that {wrong}")
     if not is_moment(record.created):

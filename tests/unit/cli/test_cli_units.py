@@ -64,7 +64,7 @@ def test_compare_and_ledgers_are_about_the_unit_too(folder: Path) -> None:
     assert "what this noise tells of ε, at most odds change one record" in plain
     assert plain.startswith("histogram, hiding any one record, at ε = 1;")
     assert hour.startswith("histogram, hiding any 1h of one subject, at ε = 1;")
-    assert "it proves what is told of one record, and of no" in hour
+    assert "it proves what is told of one record, and not of" in hour
     made = run(
         *("ledger", "create", "book.json", "--model", "model.json", "--budget", 4, "--protect", "1h"),
         *("--table", "steps.csv", *READING),

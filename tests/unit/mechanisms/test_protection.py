@@ -10,7 +10,7 @@ import pytest
 import pufferfish as pf
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.mechanisms.protected import leakage_of_stretch, leakage_without_model
-from pufferfish.mechanisms.protection import Protection
+from pufferfish.mechanisms.protection import StretchProtection
 
 CHAIN = pf.MarkovChain([[0.97, 0.03], [0.06, 0.94]], states=["rest", "walk"])
 MODEL = pf.Model(theta=CHAIN, step="1min")
@@ -20,7 +20,7 @@ COUNT = pf.Count("walk")
 
 
 def near(states: list[str], within: Any) -> list[list[int]]:
-    mask = Protection(1, within).near(states)
+    mask = StretchProtection(1, within).near(states)
     assert mask is not None
     return mask.astype(int).tolist()
 
@@ -34,8 +34,8 @@ def test_noise_for_a_stretch_is_what_a_stretch_needs() -> None:
     assert leakage_of_stretch(CHAIN, 1440, hour.record_loss, 60)[0] == pytest.approx(1, abs=1e-5)
     for protect in ("1h", "60min", "60", timedelta(hours=1)):
         assert bound.calibrate(COUNT, 1.0, protect=protect).scale == hour.scale
-    assert bound.protecting("59min").protection == Protection(59)
-    assert bound.protecting("59.5min").protection == Protection(60)  # part of a step is a step
+    assert bound.protecting("59min").protection == StretchProtection(59)
+    assert bound.protecting("59.5min").protection == StretchProtection(60)  # part of a step is a step
     whole = bound.calibrate(COUNT, 1.0, protect="subject")
     assert whole.scale == pytest.approx(pf.GroupDP(CHAIN, 1440).calibrate(COUNT, 1.0).scale, rel=1e-5)
     assert hour.witness.kind == "stretch"
@@ -45,7 +45,7 @@ def test_noise_for_a_stretch_is_what_a_stretch_needs() -> None:
 def test_what_is_protected_stays_in_settings_and_in_what_is_made_of_them() -> None:
     bound = pf.LeakagePropagation(POWER, [50, 20], protect=6, within=200)
     again = pf.LeakagePropagation(POWER, [50, 20], **bound.settings)
-    assert again.protection == bound.protection == Protection(6, 200.0)
+    assert again.protection == bound.protection == StretchProtection(6, 200.0)
     assert "protect=6, within=200.0" in repr(bound)
     for query in (pf.Histogram(), pf.Transitions(), pf.Sum([1, 3, 5, 7])):
         assert again.calibrate(query, 1.0).scale == bound.calibrate(query, 1.0).scale
@@ -58,7 +58,7 @@ def test_what_hides_whole_series_says_so_whatever_stretch_was_asked_for() -> Non
     """Its ε is that of a series: of the stretch that was asked for its promises say less, and nothing says more."""
     for protect, within in ((6, None), (6, 200), ("subject", None)):
         noise = pf.GroupDP(POWER, 50).calibrate(pf.Histogram(), 1.0, protect=protect, within=within)
-        assert noise.bound.protection == Protection("subject")
+        assert noise.bound.protection == StretchProtection("subject")
         rows = {promise.unit: promise.epsilon for promise in noise.promises()}
         assert rows["the whole series of one subject"] == pytest.approx(noise.epsilon)
         assert rows["10 steps in a row"] < 0.5
@@ -112,7 +112,7 @@ def test_mechanisms_of_one_record_say_so() -> None:
             made = mechanism(CHAIN, 20)
         except NotApplicableError:
             continue
-        with pytest.raises(NotApplicableError, match="of no stretch of them: use LeakagePropagation"):
+        with pytest.raises(NotApplicableError, match="not of several together: use LeakagePropagation"):
             made.calibrate(COUNT, 1.0, protect=5)
         with pytest.raises(NotApplicableError, match="not of near ones alone: use LeakagePropagation"):
             made.calibrate(COUNT, 1.0, within=[("rest", "walk")])
@@ -175,10 +175,12 @@ def test_promises_of_tables_without_order() -> None:
     )
     noise = pf.LeakagePropagation(network, length=100).calibrate(pf.Marginals(), 1.0)
     cell, row, alone = noise.promises()
-    assert (cell.unit, row.unit, alone.unit) == ("one cell of a row", "a whole row", "one record, without any model")
+    assert (cell.unit, row.unit, alone.unit) == (
+        "one cell of a row",
+        "a whole row",
+        "one cell of a row, without any model",
+    )
     assert row.epsilon == pytest.approx(sum(loss.max() for loss in noise.node_loss.values()))
-    with pytest.raises(ParameterError, match="steps of chains"):
-        pf.LeakagePropagation(network, length=100, protect=2)
     joint = pf.JointDistribution([[0, 0], [1, 1], [0, 1]], [0.4, 0.4, 0.2])
     most = pf.Function(lambda record: max(int(value) for value in record.values()), "most")
     assert [p.unit for p in pf.Wasserstein(joint).calibrate(most, 1.0).promises()] == ["one record"]
@@ -204,8 +206,8 @@ def test_near_means_the_decimals_that_are_written() -> None:
     assert first.unit == "one record, among values at most 0.3 apart"
     ask = pf.LeakagePropagation(chain, 20, within=0.3)
     assert first.epsilon == pytest.approx(ask.leakage(pf.LeakagePropagation(chain, 20).record_epsilon(1.0)), rel=0.2)
-    assert "at most 399.9999999 apart" in Protection(1, 399.9999999).in_words()
-    assert "at most 399.9999999 apart" in Protection(1, 399.9999999).condition()
+    assert "at most 399.9999999 apart" in StretchProtection(1, 399.9999999).in_words()
+    assert "at most 399.9999999 apart" in StretchProtection(1, 399.9999999).condition()
 
 
 def test_a_proof_of_named_secrets_is_none_of_every_record() -> None:

@@ -551,7 +551,7 @@ def test_a_page_is_about_the_unit_that_its_release_hides(tmp_path: Path) -> None
     assert "of 1 steps in a row" not in near.text
     assert "no Laplace noise with one scale below" not in near.text, "the bound is of any two values"
     assert "Histogram-counts, hiding any one record, at ε = 1" in one.text
-    for page, alone in ((stretch, "of one record, and of no stretch of them"), (one, None), (near, None)):
+    for page, alone in ((stretch, "of one record, and not of several together"), (one, None), (near, None)):
         rows = re.findall(r'data-curve="\d+"><th scope="row">(\w+)', page.content)
         assert ("MQMExact" in rows) == (page is one), rows
         assert alone is None or alone in page.text

@@ -51,7 +51,7 @@ def described(record: ReleaseFields) -> str:
     """Return all that a reader of a release looks at first."""
     witness = record.mechanism.witness
     where = "" if witness.node is None else f", {record_named(witness.node)}"
-    pair = "" if witness.secret_pair is None else f": {witness.secret_pair[0]} or {witness.secret_pair[1]}"
+    pair = "" if witness.pair_in_words is None else f": {' or '.join(witness.pair_in_words)}"
     said_already = record.not_promised[-1:] if record.ledger is None else []  # by without_ledger
     lines = [
         *(f"warning: {text}" for text in record.warnings),
