@@ -150,7 +150,13 @@ def _of_chains(calibration: Calibration, step: str | None) -> Iterator[Unit]:
 
     def stretch(steps: int, near: Protection | None = None) -> Callable[[RecordLoss], float] | None:
         mask = None if near is None else near.near(theta.states)
-        return None if first is None else first.of(steps, near=mask).leakage
+
+        def leakage(losses: RecordLoss) -> float:
+            assert first is not None
+            with calibration.bound.searched(losses) as found:
+                return first.of(steps, near=mask, found=found).leakage(losses)
+
+        return None if first is None else leakage
 
     width = _width(theta.states)
     nearest = None if width is None else stretch(1, Protection(1, width))

@@ -375,7 +375,7 @@ class LeakagePropagation(InfluenceBound):
         hardly moves, end at less of a proof; then the way is gone again, and a proof for less noise is one for this.
         """
         bound, epsilon = super().verify(calibration), calibration.epsilon
-        if not isinstance(self._engine, ChainLeakage) or bound[0] <= epsilon * (1 + ROUNDING):
+        if not isinstance(self._engine, ChainLeakage | StretchEngine) or bound[0] <= epsilon * (1 + ROUNDING):
             return bound
         with self._lock:
             losses: Any = self._losses_of(calibration.query, calibration.strategy)

@@ -414,8 +414,13 @@ class _Places:
         ahead: int,
         evaluate: Evaluate,
     ) -> None:
-        self._past, self._future, self._runs, self._evaluate = past, future, runs, evaluate
-        self._records, self._ahead = records, ahead
+        self._runs, self._evaluate, self._records, self._ahead = runs, evaluate, records, ahead
+        self._states = np.array([each.states for each in past])
+        occur = self._states[..., :, None] & self._states[..., None, :]
+        self._messages: Matrix = np.where(occur, np.array([each.message for each in past]), -np.inf)
+        self._ahead_of: Matrix = np.array([each.message for each in future])
+        supports: dict[bytes, int] = {}
+        self._states_of = np.array([supports.setdefault(each.states.tobytes(), len(supports)) for each in past])
         self._past_ends = [each.last for each in past]
         self._future_ends = [each.last for each in future]
         self._run_ends = list(accumulate(run.steps for run in runs))
@@ -442,14 +447,9 @@ class _Places:
         first, last = group.starts[0], group.starts[0] + group.count - 1
         before = self._segments(self._past_ends, group, 0)
         after = self._segments(self._future_ends, group, self._ahead)
-        past = [self._past[i] for i in before]
-        states = np.any([each.states for each in past], axis=0)
-        message = np.full(past[0].message.shape, -np.inf)
-        for each in past:
-            occurs = each.states[..., :, None] & each.states[..., None, :]
-            message = np.maximum(message, np.where(occurs, each.message, -np.inf))
-        future = np.max([self._future[i].message for i in after], axis=0)
-        same_states = all(np.array_equal(each.states, states) for each in past)
+        same_states = len(set(self._states_of[before].tolist())) == 1
+        states = np.any(self._states[before], axis=0)
+        message, future = np.max(self._messages[before], axis=0), np.max(self._ahead_of[after], axis=0)
         places = (first, group.starts[-1] + group.count - 1) if same_states else None
         window = self._window(first, last)
         alike = len(before) == len(after) == 1 and (group.count == 1 or len(window) == 1)
