@@ -28,6 +28,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +93,8 @@ class _Moves:
     Parameters
     ----------
     possible : (N, k, k) ndarray of bool
-        Whether a step can occur; rows = from, by the phase of the record that it begins at.
+        Whether a step can occur; rows = from, by the phase of the record that it begins at. Where N is 1 stacks are of
+        any size, and what is in one place of them stays there.
     step : int
         Loss of a step on which two paths differ.
     near : (k, k) ndarray of bool or None
@@ -105,7 +107,7 @@ class _Moves:
         phases, k = possible.shape[:2]
         # leads[φ, y, x]: whether what is at x, one place before, comes to y, a record of phase φ
         self._leads: Mask = possible if backwards else np.roll(possible, 1, axis=0).swapaxes(1, 2)
-        self._shift, self._step = (-1 if backwards else 1), step
+        self._shift, self._step, self.period = (-1 if backwards else 1), step, phases
         self._all = bool(self._leads.all())
         phase, arrives, leaves = np.nonzero(self._leads)
         moving, staying = (((phase - shift) % phases) * k + leaves for shift in (self._shift, 0))
@@ -119,11 +121,13 @@ class _Moves:
         self._near = near
         self._splits: tuple[bytes, Whole] | None = None
 
+    def _moved(self, values: Any) -> Any:
+        return values if self.period == 1 else np.roll(values, self._shift, axis=0)
+
     def _first_after(self, values: Whole) -> Whole:
         """Return for each state of the first path the largest values of those that lead to it, at the next phase."""
         if self._all:
-            largest = np.roll(values.max(axis=1, keepdims=True), self._shift, axis=0)
-            return np.broadcast_to(largest, values.shape)
+            return np.broadcast_to(self._moved(values.max(axis=1, keepdims=True)), values.shape)
         return self._best(values, self._moving)
 
     def _second_after(self, values: Whole) -> Whole:
@@ -133,14 +137,15 @@ class _Moves:
         return self._best(values.swapaxes(1, 2), self._staying).swapaxes(1, 2)
 
     def _best(self, values: Whole, sources: NDArray[np.intp]) -> Whole:
-        k = values.shape[-1]
-        rows = np.concatenate([values.reshape(-1, k), np.full((1, k), _NEVER)])
-        return np.maximum.reduceat(rows[sources], self._starts, axis=0).reshape(values.shape)
+        n, k = len(values) // self.period, values.shape[-1]
+        stacked = values.reshape(n, -1, k).swapaxes(0, 1).reshape(-1, n * k)  # every phase has a row for each state
+        rows = np.concatenate([stacked, np.full((1, n * k), _NEVER)])
+        best = np.maximum.reduceat(rows[sources], self._starts, axis=0)
+        return best.reshape(-1, n, k).swapaxes(0, 1).reshape(values.shape)
 
     def states_after(self, states: Mask) -> Mask:
         """Return which states, by phase, follow some states."""
-        before = np.roll(states, self._shift, axis=0)
-        return np.any(self._leads & before[:, None, :], axis=2)
+        return np.any(self._leads & self._moved(states)[:, None, :], axis=2)
 
     def pairs_after(self, apart: Whole, together: Mask) -> tuple[Whole, bool]:
         """Return the largest sums one step later, without the loss of the record there.
@@ -174,7 +179,7 @@ class _Moves:
         """Return the sums of paths that were equal up to here, and go to different states."""
         key = together.tobytes()
         if self._splits is None or self._splits[0] != key:
-            leads = (self._leads & np.roll(together, self._shift, axis=0)[:, None, :]).astype(np.float64)
+            leads = (self._leads & self._moved(together)[:, None, :]).astype(np.float64)
             both = (leads @ leads.swapaxes(1, 2) > 0) & self._apart
             self._splits = key, np.where(both, np.int64(self._step), np.int64(_NEVER))
         return self._splits[1]
@@ -195,12 +200,12 @@ class _Paths:
         That is exact where no paths that part later would have had a larger sum, or where the number is 0. Earlier
         records are compared at distances that grow twofold, so a cycle of any length is found.
         """
-        phases, left = len(self.apart), steps
-        earlier, together, since, patience, parted_before = self.apart, self.together, 0, phases, True
+        period, left = self.moves.period, steps
+        earlier, together, since, patience, parted_before = self.apart, self.together, 0, period, True
         while left:
             before = self._go(loss)
             left, since, parted_before = left - 1, since + 1, parted_before and before
-            if since % phases == 0 and left > since and np.array_equal(together, self.together):
+            if since % period == 0 and left > since and np.array_equal(together, self.together):
                 grown = self._grown_since(earlier)
                 if grown is not None and (parted_before or not grown.any()):
                     times = left // since
@@ -271,7 +276,10 @@ def worst_paths(
     k, records = past.shape[-1], sum(run.steps for run in own)
     past, future = past.reshape(-1, k, k), future.reshape(-1, k, k)
     states, possible = states.reshape(-1, k), transitions.reshape(-1, k, k)
-    phases, off_diagonal = len(possible), ~np.eye(k, dtype=np.bool_)
+    phases, off_diagonal = len(past), ~np.eye(k, dtype=np.bool_)
+    alike = bool(np.all(possible == possible[:1]))
+    if alike:  # the same steps at every phase: all stands by the phase of the first record
+        possible, future = possible[:1], np.roll(future, 1 - records, axis=0)
     begins = states[:, :, None] & states[:, None, :] & (off_diagonal if near is None else off_diagonal & near)
     begins &= past != -math.inf
     if np.any(~(past[begins] < math.inf)):  # also where it is no number
@@ -318,7 +326,7 @@ def worst_paths(
     for n, run in enumerate(reversed(own)):
         back.follow(run.steps - (n == 0), losses[-1 - n])
     starts = np.where((back.apart >= 0) & states[:, :, None] & states[:, None, :], back.apart + arrives, _NEVER)
-    first = (phase - records + 1) % phases
+    first = phase if alike else (phase - records + 1) % phases
     y, y_ = (int(v) for v in np.unravel_index(int(np.argmax(starts[first])), (k, k)))
     told = float(known_past[first, y, y_]), float(future[phase, x, x_])
     return PathPair(total, (y, y_), (x, x_), *told, first if transitions.ndim > 2 else None)
