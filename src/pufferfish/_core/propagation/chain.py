@@ -237,7 +237,7 @@ class ChainPropagation:
             before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, where: Where
         ) -> PathPair | None:
             possible = self._possible
-            return worst_paths(before, losses, after, states, possible, step=step, near=among, witness=where.alike)
+            return worst_paths(before, losses, after, states, possible, step=step, near=among, witness=where.witness)
 
         places = length - records + 1
         worst = worst_place(past, future, chain.runs, records, evaluate, places=places, ahead=records - 1)
@@ -437,7 +437,7 @@ class TuplePropagation(ChainPropagation):
             first = np.sum(of_first, axis=0)
             own = [Run(1, first), *(Run(run.steps, self._lifted(run.loss, m - 1)) for run in later)]
             found = worst_paths(
-                before, own, after, states, self._possible, near=None if near is None else together, witness=where.alike
+                before, own, after, states, self._possible, near=None if near is None else together, witness=where.witness
             )
             if found is None:
                 return None

@@ -279,7 +279,8 @@ def worst_paths(
     phases, off_diagonal = len(past), ~np.eye(k, dtype=np.bool_)
     alike = bool(np.all(possible == possible[:1]))
     if alike:  # the same steps at every phase: all stands by the phase of the first record
-        possible, future = possible[:1], np.roll(future, 1 - records, axis=0)
+        possible = possible[:1]
+        future = np.roll(future, 1 - records, axis=0) if phases > 1 else future
     begins = states[:, :, None] & states[:, None, :] & (off_diagonal if near is None else off_diagonal & near)
     begins &= past != -math.inf
     if np.any(~(past[begins] < math.inf)):  # also where it is no number
@@ -382,12 +383,12 @@ class Where:
     ----------
     places : (int, int) or None
         The first and the last of them; None if not all have the same states.
-    alike : bool
-        Whether all stretches there are alike, so that it matters which paths are the worst.
+    witness : bool
+        Whether it matters which paths are the worst.
     """
 
     places: tuple[int, int] | None
-    alike: bool
+    witness: bool
 
 
 Evaluate = Callable[[Matrix, Mask, Sequence[Run], Matrix, Where], PathPair | None]
@@ -450,7 +451,7 @@ class _Places:
             first = last + 1
         return [_Group(tuple(firsts), int(key[-1]) + 1) for key, firsts in starts.items()]  # type: ignore[call-overload]
 
-    def bound(self, group: _Group) -> tuple[PathPair | None, bool]:
+    def bound(self, group: _Group, *, witness: bool = False) -> tuple[PathPair | None, bool]:
         """Bound all stretches that begin at some places, and return whether they are all alike: then it is exact."""
         first, last = group.starts[0], group.starts[0] + group.count - 1
         before = self._segments(self._past_ends, group, 0)
@@ -461,7 +462,7 @@ class _Places:
         places = (first, group.starts[-1] + group.count - 1) if same_states else None
         window = self._window(first, last)
         alike = len(before) == len(after) == 1 and (group.count == 1 or len(window) == 1)
-        return self._evaluate(message, states, window, future, Where(places, alike)), alike
+        return self._evaluate(message, states, window, future, Where(places, witness)), alike
 
     @staticmethod
     def _segments(ends: Sequence[int], group: _Group, ahead: int) -> list[int]:
@@ -526,6 +527,7 @@ def worst_place(
     """
     search = _Places(past, future, runs, records, ahead, evaluate)
     most, queue, bounds = StretchLeak(0.0), list[tuple[float, int, _Group]](), 0
+    decides: _Group | None = None
     waiting = search.groups(places)
     while True:
         for group in waiting:
@@ -534,10 +536,12 @@ def worst_place(
                 heapq.heappush(queue, (-pair.total, bounds, group))
             elif pair is not None and (most.paths is None or pair.total > most.total):
                 middle = group.starts[len(group.starts) // 2] + (group.count - 1) // 2
-                most = StretchLeak(pair.total, middle, pair)
+                most, decides = StretchLeak(pair.total, middle, pair), group
         if not queue or -queue[0][0] <= most.total * (1 + _NEAR_ENOUGH) or bounds > _MOST_BOUNDS:
             break
         waiting = heapq.heappop(queue)[2].parts()
+    if decides is not None:
+        most = replace(most, paths=search.bound(decides, witness=True)[0])
     return replace(most, total=-queue[0][0]) if queue and -queue[0][0] > most.total else most
 
 
