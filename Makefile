@@ -47,6 +47,7 @@ docs: .venv/ready  ## the site, in site/ (any warning is an error); read it with
 bench: .venv/ready .venv/spark  ## speed, as ratios to a plain reference in the same run
 	$(PY) benchmarks/mqm_exact.py
 	$(PY) benchmarks/propagation.py
+	$(PY) benchmarks/promises.py
 	$(PY) benchmarks/reports.py
 	$(PY) benchmarks/law_mechanisms.py
 	$(PY) benchmarks/trees.py

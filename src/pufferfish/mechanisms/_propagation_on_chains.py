@@ -125,8 +125,11 @@ def searches(theta: Theta) -> list[ChainSearch]:
         of_corner = _CornerUnderAnyLaw if theta.initial_distribution == "any" else ChainPropagation
         corners = theta.some_members  # p0 = p1 = high, and p0 = p1 = low
         return [ChainSearch(0, chain, of_corner(chain.transition_matrix, "stationary")) for chain in corners]
-    members = enumerate(_member(chain) for chain in _chains(theta))
-    return [ChainSearch(i, member.chain, member.propagation()) for i, member in members]
+    return _searches_of([_member(chain) for chain in _chains(theta)])
+
+
+def _searches_of(members: Sequence[_Member]) -> list[ChainSearch]:
+    return [ChainSearch(i, member.chain, member.propagation()) for i, member in enumerate(members)]
 
 
 class _CornerUnderAnyLaw(ChainPropagation):
@@ -164,8 +167,10 @@ class ChainLeakage(Engine):
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses, and say where it is attained."""
         most: Bound = 0.0, None
-        for case in self._each(losses):
+        new = _searches_of(self._members)
+        for case in self._each(losses, new):
             most = largest_bound((most, self._one(*case, idle=most[0])))
+        self._last = losses.key, new
         return most
 
     def fast_estimate(self) -> Callable[[RecordLoss], float]:
@@ -233,7 +238,7 @@ class ChainLeakage(Engine):
     def least_divisor(self, losses: RecordLoss, epsilon: float) -> Bound:
         """Return the least number found that divides the losses so that they leak at most epsilon."""
         most: Bound = 0.0, None
-        for theta, propagation, chain in self._each(losses):
+        for theta, propagation, chain in self._each(losses, _searches_of(self._members)):
             if most[0] > 0 and self._one(theta, propagation, chain.divided(most[0]), idle=epsilon)[0] <= epsilon:
                 continue
             most = largest_bound((most, _of(theta, *self._one_divisor(theta, propagation, chain, epsilon))))
@@ -261,14 +266,15 @@ class ChainLeakage(Engine):
                     best = divisor, self._witness(attained, theta, chain)
         return self._by_others(theta, chain, score, best[0], node) or best
 
-    def _each(self, losses: RecordLoss) -> Iterator[tuple[int, ChainPropagation | None, BlockLoss]]:
+    def _each(
+        self, losses: RecordLoss, new: Sequence[ChainSearch]
+    ) -> Iterator[tuple[int, ChainPropagation | None, BlockLoss]]:
         """Yield every member of Θ with every chain that can decide; the chains of a member share one new search."""
         chains = list(chains_that_can_decide(losses))
-        for theta, member in enumerate(self._members):
-            propagation = member.propagation()
+        for search in new:
             for c, chain in enumerate(chains):
-                report_progress("propagating leakage", (theta + c / len(chains)) / len(self._members))
-                yield theta, propagation, chain
+                report_progress("propagating leakage", (search.theta + c / len(chains)) / len(new))
+                yield search.theta, search.propagation, chain
 
     def _witness(self, attained: Attained, theta: int, chain: BlockLoss) -> PropagationWitness:
         parts: dict[str, Any] = {

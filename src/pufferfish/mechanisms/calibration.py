@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -26,6 +27,7 @@ from pufferfish.errors import ParameterError, QueryError
 from pufferfish.mechanisms.protection import Protection, step_of
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
+from pufferfish.queries.record_loss import RecordLoss
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Described, Theta
@@ -93,6 +95,10 @@ class Prover(Protocol):
 
     def proof(self, calibration: "Calibration") -> tuple[float, AnyWitness | None]:
         """Return the same, kept of the noise that was calibrated last."""
+        ...
+
+    def searched(self, losses: RecordLoss) -> AbstractContextManager[Sequence[Any] | None]:
+        """Lend the searches of the last proof, if it was of these losses."""
         ...
 
 

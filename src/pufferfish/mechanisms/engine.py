@@ -140,6 +140,9 @@ class Engine(ABC):
     loses_its_way: bool = False
     """Whether a proof for a noise alone may end at more than the search that found it had proved on its way."""
 
+    _last: tuple[tuple[object, ...], Sequence[Any]] | None = None
+    """The losses that were proved last, and the searches that were made for it."""
+
     @property
     def supports_step_losses(self) -> bool:
         """Whether it follows chains from record to record, as docs/proofs/transitions.md asks for a loss of steps."""
@@ -160,6 +163,10 @@ class Engine(ABC):
         ``chains_that_can_decide(losses)`` yields those that can, and :func:`largest_bound` takes the largest of what
         they leak. ``enough`` may be ignored.
         """
+
+    def searches_of(self, losses: RecordLoss) -> Sequence[Any] | None:
+        """Return the searches of the last proof, if it was of these losses: they know what is told of each record."""
+        return self._last[1] if self._last is not None and self._last[0] == losses.key else None
 
     def fast_estimate(self) -> Callable[[RecordLoss], float]:
         """Return what says about how much losses leak, quickly: for one search, whose outcome is proved afterwards."""
@@ -269,6 +276,10 @@ class WithSteps(Engine):
             return leakage, witness
         total = up(leakage + step)
         return total, None if witness is None else _with_steps(witness, step, total)
+
+    def searches_of(self, losses: RecordLoss) -> Sequence[Any] | None:
+        """Return the searches of the last proof, if it was of these losses."""
+        return self._engine.searches_of(self._of_records(losses) if losses.step else losses)
 
     def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Yield numbers that divide the losses so that they leak at most epsilon, the least first."""

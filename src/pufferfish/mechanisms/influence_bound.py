@@ -448,6 +448,9 @@ class InfluenceBound(Mechanism):
         with self._lock:
             return self._asked.leakage(losses, enough)
 
+    def _searches_of(self, losses: RecordLoss) -> Sequence[Any] | None:
+        return self._asked.searches_of(losses)
+
     def verify(self, calibration: Calibration) -> Bound:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
         losses = self._losses_of(calibration.query, calibration.strategy)

@@ -3,7 +3,8 @@
 import math
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -27,6 +28,7 @@ from pufferfish.mechanisms.engine import (
 from pufferfish.mechanisms.protection import Protection
 from pufferfish.mechanisms.witness import AnyWitness, Nearest, Witness
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
+from pufferfish.queries.record_loss import RecordLoss
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass, Continuum
@@ -371,6 +373,15 @@ class Mechanism(ABC):
         if asked is not None and kept is not None and kept[0] == asked and kept[1] is calibration.strategy:
             return kept[2]
         return self.verify(calibration)
+
+    @contextmanager
+    def searched(self, losses: RecordLoss) -> Iterator[Sequence[Any] | None]:
+        """Lend the searches of the last proof, if it was of these losses; nobody else asks them meanwhile."""
+        with self._lock:
+            yield self._searches_of(losses)
+
+    def _searches_of(self, losses: RecordLoss) -> Sequence[Any] | None:
+        return None
 
     def _known_by(self, calibration: Calibration) -> tuple[object, ...] | None:
         """Return what a proof depends on; None where that is a function of the user's."""

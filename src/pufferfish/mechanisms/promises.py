@@ -212,7 +212,13 @@ def _of_chains(bound: Any, epsilon: float, step: str | None, *, delta: bool) -> 
 
     def stretch(steps: int, near: StretchProtection | None = None) -> Callable[[RecordLoss], float] | None:
         mask = None if near is None else near.near(theta.states)
-        return None if first is None else first.of(steps, near=mask).leakage
+
+        def leakage(losses: RecordLoss) -> float:
+            assert first is not None
+            with bound.searched(losses) as found:
+                return first.of(steps, near=mask, found=found).leakage(losses)
+
+        return None if first is None else leakage
 
     width = _width(theta.states)
     nearest = None if width is None else StretchProtection(1, width)

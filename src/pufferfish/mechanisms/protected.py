@@ -152,16 +152,23 @@ class ProtectedStretch:
             record_loss if isinstance(record_loss, RecordLoss) else as_record_loss(record_loss, self.theta, self.length)
         )
         chains = list(chains_that_can_decide(losses, steps=True))
-        yield from itertools.product(self._searches, chains)
+        yield from itertools.product(self.searches, chains)
 
     @cached_property
-    def _searches(self) -> list[ChainSearch]:
+    def searches(self) -> list[ChainSearch]:
+        """Its searches, one for each member of Θ, which know what they were asked."""
         return searches(self.theta)
 
-    def of(self, steps: int, *, near: Mask | None = None) -> "ProtectedStretch":
-        """Return the same for another stretch; what is told of its ends by other records is computed once for both."""
+    def anew(self) -> "ProtectedStretch":
+        """Return the same with new searches, so that what it proves does not depend on what was asked before."""
+        return ProtectedStretch(self.theta, self.length, self.steps, near=self.near)
+
+    def of(
+        self, steps: int, *, near: Mask | None = None, found: Sequence[ChainSearch] | None = None
+    ) -> "ProtectedStretch":
+        """Return the same for another stretch, with the same searches, or with others that know what is asked."""
         other = ProtectedStretch(self.theta, self.length, steps, near=near)
-        other.__dict__["_searches"] = self._searches
+        other.__dict__["searches"] = self.searches if found is None else found
         return other
 
     def _bound(self, search: ChainSearch, chain: BlockLoss) -> StretchBound:
@@ -240,12 +247,14 @@ class StretchEngine(Engine):
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses, and say where it is attained."""
-        return self._stretch.prove(losses)
+        stretch = self._stretch.anew()
+        self._last = losses.key, stretch.searches
+        return stretch.prove(losses)
 
     def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Return the least number found that divides the losses so that a stretch leaks at most epsilon."""
-        divisor = self._stretch.least_divisor(losses, epsilon)
-        return [(divisor, self._stretch.prove(losses.divided(divisor))[1] if 0 < divisor < np.inf else None)]
+        divisor = self._stretch.anew().least_divisor(losses, epsilon)
+        return [(divisor, self.leakage(losses.divided(divisor), epsilon)[1] if 0 < divisor < np.inf else None)]
 
 
 def leakage_of_stretch(

@@ -30,6 +30,7 @@ __all__ = ["AnyPrior", "AnyPriors"]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Places = NDArray[np.intp]
 
 _DOUBLINGS = 14
 
@@ -40,8 +41,106 @@ _LARGEST = 600.0
 """Beyond this many nats, or with probabilities too small to multiply, the contraction is left out."""
 
 
+class AnyPriors:
+    """The past of a record at each phase of a cycle of matrices, under every law of the record before.
+
+    Parameters
+    ----------
+    matrices : (N, k, k) ndarray
+        P_φ of the step from phase φ to phase φ + 1, rows = from; or their upper bounds.
+    lower : (N, k, k) ndarray, optional
+        Their lower bounds, where each may be any matrix between the bounds.
+    """
+
+    def __init__(self, matrices: Matrix, lower: Matrix | None = None) -> None:
+        least = matrices if lower is None else lower
+        self._most, self._least = np.sqrt(matrices), np.sqrt(least)
+        self._coarse = np.any([np.any((p > 0) & (p < TINY), axis=(1, 2)) for p in (matrices, least)], axis=0)
+        self._k: int = matrices.shape[-1]
+        self._slope, self._at = np.zeros(matrices.shape), np.zeros(matrices.shape, dtype=np.intp)
+
+    def __call__(self, b: Matrix, before: Mask | None = None, asked: Mask | None = None) -> Matrix:
+        """Return the log ratios of the past of a record at each phase, rounded up; shape (N, k, k).
+
+        Parameters
+        ----------
+        b : (N, k, k) or (k, k) ndarray
+            Log ratios B of what a record at each phase and its past tell, finite on states it can have.
+        before : (N, k) ndarray of bool, optional
+            States that a record at each phase can have; by default all.
+        asked : (N,) ndarray of bool, optional
+            Phases that are asked for; the others get +∞.
+
+        Returns
+        -------
+        (N, k, k) ndarray
+            +∞ for pairs with a state that cannot follow, 0 on the diagonal.
+        """
+        phases, k = self._most.shape[:2]
+        b, result = np.broadcast_to(b, self._most.shape), np.full(self._most.shape, np.inf)
+        states = np.ones((phases, k), dtype=np.bool_) if before is None else before
+        largest = np.max(b, axis=(1, 2), where=states[:, :, None] & states[:, None, :], initial=-np.inf)
+        wanted = np.ones(phases, dtype=np.bool_) if asked is None else np.roll(asked, -1)
+        coarse = self._coarse | ~(largest < _LARGEST)
+        for phase in np.flatnonzero(wanted & coarse):
+            after, follows = (phase + 1) % phases, np.any(self._most[phase, states[phase]] > 0, axis=0)
+            result[after][np.ix_(follows, follows)] = largest[phase]  # what is told never grows on the way
+            self._slope[after] = 1.0
+            self._at[after] = phase * k * k + np.argmax(np.where(np.isfinite(b[phase]), b[phase], -np.inf))
+        exact, at_once = np.flatnonzero(wanted & ~coarse), max(1, _AT_ONCE // k**4)
+        for some in (exact[i : i + at_once] for i in range(0, exact.size, at_once)):
+            self._contract(some, b[some], states[some], result)
+        after = ((np.flatnonzero(wanted) + 1) % phases)[:, None]
+        for each in (result, self._slope):
+            each[after, np.arange(k), np.arange(k)] = 0.0
+        return result
+
+    def _contract(self, some: Places, b: Matrix, states: Mask, result: Matrix) -> None:
+        """Fill in what is told after some phases."""
+        k, after = self._k, (some + 1) % len(self._most)
+        among = np.flatnonzero(states.any(axis=0))
+        most, least, states = self._most[some][:, among], self._least[some][:, among], states[:, among]
+        follows = np.any((most > 0) & states[:, :, None], axis=1)
+        both = (states[:, :, None] & states[:, None, :])[:, None, :, None, :]
+        with np.errstate(over="ignore"):
+            sigma = np.exp(b[:, among[:, None], among] / 2)[:, None, :, None, :]
+        first = np.arange(some.size)[:, None, None]
+        at_once = max(1, _AT_ONCE // (some.size * k * among.size**2))
+        for xs in (np.arange(i, min(i + at_once, k)) for i in range(0, k, at_once)):
+            # axes phase, x, y, x', y': g² = P(y,x) P(y',x') and h² = P(y,x') P(y',x)
+            of_xs, of_all = (np.swapaxes(side, 1, 2) for side in (most[:, :, xs], most))
+            g = of_xs[:, :, :, None, None] * of_all[:, None, None, :, :]
+            h = least[:, None, :, :, None] * np.swapaxes(least[:, :, xs], 1, 2)[:, :, None, None, :]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                ratio = (h + g * sigma) / (g + h * sigma)
+            ratio[np.isnan(ratio) | ~both] = 0.0
+            flat = ratio.transpose(0, 1, 3, 2, 4).reshape(some.size, xs.size, k, -1)
+            best = np.argmax(flat, axis=3)
+            value = np.take_along_axis(flat, best[..., None], axis=3)[..., 0]
+            with np.errstate(divide="ignore"):
+                log_ratios = np.maximum(2 * np.log(value) * (1 + 4 * UNIT) + 32 * UNIT, 0.0)
+            y, y_ = best // among.size, best % among.size
+            i, j = np.arange(xs.size)[:, None], np.arange(k)
+            g_, h_, s_ = g[first, i, y, j, y_], h[first, i, y, j, y_], sigma[first, 0, y, 0, y_]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                slope = s_ * (g_ / (h_ + g_ * s_) - h_ / (g_ + h_ * s_))
+            where = after[:, None], xs
+            result[where] = np.where(follows[:, xs, None] & follows[:, None, :], log_ratios, np.inf)
+            self._slope[where] = np.where(np.isfinite(slope) & (value > 1), slope, 0.0)
+            self._at[where] = some[:, None, None] * k * k + among[y] * k + among[y_]
+
+    @property
+    def slopes(self) -> tuple[Matrix, Places]:
+        """Derivative of each pair at the last call: how much, and by which entry of B at the phase before it."""
+        return self._slope, self._at % (self._k * self._k)
+
+    def solve(self, residual: Matrix) -> Matrix:
+        """Solve δ = residual + Φ'δ around the cycle, with Φ' the derivative at the last call."""
+        return _followed(residual, self._slope, self._at)
+
+
 class AnyPrior:
-    """The past's log ratios under every law of the record before.
+    """The same for one matrix: arrays are those of a cycle of one phase, without their first axis.
 
     Parameters
     ----------
@@ -52,135 +151,24 @@ class AnyPrior:
     """
 
     def __init__(self, transition_matrix: Matrix, lower: Matrix | None = None) -> None:
-        least = transition_matrix if lower is None else lower
-        self._most, self._least = np.sqrt(transition_matrix), np.sqrt(least)
-        self._coarse = any(bool(np.any((p > 0) & (p < TINY))) for p in (transition_matrix, least))
-        self._k: int = transition_matrix.shape[0]
-        self._slope = np.zeros((self._k, self._k))
-        self._at = np.zeros((self._k, self._k), dtype=np.intp)
+        self._cycle = AnyPriors(transition_matrix[None], None if lower is None else lower[None])
 
     def __call__(self, b: Matrix, before: Mask | None = None, asked: Mask | None = None) -> Matrix:
-        """Return the log ratios of the past of a record, rounded up; shape (k, k).
-
-        Parameters
-        ----------
-        b : (k, k) ndarray
-            Log ratios B of what the record before and its past tell, finite on states it can have.
-        before : (k,) ndarray of bool, optional
-            States the record before can have; by default all.
-        asked : () ndarray of bool, optional
-            As for a cycle; one matrix has one phase, and is asked.
-
-        Returns
-        -------
-        (k, k) ndarray
-            +∞ for pairs with a state that cannot follow, 0 on the diagonal.
-        """
-        k = self._k
-        states = np.arange(k) if before is None else np.flatnonzero(before)
-        most, least = self._most[states], self._least[states]
-        follows = np.any(most > 0, axis=0)
-        bounds = b[np.ix_(states, states)]
-        result = np.full((k, k), np.inf)
-        if self._coarse or not np.max(bounds) < _LARGEST:
-            result[np.ix_(follows, follows)] = np.max(bounds)  # what is told never grows on the way
-            np.fill_diagonal(result, 0.0)
-            self._slope[:], self._at[:] = 1.0, np.argmax(np.where(np.isfinite(b), b, -np.inf))
-            np.fill_diagonal(self._slope, 0.0)
-            return result
-        sigma = np.exp(bounds / 2)[None, :, None, :]
-        possible, at_once = np.flatnonzero(follows), max(1, _AT_ONCE // (k * states.size**2))
-        for xs in (possible[i : i + at_once] for i in range(0, possible.size, at_once)):
-            # axes x, y, x', y': g² = P(y,x) P(y',x') and h² = P(y,x') P(y',x)
-            g = most.T[xs][:, :, None, None] * most.T[None, None, :, :]
-            h = least[None, :, :, None] * least.T[xs][:, None, None, :]
-            with np.errstate(invalid="ignore", divide="ignore"):
-                ratio = (h + g * sigma) / (g + h * sigma)
-            ratio[np.isnan(ratio)] = 0.0
-            flat = ratio.transpose(0, 2, 1, 3).reshape(xs.size, k, -1)
-            best = np.argmax(flat, axis=2)
-            value = np.take_along_axis(flat, best[:, :, None], axis=2)[:, :, 0]
-            with np.errstate(divide="ignore"):
-                log_ratios = np.maximum(2 * np.log(value) * (1 + 4 * UNIT) + 32 * UNIT, 0.0)
-            result[xs] = np.where(follows, log_ratios, np.inf)
-            y, y_ = best // states.size, best % states.size
-            i, j = np.arange(xs.size)[:, None], np.arange(k)[None, :]
-            g_, h_, s_ = g[i, y, j, y_], h[i, y, j, y_], sigma[0, y, 0, y_]
-            with np.errstate(invalid="ignore", divide="ignore"):
-                slope = s_ * (g_ / (h_ + g_ * s_) - h_ / (g_ + h_ * s_))
-            self._slope[xs] = np.where(np.isfinite(slope) & (value > 1), slope, 0.0)
-            self._at[xs] = states[y] * k + states[y_]
-        np.fill_diagonal(result, 0.0)
-        np.fill_diagonal(self._slope, 0.0)
-        return result
+        """Return the log ratios of the past of a record, rounded up; shape (k, k). One phase is always asked."""
+        return self._cycle(b, None if before is None else before[None])[0]
 
     @property
-    def slopes(self) -> tuple[Matrix, NDArray[np.intp]]:
+    def slopes(self) -> tuple[Matrix, Places]:
         """Derivative of each pair at the last call: how much, and by which entry of B (as a flat index)."""
-        return self._slope, self._at
+        slope, at = self._cycle.slopes
+        return slope[0], at[0]
 
     def solve(self, residual: Matrix) -> Matrix:
         """Solve δ = residual + Φ'δ, with Φ' the derivative at the last call: each pair looks at one other."""
-        return _followed(residual, self._slope, self._at)
+        return self._cycle.solve(residual[None])[0]
 
 
-class AnyPriors:
-    """The same for a cycle of matrices: the past of a record at each phase, under every law of the record before.
-
-    Parameters
-    ----------
-    matrices : (N, k, k) ndarray
-        P_φ of the step from phase φ to phase φ + 1.
-    """
-
-    def __init__(self, matrices: Matrix) -> None:
-        known: dict[bytes, AnyPrior] = {}
-        self._k: int = matrices.shape[-1]
-        self._each = [known.setdefault(matrix.tobytes(), AnyPrior(matrix)) for matrix in matrices]
-        self._slope, self._at = np.zeros(matrices.shape), np.zeros(matrices.shape, dtype=np.intp)
-
-    def __call__(self, b: Matrix, before: Mask | None = None, asked: Mask | None = None) -> Matrix:
-        """Return the log ratios of the past of a record at each phase, rounded up; shape (N, k, k).
-
-        Parameters
-        ----------
-        b : (N, k, k) or (k, k) ndarray
-            Log ratios B of what a record at each phase and its past tell.
-        before : (N, k) ndarray of bool, optional
-            States that a record at each phase can have; by default all.
-        asked : (N,) ndarray of bool, optional
-            Phases that are asked for; the others get +∞.
-        """
-        phases, k = len(self._each), self._k
-        b, result = np.broadcast_to(b, self._slope.shape), np.empty(self._slope.shape)
-        known: dict[tuple[int, bytes], int] = {}
-        for phase, prior in enumerate(self._each):
-            after, states = (phase + 1) % phases, None if before is None else before[phase]
-            if asked is not None and not asked[after]:
-                result[after] = np.inf
-                continue
-            key = id(prior), b[phase].tobytes() + (b"" if states is None else states.tobytes())
-            same = known.setdefault(key, after)
-            if same != after:  # near the start the phases of an hour are alike
-                result[after], self._slope[after] = result[same], self._slope[same]
-                place = self._at[same] % (k * k)
-            else:
-                result[after] = prior(b[phase], states)
-                self._slope[after], place = prior.slopes
-            self._at[after] = phase * k * k + place
-        return result
-
-    @property
-    def slopes(self) -> tuple[Matrix, NDArray[np.intp]]:
-        """Derivative of each pair at the last call: how much, and by which entry of B at the phase before it."""
-        return self._slope, self._at % (self._k * self._k)
-
-    def solve(self, residual: Matrix) -> Matrix:
-        """Solve δ = residual + Φ'δ around the cycle, with Φ' the derivative at the last call."""
-        return _followed(residual, self._slope, self._at)
-
-
-def _followed(residual: Matrix, slope: Matrix, places: NDArray[np.intp]) -> Matrix:
+def _followed(residual: Matrix, slope: Matrix, places: Places) -> Matrix:
     change, slope, places = residual.ravel().copy(), slope.ravel().copy(), places.ravel().copy()
     for _ in range(_DOUBLINGS):
         change = change + slope * change[places]

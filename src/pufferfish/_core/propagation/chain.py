@@ -35,7 +35,7 @@ those of :mod:`pufferfish._core.propagation.chain`.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Literal, Self
@@ -76,6 +76,9 @@ __all__ = ["Attained", "ChainPropagation", "TuplePropagation", "ends_apart", "pa
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 
+_MOST_KNOWN = 2**22
+"""Numbers that a search keeps of what it found."""
+
 
 @dataclass(frozen=True, slots=True)
 class Attained:
@@ -114,6 +117,25 @@ class _Told:
     fold: Fold | None
 
 
+class _Known:
+    """What was told of the last few profiles, by their runs: as many as take little memory, and the last one."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[object, ...], tuple[_Told, int]] = {}
+
+    def of(self, runs: Sequence[Run], make: Callable[[], _Told]) -> _Told:
+        """Return what was told of a profile, or find it now."""
+        losses: dict[bytes, int] = {}  # profiles of many runs have few losses
+        steps = tuple((run.steps, losses.setdefault(run.loss.tobytes(), len(losses)), run.within) for run in runs)
+        key = steps, tuple(losses)
+        if key not in self._kept:
+            told = make()
+            self._kept[key] = told, sum(segment.message.size for side in (told.future, told.past) for segment in side)
+            while len(self._kept) > 1 and sum(size for _, size in self._kept.values()) > _MOST_KNOWN:
+                self._kept.pop(next(iter(self._kept)))
+        return self._kept[key][0]
+
+
 def past_of_any(steps: Steps) -> Side:
     """Return the past of a chain's records under every initial law."""
     return AnyPast(steps)
@@ -131,10 +153,9 @@ class ChainPropagation:
         is that of the first record whatever its phase.
     """
 
-    _last_told: "tuple[tuple[object, ...], _Told] | None" = None
-
     def __init__(self, matrices: Matrix, initial: Vector | Literal["stationary", "any"]) -> None:
         steps: Steps = Same(matrices) if matrices.ndim == 2 else Cycle(matrices)
+        self._known = _Known()
         self._states: NDArray[np.intp] = np.arange(steps.k)
         possible = np.ones(matrices.shape[:-1], dtype=np.bool_)
         if isinstance(initial, str):
@@ -157,6 +178,7 @@ class ChainPropagation:
     def between(cls, lower: Matrix, upper: Matrix) -> Self:
         """Return the search under every initial law and every sequence of matrices between two bounds."""
         search = cls.__new__(cls)
+        search._known = _Known()
         search._states = np.arange(len(lower))
         search._possible = upper > 0
         search._future, search._past = sides_between(lower, upper)
@@ -172,15 +194,6 @@ class ChainPropagation:
         if told.fold is None:
             return worst
         return replace(worst, node=told.fold.place(worst.node, [run.steps for run in told.runs]))
-
-    @np.errstate(over="ignore")
-    def _told_once(self, runs: Sequence[Run]) -> "_Told":
-        """Return what other records tell of each, which stretches of all lengths ask for: kept of the last profile."""
-        key = tuple((run.steps, run.loss.shape, run.loss.tobytes()) for run in runs)
-        last = self._last_told
-        if last is None or last[0] != key:
-            last = self._last_told = key, self._told(runs)
-        return last[1]
 
     def stretch(
         self, runs: Sequence[Run], records: int, *, step: float = 0.0, near: "Mask | None" = None
@@ -205,7 +218,7 @@ class ChainPropagation:
         charged = [
             Run(run.steps, _plus(run.loss, step) if 0 < i < len(own) - 1 else run.loss) for i, run in enumerate(own)
         ]
-        told = self._told_once(charged if step else own)
+        told = self._told(_levelled(charged, (self._future, self._past)) if step else own)
         fold = told.fold or Fold(tuple(range(len(own))), ())
         chain = unfolded([own[i] for i in fold.kept], told.past, told.future, fold.repeated, records)
         length = sum(run.steps for run in chain.runs)
@@ -225,7 +238,7 @@ class ChainPropagation:
             before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, where: Where
         ) -> PathPair | None:
             possible = self._possible
-            return worst_paths(before, losses, after, states, possible, step=step, near=among, witness=where.alike)
+            return worst_paths(before, losses, after, states, possible, step=step, near=among, witness=where.witness)
 
         places = length - records + 1
         worst = worst_place(past, future, chain.runs, records, evaluate, places=places, ahead=records - 1)
@@ -237,7 +250,12 @@ class ChainPropagation:
         closed_losses = {name: close(loss)[np.ix_(self._states, self._states)] for name, loss in losses.items()}
         return [Run(run.steps, closed_losses[run.loss.tobytes()]) for run in runs]
 
+    @np.errstate(over="ignore")
     def _told(self, closed: Sequence[Run]) -> _Told:
+        """Return what other records tell of each, which stretches of all lengths ask for: kept of the last profiles."""
+        return self._known.of(closed, lambda: self._swept(closed))
+
+    def _swept(self, closed: Sequence[Run]) -> _Told:
         """Sweep from both ends; profiles of long chains that repeat are folded where that can be certified."""
         steps = sum(run.steps for run in closed)
         if any(steps > exact_steps(side, closed) for side in (self._future, self._past)):
@@ -367,6 +385,7 @@ class TuplePropagation(ChainPropagation):
                 self._law = log_of(law, positive), positive, error
         else:
             self._past = past_of(steps, initial[members])
+        self._known = _Known()
         self._always: dict[bytes, Kernel] = {}
         self._ratios: dict[bytes, LogRatios] = {}
 
@@ -377,7 +396,8 @@ class TuplePropagation(ChainPropagation):
             return Attained(0.0)
         closed = [replace(run, loss=close(run.loss)) for run in runs]
         m = self._order
-        future, past = self._sides_of_clusters(closed)
+        told = self._told(closed)
+        future, past = told.future, told.past
         first_runs, between = _together([closed, *(_later(closed, j) for j in range(1, m))])
         middle = [
             Run(run.steps, sum((self._lifted(d, j + 1) for j, d in enumerate(losses)), np.zeros_like(past[0].message)))
@@ -401,8 +421,9 @@ class TuplePropagation(ChainPropagation):
             return StretchLeak(0.0)
         closed = [Run(run.steps, _plus(close(run.loss), 2 * step)) for run in runs]
         length, m = sum(run.steps for run in closed), self._order
-        future, past_segments = self._sides_of_clusters(closed)
-        past = [Arrives(s.first, s.last, s.message, self._past.states(s.first, s.last)) for s in past_segments]
+        told = self._told(closed)
+        future = told.future
+        past = [Arrives(s.first, s.last, s.message, self._past.states(s.first, s.last)) for s in told.past]
         k = len(closed[0].loss)
         near_states = np.ones((k, k), dtype=np.bool_) if near is None else near
         together = np.logical_and.reduce([near_states[np.ix_(column, column)] for column in self._tuples.T])
@@ -421,7 +442,13 @@ class TuplePropagation(ChainPropagation):
             first = np.sum(of_first, axis=0)
             own = [Run(1, first), *(Run(run.steps, self._lifted(run.loss, m - 1)) for run in later)]
             found = worst_paths(
-                before, own, after, states, self._possible, near=None if near is None else together, witness=where.alike
+                before,
+                own,
+                after,
+                states,
+                self._possible,
+                near=None if near is None else together,
+                witness=where.witness,
             )
             if found is None:
                 return None
@@ -548,12 +575,12 @@ class TuplePropagation(ChainPropagation):
             rows[x] = True
         return Kernel.of_logs(kernel_logs, rows, 2 * error + UNIT * (s + 8))
 
-    def _sides_of_clusters(self, closed: Sequence[Run]) -> tuple[list[Segment], list[Segment]]:
+    def _swept(self, closed: Sequence[Run]) -> _Told:
         """Return what the records after each cluster tell of it, and those before it."""
         length, m = sum(run.steps for run in closed), self._order
         ahead = [Run(run.steps, self._lifted(run.loss, m - 1, run.within)) for run in _later(closed, m - 1)]
         behind = [Run(run.steps, self._lifted(run.loss, 0, run.within)) for run in closed]
-        return from_the_end(sweep(self._future, ahead[::-1]), length), sweep(self._past, behind)
+        return _Told(from_the_end(sweep(self._future, ahead[::-1]), length), sweep(self._past, behind), closed, None)
 
     def _lifted(self, loss: Matrix, j: int, within: float = 0.0) -> Matrix:
         """Return the loss of record j of a cluster, between values of the cluster: ``within`` where it is the same."""
@@ -592,6 +619,14 @@ def ends_apart(runs: Sequence[Run]) -> list[Run]:
     *before, end = rest
     inner = [*before, Run(end.steps - 1, end.loss)] if end.steps > 1 else before
     return [first, *inner, Run(1, end.loss)]
+
+
+def _levelled(runs: Sequence[Run], sides: Sequence[Side]) -> Sequence[Run]:
+    """Return one run where both sides have one bound for it: border records are charged what all others are."""
+    longest = max(runs, key=lambda run: run.steps)
+    level = [Run(sum(run.steps for run in runs), longest.loss)]
+    borders = all(run is longest or (run.steps == 1 and np.all(run.loss <= longest.loss)) for run in runs)
+    return level if borders and not any(exact_steps(side, level) for side in sides) else runs
 
 
 def _plus(bounds: Matrix, step: float) -> Matrix:

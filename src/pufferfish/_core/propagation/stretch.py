@@ -28,6 +28,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +96,8 @@ class _Moves:
     Parameters
     ----------
     possible : (N, k, k) ndarray of bool
-        Whether a step can occur; rows = from, by the phase of the record that it begins at.
+        Whether a step can occur; rows = from, by the phase of the record that it begins at. Where N is 1 stacks are of
+        any size, and what is in one place of them stays there.
     step : int
         Loss of a step on which two paths differ.
     near : (k, k) ndarray of bool or None
@@ -108,7 +110,7 @@ class _Moves:
         phases, k = possible.shape[:2]
         # leads[φ, y, x]: whether what is at x, one place before, comes to y, a record of phase φ
         self._leads: Mask = possible if backwards else np.roll(possible, 1, axis=0).swapaxes(1, 2)
-        self._shift, self._step = (-1 if backwards else 1), step
+        self._shift, self._step, self.period = (-1 if backwards else 1), step, phases
         self._all = bool(self._leads.all())
         phase, arrives, leaves = np.nonzero(self._leads)
         moving, staying = (((phase - shift) % phases) * k + leaves for shift in (self._shift, 0))
@@ -122,11 +124,13 @@ class _Moves:
         self._near = near
         self._splits: tuple[bytes, Whole] | None = None
 
+    def _moved(self, values: Any) -> Any:
+        return values if self.period == 1 else np.roll(values, self._shift, axis=0)
+
     def _first_after(self, values: Whole) -> Whole:
         """Return for each state of the first path the largest values of those that lead to it, at the next phase."""
         if self._all:
-            largest = np.roll(values.max(axis=1, keepdims=True), self._shift, axis=0)
-            return np.broadcast_to(largest, values.shape)
+            return np.broadcast_to(self._moved(values.max(axis=1, keepdims=True)), values.shape)
         return self._best(values, self._moving)
 
     def _second_after(self, values: Whole) -> Whole:
@@ -136,14 +140,15 @@ class _Moves:
         return self._best(values.swapaxes(1, 2), self._staying).swapaxes(1, 2)
 
     def _best(self, values: Whole, sources: NDArray[np.intp]) -> Whole:
-        k = values.shape[-1]
-        rows = np.concatenate([values.reshape(-1, k), np.full((1, k), _NEVER)])
-        return np.maximum.reduceat(rows[sources], self._starts, axis=0).reshape(values.shape)
+        n, k = len(values) // self.period, values.shape[-1]
+        stacked = values.reshape(n, -1, k).swapaxes(0, 1).reshape(-1, n * k)  # every phase has a row for each state
+        rows = np.concatenate([stacked, np.full((1, n * k), _NEVER)])
+        best = np.maximum.reduceat(rows[sources], self._starts, axis=0)
+        return best.reshape(-1, n, k).swapaxes(0, 1).reshape(values.shape)
 
     def states_after(self, states: Mask) -> Mask:
         """Return which states, by phase, follow some states."""
-        before = np.roll(states, self._shift, axis=0)
-        return np.any(self._leads & before[:, None, :], axis=2)
+        return np.any(self._leads & self._moved(states)[:, None, :], axis=2)
 
     def pairs_after(self, apart: Whole, together: Mask) -> tuple[Whole, bool]:
         """Return the largest sums one step later, without the loss of the record there.
@@ -177,7 +182,7 @@ class _Moves:
         """Return the sums of paths that were equal up to here, and go to different states."""
         key = together.tobytes()
         if self._splits is None or self._splits[0] != key:
-            leads = (self._leads & np.roll(together, self._shift, axis=0)[:, None, :]).astype(np.float64)
+            leads = (self._leads & self._moved(together)[:, None, :]).astype(np.float64)
             both = (leads @ leads.swapaxes(1, 2) > 0) & self._apart
             self._splits = key, np.where(both, np.int64(self._step), np.int64(_NEVER))
         return self._splits[1]
@@ -198,12 +203,12 @@ class _Paths:
         That is exact where no paths that part later would have had a larger sum, or where the number is 0. Earlier
         records are compared at distances that grow twofold, so a cycle of any length is found.
         """
-        phases, left = len(self.apart), steps
-        earlier, together, since, patience, parted_before = self.apart, self.together, 0, phases, True
+        period, left = self.moves.period, steps
+        earlier, together, since, patience, parted_before = self.apart, self.together, 0, period, True
         while left:
             before = self._go(loss)
             left, since, parted_before = left - 1, since + 1, parted_before and before
-            if since % phases == 0 and left > since and np.array_equal(together, self.together):
+            if since % period == 0 and left > since and np.array_equal(together, self.together):
                 grown = self._grown_since(earlier)
                 if grown is not None and (parted_before or not grown.any()):
                     times = left // since
@@ -274,7 +279,11 @@ def worst_paths(
     k, records = past.shape[-1], sum(run.steps for run in own)
     past, future = past.reshape(-1, k, k), future.reshape(-1, k, k)
     states, possible = states.reshape(-1, k), transitions.reshape(-1, k, k)
-    phases, off_diagonal = len(possible), ~np.eye(k, dtype=np.bool_)
+    phases, off_diagonal = len(past), ~np.eye(k, dtype=np.bool_)
+    alike = bool(np.all(possible == possible[:1]))
+    if alike:  # the same steps at every phase: all stands by the phase of the first record
+        possible = possible[:1]
+        future = np.roll(future, 1 - records, axis=0) if phases > 1 else future
     begins = states[:, :, None] & states[:, None, :] & (off_diagonal if near is None else off_diagonal & near)
     begins &= past != -math.inf
     if np.any(~(past[begins] < math.inf)):  # also where it is no number
@@ -320,7 +329,7 @@ def worst_paths(
     for n, run in enumerate(reversed(own)):
         back.follow(run.steps - (n == 0), losses[-1 - n])
     starts = np.where((back.apart >= 0) & states[:, :, None] & states[:, None, :], back.apart + arrives, _NEVER)
-    first = (phase - records + 1) % phases
+    first = phase if alike else (phase - records + 1) % phases
     y, y_ = _first_of_largest(starts[first])
     told = float(known_past[first, y, y_]), float(future[phase, x, x_])
     return PathPair(total, (y, y_), (x, x_), *told, first if transitions.ndim > 2 else None)
@@ -382,12 +391,12 @@ class Where:
     ----------
     places : (int, int) or None
         The first and the last of them; None if not all have the same states.
-    alike : bool
-        Whether all stretches there are alike, so that it matters which paths are the worst.
+    witness : bool
+        Whether it matters which paths are the worst.
     """
 
     places: tuple[int, int] | None
-    alike: bool
+    witness: bool
 
 
 Evaluate = Callable[[Matrix, Mask, Sequence[Run], Matrix, Where], PathPair | None]
@@ -422,8 +431,13 @@ class _Places:
         ahead: int,
         evaluate: Evaluate,
     ) -> None:
-        self._past, self._future, self._runs, self._evaluate = past, future, runs, evaluate
-        self._records, self._ahead = records, ahead
+        self._runs, self._evaluate, self._records, self._ahead = runs, evaluate, records, ahead
+        self._states = np.array([each.states for each in past])
+        occur = self._states[..., :, None] & self._states[..., None, :]
+        self._messages: Matrix = np.where(occur, np.array([each.message for each in past]), -np.inf)
+        self._ahead_of: Matrix = np.array([each.message for each in future])
+        supports: dict[bytes, int] = {}
+        self._states_of = np.array([supports.setdefault(each.states.tobytes(), len(supports)) for each in past])
         self._past_ends = [each.last for each in past]
         self._future_ends = [each.last for each in future]
         self._run_ends = list(accumulate(run.steps for run in runs))
@@ -445,23 +459,18 @@ class _Places:
             first = last + 1
         return [_Group(tuple(firsts), int(key[-1]) + 1) for key, firsts in starts.items()]  # type: ignore[call-overload]
 
-    def bound(self, group: _Group) -> tuple[PathPair | None, bool]:
+    def bound(self, group: _Group, *, witness: bool = False) -> tuple[PathPair | None, bool]:
         """Bound all stretches that begin at some places, and return whether they are all alike: then it is exact."""
         first, last = group.starts[0], group.starts[0] + group.count - 1
         before = self._segments(self._past_ends, group, 0)
         after = self._segments(self._future_ends, group, self._ahead)
-        past = [self._past[i] for i in before]
-        states = np.any([each.states for each in past], axis=0)
-        message = np.full(past[0].message.shape, -np.inf)
-        for each in past:
-            occurs = each.states[..., :, None] & each.states[..., None, :]
-            message = np.maximum(message, np.where(occurs, each.message, -np.inf))
-        future = np.max([self._future[i].message for i in after], axis=0)
-        same_states = all(np.array_equal(each.states, states) for each in past)
+        same_states = len(set(self._states_of[before].tolist())) == 1
+        states = np.any(self._states[before], axis=0)
+        message, future = np.max(self._messages[before], axis=0), np.max(self._ahead_of[after], axis=0)
         places = (first, group.starts[-1] + group.count - 1) if same_states else None
         window = self._window(first, last)
         alike = len(before) == len(after) == 1 and (group.count == 1 or len(window) == 1)
-        return self._evaluate(message, states, window, future, Where(places, alike)), alike
+        return self._evaluate(message, states, window, future, Where(places, witness)), alike
 
     @staticmethod
     def _segments(ends: Sequence[int], group: _Group, ahead: int) -> list[int]:
@@ -526,6 +535,7 @@ def worst_place(
     """
     search = _Places(past, future, runs, records, ahead, evaluate)
     most, queue, bounds = StretchLeak(0.0), list[tuple[float, int, _Group]](), 0
+    decides: _Group | None = None
     waiting = search.groups(places)
     while True:
         for group in waiting:
@@ -534,10 +544,12 @@ def worst_place(
                 heapq.heappush(queue, (-pair.total, bounds, group))
             elif pair is not None and (most.paths is None or pair.total > most.total):
                 middle = group.starts[len(group.starts) // 2] + (group.count - 1) // 2
-                most = StretchLeak(pair.total, middle, pair)
+                most, decides = StretchLeak(pair.total, middle, pair), group
         if not queue or -queue[0][0] <= most.total * (1 + _NEAR_ENOUGH) or bounds > _MOST_BOUNDS:
             break
         waiting = heapq.heappop(queue)[2].parts()
+    if decides is not None:
+        most = replace(most, paths=search.bound(decides, witness=True)[0])
     return replace(most, total=-queue[0][0]) if queue and -queue[0][0] > most.total else most
 
 
