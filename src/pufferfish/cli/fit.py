@@ -288,7 +288,7 @@ def _how(options: FitOptions) -> "Callable[[FitOptions, _Table, list[str] | None
     return _each_subject if options.each_subject else _one_model
 
 
-_Table: TypeAlias = "str | SparkFiles | None"
+_Table: TypeAlias = "str | list[str] | SparkFiles | None"
 
 
 @contextmanager

@@ -21,8 +21,8 @@ from pufferfish.data._options import Options, check_options
 from pufferfish.data.fingerprint import fingerprint_of
 from pufferfish.data.labels import count_rows, labels_of, name_states
 from pufferfish.data.sequences import HOUR, Base, Sequences, slack_of
-from pufferfish.data.source import ROW, Source, engine_errors, open_source
-from pufferfish.errors import DataError
+from pufferfish.data.source import ROW, Source, are_paths, engine_errors, open_source
+from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["layout_of", "read_chains"]
@@ -37,6 +37,8 @@ _UNITS = (1_000_000, 1_000)
 def read_chains(source: Any, **reading: Any) -> Sequences:
     """Do the work of :func:`~pufferfish.read_sequences`."""
     options = check_options(**reading)
+    if are_paths(source) and options.max_gap is None:  # the last row of a file would be next to the first of another
+        raise ParameterError("several files need time and max_gap, which say where the rows of one follow another's")
     table = open_source(source, options.needed, options.public, parts=options.parts, order=options.time)
     with engine_errors(table.name, table.path):
         return _read(table, options)

@@ -115,10 +115,11 @@ def read_sequences(
 
     Parameters
     ----------
-    source : path or table
+    source : path, list of paths, or table
         CSV (``.csv``, ``.csv.gz``, ``.tsv``, ``.tsv.gz``) or Parquet file; or a polars or pandas frame, a DuckDB
         relation, a PySpark frame, or another table that narwhals takes. A CSV column is text: it is read as numbers,
         times or true/false where all its values are; an empty field is missing.
+        Several files with the same columns are one table, in the order in which they are given.
     state : str
         Column of the states: text, whole numbers, true/false, or numbers to be binned.
     subject : str, optional

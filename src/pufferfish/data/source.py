@@ -43,7 +43,7 @@ from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
 from pufferfish.errors import DataError, PufferfishError, public
 from pufferfish.theta.states import state_label
 
-__all__ = ["ROW", "Needed", "Source", "engine_errors", "is_path", "numbered", "open_source"]
+__all__ = ["ROW", "Needed", "Source", "are_paths", "engine_errors", "is_path", "numbered", "open_source"]
 
 ROW = "__pf_row"
 
@@ -163,6 +163,11 @@ def is_path(source: Any) -> bool:
     return isinstance(source, str | os.PathLike)
 
 
+def are_paths(source: Any) -> bool:
+    """Whether a source names several files."""
+    return isinstance(source, list | tuple) and len(source) > 1 and all(map(is_path, source))
+
+
 def open_source(
     source: Any,
     columns: Needed,
@@ -175,8 +180,8 @@ def open_source(
 
     Parameters
     ----------
-    source : path or table
-        What to open.
+    source : path, list of paths, or table
+        What to open; several files are one table.
     columns : sequence of str, or function
         The needed columns.
     public : collection of str
@@ -194,15 +199,47 @@ def open_source(
         If the file cannot be read, the object is not a table, or a column is not found.
     """
     if is_path(source):
-        _refuse_no_file(os.fsdecode(source))
-        path = Path(os.fsdecode(source))
-        with engine_errors(display_path(path.name), path):
-            return _no_empty_text(_from_file(path, columns, parts))
+        return _no_empty_text(_from_path(source, columns, parts))
+    if are_paths(source):
+        return _no_empty_text(_one_of(source, columns, parts))
     if isinstance(source, SparkFiles):
         with engine_errors(source.name):
             return _no_empty_text(_from_spark(source, columns, parts))
     with engine_errors(f"{type(source).__module__.partition('.')[0]} {type(source).__name__}"):
         return _no_empty_text(_from_table(source, columns, public, parts, order))
+
+
+def _from_path(given: Any, needed: Needed, parts: Collection[str]) -> Source:
+    _refuse_no_file(os.fsdecode(given))
+    path = Path(os.fsdecode(given))
+    with engine_errors(display_path(path.name), path):
+        return _from_file(path, needed, parts)
+
+
+def _one_of(paths: Sequence[Any], needed: Needed, parts: Collection[str]) -> Source:
+    """Return several files as one table, the rows of each after those of the one before."""
+    files = list[Source]()
+    for path in paths:
+        try:
+            files.append(_from_path(path, needed, parts))
+        except DataError as error:
+            name = display_path(Path(os.fsdecode(path)).name)
+            error.args = (str(error) if name in str(error) else f"{name}: {error}",)
+            raise
+    first, *others = files
+    for other in others:
+        if other.schema != first.schema or other.zones != first.zones or other.untyped != first.untyped:
+            raise DataError(
+                f"{other.name} has other columns, or types of columns, than {first.name}: several files are one table "
+                "where all are alike"
+            )
+    frames = [nw.to_native(file.frame.drop(ROW)) for file in files]
+    return replace(
+        first,
+        frame=numbered(pl.concat(frames, how="vertical")),
+        name=", ".join(file.name for file in files),
+        path=None,
+    )
 
 
 def _refuse_no_file(name: str) -> None:

@@ -1,6 +1,8 @@
 """Every table but Spark's becomes one polars frame at the door, exactly, whatever types its engine has."""
 
+import gzip
 from datetime import date, datetime, timedelta
+from pathlib import Path
 
 import duckdb
 import pandas as pd
@@ -9,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pufferfish.data import read_sequences, source
-from pufferfish.errors import DataError
+from pufferfish.errors import DataError, ParameterError
 
 ROWS = "select i // 10 as who, i as t, case when i % 7 < 3 then 'a' else 'b' end as act from range(100) r(i)"
 
@@ -33,6 +35,42 @@ def test_a_relation_is_ordered_and_fetched_in_batches(monkeypatch):
     empty = connection.sql(f"select * from ({ROWS}) where t < 0")
     with pytest.raises(DataError, match=r"^DuckDB relation has no rows$"):
         read_sequences(empty, "act", time="t")
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet"])
+def test_several_files_are_one_table(kind: str, tmp_path: Path) -> None:
+    whole = duckdb.connect().sql(ROWS).pl()
+    reading = {"subject": "who", "time": "t", "max_gap": 1}
+    paths = [tmp_path / f"{name}.{kind}" for name in ("first", "second")]
+    for path, part in zip(paths, (whole[:55], whole[55:]), strict=True):
+        write(part, path)
+    data, expected = read_sequences(paths, "act", **reading), read_sequences(whole, "act", **reading)
+    assert data.base.source == f"first.{kind}, second.{kind}"
+    for told in ("states", "length"):
+        assert getattr(data, told) == getattr(expected, told)
+    assert data.counts.tolist() == expected.counts.tolist()
+    assert data.transitions.tolist() == expected.transitions.tolist(), "subject 5 goes on in the second file"
+    if kind == "parquet":
+        assert data.fingerprint == expected.fingerprint
+    with pytest.raises(DataError, match="increas"):
+        read_sequences(paths[::-1], "act", **reading)
+    with pytest.raises(ParameterError, match="several files need time and max_gap"):
+        read_sequences(paths, "act", subject="who")
+    write(whole[55:].rename({"act": "state"}), paths[1])
+    with pytest.raises(DataError, match=rf"second\.{kind}: column 'act' not found"):
+        read_sequences(paths, "act", **reading)
+    if kind == "parquet":
+        write(whole[55:].cast({"t": pl.Float64}), paths[1])
+        with pytest.raises(DataError, match=r"second\.parquet has other columns, or types of columns, than first"):
+            read_sequences(paths, "act", **reading)
+
+
+def write(table: pl.DataFrame, path: Path) -> None:
+    if path.suffix == ".parquet":
+        table.write_parquet(path)
+        return
+    text = table.write_csv().encode()
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
 
 
 def test_times_of_a_relation_that_are_text_are_ordered_by_what_they_say():

@@ -29,10 +29,10 @@ def test_without_java(home: str | None, tmp_path: Path, monkeypatch: pytest.Monk
     refused("fit", "a.parquet", *READING, "--spark", "local[2]", "--output", tmp_path / "model.json", says=words)
 
 
-def test_several_tables_are_for_spark(tmp_path: Path) -> None:
-    tables = [write_table(tmp_path / f"{i}.csv", i) for i in range(2)]
-    says = ["2 tables are given (", "), expected one file: ", "several files are read with --spark"]
-    refused("fit", *tables, *READING, "--output", tmp_path / "model.json", says=says)
+def test_a_value_in_two_pieces_is_no_second_table(tmp_path: Path) -> None:
+    table = write_table(tmp_path / "0.csv", 0)
+    says = ["2 tables are given (", "and min is no file's name: write the value of an option in one piece"]
+    refused("fit", table, "min", *READING, "--output", tmp_path / "model.json", says=says)
 
 
 def test_spark_without_a_table(tmp_path: Path) -> None:
