@@ -1194,6 +1194,9 @@ def _sentences(found: ReleaseFields) -> Rules:
     rules.append((found.not_promised == not_promised, "what is not promised is what this program says"))
     read = data.rows if data.base is None else data.base
     assumed = assumed_of(read, of_chains=of_chains)
+    checked = found.checked
+    words = ["never checked"] if checked is None else [checked.word, checked.date]
+    rules.append((all(word in found.assumptions[0] for word in words), "the first assumption tells of a check"))
     rules.append((found.assumptions[1:] == assumed, "the assumptions say how the table was read, and nothing else"))
     return [*rules, *_units(found)]
 

@@ -376,7 +376,7 @@ def test_a_ledger_of_a_measurement_is_one() -> None:
     bound = pf.LeakagePropagation(STICKY, 20)
     honest = pf.release_measurement(["a", "b"] * 10, counted, bound, 1.0, values={"a": 0, "b": 1})
     booked = LedgerRecord(-5, "0" * 64, -3.0, -9.0, "nobody", "x")
-    other = replace(honest, ledger=booked, **words_of_measurement(bound, 1.0, booked))
+    other = replace(honest, ledger=booked, **words_of_measurement(bound, 1.0, booked, honest.checked))
     with pytest.raises(pf.RecordError, match="the place in the ledger is at least 1"):
         other.verify()
 

@@ -67,7 +67,8 @@ class LedgerCreateOptions:
     protect: str | None = option(f"{PROTECT_HELP} The budget is then about that.", "1h")
     within: str | None = option(WITHIN_HELP, "R")
     accept: tuple[str, ...] = accept_option(
-        public="MODEL was fitted to this TABLE or a part of it, which everybody may see; nothing is promised then"
+        model="a check of MODEL against public data said: do not go on",
+        public="MODEL was fitted to this TABLE or a part of it, which everybody may see; nothing is promised then",
     )
 
 

@@ -132,6 +132,7 @@ class ReleaseOptions:
     )
     accept: tuple[str, ...] = accept_option(
         noise="the noise hides the whole result, and the budget is spent for nothing",
+        model="a check of MODEL against public data said: do not go on",
         public="MODEL was fitted to this TABLE or a part of it, which everybody may see; nothing is promised then",
     )
     dry_run: bool = option(

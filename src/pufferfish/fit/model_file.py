@@ -27,7 +27,7 @@ from pufferfish.theta.bif import BIF_MARK, bif_text
 from pufferfish.theta.chain_class import STATED
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.model_class import ModelClass, Theta, as_theta
-from pufferfish.theta.record import ChainRecord, ThetaRecord
+from pufferfish.theta.record import NEVER_CHECKED, ChainRecord, Checking, ThetaRecord
 from pufferfish.theta.shown import in_time
 from pufferfish.theta.states import state_label
 
@@ -71,6 +71,8 @@ class Model(Printed, ReadOnly):
     fitted_on : str, optional
         Fingerprint of the table that Θ was fitted to, so that a release of that table is refused: ``data.fingerprint``
         of what was read; of several tables with spaces between them.
+    checked : Checking, optional
+        What ``pufferfish check`` said of it last.
 
     Raises
     ------
@@ -84,6 +86,7 @@ class Model(Printed, ReadOnly):
     bins: tuple[float, ...] | None = None
     step: str | None = None
     fitted_on: str | None = None
+    checked: Checking | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.theta, Model):  # its step and origin would be lost
@@ -93,6 +96,10 @@ class Model(Printed, ReadOnly):
         object.__setattr__(self, "bins", None if self.bins is None else tuple(listed(self.bins, "bins", "edges")))
         if self.fitted_on is not None:
             check_fingerprint(self.fitted_on)
+        if self.checked is not None:
+            check_kind(self.checked, Checking, "checked")
+            if self.checked.fingerprint is not None:
+                check_fingerprint(self.checked.fingerprint)
         if theta.of_chains:
             self._check_reading(theta)
             return
@@ -192,7 +199,8 @@ class Model(Printed, ReadOnly):
         view = self.theta._view()
         edges = self.bins
         bins = None if edges is None else f"{len(edges) - 1} from {number(edges[0])} to {number(edges[-1])}"
-        facts: dict[str, Any] = {"step": self.step, "bins": bins}
+        checked = NEVER_CHECKED if self.checked is None else self.checked.in_words()
+        facts: dict[str, Any] = {"step": self.step, "bins": bins, "check": checked}
         return replace(
             view,
             title=f"Model file: {self.theta.kind}",
@@ -282,6 +290,7 @@ class _ModelRecord(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     bins: list[float] | None = None
     step: str | None = None
     fitted_on: str | None = None
+    checked: Checking | None = None
 
 
 def check_names(theta: Theta, path: str | os.PathLike[str]) -> None:
@@ -326,6 +335,7 @@ def write_model(model: Model, path: str | os.PathLike[str]) -> None:
         bins=None if model.bins is None else list(model.bins),
         step=model.step,
         fitted_on=model.fitted_on,
+        checked=model.checked,
     )
     write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n", MODEL, overwrite=True)
 
@@ -367,7 +377,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     try:
         theta = ThetaRecord(*(getattr(record, name) for name in ThetaRecord.__struct_fields__)).theta()
         bins = None if record.bins is None else tuple(record.bins)
-        return Model(theta=theta, bins=bins, step=record.step, fitted_on=record.fitted_on)
+        return Model(theta=theta, bins=bins, step=record.step, fitted_on=record.fitted_on, checked=record.checked)
     except (ModelError, ParameterError) as error:
         raise RecordError(f"{path} holds no valid model: {error}") from error
 

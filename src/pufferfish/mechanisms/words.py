@@ -12,6 +12,8 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
+import msgspec
+
 from pufferfish._base.view import Html, counted, join, tag
 from pufferfish._base.words import at_most, number
 from pufferfish._draw.page import table
@@ -36,17 +38,21 @@ from pufferfish.queries import BoundQuery, JointQuery, LinearQuery, StepQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import CONTINUA
 from pufferfish.theta.given_laws import GivenLaws
-from pufferfish.theta.model_class import Theta
+from pufferfish.theta.model_class import Described, Theta
+from pufferfish.theta.record import NEVER_CHECKED, Checking
 from pufferfish.theta.states import phase_name
 
 __all__ = [
     "TOGETHER",
     "alternatives_of",
+    "check_in_words",
+    "checked_of",
     "few_as_planned",
     "few_in_all",
     "few_in_groups",
     "few_of_subjects",
     "hidden_in_words",
+    "law_assumed",
     "noise_hides_everything",
     "not_promised_of",
     "promise_of",
@@ -194,6 +200,22 @@ def alternatives_of(secrets: Sequence[tuple[str, str]] | None, protection: Prote
     if secrets is not None:
         return "two secrets of a pair"
     return "two values of one record" if protection is None else protection.alternatives
+
+
+def checked_of(model: Described | None) -> Checking | None:
+    """Return what a check said of a model, as a release says it: a fingerprint belongs to the model's file alone."""
+    checked: Checking | None = None if model is None else model.checked
+    return None if checked is None else msgspec.structs.replace(checked, fingerprint=None)
+
+
+def law_assumed(theta_in_words: str, origin: str, checked: Checking | None) -> str:
+    """Say which law records are assumed to have, and whether that was held against public data."""
+    return f"The distribution of the records is {theta_in_words} ({origin}). Θ was {check_in_words(checked)}."
+
+
+def check_in_words(checked: Checking | None) -> str:
+    """Say whether Θ was held against public data, and what was found."""
+    return NEVER_CHECKED if checked is None else checked.in_words()
 
 
 def promise_of(

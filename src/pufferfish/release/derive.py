@@ -26,9 +26,11 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.promises import promises_of, promises_with, units_of
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.mechanisms.words import (
+    checked_of,
     few_in_all,
     few_in_groups,
     hidden_in_words,
+    law_assumed,
     not_promised_of,
     promise_of,
     secrets_of,
@@ -258,6 +260,7 @@ def calibrated_fields(
             calibration.mechanism, calibration.title, *_proof_fields(calibration, proof), secrets_of(calibration)
         ),
         "theta": ThetaRecord.of(theta),
+        "checked": checked_of(calibration.bound.model),
         "calibration": record_of(calibration),
     }
     noise_warnings = warnings_of(calibration)
@@ -459,7 +462,7 @@ def _sentences(record: ReleaseFields, calibration: Calibration | None) -> dict[s
             secrets, record.ledger, kinds=theta.kinds, composes=composes(mechanism.name), protection=record.protection
         ),
         "assumptions": [
-            f"The distribution of the records is {theta_in_words} ({theta.origin}).",
+            law_assumed(theta_in_words, theta.origin, record.checked),
             *assumed_of(data.reading, of_chains=of_chains),
         ],
     }

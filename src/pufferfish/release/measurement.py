@@ -19,6 +19,7 @@ from pufferfish.ledger import Ledger
 from pufferfish.ledger.ledger import without_positions
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import as_epsilon
+from pufferfish.mechanisms.words import checked_of
 from pufferfish.release.derive import place_in
 from pufferfish.release.draw import hide_traceback
 from pufferfish.release.release import MeasurementRelease
@@ -137,8 +138,9 @@ def release_measurement(
         settings=dict(bound.settings),
         length=[(chain.steps, chain.records) for chain in bound.length],
         theta=theta,
+        checked=checked_of(bound.model),
         software=versions(),
-        **words_of_measurement(bound, epsilon, None),
+        **words_of_measurement(bound, epsilon, None, checked_of(bound.model)),
     )
     draft.to_json()  # what cannot be written is refused before anything is spent
     booked, booked_at = None, None
@@ -151,7 +153,7 @@ def release_measurement(
         created=now(booked_at),
         value=_plain(hide_traceback(lambda: measurement(inputs))()),
         ledger=booked,
-        **words_of_measurement(bound, epsilon, booked),
+        **words_of_measurement(bound, epsilon, booked, draft.checked),
     )
 
 

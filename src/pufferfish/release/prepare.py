@@ -98,7 +98,7 @@ def _same_laws(first: Theta, second: Theta) -> bool:
 # A pufferfish.Model knows how long a step takes and what it was fitted to; a Θ alone does not. The command line asks
 # before it calibrates, a release asks where its mechanism was made from a model: by the same functions.
 
-ACCEPTED = ("public",)
+ACCEPTED = ("public", "model")
 """The refusals of a release that can be accepted; ``noise`` is a refusal of the command line only."""
 
 _NO_PROMISE = (
@@ -106,6 +106,20 @@ _NO_PROMISE = (
     "that it should hide, and nothing would be promised. Fit it to public data, or say how soon habits are forgotten "
     "(documentation: Forgetting); if everybody may see this table, give accept='public'"
 )
+
+CONDEMNED = "do not go on"
+
+_CONDEMNED = (
+    "the model was {}: its noise would leak more than is promised to somebody who knows what public data say. Fit a "
+    "larger class, which pufferfish check names; if you know better than the check, give accept='model'"
+)
+
+_CHECKED_HERE = (
+    "the model was checked against this very table, or one is a part of the other: the verdict that it keeps is an "
+    "exact function of these private records. Check another copy of the model, with public data; if everybody may see "
+    "this table, give accept='public'"
+)
+
 
 FITTED_HERE = (
     "The model was fitted to this very table, or one is a part of the other. The noise then depends on the secrets it "
@@ -197,6 +211,13 @@ def warnings_of_model(
     fitted_here = fitted_on is not None and fingerprint is not None and same_table(fitted_on, fingerprint)
     if fitted_here and "public" not in accept:
         raise ReleaseRefused(_NO_PROMISE)
+    checked = model.checked
+    if checked is not None:
+        seen = checked.fingerprint
+        if seen is not None and fingerprint is not None and same_table(seen, fingerprint) and "public" not in accept:
+            raise ReleaseRefused(_CHECKED_HERE)
+        if checked.word == CONDEMNED and "model" not in accept:
+            raise ReleaseRefused(_CONDEMNED.format(checked.in_words()))
     return [FITTED_HERE, *warnings] if fitted_here else warnings
 
 

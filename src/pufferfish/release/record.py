@@ -47,7 +47,7 @@ from pufferfish.release.facts import (
 )
 from pufferfish.release.postprocessing import BySubject, Clipped, PostProcessing, QuantileRecord, quantiles_of
 from pufferfish.theta.given_laws import GivenLaws
-from pufferfish.theta.record import ThetaRecord
+from pufferfish.theta.record import Checking, ThetaRecord
 
 if TYPE_CHECKING:
     import polars as pl
@@ -114,6 +114,7 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
     mechanism: MechanismRecord
     data: DataRecord
     theta: ThetaRecord
+    checked: Checking | None = None
     software: dict[str, str]
     ledger: LedgerRecord | None = None
     groups: GroupsRecord | None = None
@@ -478,6 +479,7 @@ class MeasurementFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, k
     settings: dict[str, Any]
     length: list[tuple[int, int]]
     theta: ThetaRecord
+    checked: Checking | None = None
     software: dict[str, str]
     ledger: LedgerRecord | None = None
 

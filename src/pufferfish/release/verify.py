@@ -525,7 +525,7 @@ def verify_measurement(record: MeasurementFields) -> float:
         raise RecordError(f"a record-level loss of {record.record_loss!r} leaks {leakage:.6g}, above {epsilon:g}")
     if not (math.isclose(record.leakage, leakage, rel_tol=1e-6, abs_tol=1e-12) and record.leakage <= epsilon):
         raise RecordError(f"it leaks {leakage:.6g}, and the record says {record.leakage!r}")
-    for field, follows in words_of_measurement(bound, epsilon, record.ledger).items():
+    for field, follows in words_of_measurement(bound, epsilon, record.ledger, record.checked).items():
         if getattr(record, field) != follows:
             raise RecordError(f"{field} is not what such a release says: {shortened(repr(follows))}")
     wrong = next((rule for ok, rule in rules_on_place(record.ledger, record.theta) if not ok), None)

@@ -15,7 +15,8 @@ from pufferfish.data.sequences import Base
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import MOST_EPSILON
-from pufferfish.mechanisms.words import Booked, not_promised_of, promise_of
+from pufferfish.mechanisms.words import Booked, law_assumed, not_promised_of, promise_of
+from pufferfish.theta.record import Checking
 
 __all__ = [
     "assumed_of",
@@ -62,7 +63,9 @@ def assumed_of(base: Base | RowsBase | None, *, of_chains: bool) -> list[str]:
     return [base.assumptions[0], records]
 
 
-def words_of_measurement(bound: InfluenceBound, epsilon: float, booked: Booked | None) -> dict[str, Any]:
+def words_of_measurement(
+    bound: InfluenceBound, epsilon: float, booked: Booked | None, checked: Checking | None
+) -> dict[str, Any]:
     """Return what the record of a measurement says of its promise, given its place in a ledger."""
     return {
         "promise": promise_of(epsilon, 0.0, None, of_chains=True, networks=False, protection=bound.protection),
@@ -70,7 +73,7 @@ def words_of_measurement(bound: InfluenceBound, epsilon: float, booked: Booked |
             None, booked, kinds=bound.theta.kinds, composes=True, protection=bound.protection
         ),
         "assumptions": [
-            f"The distribution of the records is {bound.theta.in_words} ({bound.theta.origin}).",
+            law_assumed(bound.theta.in_words, bound.theta.origin, checked),
             "The measurement is as private as its own map says; this program did not check how it was built.",
         ],
     }

@@ -77,6 +77,11 @@ class Described(Protocol):
         """Fingerprint of the table that Θ was fitted to, where it was fitted to one."""
         ...
 
+    @property
+    def checked(self) -> Any:
+        """What a check against public data said last, a :class:`~pufferfish.theta.record.Checking`; None for none."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ModelClass(FiniteClass):

@@ -24,7 +24,55 @@ from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import check_number_of_states, state_label
 from pufferfish.theta.stays_chain import StaysChain
 
-__all__ = ["ChainRecord", "ThetaRecord"]
+__all__ = ["NEVER_CHECKED", "ChainRecord", "Checking", "ThetaRecord"]
+
+Word = Literal["go on", "in doubt", "do not go on"]
+"""What a check says of a model."""
+
+
+class Checking(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a check of a class Θ against public data said last, as model files and releases keep it.
+
+    Parameters
+    ----------
+    word : {"go on", "in doubt", "do not go on"}
+        The verdict.
+    date : str
+        The day of the check, such as "2026-11-27".
+    source : str
+        The table, by its name.
+    same : bool
+        Whether Θ was fitted to it: then it proves nothing about others.
+    fingerprint : str or None
+        The table's fingerprint; None in releases.
+    """
+
+    word: Word
+    date: str
+    source: str
+    same: bool = False
+    fingerprint: str | None = None
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"\d{4}-\d\d-\d\d", self.date):
+            raise ModelError(f"date of a check is {shortened(repr(self.date))}, expected such as 2026-11-27")
+        if not self.source or not self.source.isprintable():
+            raise ModelError(f"source of a check is {shortened(repr(self.source))}, expected the name of a table")
+
+    def in_words(self) -> str:
+        """Say when Θ was held against what, and what was found.
+
+        Examples
+        --------
+        >>> Checking(word="go on", date="2026-11-27", source="survey-2020.csv").in_words()
+        'checked on 2026-11-27 against survey-2020.csv: go on'
+        """
+        table = "the table that it was fitted to" if self.same else self.source
+        return f"checked on {self.date} against {table}: {self.word}"
+
+
+NEVER_CHECKED = "never checked against public data"
+"""What is said of a class without a check."""
 
 
 class ChainRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):

@@ -54,7 +54,7 @@ def test_a_word_that_is_not_needed_is_harmless() -> None:
 
 @pytest.mark.parametrize("word", ["all", "noise,public", "", "Noise"])
 def test_an_unknown_word_is_refused(word: str) -> None:
-    refused(*release("private.csv", 5, word), says=["'--accept'", "is not one of 'noise', 'public'"])
+    refused(*release("private.csv", 5, word), says=["'--accept'", "is not one of 'noise', 'model', 'public'"])
     assert not Path("release.json").exists()
 
 

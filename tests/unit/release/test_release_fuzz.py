@@ -380,6 +380,7 @@ def test_a_model_with_one_thing_changed(tmp_path: Path) -> None:
                     "bins",
                     "step",
                     "fitted_on",
+                    "checked",
                     "kind",
                     "chains",
                     "members",

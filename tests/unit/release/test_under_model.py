@@ -106,7 +106,7 @@ def test_what_is_accepted_is_named_by_known_words(tmp_path: Path, survey: Path, 
         partial(pf.release, data, QUERY, noise),
         partial(pf.release_each, data, QUERY, noise, tmp_path / "e.csv"),
     ):
-        with pytest.raises(ParameterError, match=r"^accept is .*, or a list of them: 'public'$"):
+        with pytest.raises(ParameterError, match=r"^accept is .*, or a list of them: 'public', 'model'$"):
             release(accept=given)
     assert not (tmp_path / "e.csv").exists()
     with pytest.raises(ParameterError, match=r"release has no option 'public'.*accept"):

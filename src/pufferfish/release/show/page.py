@@ -33,7 +33,7 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.network_picture import theta_part
 from pufferfish.mechanisms.network_quilts import NodeSecrets
 from pufferfish.mechanisms.shown import units_part
-from pufferfish.mechanisms.words import hidden_in_words, witness_part
+from pufferfish.mechanisms.words import check_in_words, hidden_in_words, witness_part
 from pufferfish.queries import measure_before_division, measure_of
 from pufferfish.release.check import BROKEN
 from pufferfish.release.derive import place_in
@@ -50,7 +50,6 @@ from pufferfish.release.together import AnyRelease, any_release_in, one_history
 from pufferfish.release.verification import Verification
 from pufferfish.release.verify import verify, verify_measurement
 from pufferfish.theta.model_class import Theta
-from pufferfish.theta.record import ThetaRecord
 
 __all__ = ["NOT_COUNTED", "Source", "ledger_part", "read_source", "report_page", "write_report"]
 
@@ -284,7 +283,7 @@ def _release_part(
             _promise_section(record, record.hides, record.mechanism.secrets),
             units_part(record.promises, record.step, record.protection),
             section("The noise of every mechanism, and other ε", noise),
-            _theta_section(record.theta, theta, record.mechanism.witness.theta, calibration),
+            _theta_section(record, theta, record.mechanism.witness.theta, calibration),
             section(
                 "Which record decides the noise, and why",
                 witness_part(record.mechanism.witness, record.mechanism.leakage, record.epsilon, theta),
@@ -379,12 +378,16 @@ def _promise_section(record: AnyRelease, hides: str, secrets: list[tuple[str, st
     return join(tag("p", tag("strong", void), class_="card"), part)
 
 
-def _theta_section(record: ThetaRecord, theta: Theta | None, decides: int, calibration: Calibration | None) -> Html:
+def _theta_section(
+    record: ReleaseFields | MeasurementFields, theta: Theta | None, decides: int, calibration: Calibration | None
+) -> Html:
     """Return Θ, in which the member of place ``decides`` needs most noise; or only its origin, of a user's function."""
     if theta is None:
-        text = f"Θ is of {record.kind}: a function of the user's, which no file holds. Where it came from: "
-        return section("What an adversary may believe: Θ", tag("p", f"{text}{record.origin}."))
-    return section("What an adversary may believe: Θ", theta_part(theta, decides=decides, calibration=calibration))
+        text = f"Θ is of {record.theta.kind}: a function of the user's, which no file holds. Where it came from: "
+        return section("What an adversary may believe: Θ", tag("p", f"{text}{record.theta.origin}."))
+    checked = tag("p", f"It was {check_in_words(record.checked)}.")
+    part = theta_part(theta, decides=decides, calibration=calibration)
+    return section("What an adversary may believe: Θ", checked, part)
 
 
 def _measured_sections(record: MeasurementFields, theta: Theta | None) -> Html:
@@ -397,7 +400,7 @@ def _measured_sections(record: MeasurementFields, theta: Theta | None) -> Html:
         tag("p", f"{size}; {made}.", class_="soft"),
         section("What was released", measured_part(record)),
         _promise_section(record, hides, None),
-        _theta_section(record.theta, theta, 0, None),
+        _theta_section(record, theta, 0, None),
     )
 
 

@@ -11,7 +11,7 @@ from pufferfish._base.words import at_most, names_of, number
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import printable, shortened
 from pufferfish.mechanisms.shown import promise_chart, promise_grid, promise_picture
-from pufferfish.mechanisms.words import TOGETHER, hidden_in_words
+from pufferfish.mechanisms.words import TOGETHER, check_in_words, hidden_in_words
 from pufferfish.queries import KINDS, measure_of
 from pufferfish.release.facts import GroupsRecord, LedgerRecord
 from pufferfish.release.prepare import FITTED_HERE
@@ -56,7 +56,7 @@ def described(record: ReleaseFields) -> str:
     lines = [
         *(f"warning: {text}" for text in record.warnings),
         f"made {record.created[:19]} by pufferfish {record.software.get('pufferfish-privacy')}; "
-        f"Θ: {record.theta.origin}",
+        f"Θ: {record.theta.origin}; {check_in_words(record.checked)}",
         f"the noise is for the secret that needs most{where}{pair}; "
         f"at most {at_most(record.mechanism.leakage)} nats leak",
         *(
@@ -272,7 +272,7 @@ def promise_line(record: ReleaseFields) -> str:
 
 def assumed_in_short(record: ReleaseFields) -> str:
     """Say briefly what the promise rests on: what the record has in full sentences."""
-    parts, where, by = ["Θ holds the law of the records"], None, None
+    parts, where, by = [f"Θ holds the law of the records ({check_in_words(record.checked)})"], None, None
     if record.data.rows is not None:
         rows = record.data.rows
         parts += ["rows are independent of each other", "their number is public"]
@@ -337,7 +337,7 @@ def release_view(record: ReleaseFields) -> View:
         "query": record.query.description,
         "noise": noise_line(record) if each is None else _noise_of_each(record),
         "all values together": _together(record),
-        "class Θ": f"{record.theta.kind}; {record.theta.origin}",
+        "class Θ": f"{record.theta.kind}; {record.theta.origin}; {check_in_words(record.checked)}",
         "table": None if table is None else f"{table.name}, {counted(table.rows, 'row')}",
         "post-processed": next((line.removeprefix("post-processed: ") for line in postprocessing_lines(record)), None),
         "ledger": _place_in_ledger(record.ledger),
