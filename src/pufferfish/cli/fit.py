@@ -19,10 +19,11 @@ from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.labels import OTHER, words_for_missing
 from pufferfish.errors import DataError, ModelError, ParameterError, printable
 from pufferfish.fit.chain import SMOOTHING, fit_chain, fit_interval, fit_order, fit_periodic
-from pufferfish.fit.defend import CALLED, DefendedFit, fit_defend
+from pufferfish.fit.defend import DefendedFit, fit_defend
 from pufferfish.fit.forgetting import SMOOTHING as PAIRS, OverlapEstimate, fit_forgetting
 from pufferfish.fit.left_out import MOST_KINDS, LeftOut
 from pufferfish.fit.made_up import MadeUp, made_up
+from pufferfish.fit.members import CALLED
 from pufferfish.fit.model_file import BIF_FILE, MODEL, Model, is_bif, write_bif, write_model
 from pufferfish.fit.network import CHOW_LIU, SMOOTHING as NETWORK_SMOOTHING, FittedTable, fit_network_to
 from pufferfish.fit.stays import fit_stays, fit_stays_of_each
