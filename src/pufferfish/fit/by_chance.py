@@ -5,6 +5,9 @@ the one chain of all is simulated for every person, as long as each was observed
 to that: what people's own chains need beyond it is theirs, and not chance.
 """
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,7 +19,7 @@ from pufferfish.fit.subjects import own_matrices
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.markov_chain import MarkovChain
 
-__all__ = ["largest_by_chance", "simulated"]
+__all__ = ["largest_by_chance", "simulated", "walked"]
 
 _PIECE = 1000
 """Transitions that are simulated one after the other; more of a person are further pieces, side by side."""
@@ -63,13 +66,23 @@ def simulated(matrices: NDArray[np.float64], lengths: NDArray[np.int64], rng: np
     who = np.repeat(np.arange(len(lengths)), pieces)
     left = np.concatenate([n - _PIECE * np.arange(m) for n, m in zip(lengths, pieces, strict=True)])
     starts = np.array([MarkovChain(matrix).stationary_distribution for matrix in matrices])
-    law, at = matrices.cumsum(axis=2)[who], _drawn(starts.cumsum(axis=1)[who], rng)
+    path = walked(matrices[who], starts[who], min(_PIECE, int(lengths.max(initial=0))), rng)
     counts = np.zeros((len(lengths), k, k), dtype=np.int64)
-    for step in range(min(_PIECE, int(lengths.max(initial=0)))):
-        following = _drawn(law[np.arange(len(at)), at], rng)
+    for step, (at, following) in enumerate(pairwise(path)):
         np.add.at(counts, (who, at, following), left > step)
-        at = following
     return counts
+
+
+def walked(
+    matrices: NDArray[np.float64], starts: NDArray[np.float64], steps: int, rng: np.random.Generator
+) -> Iterator[NDArray[np.intp]]:
+    """Yield the states of several chains, side by side, at first and after each of so many steps."""
+    laws, every = matrices.cumsum(axis=2), np.arange(len(matrices))
+    at = _drawn(starts.cumsum(axis=1), rng)
+    yield at
+    for _ in range(steps):
+        at = _drawn(laws[every, at], rng)
+        yield at
 
 
 def _drawn(cumulative: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:

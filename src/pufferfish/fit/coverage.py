@@ -157,7 +157,8 @@ def covered(
 
 
 def _members(laws: Sequence[Law], slower: float) -> list[Law]:
-    return [*laws, *(law.slower(slower) for law in laws if slower > 1)]
+    slowest_first = sorted(laws, key=lambda law: -law.noise) if slower > 1 else []
+    return [*laws, *(law.slower(slower) for law in slowest_first)]
 
 
 def _tail(needs: Sequence[float]) -> float:
