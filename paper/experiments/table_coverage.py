@@ -11,7 +11,7 @@ Only what decides who is covered is fitted, everybody's own chain (and kinds of 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -51,12 +51,12 @@ _DAY = 1000
 """Transitions of a made-up day; a stay that lasts beyond it is cut off."""
 _FEWEST = 9
 """People from which on a share is said."""
-_OF_STAYS = 8
+_OF_STAYS = 6
 """Surveys of people with kinds of stay take so many times as long, so there are so many times fewer."""
 
 _CHAINS: Final = ("pooled", "own")
 _STAYS: Final = (*_CHAINS, "stays", "own stays")
-_IN_WORDS = {_CHAINS: "own chains", _STAYS: "own kinds of stay (3)"}
+_IN_WORDS: dict[tuple[str, ...], str] = {_CHAINS: "own chains", _STAYS: "own kinds of stay (3)"}
 _HOUSEHOLD = Path(__file__).parents[2] / "examples" / "data"
 _BINS = "0,500,...,5000"
 
@@ -64,18 +64,31 @@ _BINS = "0,500,...,5000"
 # -- Made-up people ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _People:
     """A population: how a person is drawn, for how many days one is surveyed, and which own laws the class has."""
 
     title: str
     draw: Callable[[np.random.Generator], Model]
     days: int
+    settings: Settings
     kinds: tuple[str, ...] = _CHAINS
 
-    def many(self, settings: Settings) -> int:
-        """Return how many people are surveyed in all for a line of the table, and how many others there are."""
-        return settings.trials // (_OF_STAYS if self.kinds == _STAYS else 1)
+    @property
+    def many(self) -> int:
+        """How many people are surveyed in all for a line of the table, and how many others there are."""
+        return self.settings.trials // (_OF_STAYS if self.kinds == _STAYS else 1)
+
+    @cached_property
+    def models(self) -> list[Model]:
+        """Many people."""
+        rng = self.settings.stream("coverage", self.title)
+        return [self.draw(rng) for _ in range(self.many)]
+
+    @cached_property
+    def needs(self) -> Array:
+        """What noise each of them truly needs."""
+        return np.array([noise_of(model) for model in self.models])
 
 
 def _around(rows: Array, strength: float, rng: np.random.Generator) -> Array:
@@ -89,11 +102,11 @@ def _of_all(rows: Array, strength: float, rng: np.random.Generator) -> MarkovCha
 
 
 def _chain_like(chains: Sequence[MarkovChain], rng: np.random.Generator) -> MarkovChain:
-    return MarkovChain(_around(chains[rng.integers(len(chains))].transition_matrix, _JITTER, rng))
+    return MarkovChain(_around(chains[int(rng.integers(len(chains)))].transition_matrix, _JITTER, rng))
 
 
 def _stays_like(chains: Sequence[StaysChain], rng: np.random.Generator) -> StaysChain:
-    chain, kinds = chains[rng.integers(len(chains))], list[list[tuple[float, float]]]()
+    chain, kinds = chains[int(rng.integers(len(chains)))], list[list[tuple[float, float]]]()
     for each in chain.stays:
         shares = _around(np.array([share for share, _ in each]), _JITTER, rng)
         beyond = np.array([keep / (1 - keep) for _, keep in each]) * np.exp(
@@ -108,7 +121,7 @@ def _surveyed(models: Sequence[Model], days: int, rng: np.random.Generator) -> S
     k, who = models[0].k, np.repeat(np.arange(len(models)), days)
     hidden = [_hidden(model) for model in models]
     states = hidden[0][2]
-    kernels, starts = (np.array([law[i] for law in hidden])[who] for i in (0, 1))
+    kernels, starts = np.array([law[0] for law in hidden])[who], np.array([law[1] for law in hidden])[who]
     path = states[np.array(list(walked(kernels, starts, _DAY, rng)))].T  # a line for each day
     day = np.broadcast_to(np.arange(len(who))[:, None], path.shape)
     steps, number = np.unique(
@@ -149,18 +162,10 @@ def _kept(sequences: Sequences, kinds: Sequence[str]) -> list[Law]:
     return [law for kind in kinds for law in members.of(kind, members.people)]
 
 
-@cache
-def _others(people: _People, settings: Settings) -> tuple[list[Model], Array]:
-    """Return many people, and what noise each truly needs."""
-    rng = settings.stream("coverage", people.title)
-    models = [people.draw(rng) for _ in range(people.many(settings))]
-    return models, np.array([noise_of(model) for model in models])
-
-
-def _rows(people: _People, n: int, settings: Settings) -> list[Row]:
+def _rows(people: _People, n: int) -> list[Row]:
     """Survey some people, make a class of what is seen, and see how many others it covers; many times."""
-    models, needs = _others(people, settings)
-    rng, surveys = settings.stream("coverage", people.title, n), len(models) // n
+    models, needs = people.models, people.needs
+    rng, surveys = people.settings.stream("coverage", people.title, n), len(models) // n
     results: dict[float, list[tuple[float, ...]]] = {share: [] for share in _NOMINAL}
     for _ in range(surveys):
         chosen = rng.choice(len(models), n, replace=False)
@@ -326,28 +331,29 @@ def _populations(settings: Settings) -> Iterator[_People]:
     surveys = [_survey_of(table) for table in _tables_of_people(settings)]
     if not surveys:
         for strength in _STRENGTHS:
-            yield _People(f"made up, Dirichlet {strength}", partial(_of_all, _MADE_UP, strength), days=5)
+            yield _People(f"made up, Dirichlet {strength}", partial(_of_all, _MADE_UP, strength), 5, settings)
         return
     largest = max(surveys, key=lambda survey: survey.people)
     for survey in surveys:
         members = Members(survey.read(pl.lit(True)))
         days = int(np.median(members.transitions[members.people].sum(axis=(1, 2)))) // _DAY
-        if survey is largest:
-            rows = members.of("pooled", [])[0].model.transition_matrix
-            for strength in _STRENGTHS:
-                yield _People(f"{survey.title}, Dirichlet {strength}", partial(_of_all, rows, strength), days)
-        for kinds, like in ((_CHAINS, _chain_like), (_STAYS, _stays_like)):
-            own = tuple(law.model for law in members.of(kinds[-1], members.people))
-            title = f"{survey.title}, {'people like each' if kinds == _CHAINS else 'stays like each'}"
-            yield _People(title, partial(like, own), days, kinds)
+        own = tuple(law.model for law in members.of("own", members.people))
+        yield _People(f"{survey.title}, people like each", partial(_chain_like, own), days, settings)
+        if survey is not largest:
+            continue
+        rows = members.of("pooled", [])[0].model.transition_matrix
+        for strength in _STRENGTHS:
+            yield _People(f"{survey.title}, Dirichlet {strength}", partial(_of_all, rows, strength), days, settings)
+        stays = tuple(law.model for law in members.of("own stays", members.people))
+        yield _People(f"{survey.title}, stays like each", partial(_stays_like, stays), days, settings, _STAYS)
 
 
 def _parts(settings: Settings) -> list[Part]:
     parts = [
-        Part(f"{people.title}: {n} surveyed", partial(_rows, people, n, settings))
+        Part(f"{people.title}: {n} surveyed", partial(_rows, people, n))
         for people in _populations(settings)
         for n in _SURVEYED
-        if people.many(settings) >= 2 * n  # with one survey alone there is no standard error
+        if people.many >= 2 * n  # with one survey alone there is no standard error
     ]
     for survey in map(_survey_of, _tables_of_people(settings)):
         for first, second in ((0, 1), (2, 3), (3, 2)):
@@ -437,7 +443,7 @@ TABLE_COVERAGE = Experiment(
     name="table-coverage",
     title="How many people a class covers: what is said, and what comes out",
     source="beyond the paper: docs/choosing_theta.md",
-    trials=1000,
+    trials=400,
     needs=(),
     uses=("activity",),
     parts=_parts,
