@@ -12,6 +12,7 @@ from commands import refused, run
 from pufferfish.cli.fit import defended_lines
 from pufferfish.errors import ParameterError
 from pufferfish.fit.left_out import LeftOut
+from pufferfish.fit.members import Members, noise_of
 
 STEPS = 2_400
 
@@ -65,12 +66,23 @@ def test_everybody_is_in_and_the_slowest_decides() -> None:
     assert fit.between is not None
     assert fit.between[0] < fit.noise_multiplier * 1.05
     assert fit.between[1] > fit.noise_multiplier * 0.95
-    largest = max(
-        pf.LeakagePropagation(member, 10**6).calibrate(pf.Histogram(relative=False), 1.0).noise_multiplier or 0.0
-        for member in fit.theta.members
-    )
-    assert largest == fit.noise_multiplier
+    assert fit.noise_multiplier == max(map(noise_of, fit.theta.members))
     assert len(fit.theta.names) == len(fit.theta.members)
+
+
+def test_own_chains_and_stays_are_those_of_each_subject() -> None:
+    frame = table([0.8, 0.85, 0.9], seed=7)
+    members, sequences = Members(read(frame), kinds=2), read(frame)
+    each = pf.fit_each_subject(frame, "s", subject="who", time="t", max_gap=1, step=1).theta.chains
+    for law, chain in zip(members.of("own", members.people), each, strict=True):
+        np.testing.assert_array_equal(law.model.transition_matrix, chain.transition_matrix)
+    for law, chain in zip(
+        members.of("own stays", members.people), pf.fit_stays_of_each(sequences, kinds=2), strict=True
+    ):
+        np.testing.assert_array_equal(law.model.kernel, chain.kernel)
+    (pooled,), (stays,) = members.of("pooled", []), members.of("stays", [])
+    np.testing.assert_array_equal(pooled.model.transition_matrix, pf.fit_chain(sequences).transition_matrix)
+    np.testing.assert_array_equal(stays.model.kernel, pf.fit_stays(sequences, kinds=2).kernel)
 
 
 def test_the_sentence_of_coverage_says_its_conditions() -> None:
@@ -96,6 +108,9 @@ def test_more_cover_needs_longer_stays_and_says_what_that_rests_on() -> None:
     assert "thin out like a power" in more.coverage.sentence
     assert len(more.theta.members) == 2 * len(fit.theta.members)
     assert more.noise_multiplier == pytest.approx(more.coverage.slower * fit.noise_multiplier, rel=0.05)
+    needs = dict(zip(more.theta.names, map(noise_of, more.theta.members), strict=True))
+    assert more.decided_by == max(needs, key=lambda name: needs[name])
+    assert more.noise_multiplier == max(needs.values())
     slower = pf.fit_defend(people(), slower=1.3)
     assert slower.noise_multiplier == pytest.approx(1.3 * fit.noise_multiplier, rel=0.04)
     assert "stays 1.3 times as long" in slower.theta.origin
