@@ -8,6 +8,7 @@ from paper.experiments.other_bounds import OTHER_BOUNDS
 from paper.experiments.running import Results, run, workplace
 from paper.experiments.table_activity import TABLE_ACTIVITY
 from paper.experiments.table_composition import TABLE_COMPOSITION
+from paper.experiments.table_coverage import TABLE_COVERAGE
 from paper.experiments.table_power import TABLE_POWER
 from paper.experiments.table_runtime import TABLE_RUNTIME
 
@@ -30,5 +31,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     TABLE_RUNTIME,
     TABLE_COMPOSITION,
     OTHER_BOUNDS,
+    TABLE_COVERAGE,
 )
 """What ``python -m paper reproduce`` offers, in this order."""

@@ -291,7 +291,7 @@ def test_all_without_data_runs_what_needs_none(tmp_path: Path, monkeypatch: pyte
     result = run("all", "--output", tmp_path)
     assert result.exit_code == 0, result.output
     ran = [e.name for e in EXPERIMENTS if not e.needs]
-    assert ran == ["figure-synthetic", "table-runtime", "table-composition", "other-bounds"]
+    assert ran == ["figure-synthetic", "table-runtime", "table-composition", "other-bounds", "table-coverage"]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         n + s for n in ran for s in (".csv", ".md", ".png")
     )

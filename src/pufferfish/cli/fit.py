@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import click
@@ -19,10 +20,11 @@ from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.labels import OTHER, words_for_missing
 from pufferfish.errors import DataError, ModelError, ParameterError, printable
 from pufferfish.fit.chain import SMOOTHING, fit_chain, fit_interval, fit_order, fit_periodic
-from pufferfish.fit.defend import CALLED, DefendedFit, fit_defend
+from pufferfish.fit.defend import DefendedFit, fit_defend
 from pufferfish.fit.forgetting import SMOOTHING as PAIRS, OverlapEstimate, fit_forgetting
 from pufferfish.fit.left_out import MOST_KINDS, LeftOut
 from pufferfish.fit.made_up import MadeUp, made_up
+from pufferfish.fit.members import CALLED
 from pufferfish.fit.model_file import BIF_FILE, MODEL, Model, is_bif, write_bif, write_model
 from pufferfish.fit.network import CHOW_LIU, SMOOTHING as NETWORK_SMOOTHING, FittedTable, fit_network_to
 from pufferfish.fit.stays import fit_stays, fit_stays_of_each
@@ -562,6 +564,12 @@ def defended_lines(fit: DefendedFit) -> list[str]:
         whose = "" if kind.decided_by is None else f" of {kind.decided_by}"
         word = "in" if kind.kept else "not demanded"
         lines.append(f"{word}: {name}: noise {kind.noise_multiplier:.4g}{whose}, leaks {kind.leakage:.3g}{gain}")
+        if kind.kind == "own":
+            middle, most = median(fit.by_chance), max(fit.by_chance)
+            lines.append(
+                f"by chance alone: if all lived by the chain of all, the largest own chain would need {middle:.4g} "
+                f"(in {len(fit.by_chance)} simulations at most {most:.4g})"
+            )
     between = (
         ""
         if fit.between is None

@@ -31,7 +31,7 @@ from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.fit.mixture import Mixture, StaysSeen, climbed, fit_mixture
 
-__all__ = ["LEAST_GAIN", "MOST_FOLLOWED", "MOST_KINDS", "POOLED_STAYS", "Gain", "LeftOut", "daily_of"]
+__all__ = ["LEAST_GAIN", "MOST_FOLLOWED", "MOST_KINDS", "POOLED_STAYS", "Gain", "LeftOut", "daily_of", "most_kinds"]
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -102,7 +102,7 @@ class LeftOut:
         self.blocks = named.shape[1]
         self._subject: Whole = named[0]
         self._of_steps, self._of_runs = block[: len(steps.number)], block[len(steps.number) :]
-        self.most = max(1, min(MOST_KINDS, MOST_FOLLOWED // self._k))
+        self.most = most_kinds(self._k)
         """How many kinds of stay are tried: of very many states fewer can be followed."""
         self.kinds = self.most
         """How many kinds of stay predict best."""
@@ -271,6 +271,11 @@ class LeftOut:
         runs = self._daily.runs
         x, y = runs.state[which], runs.following[which]
         return (runs.lasted[which] - 1) * chain[x, x] + np.where(y >= 0, chain[x, y], 0.0)
+
+
+def most_kinds(k: int) -> int:
+    """Return how many kinds of stay in each of k states are tried."""
+    return max(1, min(MOST_KINDS, MOST_FOLLOWED // k))
 
 
 def daily_of(sequences: Sequences) -> Daily:

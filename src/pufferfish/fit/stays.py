@@ -1,11 +1,13 @@
 """Chains with several kinds of stay, from public sequences: stays are mixtures (:mod:`.mixture`), exits are counted."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.checked import whole_number
+from pufferfish.data.daily import Runs
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.fit.chain import added_count
@@ -13,7 +15,7 @@ from pufferfish.fit.left_out import MOST_KINDS, POOLED_STAYS, LeftOut, daily_of
 from pufferfish.fit.mixture import Mixture, StaysSeen, climbed, fit_mixture
 from pufferfish.theta.stays_chain import StaysChain
 
-__all__ = ["fit_stays", "fit_stays_of_each"]
+__all__ = ["chain_of_stays", "fit_stays", "fit_stays_of_each", "own_mixtures", "pooled_mixtures"]
 
 
 def fit_stays(
@@ -61,9 +63,10 @@ def fit_stays(
     >>> chain.kinds, [round(1 / (1 - keep), 1) for _, keep in chain.stays[0]]
     ((2, 1), [1.2, 37.5])
     """
-    runs, most = daily_of(sequences).runs, _kinds(sequences, kinds)
-    mixtures = [fit_mixture(StaysSeen.of(runs, runs.state == x), most) for x in range(len(sequences.states))]
-    return _chain(sequences, sequences.transitions, mixtures, initial, added_count("smoothing", smoothing), None)
+    runs, k, states = daily_of(sequences).runs, len(sequences.states), sequences.states
+    mixtures = pooled_mixtures(runs, k, _kinds(sequences, kinds))
+    weight = added_count("smoothing", smoothing)
+    return chain_of_stays(runs.transitions(k), mixtures, states, initial=initial, smoothing=weight)
 
 
 def fit_stays_of_each(
@@ -89,44 +92,56 @@ def fit_stays_of_each(
         As :func:`fit_stays` does.
     """
     daily, k, weight = daily_of(sequences), len(sequences.states), added_count("pooling", pooling)
-    runs, most = daily.runs, _kinds(sequences, kinds)
-    pool = [fit_mixture(StaysSeen.of(runs, runs.state == x), most) for x in range(k)]
+    pool = pooled_mixtures(daily.runs, k, _kinds(sequences, kinds))
+    everybody = daily.runs.transitions(k)
     chains: list[StaysChain] = []
     for who in range(len(daily.subjects)):
-        of_who = runs.subject == who
-        of_states = [StaysSeen.of(runs, of_who & (runs.state == x)) for x in range(k)]
-        mixtures = [climbed(stays, pool[x], pool[x], weight)[0] for x, stays in enumerate(of_states)]
-        exits = runs.chosen(of_who).transitions(k)
-        chains.append(_chain(sequences, exits, mixtures, initial, 1.0, sequences.transitions - exits))
+        runs = daily.runs.chosen(daily.runs.subject == who)
+        mine, mixtures = runs.transitions(k), own_mixtures(runs, pool, weight)
+        chains.append(chain_of_stays(mine, mixtures, sequences.states, everybody - mine, initial=initial))
     return chains
 
 
 # -- The chain of all states ------------------------------------------------------------------------------------------
 
 
-def _chain(
-    sequences: Sequences,
+def pooled_mixtures(runs: Runs, k: int, kinds: int) -> list[Mixture]:
+    """Return the stays of each state as a mixture of at most so many kinds."""
+    return [fit_mixture(StaysSeen.of(runs, runs.state == x), kinds) for x in range(k)]
+
+
+def own_mixtures(runs: Runs, pool: Sequence[Mixture], weight: float) -> list[Mixture]:
+    """Return the same of a subject's runs, so many stays of the pool's added to those of each state."""
+    return [climbed(StaysSeen.of(runs, runs.state == x), mixture, mixture, weight)[0] for x, mixture in enumerate(pool)]
+
+
+def chain_of_stays(
     transitions: NDArray[np.int64],
-    mixtures: list[Mixture],
-    initial: Literal["stationary", "any"],
-    weight: float,
-    pool: NDArray[np.int64] | None,
+    mixtures: Sequence[Mixture],
+    states: Sequence[str],
+    pool: NDArray[np.int64] | None = None,
+    *,
+    initial: Literal["stationary", "any"] = "stationary",
+    smoothing: float = 1.0,
 ) -> StaysChain:
-    """Return the chain of some transitions: exits as counted, and so many more, as those of the pool."""
-    k = len(sequences.states)
+    """Return the chain of some transitions: exits as counted, and so many more of each state as those of the pool.
+
+    Without a pool they lead where all exits lead.
+    """
+    k = len(states)
     others = ~np.eye(k, dtype=np.bool_)
-    exits, pooled = (np.where(others, n, 0.0) for n in (transitions, sequences.transitions if pool is None else pool))
+    exits, pooled = (np.where(others, n, 0.0) for n in (transitions, transitions if pool is None else pool))
     entered = np.where(others, np.broadcast_to(pooled.sum(axis=0) + 0.5, (k, k)), 0.0)
     added = entered if pool is None else pooled + 0.5 * others
-    rows = exits + weight * added / np.maximum(added.sum(axis=1, keepdims=True), 1e-300)
+    rows = exits + smoothing * added / np.maximum(added.sum(axis=1, keepdims=True), 1e-300)
     totals = rows.sum(axis=1)
     if np.any(totals == 0):
-        name = sequences.states[int(np.flatnonzero(totals == 0)[0])]
+        name = states[int(np.flatnonzero(totals == 0)[0])]
         raise ModelError(
             f"state {name!r} was never seen to be left; use smoothing (such as 1), merge states, or leave it out"
         )
     kinds = [mixture.kinds for mixture in mixtures]
-    return StaysChain(rows / totals[:, None], kinds, initial, states=sequences.states)
+    return StaysChain(rows / totals[:, None], kinds, initial, states=states)
 
 
 def _kinds(sequences: Sequences, kinds: object) -> int:

@@ -23,7 +23,9 @@ from pufferfish.theta.markov_chain import MarkovChain
 if TYPE_CHECKING:
     from pufferfish.data.public_counts import PairsApart
 
-__all__ = ["SubjectsFit", "class_of_each", "fit_each_subject"]
+__all__ = ["SubjectsFit", "class_of_each", "fit_each_subject", "own_matrices", "own_matrix"]
+
+Counts = NDArray[np.int64]
 
 _NAMED = 3
 """Subjects with the same chain that are named; of others the number is said."""
@@ -149,11 +151,19 @@ _WHY = "a subject's rows by themselves are no model of anybody"
 """Why the noise is not compared with that of chains that nothing completes."""
 
 
+def own_matrix(mine: Counts, others: Counts, smoothing: float = SMOOTHING) -> NDArray[np.float64]:
+    """Return a transition matrix of a subject's counts, completed by what all others do; a lone one as one chain is."""
+    return completed(mine, smoothing, smoothed(others if np.any(others) else mine, smoothing))
+
+
+def own_matrices(counts: Counts, smoothing: float = SMOOTHING) -> NDArray[np.float64]:
+    """Return everybody's transition matrix; counts and matrices have shape (subjects, k, k)."""
+    everybody = counts.sum(axis=0)
+    return np.array([own_matrix(mine, everybody - mine, smoothing) for mine in counts])
+
+
 def _matrices(pairs: "PairsApart", states: Sequence[str], smoothing: float) -> NDArray[np.float64]:
-    """Return the transition matrix of every subject, completed by what all others do; a lone one as one chain is."""
-    everybody = pairs.counts.sum(axis=0)
-    others = [everybody - mine if np.any(everybody > mine) else everybody for mine in pairs.counts]
-    matrices = completed(pairs.counts, smoothing, np.array([smoothed(pool, smoothing) for pool in others]))
+    matrices = own_matrices(pairs.counts, smoothing)
     rows = matrices.sum(axis=2)
     if np.any(rows == 0):
         who, x = (int(v) for v in np.argwhere(rows == 0)[0])

@@ -9,8 +9,10 @@ import pytest
 
 import pufferfish as pf
 from commands import refused, run
+from pufferfish.cli.fit import defended_lines
 from pufferfish.errors import ParameterError
 from pufferfish.fit.left_out import LeftOut
+from pufferfish.fit.members import Members, noise_of
 
 STEPS = 2_400
 
@@ -64,12 +66,23 @@ def test_everybody_is_in_and_the_slowest_decides() -> None:
     assert fit.between is not None
     assert fit.between[0] < fit.noise_multiplier * 1.05
     assert fit.between[1] > fit.noise_multiplier * 0.95
-    largest = max(
-        pf.LeakagePropagation(member, 10**6).calibrate(pf.Histogram(relative=False), 1.0).noise_multiplier or 0.0
-        for member in fit.theta.members
-    )
-    assert largest == fit.noise_multiplier
+    assert fit.noise_multiplier == max(map(noise_of, fit.theta.members))
     assert len(fit.theta.names) == len(fit.theta.members)
+
+
+def test_own_chains_and_stays_are_those_of_each_subject() -> None:
+    frame = table([0.8, 0.85, 0.9], seed=7)
+    members, sequences = Members(read(frame), kinds=2), read(frame)
+    each = pf.fit_each_subject(frame, "s", subject="who", time="t", max_gap=1, step=1).theta.chains
+    for law, chain in zip(members.of("own", members.people), each, strict=True):
+        np.testing.assert_array_equal(law.model.transition_matrix, chain.transition_matrix)
+    for law, chain in zip(
+        members.of("own stays", members.people), pf.fit_stays_of_each(sequences, kinds=2), strict=True
+    ):
+        np.testing.assert_array_equal(law.model.kernel, chain.kernel)
+    (pooled,), (stays,) = members.of("pooled", []), members.of("stays", [])
+    np.testing.assert_array_equal(pooled.model.transition_matrix, pf.fit_chain(sequences).transition_matrix)
+    np.testing.assert_array_equal(stays.model.kernel, pf.fit_stays(sequences, kinds=2).kernel)
 
 
 def test_the_sentence_of_coverage_says_its_conditions() -> None:
@@ -95,6 +108,9 @@ def test_more_cover_needs_longer_stays_and_says_what_that_rests_on() -> None:
     assert "thin out like a power" in more.coverage.sentence
     assert len(more.theta.members) == 2 * len(fit.theta.members)
     assert more.noise_multiplier == pytest.approx(more.coverage.slower * fit.noise_multiplier, rel=0.05)
+    needs = dict(zip(more.theta.names, map(noise_of, more.theta.members), strict=True))
+    assert more.decided_by == max(needs, key=lambda name: needs[name])
+    assert more.noise_multiplier == max(needs.values())
     slower = pf.fit_defend(people(), slower=1.3)
     assert slower.noise_multiplier == pytest.approx(1.3 * fit.noise_multiplier, rel=0.04)
     assert "stays 1.3 times as long" in slower.theta.origin
@@ -138,6 +154,18 @@ def test_hours_memory_and_stays_are_found_where_they_are_and_not_where_they_are_
     data = pf.read_sequences(frame, "s", time="t", max_gap="1h", daily=True, clock="hour")
     assert LeftOut(data).gain("hour", "pooled").demanded
     assert "hour" in [kind.kind for kind in pf.fit_defend(data).kinds if kind.kept]
+
+
+def test_what_chance_alone_gives_is_less_than_people_who_differ_and_as_much_as_people_who_do_not() -> None:
+    differ, alike = defended(), pf.fit_defend(read(table([0.8] * 10, seed=8)))
+    needs = [{kind.kind: kind.noise_multiplier or 0.0 for kind in fit.kinds} for fit in (differ, alike)]
+    assert len(differ.by_chance) == 20
+    assert max(differ.by_chance) < 0.6 * needs[0]["own"]
+    assert alike.by_chance[0] * 0.95 < needs[1]["own"] < alike.by_chance[-1] * 1.05
+    assert alike.by_chance[0] > needs[1]["pooled"]
+    lines = "\n".join(defended_lines(differ))
+    assert f"the largest own chain would need {np.median(differ.by_chance):.4g} (in 20 simulations" in lines
+    assert pf.fit_defend(people()).by_chance == differ.by_chance  # seeded
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,179 @@
+"""How many people the noise of a class covers: the sentence, what it rests on, and longer stays for more of them.
+
+With M_i the noise that person i's own laws need, and people who are alike, drawn alike and with as much data, the next
+person needs no more than the largest M_i with probability N / (N + 1), whatever the rule that made the laws. What is
+beyond adds members whose stays are longer, and rests on a Pareto tail of the noises.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.view import counted
+from pufferfish.fit.members import Law, leakage_of
+
+__all__ = ["Coverage", "covered"]
+
+_STEEPEST = 2.5
+"""Tails of people's noise are taken to fall no faster than this power."""
+
+_LOST = 0.02
+"""How much of the cover own kinds of stay cost, which are estimated: so much less is said."""
+
+_FEWEST = 9
+"""People from which on a share that is covered is said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage(ReadOnly):
+    """How many people the noise of a class covers, and what that rests on.
+
+    Parameters
+    ----------
+    people : int
+        N, the people that were counted.
+    released : int
+        M, how many people shall all be covered at once.
+    slower : float
+        How many times as long the stays of additional members are; 1 for none.
+    share : float or None
+        The expected share of people that is covered; None where there are too few to say one.
+    sure : float or None
+        The share that is covered with 95% confidence; None where stays were made longer, or there are too few.
+    tail : float or None
+        The index of the Pareto tail that a share beyond N / (N + 1) rests on.
+    of_stays : bool
+        Whether everybody's own kinds of stay are in, which are estimated.
+    next_leakage : float or None
+        What noise for all others would leak to the one who differs most from them.
+    left_out : tuple of str
+        The slowest people, where they were left out.
+    """
+
+    people: int
+    released: int = 1
+    slower: float = 1.0
+    share: float | None = None
+    sure: float | None = None
+    tail: float | None = None
+    of_stays: bool = False
+    next_leakage: float | None = None
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def origin(self) -> str:
+        """What is said of it where Θ came from: who was left out, how stays were made longer, and the sentence."""
+        dropped = f"left out: {', '.join(self.left_out)}; " if self.left_out else ""
+        slower = f"every member once more with stays {self.slower:.3g} times as long; " if self.slower > 1 else ""
+        return f"{dropped}{slower}{self.sentence.removesuffix('.')}"
+
+    @property
+    def sentence(self) -> str:
+        """What may be said of it, with its conditions."""
+        known = "Somebody who does not know whose habits hold is not covered."
+        if self.share is None:
+            whom = "one series" if self.people < 2 else counted(self.people, "person", "people")
+            return f"Of {whom} no share of others can be defended: the noise is for the habits in Θ. {known}"
+        if self.released > 1:
+            return (
+                f"If {self.released:,} people and the {self.people:,} surveyed are alike, drawn alike and with as much "
+                f"data, the habits of all of them are covered with probability {_percent(self.share)}. {known}"
+            )
+        sure = "" if self.sure is None else f" ({_percent(self.sure)} with 95% confidence)"
+        if self.of_stays and self.sure is not None:
+            exact = _percent(self.people / (self.people + 1)), _percent(0.05 ** (1 / self.people))
+            sure = f"{sure[:-1]}; {exact[0]} and {exact[1]} less the .02 that estimated stays cost)"
+        rests = (
+            ""
+            if self.tail is None
+            else (f", if the slowest habits thin out like a power of {self.tail:.2g}, as those surveyed suggest,")
+        )
+        parts = [
+            f"Of people like the {self.people:,} surveyed, drawn alike and with as much data, at least "
+            f"{_percent(self.share)} on average{sure}{rests} have habits under which this noise leaks at most ε to "
+            "somebody who knows these habits."
+        ]
+        if self.next_leakage is not None:
+            parts.append(
+                "Noise for all others here would leak to the one who differs most from them "
+                f"{self.next_leakage:.3g} where ε is 1."
+            )
+        return " ".join([*parts, known])
+
+
+def covered(
+    kept: Sequence[Law],
+    subjects: Sequence[str],
+    *,
+    share: float | None = None,
+    people: int = 1,
+    slower: float = 1.0,
+    drop_slowest: bool = False,
+) -> tuple[Coverage, list[Law]]:
+    """Return how many people a class covers, and its members: those that were kept, or fewer or more as is asked.
+
+    Parameters
+    ----------
+    kept : sequence of Law
+        What left-out days demand, and everybody's own laws.
+    subjects : sequence of str
+        What people are called.
+    share, people, slower, drop_slowest
+        As for :func:`fit_defend`.
+    """
+    needs: dict[int, float] = {}
+    for law in kept:
+        if law.who is not None:
+            needs[law.who] = max(needs.get(law.who, 0.0), law.noise)
+    slowest = sorted(needs, key=lambda who: -needs[who])
+    n, lost = len(slowest), _LOST if any(law.kind == "own stays" for law in kept) else 0.0
+    if n < _FEWEST:
+        return Coverage(people=n, slower=slower), _members(kept, slower)
+    dropped, tail = set[int](), None
+    if share is not None:
+        beyond = (1 - share) * (n + 1)
+        if beyond < 1:
+            tail = _tail([needs[who] for who in slowest])
+            slower = max(slower, beyond ** (-1 / tail))
+        elif drop_slowest:
+            dropped = set(slowest[: int(beyond) - 1])
+    r = len(dropped) + 1  # the noise is that of the r-th slowest person
+    expected = n / (n + people) if people > 1 else (n + 1 - r) / (n + 1) - lost
+    left = [law for law in kept if law.who is None or law.who not in dropped]
+    coverage = Coverage(
+        people=n,
+        released=people,
+        slower=slower,
+        share=share if tail is not None else expected,
+        sure=None if tail is not None or r > 1 or people > 1 else 0.05 ** (1 / n) - lost,
+        tail=tail,
+        of_stays=lost > 0,
+        next_leakage=_to_the_slowest(left, slowest[len(dropped)]),
+        left_out=tuple(subjects[who] for who in sorted(dropped)),
+    )
+    return coverage, _members(left, slower)
+
+
+def _members(laws: Sequence[Law], slower: float) -> list[Law]:
+    slowest_first = sorted(laws, key=lambda law: -law.noise) if slower > 1 else []
+    return [*laws, *(law.slower(slower) for law in slowest_first)]
+
+
+def _tail(needs: Sequence[float]) -> float:
+    """Return the index of a Pareto tail of the upper third of noises, at most the steepest that is taken."""
+    third = -(-len(needs) // 3)
+    logs = np.log(needs)
+    mean = float(np.mean(logs[:third] - logs[third])) if third < len(needs) else 0.0
+    return min(1 / mean, _STEEPEST) if mean > 0 else _STEEPEST
+
+
+def _to_the_slowest(laws: Sequence[Law], who: int) -> float:
+    """Return what noise for all others leaks to the slowest person that is in."""
+    noise = max(law.noise for law in laws if law.who != who)
+    return max(leakage_of(law.model, noise) for law in laws if law.who == who)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g}%"

@@ -1,0 +1,212 @@
+"""The members of a class that can be defended: how each kind is fitted to days, and the noise that it needs.
+
+Rows are given one transition of the pool's, a person's those of all others, and stays ten of the pool's: more would
+pull in the person who differs most, and decides.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.progress import report_progress
+from pufferfish._core.chains.smoothing import completed, smoothed
+from pufferfish.data.daily import Daily, Steps
+from pufferfish.data.sequences import Sequences
+from pufferfish.fit.chain import SMOOTHING
+from pufferfish.fit.left_out import MOST_FOLLOWED, MOST_KINDS, POOLED_STAYS, daily_of, most_kinds
+from pufferfish.fit.mixture import Mixture
+from pufferfish.fit.stays import chain_of_stays, own_mixtures, pooled_mixtures
+from pufferfish.fit.subjects import own_matrix
+from pufferfish.mechanisms import LeakagePropagation
+from pufferfish.queries import Histogram
+from pufferfish.theta.higher_order_chain import HigherOrderChain
+from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.periodic_chain import PeriodicChain
+from pufferfish.theta.stays_chain import StaysChain
+
+__all__ = ["CALLED", "Law", "Members", "leakage_of", "noise_of", "worst_of"]
+
+Array = NDArray[np.float64]
+
+_PEOPLE = 2000
+"""Transitions from which on a subject is counted."""
+
+_LONG = 10**6
+"""Records of the series that noise is compared for."""
+
+CALLED = {
+    "pooled": "one chain of all",
+    "own": "everybody's own chain",
+    "hour": "hours of the day",
+    "order2": "a longer memory (order 2)",
+    "stays": "several kinds of stay",
+    "own order2": "everybody's own memory (order 2)",
+    "own stays": "everybody's own kinds of stay",
+}
+"""What is tried, in words."""
+
+
+def noise_of(model: Any) -> float:
+    """Return the noise that a class needs for a histogram at ε = 1, in a long series."""
+    noise = LeakagePropagation(model, _LONG).calibrate(Histogram(relative=False), 1.0).noise_multiplier
+    return math.inf if noise is None else noise
+
+
+def leakage_of(model: Any, noise: float) -> float:
+    """Return what so much noise for a histogram leaks under a class, in a long series."""
+    return LeakagePropagation(model, _LONG).leakage(1 / noise)
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """A member: what it is called, whose it is, and how it is fitted to weighed days."""
+
+    kind: str
+    name: str
+    who: int | None
+    fit: Callable[[Daily], Any]
+    model: Any
+
+    @cached_property
+    def noise(self) -> float:
+        """The noise that it needs."""
+        return noise_of(self.model)
+
+    def needs_more_than(self, noise: float) -> bool:
+        """Whether so much noise does not cover it; where its own is not known, one leakage tells."""
+        return self.noise > noise if "noise" in vars(self) else leakage_of(self.model, noise) > 1
+
+    def slower(self, times: float) -> "Law":
+        """Return the same with stays so many times as long."""
+        name = f"{self.name}, stays {times:.3g} times as long"
+        return Law(self.kind, name, self.who, lambda daily: self.fit(daily).slower(times), self.model.slower(times))
+
+
+def worst_of(laws: Sequence[Law]) -> Law:
+    """Return the member that needs most noise; of those whose noise is not known only what exceeds it is calibrated."""
+    worst = laws[0]
+    for law in laws[1:]:
+        if law.needs_more_than(worst.noise):
+            worst = law
+    return worst
+
+
+class Members:
+    """How every kind of member is fitted to days.
+
+    Parameters
+    ----------
+    sequences : Sequences
+        Public data, read with ``daily=True``.
+    kinds : int, default 3
+        How many kinds of stay a state has.
+    weights : mapping, optional
+        How many transitions of the pooled chain each row of "hour" and "order2" is given, by default one.
+    """
+
+    def __init__(
+        self, sequences: Sequences, *, kinds: int = MOST_KINDS, weights: Mapping[str, float] | None = None
+    ) -> None:
+        self._sequences, self._kinds, self._weights = sequences, kinds, weights or {}
+        self._states, self._k = sequences.states, len(sequences.states)
+        self.daily = daily_of(sequences)
+        self._clock_step = sequences.base.step or sequences.usual_step
+
+    def why_not(self, kind: str) -> str | None:
+        """Return why a kind cannot be tried."""
+        if kind == "hour" and self._sequences.clock != "hour":
+            return "the table was read without hours of the day (--clock hour)"
+        if kind.endswith("order2") and self._k**2 > MOST_FOLLOWED:
+            return f"{self._k} states have {self._k**2:,} pairs, and at most {MOST_FOLLOWED} values are followed"
+        if kind.endswith("stays") and most_kinds(self._k) < 2:
+            return f"two kinds of stay in each of {self._k} states are more than the {MOST_FOLLOWED} that are followed"
+        return None
+
+    def of(self, kind: str, persons: Sequence[int]) -> list[Law]:
+        """Return the members of a kind: one of all, or one for each person."""
+        fit = getattr(self, f"_{kind.replace(' ', '_')}")
+        if not kind.startswith("own"):
+            return [Law(kind, CALLED[kind], None, partial(fit, None), fit(None, self.daily))]
+        laws = list[Law]()
+        for i, who in enumerate(persons):
+            report_progress(CALLED[kind], i / len(persons))
+            name = f"{CALLED[kind].removeprefix('everybody')[3:]} of {self.daily.subjects[who]}"
+            laws.append(Law(kind, name, who, partial(fit, who), fit(who, self.daily)))
+            _ = laws[-1].noise  # which takes longer than the fit
+        return laws
+
+    def _pooled(self, who: int | None, daily: Daily) -> MarkovChain:
+        return MarkovChain(smoothed(_transitions(daily.steps, self._k), SMOOTHING), states=self._states)
+
+    def _own(self, who: int, daily: Daily) -> MarkovChain:
+        mine = _transitions(_of_subject(daily.steps, who), self._k)
+        return MarkovChain(own_matrix(mine, self._others(who)), states=self._states)
+
+    def _others(self, who: int) -> NDArray[np.int64]:
+        """Return the transitions of all others; of all days, whatever was weighed."""
+        return self.transitions.sum(axis=0) - self.transitions[who]
+
+    @cached_property
+    def transitions(self) -> NDArray[np.int64]:
+        """Everybody's transitions; shape (subjects, k, k)."""
+        steps = self.daily.steps
+        counts = np.zeros((len(self.daily.subjects), self._k, self._k), dtype=np.int64)
+        np.add.at(counts, (steps.subject, steps.before, steps.state), steps.number)
+        return counts
+
+    @property
+    def people(self) -> list[int]:
+        """Subjects with enough transitions: nobody else is a member, or counted."""
+        return np.flatnonzero(self.transitions.sum(axis=(1, 2)) >= _PEOPLE).tolist()
+
+    def _hour(self, who: int | None, daily: Daily) -> PeriodicChain:
+        steps = daily.steps
+        counts = np.zeros((24, self._k, self._k))
+        np.add.at(counts, (steps.phase, steps.before, steps.state), steps.number)
+        simpler = smoothed(_transitions(steps, self._k), SMOOTHING)
+        matrices = completed(counts, self._weights.get("hour", SMOOTHING), simpler)
+        return PeriodicChain(matrices, clock="hour", step=self._clock_step, states=self._states)
+
+    def _order2(self, who: int | None, daily: Daily) -> HigherOrderChain:
+        simpler = smoothed(_transitions(daily.steps, self._k), SMOOTHING)
+        return self._memory(daily.steps, self._weights.get("order2", SMOOTHING), simpler)
+
+    def _own_order2(self, who: int, daily: Daily) -> HigherOrderChain:
+        mine = _of_subject(daily.steps, who)
+        return self._memory(mine, SMOOTHING, own_matrix(_transitions(mine, self._k), self._others(who)))
+
+    def _memory(self, steps: Steps, weight: float, simpler: Array) -> HigherOrderChain:
+        counts, known = np.zeros((self._k,) * 3), steps.earlier >= 0
+        np.add.at(counts, (steps.earlier[known], steps.before[known], steps.state[known]), steps.number[known])
+        return HigherOrderChain(completed(counts, weight, simpler), states=self._states)
+
+    def _stays(self, who: int | None, daily: Daily) -> StaysChain:
+        mixtures = pooled_mixtures(daily.runs, self._k, self._kinds)
+        return chain_of_stays(daily.runs.transitions(self._k), mixtures, self._states)
+
+    def _own_stays(self, who: int, daily: Daily) -> StaysChain:
+        mine = daily.runs.chosen(daily.runs.subject == who)
+        mixtures = own_mixtures(mine, self._pool, POOLED_STAYS)
+        return chain_of_stays(mine.transitions(self._k), mixtures, self._states, self._others(who))
+
+    @cached_property
+    def _pool(self) -> list[Mixture]:
+        """Kinds of stay of all subjects, which own ones are completed by, and start from."""
+        return pooled_mixtures(self.daily.runs, self._k, self._kinds)
+
+
+def _transitions(steps: Steps, k: int) -> NDArray[np.int64]:
+    counts = np.zeros((k, k), dtype=np.int64)
+    np.add.at(counts, (steps.before, steps.state), steps.number)
+    return counts
+
+
+def _of_subject(steps: Steps, who: int) -> Steps:
+    mine = steps.subject == who
+    columns = (steps.subject, steps.day, steps.phase, steps.earlier, steps.before, steps.state, steps.number)
+    return Steps(*(column[mine] for column in columns))
