@@ -186,7 +186,8 @@ class Members:
         return HigherOrderChain(completed(counts, weight, simpler), states=self._states)
 
     def _stays(self, who: int | None, daily: Daily) -> StaysChain:
-        mixtures = pooled_mixtures(daily.runs, self._k, self._kinds)
+        days_again = daily is not self.daily  # drawn again, they are nearly the same
+        mixtures = pooled_mixtures(daily.runs, self._k, self._kinds, self._pool) if days_again else self._pool
         return chain_of_stays(daily.runs.transitions(self._k), mixtures, self._states)
 
     def _own_stays(self, who: int, daily: Daily) -> StaysChain:

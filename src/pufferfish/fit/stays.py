@@ -105,9 +105,10 @@ def fit_stays_of_each(
 # -- The chain of all states ------------------------------------------------------------------------------------------
 
 
-def pooled_mixtures(runs: Runs, k: int, kinds: int) -> list[Mixture]:
-    """Return the stays of each state as a mixture of at most so many kinds."""
-    return [fit_mixture(StaysSeen.of(runs, runs.state == x), kinds) for x in range(k)]
+def pooled_mixtures(runs: Runs, k: int, kinds: int, starts: Sequence[Mixture | None] | None = None) -> list[Mixture]:
+    """Return the stays of each state as a mixture of at most so many kinds; starts are those of nearly the same runs."""
+    each = zip(range(k), starts or [None] * k, strict=True)
+    return [fit_mixture(StaysSeen.of(runs, runs.state == x), kinds, start) for x, start in each]
 
 
 def own_mixtures(runs: Runs, pool: Sequence[Mixture], weight: float) -> list[Mixture]:
