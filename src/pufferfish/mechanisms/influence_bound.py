@@ -342,7 +342,9 @@ class InfluenceBound(Mechanism):
     @cached_property
     def _engine(self) -> Engine:
         """What proves: for the kind of Θ at hand, from losses to leakage and back; for mixed ones part by part."""
-        engines = [(first, self._engine_of(part)) for first, part in self.theta.parts]
+        # clocks last: they take longest, and are only checked where the others need as much noise
+        parts = sorted(self.theta.parts, key=lambda part: part[1].step is not None)
+        engines = [(first, self._engine_of(part)) for first, part in parts]
         return engines[0][1] if len(engines) == 1 else SeveralEngines(engines)
 
     @cached_property
