@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import click
@@ -563,6 +564,12 @@ def defended_lines(fit: DefendedFit) -> list[str]:
         whose = "" if kind.decided_by is None else f" of {kind.decided_by}"
         word = "in" if kind.kept else "not demanded"
         lines.append(f"{word}: {name}: noise {kind.noise_multiplier:.4g}{whose}, leaks {kind.leakage:.3g}{gain}")
+        if kind.kind == "own":
+            middle, most = median(fit.by_chance), max(fit.by_chance)
+            lines.append(
+                f"by chance alone: if all lived by the chain of all, the largest own chain would need {middle:.4g} "
+                f"(in {len(fit.by_chance)} simulations at most {most:.4g})"
+            )
     between = (
         ""
         if fit.between is None

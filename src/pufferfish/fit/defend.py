@@ -24,6 +24,7 @@ from pufferfish._base.progress import report_progress
 from pufferfish.data.daily import Daily
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
+from pufferfish.fit.by_chance import largest_by_chance
 from pufferfish.fit.coverage import Coverage, covered
 from pufferfish.fit.left_out import LEAST_GAIN, Gain, LeftOut
 from pufferfish.fit.members import Law, Members, leakage_of, noise_of, worst_of
@@ -89,6 +90,9 @@ class DefendedFit(ReadOnly):
         Which member that is.
     between : (float, float) or None
         From which to which noise that member's days, drawn again, lead: 10 and 90%.
+    by_chance : tuple of float
+        The largest noise of own chains in simulations of people who all live by the chain of all, sorted by size;
+        nothing where there are fewer than two people.
     """
 
     theta: ChainClass
@@ -98,6 +102,7 @@ class DefendedFit(ReadOnly):
     noise_multiplier: float
     decided_by: str
     between: tuple[float, float] | None
+    by_chance: tuple[float, ...]
 
 
 def fit_defend(
@@ -171,6 +176,7 @@ def fit_defend(
         noise_multiplier=worst.noise,
         decided_by=worst.name,
         between=_drawn_again(worst, members.daily),
+        by_chance=tuple(largest_by_chance(members.transitions[persons]).tolist()) if len(persons) > 1 else (),
     )
 
 

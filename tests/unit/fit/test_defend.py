@@ -9,6 +9,7 @@ import pytest
 
 import pufferfish as pf
 from commands import refused, run
+from pufferfish.cli.fit import defended_lines
 from pufferfish.errors import ParameterError
 from pufferfish.fit.left_out import LeftOut
 
@@ -138,6 +139,18 @@ def test_hours_memory_and_stays_are_found_where_they_are_and_not_where_they_are_
     data = pf.read_sequences(frame, "s", time="t", max_gap="1h", daily=True, clock="hour")
     assert LeftOut(data).gain("hour", "pooled").demanded
     assert "hour" in [kind.kind for kind in pf.fit_defend(data).kinds if kind.kept]
+
+
+def test_what_chance_alone_gives_is_less_than_people_who_differ_and_as_much_as_people_who_do_not() -> None:
+    differ, alike = defended(), pf.fit_defend(read(table([0.8] * 10, seed=8)))
+    needs = [{kind.kind: kind.noise_multiplier or 0.0 for kind in fit.kinds} for fit in (differ, alike)]
+    assert len(differ.by_chance) == 20
+    assert max(differ.by_chance) < 0.6 * needs[0]["own"]
+    assert alike.by_chance[0] * 0.95 < needs[1]["own"] < alike.by_chance[-1] * 1.05
+    assert alike.by_chance[0] > needs[1]["pooled"]
+    lines = "\n".join(defended_lines(differ))
+    assert f"the largest own chain would need {np.median(differ.by_chance):.4g} (in 20 simulations" in lines
+    assert pf.fit_defend(people()).by_chance == differ.by_chance  # seeded
 
 
 @pytest.mark.parametrize(
