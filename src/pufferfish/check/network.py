@@ -12,8 +12,10 @@ dependence at any level, and few at a large one only. The shares rest on the mar
 """
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf, prod, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +23,12 @@ import msgspec
 import numpy as np
 
 from pufferfish._base.progress import part_of, report_progress
-from pufferfish._base.view import Shown, View
-from pufferfish._base.writing import write_whole
+from pufferfish._base.view import View
 from pufferfish.check.independence import Dependence, dependence, enough_rows, holm
 from pufferfish.check.network_words import network_text, network_verdict, network_view
-from pufferfish.check.record import CHECK, NetworkCheckFields, PairCheck, RicherModel
-from pufferfish.check.words import CLEARLY, sentences_of
+from pufferfish.check.record import Checked, NetworkCheckFields, PairCheck, RicherModel
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
+from pufferfish.fit.left_out import LEAST_GAIN
 from pufferfish.fit.network import SMOOTHING, fitted_cpt
 from pufferfish.mechanisms import LeakagePropagation
 from pufferfish.mechanisms.calibration import Calibration
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LEVEL", "NetworkCheck", "check_network"]
 
-LEVEL = 0.02
+LEVEL = 0.005
 """The probability, at most, that a check finds a pair dependent where none is."""
 
 _TOWARDS = 10.0
@@ -54,32 +55,19 @@ _MOST_LEAKS = 12
 _MOST_COMBINATIONS = 5_000_000
 
 
-class NetworkCheck(NetworkCheckFields, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Whether a network describes public data, in numbers and in a sentence; prints as text.
+class NetworkCheck(NetworkCheckFields, Checked, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Whether a network describes public data: a verdict and numbers; prints as text.
 
     Examples
     --------
     See :func:`check_model`.
     """
 
-    def __repr__(self) -> str:
-        return f"NetworkCheck({sentences_of(self.verdict)[0]!r})"
-
     def _view(self) -> View:
         return network_view(self)
 
     def __str__(self) -> str:
         return network_text(self)
-
-    def to_json(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the numbers into a file; infinite ones are null there.
-
-        Raises
-        ------
-        RecordError
-            If the file cannot be written, or something else stands there.
-        """
-        write_whole(path, msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n", CHECK, overwrite=overwrite)
 
 
 def check_network(theta: ModelClass, source: Any, epsilon: float, reading: Mapping[str, Any]) -> NetworkCheck:
@@ -116,10 +104,20 @@ def check_network(theta: ModelClass, source: Any, epsilon: float, reading: Mappi
     checked = {pair.nodes: pair for pair in leaking}
     pairs = [checked.get(pair.nodes, pair) for pair in pairs]
     gains, free = zip(*(_gain(data, network, node) for node in whole), strict=True) if whole else ((0.0,), (0,))
-    gain, clearly = sum(gains), CLEARLY + 2 * sqrt(2 * sum(free))
+    gain, clearly = sum(gains), LEAST_GAIN + 2 * sqrt(2 * sum(free))
     multiplier = None if noise is None else noise.noise_multiplier
     return NetworkCheck(
-        verdict=network_verdict(gain, clearly, tables, pairs, arrows, epsilon, data.rows.records, multiplier),
+        verdict=network_verdict(
+            gain,
+            clearly,
+            tables,
+            pairs,
+            arrows,
+            epsilon=epsilon,
+            rows=data.rows.records,
+            noise=multiplier,
+            fit=partial(_fit_command, source, network),
+        ),
         origin=theta.origin,
         source=data.rows.base.source,
         epsilon=epsilon,
@@ -132,6 +130,17 @@ def check_network(theta: ModelClass, source: Any, epsilon: float, reading: Mappi
         arrows=tuple(arrows),
         unread=tuple(state_label(node) for node in network.nodes if node not in whole),
     )
+
+
+def _fit_command(source: Any, network: BayesianNetwork, more: PairCheck | None) -> str:
+    """Return the command that fits the network to the same table, with one more arrow, as it can be copied."""
+    table = os.fspath(source) if isinstance(source, str | os.PathLike) else "TABLE"
+    edges = [*network.edges, *([] if more is None else [more.nodes])]
+    arrows = ", ".join("->".join(map(state_label, edge)) for edge in edges)
+    joined = {state_label(node) for edge in edges for node in edge}
+    alone = [state_label(node) for node in network.nodes if state_label(node) not in joined]
+    columns = ["--columns", ",".join(alone)] if alone else []
+    return shlex.join(["pufferfish", "fit", table, "--arrows", arrows, *columns, "--output", "network.json"])
 
 
 # -- Which pairs are tested ------------------------------------------------------------------------------------------

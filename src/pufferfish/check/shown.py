@@ -9,9 +9,8 @@ from pufferfish._base.view import Grid, View, in_short
 from pufferfish._base.words import at_most
 from pufferfish._draw.figure import new_figure
 from pufferfish._draw.svg import BLUE, INK, LINES, PALE, clean, log_ticks, shortened, titled
-from pufferfish.check import words
 from pufferfish.check.record import CheckFields, StateStays
-from pufferfish.check.words import CALLED, sentences_of, verdict_lines
+from pufferfish.check.words import KNOWS, capital
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,22 +28,27 @@ def view_of(check: CheckFields) -> View:
         "records": check.records,
         "transitions": check.transitions,
     }
-    leaks = {model.kind: "no known limit" if model.leakage == math.inf else model.leakage for model in check.richer}
-    richer = [[CALLED[model.kind], leaks[model.kind], model.decided_by, model.reason] for model in check.richer]
+    richer = [
+        [
+            KNOWS[m.kind],
+            "no known limit" if m.leakage == math.inf else m.leakage,
+            m.nats,
+            m.error,
+            m.decided_by,
+            m.reason,
+        ]
+        for m in check.richer
+    ]
     stays = [[stay.state, _pair(stay.observed), _of_model(stay)] for stay in check.stays]
-    gains = [[CALLED[kind], gain] for kind, gain in check.gains.items()]
     grids = [
         Grid(
             f"What noise for ε = {at_most(check.epsilon)} leaks at most to somebody who knows more, in nats",
-            ["who knows", "leakage", "decided by", "why there is none"],
+            ["who knows", "leakage", "left-out days likelier by", "error", "decided by", "why there is none"],
             richer,
         ),
-        Grid("How much better richer models predict the transitions, in nats in all", ["model", "gain"], gains),
         Grid("Records that a state lasts: mean and 95% quantile", ["state", "data", "model"], stays),
     ]
-    first = verdict_lines(check.verdict)
-    rest = [sentence for sentence in sentences_of(check.verdict) if sentence not in first]
-    return View(" ".join(first), facts, grids, rest)
+    return View(check.verdict.sentence, facts, grids, str(check.verdict).splitlines()[1:])
 
 
 def _pair(numbers: tuple[float, float] | None) -> str:
@@ -52,6 +56,8 @@ def _pair(numbers: tuple[float, float] | None) -> str:
 
 
 def _of_model(stays: StateStays) -> str:
+    if stays.least is None or stays.most is None:
+        return ""
     if stays.least == stays.most:
         return _pair(stays.least)
     return " and ".join(f"{in_short(a)} to {in_short(b)}" for a, b in zip(stays.least, stays.most, strict=True))
@@ -70,7 +76,9 @@ def draw_check(check: CheckFields) -> "Figure":
     for axes, draw in zip(figure.subplots(1, len(panels)), panels, strict=True):
         draw(axes, check)
         clean(axes, share=draw is not _stays)
-    titled(figure, *words.verdict_lines(check.verdict), f"{check.source}; Θ: {check.origin}")
+    titled(
+        figure, check.verdict.sentence, *map(capital, check.verdict.reasons[:2]), f"{check.source}; Θ: {check.origin}"
+    )
     return figure
 
 
@@ -90,7 +98,7 @@ def _stays(axes: Any, check: CheckFields) -> None:
     for place, x in enumerate(usual):
         stays = check.stays[x]
         for i, marker in enumerate(_MARKERS):
-            ends = [value for value in (stays.least[i], stays.most[i]) if math.isfinite(value)]
+            ends = [pair[i] for pair in (stays.least, stays.most) if pair is not None and math.isfinite(pair[i])]
             if ends:
                 right = place + (1 + i) * aside  # the two may overlap
                 axes.plot([right] * len(ends), ends, color=INK, marker=marker, markersize=5, linewidth=1.2)
@@ -99,7 +107,7 @@ def _stays(axes: Any, check: CheckFields) -> None:
     axes.set_xlim(-0.5, len(usual) - 0.5)
     seen = [check.stays[x].observed for x in usual]
     open_ = [place for place, pair in enumerate(seen) if pair is None or math.isinf(pair[1])]
-    never = [place for place, x in enumerate(usual) if math.isinf(check.stays[x].most[1])]
+    never = [place for place, x in enumerate(usual) if math.isinf((check.stays[x].most or (0.0, 0.0))[1])]
     for places, side, colour in ((open_, -aside, BLUE), (never, 2 * aside, INK)):
         axes.plot(
             [place + side for place in places],

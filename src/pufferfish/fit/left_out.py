@@ -145,7 +145,7 @@ class LeftOut:
         """Return what is gained in all, by what is gained on every day."""
         subjects, of_block = np.unique(self._subject, return_inverse=True)
         if len(subjects) >= _MANY_SUBJECTS:
-            gained = np.bincount(of_block.reshape(-1), gained)
+            return _sum_of(np.bincount(of_block.reshape(-1), gained).astype(np.float64))
         return _sum_of(gained)
 
     # -- Classes of models that are given ---------------------------------------------------------------------------
