@@ -397,6 +397,8 @@ class _Asked:
         if (reason := self._why_not(kind)) is not None:
             return RicherModel(kind=kind, reason=reason)
         gain: Gain | None = self._left_out.gain_over(kind, self._best)
+        if kind.startswith("own "):  # which is theirs only as far as neither own chains nor what all share tells it
+            gain = min(gain, self._left_out.gain(kind, "own", kind[4:]), key=lambda gained: gained.nats)
         if kind == "pooled" and not self._scored:  # with which the others are compared
             gain = None
         asked = RicherModel(

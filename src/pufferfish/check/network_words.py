@@ -29,8 +29,8 @@ def network_verdict(
 ) -> Verdict:
     """Return whether to go on with a network, why, and what to do next.
 
-    ``noise`` is the multiplier of the noise that the model needs, ``fit`` the command that fits the network, with an arrow
-    more where that is given.
+    ``noise`` is the multiplier of the noise that the model needs; ``fit`` returns the command that fits the network,
+    with an arrow more where one is given.
     """
     found = _found(pairs)
     leaking = [pair for pair in found if leaks_more(pair.richer, epsilon)]

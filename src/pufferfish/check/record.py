@@ -72,10 +72,9 @@ class Verdict(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     remedies: tuple[Remedy, ...] = ()
 
     def __str__(self) -> str:
-        commands = [f"  {remedy.command}" for remedy in self.remedies]
-        return "\n".join(
-            [self.sentence, *(f"  - {reason}" for reason in self.reasons), *(["next:"] * bool(commands)), *commands]
-        )
+        head = "if somebody may know more:" if self.word == "go on" else "next:"
+        commands = [head, *(f"  {remedy.command}" for remedy in self.remedies)] if self.remedies else []
+        return "\n".join([self.sentence, *(f"  - {reason}" for reason in self.reasons), *commands])
 
     @property
     def sentence(self) -> str:

@@ -296,11 +296,8 @@ def _lines(check: CheckFields, reworded: Callable[[str], str], details: bool) ->
 
 def _richer(check: CheckFields, reworded: Callable[[str], str]) -> Iterator[str]:
     noise = "" if check.noise_multiplier is None else f" (multiplier {check.noise_multiplier:.3g})"
-    yield f"what the noise of a histogram for this model at ε = {at_most(check.epsilon)}{noise} leaks at most, in nats, and"
-    yield (
-        f"by how many nats left-out days are likelier than under this model (clear: above {LEAST_GAIN:g}, and twice the "
-        "standard error)"
-    )
+    yield f"what the noise of a histogram for this model, ε = {at_most(check.epsilon)}{noise}, leaks at most, in nats;"
+    yield f"and how much likelier days are than under it (clear: above {LEAST_GAIN:g} nats, and twice the error)"
     rows = [
         (
             KNOWS[model.kind],

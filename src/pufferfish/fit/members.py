@@ -180,7 +180,7 @@ class Members:
         return HigherOrderChain(completed(counts, weight, simpler), states=self._states)
 
     def _stays(self, who: int | None, daily: Daily) -> StaysChain:
-        mixtures = pooled_mixtures(daily.runs, self._k, self._kinds)
+        mixtures = self._pool if daily is self.daily else pooled_mixtures(daily.runs, self._k, self._kinds)
         return chain_of_stays(daily.runs.transitions(self._k), mixtures, self._states)
 
     def _own_stays(self, who: int, daily: Daily) -> StaysChain:

@@ -179,7 +179,7 @@ def test_what_rows_are_too_few_for_is_said() -> None:
     assert doubt.verdict.word == "in doubt"
     assert "25 rows tell little" in str(doubt.verdict)
     assert any(arrow.judged == "too few" for arrow in doubt.arrows)
-    assert "of the model:" in doubt.verdict
+    assert "of the model:" in str(doubt.verdict)
 
 
 def test_tables_of_another_population_are_found() -> None:
