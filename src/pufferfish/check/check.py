@@ -37,7 +37,7 @@ from pufferfish.fit.chain import check_transitions
 from pufferfish.fit.coverage import share_covered
 from pufferfish.fit.defend import drawn_again
 from pufferfish.fit.forgetting import SMOOTHING, OverlapEstimate, overlap, overlap_of
-from pufferfish.fit.left_out import Gain, LeftOut
+from pufferfish.fit.left_out import LeftOut
 from pufferfish.fit.members import Law, Members
 from pufferfish.fit.model_file import Model
 from pufferfish.mechanisms import LeakagePropagation
@@ -335,7 +335,7 @@ class _Asked:
         gains = self._left_out.gain_of_each("own", self._best) if several else []
         if several and self.multiplier is not None:
             try:
-                laws = self._laws.of("own", self._people)
+                laws = self._laws.of("own", self._people, noises=False)
             except (ModelError, NotApplicableError):  # which is told where all of them are asked for
                 laws.clear()
         for i, law in enumerate(laws):
@@ -396,25 +396,24 @@ class _Asked:
             return self._leaking(RicherModel(kind=kind), self._forgetting)
         if (reason := self._why_not(kind)) is not None:
             return RicherModel(kind=kind, reason=reason)
-        gain: Gain | None = self._left_out.gain_over(kind, self._best)
+        gain = self._left_out.gain_over(kind, self._best)
         if kind.startswith("own "):  # which is theirs only as far as neither own chains nor what all share tells it
             gain = min(gain, self._left_out.gain(kind, "own", kind[4:]), key=lambda gained: gained.nats)
-        if kind == "pooled" and not self._scored:  # with which the others are compared
-            gain = None
-        asked = RicherModel(
-            kind=kind, nats=None if gain is None else gain.nats, error=None if gain is None else gain.error
-        )
+        alone = kind == "pooled" and not self._scored  # with which the others are compared
+        asked = RicherModel(kind=kind, nats=None if alone else gain.nats, error=None if alone else gain.error)
         laws = list[Law]()
 
         def fitted() -> ChainClass:
-            laws.extend([law for law, _ in self._own] if kind == "own" else self._laws.of(kind, self._people))
+            laws.extend(
+                [law for law, _ in self._own] if kind == "own" else self._laws.of(kind, self._people, noises=False)
+            )
             return ChainClass(tuple(law.model for law in laws), names=tuple(law.name for law in laws))
 
         told = self._leaking(asked, fitted)
         if not leaks_more(told, self._epsilon):
             return told
-        if self._silent and told.noise_multiplier is not None:
-            worst = max(laws, key=lambda law: law.noise)
+        if self._silent and (told.demanded or alone) and told.noise_multiplier is not None:
+            worst = next((law for law in laws if law.name == told.decided_by), laws[0])
             between = drawn_again(worst, self._laws.daily)
             least = 0.0 if between is None else told.noise_multiplier * between[0] / worst.noise
             told = _with(told, least=least)

@@ -146,7 +146,8 @@ class _Judge:
     def verdict(self, same_people: bool, coverage: str, fit: str) -> Verdict:
         demanded = [m for m in self._found if m.nats is not None]
         unknown = [m for m in demanded if m.leakage is None]
-        no_days = all(m.error is None or math.isinf(m.error) for m in self._richer)
+        errors = [m.error for m in self._richer if m.error is not None]
+        no_days = bool(errors) and min(errors) == math.inf
         few = not demanded and (self._transitions < _FEW or no_days)
         word = "go on"
         if self._decisive:
