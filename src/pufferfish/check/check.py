@@ -116,7 +116,7 @@ APART = tuple(2**i for i in range(10))
 """Numbers of steps after which it is asked how much is forgotten; a chain may be shorter."""
 
 
-class ModelCheck(CheckFields, Checked, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ModelCheck(Checked, CheckFields, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Whether a model describes public data: a verdict and numbers (:class:`CheckFields`); prints as text.
 
     Examples

@@ -55,7 +55,7 @@ _MOST_LEAKS = 12
 _MOST_COMBINATIONS = 5_000_000
 
 
-class NetworkCheck(NetworkCheckFields, Checked, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class NetworkCheck(Checked, NetworkCheckFields, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Whether a network describes public data: a verdict and numbers; prints as text.
 
     Examples
