@@ -206,13 +206,14 @@ class _Judge:
         if model in self._found and model.least is not None:
             return f"{said}, but by days drawn again a multiplier of {model.least:.3g} may be enough"
         if model.nats is not None:
-            said += f", under which left-out days are not clearly likelier ({_gain(model)})"
+            said += (
+                f", under which left-out days are not clearly likelier ({_gain(model)}){more_noise(model, self._noise)}"
+            )
         if model.by_chance is not None:
             said += (
-                f"; by chance alone, if all live by one chain, own chains need a multiplier of up to "
-                f"{model.by_chance:.3g} at ε = 1"
+                f"; by chance alone, where all live by one chain, own chains need up to {model.by_chance:.3g} at ε = 1"
             )
-        return f"{said}{more_noise(model, self._noise)}"
+        return said
 
     def _remedy(self, model: RicherModel, fit: str) -> Remedy:
         options = f" {_OPTIONS[model.kind]}" if model.kind in _OPTIONS else ""

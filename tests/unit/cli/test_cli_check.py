@@ -32,7 +32,7 @@ def test_a_model_is_checked_on_the_table_it_was_fitted_to(tmp_path: Path) -> Non
     refused("check", model, other, *READING, says=["was not fitted to", "give --accept public"])
     told = run("check", model, other, *READING, "--accept", "public", "--epsilon", 0.5)
     assert told.exit_code == 0, told.output
-    assert "at ε = 0.5" in told.stdout
+    assert "for this model, ε = 0.5 (multiplier" in told.stdout
 
 
 def test_reasons_name_options_of_the_command_line(tmp_path: Path) -> None:

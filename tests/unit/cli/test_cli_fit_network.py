@@ -34,7 +34,7 @@ def test_a_network_is_fitted_checked_and_released_under() -> None:
     assert "register.csv, 3,000 rows" in model.theta.origin
     told = run("check", "m.json", "register.csv", "--subject", "id", "--output", "c.json")
     assert told.exit_code == 0, told.output
-    assert told.stdout.startswith("Go on with this model.\n")
+    assert told.stdout.startswith("Go on.\n")
     assert "--details prints more: every pair of columns" in told.stdout
     assert json.loads(Path("c.json").read_text())["kind"] == "Bayesian networks"
     refused("check", "m.json", "patients.csv", says=["was not fitted to patients.csv", "--accept public"])
