@@ -16,7 +16,8 @@ of the stays that reached their n-th record, with what followed seen, the share 
 import math
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from pufferfish._base.durations import parse_duration
 from pufferfish._base.progress import part_of, report_progress
 from pufferfish._base.view import View
+from pufferfish.check.leaking import NoiseFor
 from pufferfish.check.network import NetworkCheck, check_network
 from pufferfish.check.record import Checked, CheckFields, OverlapAfter, RicherModel, StateStays, SubjectCheck
 from pufferfish.check.shown import view_of
@@ -40,8 +42,6 @@ from pufferfish.fit.forgetting import SMOOTHING, OverlapEstimate, overlap, overl
 from pufferfish.fit.left_out import LeftOut
 from pufferfish.fit.members import Law, Members
 from pufferfish.fit.model_file import Model
-from pufferfish.mechanisms import LeakagePropagation
-from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.queries import Histogram
 from pufferfish.theta.chain_class import ChainClass, Continuum
@@ -181,7 +181,7 @@ def check_model(
     >>> chain = pf.fit_chain(pf.read_sequences(days, "s", subject="who"))
     >>> found = check_model(chain, days, "s", subject="who", public=True)
     >>> found.verdict.word, found.verdict.remedies[0].kind
-    ('do not go on', 'own order2')
+    ('do not go on', 'order2')
     >>> [(stay.state, stay.observed) for stay in found.stays]
     [('r', (2.5, 3.0)), ('w', (1.505, 2.0))]
     """
@@ -214,7 +214,7 @@ def check_model(
             richer,
             subjects,
             epsilon=epsilon,
-            noise=asked.multiplier,
+            noise=asked.noise.multiplier,
             same_people=sequences.fingerprint in fitted_on.split(),
             coverage=coverage,
             fit=_fit_command(source, state, reading),
@@ -222,7 +222,7 @@ def check_model(
         origin=theta.origin,
         source=sequences.base.source,
         epsilon=epsilon,
-        noise_multiplier=asked.multiplier,
+        noise_multiplier=asked.noise.multiplier,
         records=sequences.records,
         transitions=int(habits.steps.number.sum()),
         richer=richer,
@@ -302,8 +302,7 @@ class _Asked:
     def __init__(self, theta: Theta, habits: "Habits", epsilon: float, no_hours: str | None) -> None:
         self._theta, self._epsilon, self._no_hours = theta, epsilon, no_hours
         self._sequences = replace(habits.sequences, daily=habits.daily)
-        self._noise, self._no_noise = _noise(theta, self._sequences.length, epsilon)
-        self.multiplier = None if self._noise is None else self._noise.noise_multiplier
+        self.noise = NoiseFor(theta, self._sequences.length, Histogram(), epsilon)
         self.curve, self._no_curve = _curve(habits)
         self._left_out = left_out = LeftOut(self._sequences)
         self._laws = Members(self._sequences, kinds=left_out.kinds, weights=left_out.weights)
@@ -333,15 +332,12 @@ class _Asked:
         """Return whether everybody lives by the class."""
         several, laws = len(self._people) > 1, list[Law]()
         gains = self._left_out.gain_of_each("own", self._best) if several else []
-        if several and self.multiplier is not None:
-            try:
+        if several and self.noise.multiplier is not None:
+            with suppress(ModelError, NotApplicableError):  # which is told where all of them are asked for
                 laws = self._laws.of("own", self._people, noises=False)
-            except (ModelError, NotApplicableError):  # which is told where all of them are asked for
-                laws.clear()
         for i, law in enumerate(laws):
             report_progress("everybody's own chain", i / len(laws))
-            leaks = LeakagePropagation(law.model, self._sequences.length).leakage(1 / (self.multiplier or 0.0))
-            self._own.append((law, leaks))
+            self._own.append((law, self.noise.leakage(law.model)))
         leakage = {law.who: leaks for law, leaks in self._own}
         return tuple(
             SubjectCheck(
@@ -393,7 +389,7 @@ class _Asked:
 
     def _of_kind(self, kind: str) -> RicherModel:
         if kind == "forgets":
-            return self._leaking(RicherModel(kind=kind), self._forgetting)
+            return self.noise.under(RicherModel(kind=kind), self._forgetting)
         if (reason := self._why_not(kind)) is not None:
             return RicherModel(kind=kind, reason=reason)
         gain = self._left_out.gain_over(kind, self._best)
@@ -409,33 +405,18 @@ class _Asked:
             )
             return ChainClass(tuple(law.model for law in laws), names=tuple(law.name for law in laws))
 
-        told = self._leaking(asked, fitted)
+        told = self.noise.under(asked, fitted)
         if not leaks_more(told, self._epsilon):
             return told
         if self._silent and (told.demanded or alone) and told.noise_multiplier is not None:
             worst = next((law for law in laws if law.name == told.decided_by), laws[0])
             between = drawn_again(worst, self._laws.daily)
-            least = 0.0 if between is None else told.noise_multiplier * between[0] / worst.noise
-            told = _with(told, least=least)
+            low = 0.0 if between is None else between[0] / worst.noise
+            told = msgspec.structs.replace(told, least=told.noise_multiplier * low)
         if kind == "own" and not told.demanded:
-            told = _with(told, by_chance=float(largest_by_chance(self._laws.transitions[self._people])[-1]))
+            chance = largest_by_chance(self._laws.transitions[self._people])
+            told = msgspec.structs.replace(told, by_chance=float(chance[-1]))
         return told
-
-    def _leaking(self, asked: RicherModel, make: Callable[[], Any]) -> RicherModel:
-        """Return a richer model with what the noise leaks under it, and the noise that it needs."""
-        if self._noise is None:
-            return _with(asked, reason=self._no_noise)
-        try:
-            theta = make()
-            bound = LeakagePropagation(theta, self._sequences.length)
-            assert self.multiplier is not None
-            leaks, witness = bound.prove(1 / self.multiplier)
-            needs = bound.calibrate(Histogram(), self._epsilon)
-        except (ModelError, ParameterError, NotApplicableError) as error:
-            return _with(asked, reason=str(error))
-        names = getattr(theta, "names", ())
-        who = names[witness.theta] if len(names) > 1 and witness is not None else None
-        return _with(asked, leakage=leaks, noise_multiplier=needs.noise_multiplier, decided_by=who)
 
     def _forgetting(self) -> ForgettingClass:
         kept = [estimate for estimate in self.curve if estimate.overlap > 0]
@@ -443,10 +424,6 @@ class _Asked:
             raise ModelError(self._no_curve or "two states have nothing in common at any distance that was looked at")
         steps, shares = [estimate.steps for estimate in kept], [estimate.overlap for estimate in kept]
         return ForgettingClass(steps, shares, self._sequences.states)
-
-
-def _with(model: RicherModel, **more: Any) -> RicherModel:
-    return msgspec.structs.replace(model, **more)
 
 
 def _curve(habits: "Habits") -> tuple[list[OverlapEstimate], str | None]:
@@ -458,13 +435,6 @@ def _curve(habits: "Habits") -> tuple[list[OverlapEstimate], str | None]:
         except ModelError as error:  # too few records so far apart, or a state that no record has
             return curve, None if curve else str(error)
     return curve, None
-
-
-def _noise(theta: Theta, length: Any, epsilon: float) -> tuple[Calibration | None, str]:
-    try:
-        return LeakagePropagation(theta, length).calibrate(Histogram(), epsilon), ""
-    except (NotApplicableError, ModelError) as error:
-        return None, f"there is no noise for the model itself: {error}"
 
 
 # -- Pictures of the class -------------------------------------------------------------------------------------------

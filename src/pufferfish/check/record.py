@@ -215,8 +215,8 @@ class RicherModel(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
         return self.nats is not None and self.error is not None and Gain(self.nats, self.error).demanded
 
 
-class CheckFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a check of a model found, as its file holds it.
+class Found(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What every check found, as its file holds it.
 
     Parameters
     ----------
@@ -227,7 +227,24 @@ class CheckFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
     epsilon : float
         Privacy parameter of the noise that is spoken of.
     noise_multiplier : float or None
-        Of a histogram of these records under the model, by :class:`LeakagePropagation`.
+        Of a histogram of these records, or the marginals of all columns, under the model, by
+        :class:`LeakagePropagation`.
+    """
+
+    format: str = FORMAT
+    version: int = VERSION
+    verdict: Verdict
+    origin: str
+    source: str
+    epsilon: float
+    noise_multiplier: float | None
+
+
+class CheckFields(Found, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a check of a model found besides.
+
+    Parameters
+    ----------
     records, transitions : int
         Observed records and transitions.
     richer : tuple of RicherModel
@@ -250,13 +267,6 @@ class CheckFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
         For every state the least and the largest share under the members of Θ; empty without stationary laws.
     """
 
-    format: str = FORMAT
-    version: int = VERSION
-    verdict: Verdict
-    origin: str
-    source: str
-    epsilon: float
-    noise_multiplier: float | None
     records: int
     transitions: int
     richer: tuple[RicherModel, ...]
@@ -310,19 +320,11 @@ class PairCheck(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=T
     richer: RicherModel | None = None
 
 
-class NetworkCheckFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a check of a network found, as its file holds it.
+class NetworkCheckFields(Found, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a check of a network found besides.
 
     Parameters
     ----------
-    verdict : Verdict
-        Whether to go on, why, and what to do if not.
-    origin, source : str
-        Where Θ came from, and what it was held against.
-    epsilon : float
-        Privacy parameter of the noise that is spoken of.
-    noise_multiplier : float or None
-        Of the marginals of all columns under the model, by :class:`LeakagePropagation`.
     rows : int
         Rows of data.
     gain : float
@@ -338,14 +340,7 @@ class NetworkCheckFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, 
         Nodes without a column, and those with such a parent: what cannot be checked of them is left out.
     """
 
-    format: str = FORMAT
-    version: int = VERSION
     kind: str = "Bayesian networks"
-    verdict: Verdict
-    origin: str
-    source: str
-    epsilon: float
-    noise_multiplier: float | None
     rows: int
     gain: float
     clearly: float

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pufferfish._base.view import Grid, View, in_short
+from pufferfish._base.view import Grid, View
 from pufferfish._base.words import at_most
 from pufferfish._draw.figure import new_figure
 from pufferfish._draw.svg import BLUE, INK, LINES, PALE, clean, log_ticks, shortened, titled
-from pufferfish.check.record import CheckFields, StateStays
-from pufferfish.check.words import KNOWS, capital
+from pufferfish.check.record import CheckFields
+from pufferfish.check.words import RICHER, STAYS, capital, richer_rows, stays_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,39 +28,14 @@ def view_of(check: CheckFields) -> View:
         "records": check.records,
         "transitions": check.transitions,
     }
-    richer = [
-        [
-            KNOWS[m.kind],
-            "no known limit" if m.leakage == math.inf else m.leakage,
-            m.nats,
-            m.error,
-            m.decided_by,
-            m.reason,
-        ]
-        for m in check.richer
-    ]
-    stays = [[stay.state, _pair(stay.observed), _of_model(stay)] for stay in check.stays]
+    noise = (
+        f"What noise for ε = {at_most(check.epsilon)} leaks at most, and how much likelier left-out days are, in nats"
+    )
     grids = [
-        Grid(
-            f"What noise for ε = {at_most(check.epsilon)} leaks at most to somebody who knows more, in nats",
-            ["who knows", "leakage", "left-out days likelier by", "error", "decided by", "why there is none"],
-            richer,
-        ),
-        Grid("Records that a state lasts: mean and 95% quantile", ["state", "data", "model"], stays),
+        Grid(noise, [*RICHER, "why there are no numbers"], [list(row) for row in richer_rows(check)]),
+        Grid("How many records a state lasts", list(STAYS), [list(row) for row in stays_rows(check)]),
     ]
     return View(check.verdict.sentence, facts, grids, str(check.verdict).splitlines()[1:])
-
-
-def _pair(numbers: tuple[float, float] | None) -> str:
-    return "" if numbers is None else " and ".join(map(in_short, numbers))
-
-
-def _of_model(stays: StateStays) -> str:
-    if stays.least is None or stays.most is None:
-        return ""
-    if stays.least == stays.most:
-        return _pair(stays.least)
-    return " and ".join(f"{in_short(a)} to {in_short(b)}" for a, b in zip(stays.least, stays.most, strict=True))
 
 
 _MOST_STATES = 8

@@ -18,6 +18,8 @@ from pufferfish.fit.left_out import LEAST_GAIN
 
 __all__ = [
     "KNOWS",
+    "RICHER",
+    "STAYS",
     "WITHIN",
     "aligned",
     "capital",
@@ -25,7 +27,9 @@ __all__ = [
     "leaks_more",
     "listed",
     "more_noise",
+    "richer_rows",
     "some",
+    "stays_rows",
     "text_of",
     "verdict_of",
 ]
@@ -99,18 +103,8 @@ def verdict_of(
 ) -> Verdict:
     """Return whether to go on with a class, why, and what to do next.
 
-    Parameters
-    ----------
-    richer, subjects
-        What was found.
-    epsilon, noise : float
-        What is promised, and the multiplier of the noise that the class needs for it.
-    same_people : bool
-        Whether the class was fitted to the same table.
-    coverage : str
-        How many people the noise covers.
-    fit : str
-        The command that fits one chain to the same table.
+    ``noise`` is the multiplier of the noise that the class needs, and ``fit`` the command that fits one chain to the
+    same table; where the class was fitted to that, it was to the ``same_people``.
     """
     return _Judge(richer, subjects, epsilon, noise).verdict(same_people, coverage, fit)
 
@@ -185,8 +179,8 @@ class _Judge:
         """Say what days demand, and what the noise leaks for that."""
         only = model.kind == "own" and not model.demanded
         if only:
-            names = [f"{s.subject} ({_gain(s)})" for s in self._differing[:_NAMED]]
-            found = f"habits of {_and_more(names, len(self._differing))} differ from those of the others"
+            names = [f"{s.subject} ({_gain(s)})" for s in self._differing]
+            found = f"habits of {some(names)} differ from those of the others"
         else:
             found = f"{_FOUND[model.kind]}{'' if model.nats is None else f' ({_gain(model)})'}"
         if model.leakage is None:
@@ -206,9 +200,8 @@ class _Judge:
         if model in self._found and model.least is not None:
             return f"{said}, but by days drawn again a multiplier of {model.least:.3g} may be enough"
         if model.nats is not None:
-            said += (
-                f", under which left-out days are not clearly likelier ({_gain(model)}){more_noise(model, self._noise)}"
-            )
+            price = more_noise(model, self._noise)
+            said += f", under which left-out days are not clearly likelier ({_gain(model)}){price}"
         if model.by_chance is not None:
             said += (
                 f"; by chance alone, where all live by one chain, own chains need up to {model.by_chance:.3g} at ε = 1"
@@ -247,11 +240,7 @@ def listed(parts: Sequence[str], word: str = "and") -> str:
 
 def some(parts: Sequence[str]) -> str:
     """Return the first parts as a list in a sentence, and how many more there are."""
-    return _and_more(parts[:_NAMED], len(parts))
-
-
-def _and_more(named: Sequence[str], many: int) -> str:
-    return listed([*named, *([f"{many - len(named):,} more"] if many > len(named) else [])])
+    return listed([*parts[:_NAMED], *([f"{len(parts) - _NAMED:,} more"] if len(parts) > _NAMED else [])])
 
 
 def capital(text: str) -> str:
@@ -300,7 +289,18 @@ def _richer(check: CheckFields, reworded: Callable[[str], str]) -> Iterator[str]
     noise = "" if check.noise_multiplier is None else f" (multiplier {check.noise_multiplier:.3g})"
     yield f"what the noise of a histogram for this model, ε = {at_most(check.epsilon)}{noise}, leaks at most, in nats;"
     yield f"and how much likelier days are than under it (clear: above {LEAST_GAIN:g} nats, and twice the error)"
-    rows = [
+    yield from aligned(RICHER, [row[:-1] for row in richer_rows(check) if not row[-1]])
+    for model in check.richer:
+        if model.reason is not None:
+            yield f"  {KNOWS[model.kind]}: not computed: {reworded(model.reason)}"
+
+
+RICHER = ("to whoever knows", "leakage", "multiplier it needs", "likelier by", "error", "clear?", "decided by")
+
+
+def richer_rows(check: CheckFields) -> list[tuple[str, ...]]:
+    """Return the table of richer models; the last cells say why there are no numbers."""
+    return [
         (
             KNOWS[model.kind],
             "" if model.leakage is None else "no bound" if math.isinf(model.leakage) else at_most(model.leakage, 3),
@@ -308,15 +308,10 @@ def _richer(check: CheckFields, reworded: Callable[[str], str]) -> Iterator[str]
             *_gains(model),
             "" if model.nats is None else "yes" if model.demanded else "no",
             model.decided_by or "",
+            model.reason or "",
         )
         for model in check.richer
-        if model.reason is None
     ]
-    head = ("to whoever knows", "leakage", "multiplier it needs", "likelier by", "error", "clear?", "decided by")
-    yield from aligned(head, rows)
-    for model in check.richer:
-        if model.reason is not None:
-            yield f"  {KNOWS[model.kind]}: not computed: {reworded(model.reason)}"
 
 
 def _gains(gained: RicherModel | SubjectCheck) -> tuple[str, str]:
@@ -328,11 +323,7 @@ def _gains(gained: RicherModel | SubjectCheck) -> tuple[str, str]:
 def _stays(check: CheckFields) -> Iterator[str]:
     """Yield how long states last."""
     yield "how many records a state lasts: on average, and the number within which 95% of its stays end"
-    rows = [
-        (s.state, *(part for i in (0, 1) for part in (_seen(s.observed, i), _ends(s.least, s.most, i))))
-        for s in check.stays
-    ]
-    yield from aligned(("state", "average, data", "average, model", "95%, data", "95%, model"), rows)
+    yield from aligned(STAYS, stays_rows(check))
     if any(s.observed is not None and math.isinf(s.observed[1]) for s in check.stays):
         yield (
             f"  {_OPEN}: too many of the longest stays are cut off, by a gap or the end of the data, before they end; "
@@ -341,6 +332,15 @@ def _stays(check: CheckFields) -> Iterator[str]:
 
 
 _OPEN = "not reached"
+STAYS = ("state", "average, data", "average, model", "95%, data", "95%, model")
+
+
+def stays_rows(check: CheckFields) -> list[tuple[str, ...]]:
+    """Return the table of stays."""
+    return [
+        (s.state, *(part for i in (0, 1) for part in (_seen(s.observed, i), _ends(s.least, s.most, i))))
+        for s in check.stays
+    ]
 
 
 def _seen(observed: tuple[float, float] | None, i: int) -> str:
