@@ -203,6 +203,9 @@ def check_model(
     reading["states"] = theta.states
     habits, no_hours = _read(source, state, reading, _clock_of(theta))
     check_transitions(habits.sequences)
+    step = habits.sequences.base.step or habits.sequences.usual_step
+    if theta.step is not None and step and parse_duration(step, "step") != parse_duration(theta.step, "step"):
+        raise DataError(f"the clock of Θ has a step of {theta.step}, and the table's records are {step} apart")
     asked = _Asked(theta, habits, epsilon, no_hours)
     subjects, richer = asked.subjects(), asked.richer()
     sequences, steady = habits.sequences, _stationary(theta)
@@ -314,6 +317,7 @@ class _Asked:
         if self._scored and left_out.blocks > 1:
             self._best, self._member = left_out.best_of([models[i][1] for i in self._scored])
         self._own: list[tuple[Law, float]] = []
+        self._differ = False
 
     def not_asked(self) -> tuple[str, ...]:
         """Return what could not be asked, a line each."""
@@ -332,6 +336,7 @@ class _Asked:
         """Return whether everybody lives by the class."""
         several, laws = len(self._people) > 1, list[Law]()
         gains = self._left_out.gain_of_each("own", self._best) if several else []
+        self._differ = any(gain.demanded for gain in gains)
         if several and self.noise.multiplier is not None:
             with suppress(ModelError, NotApplicableError):  # which is told where all of them are asked for
                 laws = self._laws.of("own", self._people, noises=False)
@@ -408,7 +413,8 @@ class _Asked:
         told = self.noise.under(asked, fitted)
         if not leaks_more(told, self._epsilon):
             return told
-        if self._silent and (told.demanded or alone) and told.noise_multiplier is not None:
+        matters = told.demanded or alone or (kind == "own" and self._differ)
+        if self._silent and matters and told.noise_multiplier is not None:
             worst = next((law for law in laws if law.name == told.decided_by), laws[0])
             between = drawn_again(worst, self._laws.daily)
             low = 0.0 if between is None else between[0] / worst.noise

@@ -254,7 +254,7 @@ class CheckFields(Found, frozen=True, forbid_unknown_fields=True, kw_only=True):
     not_asked : tuple of str
         What could not be asked, and why.
     coverage : str
-        Of how many people the noise covers the habits, and what that rests on; "" where nothing can be said.
+        Of how many people the noise covers the own chains, and what that rests on; "" where nothing can be said.
     stays : tuple of StateStays
         How long states last.
     overlaps : tuple of OverlapAfter

@@ -166,7 +166,7 @@ class _Judge:
             )
         if same_people:
             reasons.append("the model was fitted to these people: that it describes them proves nothing about others")
-        reasons += [coverage] if coverage else []
+        reasons += [coverage] if coverage and word == "go on" else []
         # others may be shadows of what makes days likeliest: that is fitted first, and checked again
         named = [*self._decisive[:1], *_most_noise(self._decisive or unknown or self._doubts)]
         return Verdict(

@@ -375,7 +375,10 @@ def test_the_noise_covers_so_many_people_and_the_sentence_says_it() -> None:
     assert found.coverage.startswith("Of people like the 9 surveyed, drawn alike and with as much data, at least ")
     assert f"at least {10 * within}% on average have habits" in found.coverage
 
-    assert found.coverage in found.verdict.reasons
+    assert found.verdict.word == "do not go on"  # where that is not the last word
+    assert found.coverage not in found.verdict.reasons
+    wide = checked(table, pf.MarkovChain([[0.99, 0.01], [0.01, 0.99]], states=["a", "b"]))
+    assert "at least 90% on average have habits" in wide.verdict.reasons[-1]
 
 
 def test_longer_memory_and_another_model_are_told() -> None:
@@ -505,6 +508,9 @@ def test_refusals_name_the_remedy() -> None:
         pf.check_model(chain, table, "s", **READING)
     with pytest.raises(NotApplicableError, match="a check covers chains and networks"):
         pf.check_model(pf.Cliques([[0.5, 0.5]]), table, "s", public=True, **READING)
+    clock = pf.PeriodicChain([CALM] * 24, clock="hour", step="1min", states=["a", "b"])
+    with pytest.raises(DataError, match="step of 1min, and the table's records are 30min apart"):
+        checked(table, clock)
     with pytest.raises(DataError):
         pf.check_model(pf.MarkovChain(CALM), table, "s", public=True, **READING)
     with pytest.raises(DataError, match="column 'x' not found"):
