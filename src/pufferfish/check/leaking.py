@@ -46,9 +46,10 @@ class NoiseFor:
             needs = bound.calibrate(self._query, self._epsilon).noise_multiplier
         except (ModelError, ParameterError, NotApplicableError) as error:
             return msgspec.structs.replace(asked, reason=str(error))
-        names, node = getattr(theta, "names", ()), getattr(witness, "node", None)
-        who = None if node is None else state_label(node)
-        if len(names) > 1 and witness is not None:
+        names, node, who = getattr(theta, "names", ()), getattr(witness, "node", None), None
+        if bound.theta.networks and node is not None:
+            who = state_label(node)
+        elif len(names) > 1 and witness is not None:
             who = names[witness.theta]
         return msgspec.structs.replace(asked, leakage=leaks, noise_multiplier=needs, decided_by=who)
 

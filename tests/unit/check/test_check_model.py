@@ -167,7 +167,7 @@ def test_what_leaks_more_but_predicts_no_better_is_a_doubt() -> None:
     counts = Members(pf.read_sequences(table, "s", daily=True, **READING)).transitions
     chance = largest_by_chance(counts)[-1]
     assert own.by_chance == chance > (found.noise_multiplier or 0.0)
-    assert f"own chains need a multiplier of up to {chance:.3g} at ε = 1" in doubt
+    assert f"own chains need up to {chance:.3g} at ε = 1" in doubt
     assert f"(multiplier {own.noise_multiplier:.3g} instead of {found.noise_multiplier:.3g})" in doubt
     assert str(found) == str(checked(table))  # chance is drawn alike
     leaking = [each for each in found.richer if (each.leakage or 0.0) > 1.005 and each.kind != "forgets"]
