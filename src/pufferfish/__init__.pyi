@@ -7,9 +7,11 @@ from .check import (
     NetworkCheck as NetworkCheck,
     OverlapAfter as OverlapAfter,
     PairCheck as PairCheck,
+    Remedy as Remedy,
     RicherModel as RicherModel,
     StateStays as StateStays,
     SubjectCheck as SubjectCheck,
+    Verdict as Verdict,
     check_model as check_model,
 )
 from .compare.contest import compare as compare

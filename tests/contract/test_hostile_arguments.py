@@ -158,7 +158,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Weighted": (pf.Weighted, {"query": COUNT, "factors": [1, 2]}),
     "Window": (pf.Window, {"query": COUNT, "start": 1, "stop": 3}),
     "check_model": (
-        lambda **v: pf.check_model(**v).verdict,
+        lambda **v: str(pf.check_model(**v).verdict),
         {"model": CHAIN, "source": TABLE, "state": "s", "public": True, "epsilon": 1.0},
     ),
     "compare": (
@@ -255,11 +255,13 @@ MADE_BY_THE_PROGRAM = {
     "PropagationWitness",
     "QuiltWitness",
     "Release",
+    "Remedy",
     "RicherModel",
     "Robustness",
     "StateStays",
     "SubjectCheck",
     "SubjectsFit",
+    "Verdict",
     "Verification",
     "Witness",
 }

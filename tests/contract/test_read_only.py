@@ -155,6 +155,8 @@ def things() -> dict[str, Any]:
         "StateStays": checked.stays[0],
         "OverlapAfter": checked.overlaps[0],
         "RicherModel": checked.richer[0],
+        "Verdict": checked.verdict,
+        "Remedy": checked.verdict.remedies[0],
         "OverlapEstimate": fitted.estimates[0],
         "Nearest": pf.Nearest(gap=0.1, transition_matrix=((0.5, 0.5), (0.5, 0.5))),
     }

@@ -2,7 +2,16 @@
 
 from pufferfish.check.check import ModelCheck, check_model
 from pufferfish.check.network import NetworkCheck
-from pufferfish.check.record import CHECK, OverlapAfter, PairCheck, RicherModel, StateStays, SubjectCheck
+from pufferfish.check.record import (
+    CHECK,
+    OverlapAfter,
+    PairCheck,
+    Remedy,
+    RicherModel,
+    StateStays,
+    SubjectCheck,
+    Verdict,
+)
 
 __all__ = [
     "CHECK",
@@ -10,8 +19,10 @@ __all__ = [
     "NetworkCheck",
     "OverlapAfter",
     "PairCheck",
+    "Remedy",
     "RicherModel",
     "StateStays",
     "SubjectCheck",
+    "Verdict",
     "check_model",
 ]

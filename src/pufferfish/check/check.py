@@ -1,26 +1,24 @@
-r"""Does this Θ describe these public data? Likelihoods, stays, hours and forgetting; and what its noise would leak.
+"""Does this Θ describe these public data? Left-out days, stays, hours and forgetting; and what its noise would leak.
 
-How well laws predict transitions that they were not fitted to.
+What is asked of a class is one thing. Does a kind of model that is fitted to these data make days that were left out
+likelier than the best member of the class for everybody (:mod:`~pufferfish.fit.left_out`)? And would the noise of the
+class leak more than ε to somebody who knows that model? Only both together contradict the class.
 
-A law that was fitted to some transitions predicts these too well. So every transition is predicted by all others (leave
-one out), which needs counts only: a row that holds the transition c times among n, smoothed by w transitions of a
-simpler law p, gives it the probability (c − 1 + w p) / (n − 1 + w). The laws, each completed by a simpler one:
+A continuum, such as what is between bounds, or all that forgets, says no likelihoods. But its noise leaks at most ε
+under all that is in it: a fitted model under which it leaks more is not in it. Since that model is an estimate, it
+counts against a continuum only if that is so for nine in ten drawings of the days, too.
 
-*   **pooled**: one row for each state, completed by ½ for every entry;
-*   **own**: a row for each subject and state, completed by what all other subjects do;
-*   **two before** (order 2): a row for each pair of states, completed by the pooled law;
-*   **hour**: a row for each hour and state, completed by the pooled law.
-
-How long states last: observed stays against the geometric ones of a Markov chain.
-
-A stay that a gap cuts off lasted at least as long as was seen. Leaving such stays out would shorten the picture, so the
-share of stays that last longer than n records is estimated by Kaplan and Meier's product: of the stays that reached
-their n-th record, with what followed seen, the share that went on.
+How long states last: a stay that a gap cuts off lasted at least as long as was seen. Leaving such stays out would
+shorten the picture, so the share of stays that last longer than n records is estimated by Kaplan and Meier's product:
+of the stays that reached their n-th record, with what followed seen, the share that went on.
 """
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 import msgspec
@@ -29,166 +27,37 @@ from numpy.typing import NDArray
 
 from pufferfish._base.durations import parse_duration
 from pufferfish._base.progress import part_of, report_progress
-from pufferfish._base.view import Shown, View
-from pufferfish._base.writing import write_whole
+from pufferfish._base.view import View
+from pufferfish.check.leaking import NoiseFor
 from pufferfish.check.network import NetworkCheck, check_network
-from pufferfish.check.record import CHECK, CheckFields, OverlapAfter, RicherModel, StateStays, SubjectCheck
+from pufferfish.check.record import Checked, CheckFields, OverlapAfter, RicherModel, StateStays, SubjectCheck
 from pufferfish.check.shown import view_of
-from pufferfish.check.words import CALLED, sentences_of, text_of, verdict_of
+from pufferfish.check.words import KNOWS, leaks_more, text_of, verdict_of
 from pufferfish.errors import DataError, ModelError, NotApplicableError, ParameterError
-from pufferfish.fit.chain import check_transitions, fit_chain, fit_periodic
+from pufferfish.fit.by_chance import largest_by_chance
+from pufferfish.fit.chain import check_transitions
+from pufferfish.fit.coverage import share_covered
+from pufferfish.fit.defend import drawn_again
 from pufferfish.fit.forgetting import SMOOTHING, OverlapEstimate, overlap, overlap_of
+from pufferfish.fit.left_out import LeftOut
+from pufferfish.fit.members import Law, Members
 from pufferfish.fit.model_file import Model
-from pufferfish.fit.subjects import class_of_each
-from pufferfish.mechanisms import LeakagePropagation
-from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.queries import Histogram
-from pufferfish.theta.chain_class import ChainClass
+from pufferfish.theta.chain_class import ChainClass, Continuum
 from pufferfish.theta.forgetting_class import ForgettingClass
-from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.model_class import ModelClass, Theta, as_theta
+from pufferfish.theta.periodic_chain import PeriodicChain
+from pufferfish.theta.stays_chain import StaysChain
 
 if TYPE_CHECKING:
-    from pufferfish.data.daily import Steps
     from pufferfish.data.public_counts import Habits
 
-__all__ = [
-    "APART",
-    "HIGH",
-    "TOWARDS",
-    "ModelCheck",
-    "by_model",
-    "check_model",
-    "geometric",
-    "held_out",
-    "observed",
-    "richer_models",
-]
-
-# -- How well laws predict transitions that they were not fitted to --------------------------------------------------
-
-TOWARDS = 10.0
-"""Transitions of the simpler law that every row is given."""
+__all__ = ["APART", "HIGH", "ModelCheck", "check_model", "lasting", "observed"]
 
 Values = NDArray[np.float64]
-Whole = NDArray[np.int64]
 
-
-def held_out(steps: "Steps", k: int) -> dict[str, Values]:
-    """Return the probability of every group of transitions under each law, by all other transitions.
-
-    Parameters
-    ----------
-    steps : Steps
-        Transitions of at least one subject.
-    k : int
-        Number of states.
-
-    Returns
-    -------
-    dict of str to ndarray
-        "pooled" and "order2"; "own" where there are several subjects, and "hour" where there is a clock.
-    """
-    x, y, n = steps.before, steps.state, steps.number
-    pooled = _left_out(x, y, n, 1 / k, k / 2, k)
-    probabilities = {"pooled": pooled}
-    if len(np.unique(steps.subject)) > 1:
-        mine, all_mine = _totals(steps.subject * k + x, n), _totals((steps.subject * k + x) * k + y, n)
-        others, all_others = _totals(x, n) - mine, _totals(x * k + y, n) - all_mine
-        like = (all_others + 0.5) / (others + k / 2)
-        probabilities["own"] = _left_out(steps.subject * k + x, y, n, like, TOWARDS, k)
-    known = steps.earlier >= 0
-    second = pooled.copy()
-    pairs = (steps.earlier * k + x)[known]
-    second[known] = _left_out(pairs, y[known], n[known], pooled[known], TOWARDS, k)
-    probabilities["order2"] = second
-    if np.all(steps.phase >= 0):
-        probabilities["hour"] = _left_out(steps.phase * k + x, y, n, pooled, TOWARDS, k)
-    return probabilities
-
-
-def by_model(steps: "Steps", matrices: Sequence[Values]) -> Values:
-    """Return the probability of every group of transitions under each chain; shape (chains, groups)."""
-    return np.array([matrix[steps.before, steps.state] for matrix in matrices])
-
-
-def _left_out(row: Whole, y: Whole, n: Whole, like: Values | float, w: float, k: int) -> Values:
-    return (_totals(row * k + y, n) - 1 + w * like) / (_totals(row, n) - 1 + w)
-
-
-def _totals(key: Whole, n: Whole) -> Values:
-    """Return for every group the number of transitions of all groups with its key."""
-    _, which = np.unique(key, return_inverse=True)
-    return np.bincount(which, weights=n).astype(np.float64)[which]
-
-
-# -- What noise for a model leaks to somebody who knows more ---------------------------------------------------------
-
-
-def richer_models(
-    habits: "Habits",
-    curve: Sequence[OverlapEstimate],
-    noise: Calibration,
-    *,
-    no_hours: str | None,
-    no_curve: str | None,
-) -> tuple[RicherModel, ...]:
-    """Return the richer models, with what the noise leaks under each, and the noise that each needs.
-
-    ``no_hours`` and ``no_curve`` say why hours or forgetting are not known, where they are not.
-    """
-    unknown = {"hour": no_hours, "forgets": no_curve}
-    sequences = habits.sequences
-    made: dict[str, Callable[[], Any]] = {"pooled": lambda: fit_chain(sequences)}
-    if len(habits.subjects) > 1:
-        made["own"] = lambda: class_of_each(habits.pairs[0], sequences).theta
-    made["hour"] = lambda: fit_periodic(sequences)
-    made["order2"] = lambda: _longer_memory(habits)
-    made["forgets"] = lambda: _forgetting(curve, sequences.states)
-    models: list[RicherModel] = []
-    for i, (kind, make) in enumerate(made.items()):
-        if (reason := unknown.get(kind)) is not None:
-            models.append(RicherModel(kind=kind, reason=reason))
-            continue
-        report_progress("leakage under richer models", i / len(made))
-        with part_of(f"{CALLED[kind]} ({i + 1} of {len(made)})"):
-            models.append(_leaking(kind, make, noise, sequences.length))
-    return tuple(models)
-
-
-def _leaking(kind: str, make: Callable[[], Any], noise: Calibration, length: Any) -> RicherModel:
-    try:
-        theta = make()
-        bound = LeakagePropagation(theta, length)
-        assert noise.noise_multiplier is not None
-        leaks, witness = bound.prove(1 / noise.noise_multiplier)
-        needs = bound.calibrate(Histogram(), noise.epsilon)
-    except (ModelError, ParameterError, NotApplicableError) as error:
-        return RicherModel(kind=kind, reason=str(error))
-    names = getattr(theta, "names", ())
-    who = names[witness.theta] if names and witness is not None else None
-    return RicherModel(kind=kind, leakage=leaks, noise_multiplier=needs.noise_multiplier, decided_by=who)
-
-
-def _longer_memory(habits: "Habits") -> HigherOrderChain:
-    """Return the chain of order 2, its rows completed by transitions of the one chain, as in its predictions."""
-    steps, k = habits.steps, len(habits.sequences.states)
-    counts = np.zeros((k, k, k))
-    known = steps.earlier >= 0
-    np.add.at(counts, (steps.earlier[known], steps.before[known], steps.state[known]), steps.number[known])
-    counts += TOWARDS * fit_chain(habits.sequences).transition_matrix
-    return HigherOrderChain(counts / counts.sum(axis=2, keepdims=True), states=habits.sequences.states)
-
-
-def _forgetting(curve: Sequence[OverlapEstimate], states: Sequence[str]) -> ForgettingClass:
-    kept = [estimate for estimate in curve if estimate.overlap > 0]
-    if not kept:
-        raise ModelError("two states have nothing in common at any distance that was looked at")
-    return ForgettingClass([estimate.steps for estimate in kept], [estimate.overlap for estimate in kept], states)
-
-
-# -- How long states last: observed stays against the geometric ones of a Markov chain -------------------------------
+# -- How long states last: observed stays against those of Θ --------------------------------------------------------
 
 HIGH = 0.95
 """The quantile that is shown beside the mean."""
@@ -220,51 +89,46 @@ def observed(ended: NDArray[np.int64], cut: NDArray[np.int64]) -> tuple[float, f
     return float(left[:-1].sum()), float(within[0]) if within.size else math.inf
 
 
-def geometric(stay: float) -> tuple[float, float]:
-    """Return mean and high quantile of the stays of a chain that keeps its state with this probability.
+def lasting(kinds: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return mean and high quantile of stays of several kinds: their shares, and probabilities to go on for a step.
 
     Examples
     --------
-    >>> geometric(0.5)
-    (2.0, 5.0)
+    >>> lasting([(1.0, 0.5)]), lasting([(0.9, 0.5), (0.1, 0.75)])
+    ((2.0, 5.0), (2.2, 6.0))
     """
-    if stay >= 1:
+    if any(keep >= 1 for _, keep in kinds):
         return math.inf, math.inf
-    if stay <= 0:
-        return 1.0, 1.0
-    return 1 / (1 - stay), float(max(1, math.ceil(math.log(1 - HIGH) / math.log(stay) * (1 - 1e-12))))
+
+    def left(n: int) -> float:
+        return sum(share * keep**n for share, keep in kinds)
+
+    low, high = 0, 1
+    while left(high) > (1 - HIGH) * (1 + 1e-12):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if left(middle) > (1 - HIGH) * (1 + 1e-12) else (low, middle)
+    return sum(share / (1 - keep) for share, keep in kinds), float(high)
 
 
 APART = tuple(2**i for i in range(10))
 """Numbers of steps after which it is asked how much is forgotten; a chain may be shorter."""
 
 
-class ModelCheck(CheckFields, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Whether a model describes public data, in numbers (:class:`CheckFields`) and in a sentence; prints as text.
+class ModelCheck(Checked, CheckFields, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Whether a model describes public data: a verdict and numbers (:class:`CheckFields`); prints as text.
 
     Examples
     --------
     See :func:`check_model`.
     """
 
-    def __repr__(self) -> str:
-        return f"ModelCheck({sentences_of(self.verdict)[0]!r})"
-
     def _view(self) -> View:
         return view_of(self)
 
     def __str__(self) -> str:
         return text_of(self)
-
-    def to_json(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the numbers into a file; infinite ones are null there.
-
-        Raises
-        ------
-        RecordError
-            If the file cannot be written, or something else stands there.
-        """
-        write_whole(path, msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n", CHECK, overwrite=overwrite)
 
 
 @overload
@@ -282,7 +146,7 @@ def check_model(
 
     Parameters
     ----------
-    model : Model, MarkovChain, list of these, ChainClass, or BayesianNetwork
+    model : Model, or what it is made of: chains of any kinds, a class of them, or a BayesianNetwork
         The class Θ.
     source, state, **reading
         Public data, as for :func:`read_sequences`; bins and states are the model's. For a network as for
@@ -303,7 +167,7 @@ def check_model(
     ParameterError
         If it is not said that the data are public; and as :func:`read_sequences` does.
     NotApplicableError
-        If Θ is neither a list of Markov chains nor one network.
+        If Θ is neither a class of chains nor one network.
     ModelError
         If the data hold no transition.
     DataError
@@ -316,8 +180,8 @@ def check_model(
     >>> days = pl.DataFrame({"who": ["a"] * 400 + ["b"] * 400, "s": list("rrrw" * 100) + list("rrww" * 100)})
     >>> chain = pf.fit_chain(pf.read_sequences(days, "s", subject="who"))
     >>> found = check_model(chain, days, "s", subject="who", public=True)
-    >>> found.verdict.split(". ")[0]
-    'Do not go on with this model'
+    >>> found.verdict.word, found.verdict.remedies[0].kind
+    ('do not go on', 'order2')
     >>> [(stay.state, stay.observed) for stay in found.stays]
     [('r', (2.5, 3.0)), ('w', (1.505, 2.0))]
     """
@@ -332,37 +196,43 @@ def check_model(
         if state is not None:
             raise ParameterError(f"state is {state!r}, and belongs to Markov chains: leave it out for networks")
         return check_network(theta, source, epsilon, reading)
-    chains = _chains(theta)
+    if not theta.of_chains:
+        raise NotApplicableError(f"Θ is a class of {theta.kind}, and a check covers chains and networks")
     if bins is not None and reading.get("bins") is None:
         reading["bins"] = bins
     reading["states"] = theta.states
-    habits, no_hours = _read(source, state, reading)
+    habits, no_hours = _read(source, state, reading, _clock_of(theta))
     check_transitions(habits.sequences)
-    report_progress("likelihoods", 0.0)
-    matrices = [chain.transition_matrix for chain in chains.chains]
-    subjects, gains = _likelihoods(habits, matrices)
-    curve, not_known = _curve(habits)
-    noise, reason = _noise(chains, habits, epsilon)
-    richer = (
-        tuple(RicherModel(kind=kind, reason=reason) for kind in ("pooled", "own", "hour", "forgets"))
-        if noise is None
-        else richer_models(habits, curve, noise, no_hours=no_hours, no_curve=not_known)
-    )
-    multiplier = None if noise is None else noise.noise_multiplier
-    sequences, steady = habits.sequences, _stationary(chains)
-    known = None if steady is None else overlap(chains, [estimate.steps for estimate in curve])
+    step = habits.sequences.base.step or habits.sequences.usual_step
+    if theta.step is not None and step and parse_duration(step, "step") != parse_duration(theta.step, "step"):
+        raise DataError(f"the clock of Θ has a step of {theta.step}, and the table's records are {step} apart")
+    asked = _Asked(theta, habits, epsilon, no_hours)
+    subjects, richer = asked.subjects(), asked.richer()
+    sequences, steady = habits.sequences, _stationary(theta)
+    known = None if steady is None else overlap(theta, [estimate.steps for estimate in asked.curve])
+    fitted_on = (model.fitted_on if isinstance(model, Model) else None) or ""
+    coverage = asked.coverage(subjects)
     return ModelCheck(
-        verdict=verdict_of(gains, richer, epsilon, subjects, multiplier),
+        verdict=verdict_of(
+            richer,
+            subjects,
+            epsilon=epsilon,
+            noise=asked.noise.multiplier,
+            same_people=sequences.fingerprint in fitted_on.split(),
+            coverage=coverage,
+            fit=_fit_command(source, state, reading),
+        ),
         origin=theta.origin,
         source=sequences.base.source,
         epsilon=epsilon,
-        noise_multiplier=multiplier,
+        noise_multiplier=asked.noise.multiplier,
         records=sequences.records,
         transitions=int(habits.steps.number.sum()),
-        gains=gains,
         richer=richer,
         subjects=subjects,
-        stays=_stays(habits, matrices),
+        not_asked=asked.not_asked(),
+        coverage=coverage,
+        stays=_stays(habits, theta),
         overlaps=tuple(
             OverlapAfter(
                 steps=estimate.steps,
@@ -371,7 +241,7 @@ def check_model(
                 pooled=estimate.pooled,
                 model=None if known is None else known[i],
             )
-            for i, estimate in enumerate(curve)
+            for i, estimate in enumerate(asked.curve)
         ),
         states=sequences.states,
         occupancy=None if habits.occupancy is None else tuple(tuple(map(int, row)) for row in habits.occupancy),
@@ -379,25 +249,31 @@ def check_model(
     )
 
 
-def _chains(theta: Theta) -> ChainClass:
-    if not isinstance(theta, ChainClass) or not theta.chains:
-        raise NotApplicableError(
-            f"Θ is a class of {theta.kind}, and a check covers Markov chains and networks: check a chain fitted to the "
-            "same data"
-        )
-    return theta
+def _members_of(theta: Theta) -> Sequence[Any]:
+    return (theta,) if isinstance(theta, Continuum) else theta.members
 
 
-def _read(source: Any, state: str, reading: Mapping[str, Any]) -> tuple["Habits", str | None]:
-    """Read habits by the hour; where no hours are known without them, and why."""
+# -- Reading ---------------------------------------------------------------------------------------------------------
+
+
+def _clock_of(theta: Theta) -> str:
+    """Return the clock by which a table is read: that of the class, else hours."""
+    clocks = [m.clock for m in _members_of(theta) if isinstance(m, PeriodicChain) and m.clock is not None]
+    return clocks[0] if clocks else "hour"
+
+
+def _read(source: Any, state: str, reading: Mapping[str, Any], clock: str) -> tuple["Habits", str | None]:
+    """Read habits by a clock; where no hours are known without them, and why."""
     from pufferfish.data.public_counts import read_habits  # here: it loads what reads tables
 
     try:
-        habits = read_habits(source, state, APART, clock="hour", **reading)
+        habits = read_habits(source, state, APART, clock=clock, **reading)
     except (ParameterError, DataError) as error:
         why = str(error)
     else:
         step = habits.sequences.base.step or habits.sequences.usual_step
+        if clock != "hour":
+            return habits, f"the table is read by {clock}, which is the clock of Θ"
         if step is None or parse_duration(step, "step").value % _DAY:
             return habits, None
         why = f"records are {step} apart, always at the same hour; fit --clock weekday would tell weekdays apart"
@@ -407,40 +283,153 @@ def _read(source: Any, state: str, reading: Mapping[str, Any]) -> tuple["Habits"
 _DAY = parse_duration("1d", "a day").value
 
 
-def _likelihoods(habits: "Habits", matrices: Sequence[Values]) -> tuple[tuple[SubjectCheck, ...], dict[str, float]]:
-    """Return what each law says of every subject, and by how many nats it predicts better than what is simpler."""
-    steps = habits.steps
-    laws = {
-        name: np.log(probabilities) for name, probabilities in held_out(steps, len(habits.sequences.states)).items()
-    }
-    with np.errstate(divide="ignore"):
-        members = np.log(by_model(steps, matrices))
-    many = len(habits.subjects)
+def _fit_command(source: Any, state: str, reading: Mapping[str, Any]) -> str:
+    """Return the command that fits one chain to the same table, as it can be copied."""
+    words = ["pufferfish", "fit", os.fspath(source) if isinstance(source, str | os.PathLike) else "TABLE"]
+    words += ["--state", state]
+    for name, value in reading.items():
+        if name != "states" and value is not None and (name, value) not in _USUAL:
+            edges = ",".join(f"{edge:g}" for edge in value) if name == "bins" and not isinstance(value, str) else value
+            words += [f"--{name.replace('_', '-')}", str(edges)]
+    return shlex.join(words)
 
-    def of_each(logs: Values) -> Values:
-        return np.bincount(steps.subject, weights=logs * steps.number, minlength=many).astype(np.float64)
 
-    totals = {name: of_each(logs) for name, logs in laws.items()}
-    by_member = np.array([of_each(logs) for logs in members])
-    best = by_member.argmax(axis=0)
-    model = by_member.max(axis=0)
-    numbers = np.bincount(steps.subject, weights=steps.number, minlength=many)
-    subjects = tuple(
-        SubjectCheck(
-            subject=who,
-            transitions=int(numbers[i]),
-            model=float(model[i] / numbers[i]),
-            member=int(best[i]),
-            **{name: float(values[i] / numbers[i]) for name, values in totals.items()},
+_USUAL = (("missing", "unobserved"), ("gaps", "unobserved"))
+
+# -- What is asked ---------------------------------------------------------------------------------------------------
+
+
+class _Asked:
+    """What left-out days say of a class, and what its noise leaks."""
+
+    def __init__(self, theta: Theta, habits: "Habits", epsilon: float, no_hours: str | None) -> None:
+        self._theta, self._epsilon, self._no_hours = theta, epsilon, no_hours
+        self._sequences = replace(habits.sequences, daily=habits.daily)
+        self.noise = NoiseFor(theta, self._sequences.length, Histogram(), epsilon)
+        self.curve, self._no_curve = _curve(habits)
+        self._left_out = left_out = LeftOut(self._sequences)
+        self._laws = Members(self._sequences, kinds=left_out.kinds, weights=left_out.weights)
+        self._people: list[int] = np.flatnonzero(self._laws.transitions.sum(axis=(1, 2))).tolist()
+        models = list(enumerate(_members_of(theta)))
+        self._scored = [i for i, model in models if left_out.is_scored(model)]
+        self._silent = [i for i, model in models if i not in self._scored]
+        self._best, self._member = np.zeros(left_out.blocks), np.zeros(len(habits.daily.subjects), dtype=np.int64)
+        if self._scored and left_out.blocks > 1:
+            self._best, self._member = left_out.best_of([models[i][1] for i in self._scored])
+        self._own: list[tuple[Law, float]] = []
+        self._differ = False
+
+    def not_asked(self) -> tuple[str, ...]:
+        """Return what could not be asked, a line each."""
+        members = _members_of(self._theta)
+        kinds = dict.fromkeys(members[i].kind for i in self._silent)
+        lines = [
+            f"{kind} in Θ say no likelihoods of these days: a fitted model counts as one of them if the noise leaks at "
+            "most ε under it"
+            for kind in kinds
+        ]
+        return (*lines, *([] if self._no_hours is None else [f"hours of the day: {self._no_hours}"]))
+
+    # -- Everybody -------------------------------------------------------------------------------------------------
+
+    def subjects(self) -> tuple[SubjectCheck, ...]:
+        """Return whether everybody lives by the class."""
+        several, laws = len(self._people) > 1, list[Law]()
+        gains = self._left_out.gain_of_each("own", self._best) if several else []
+        self._differ = any(gain.demanded for gain in gains)
+        if several and self.noise.multiplier is not None:
+            with suppress(ModelError, NotApplicableError):  # which is told where all of them are asked for
+                laws = self._laws.of("own", self._people, noises=False)
+        for i, law in enumerate(laws):
+            report_progress("everybody's own chain", i / len(laws))
+            self._own.append((law, self.noise.leakage(law.model)))
+        leakage = {law.who: leaks for law, leaks in self._own}
+        return tuple(
+            SubjectCheck(
+                subject=self._laws.daily.subjects[who],
+                transitions=int(self._laws.transitions[who].sum()),
+                member=self._scored[self._member[who]] if self._scored else None,
+                nats=gains[who].nats if several else None,
+                error=gains[who].error if several else None,
+                differs=several and gains[who].demanded,
+                leakage=leakage.get(who),
+            )
+            for who in self._people
         )
-        for i, who in enumerate(habits.subjects)
-    )
-    whole = {name: float(values.sum()) for name, values in totals.items()}
-    gains = {name: value - whole["pooled"] for name, value in whole.items()}
-    gains["pooled"] = whole["pooled"] - float(model.sum())
-    if "own" in gains:
-        gains["own"] = whole["own"] - max(whole["pooled"], float(model.sum()))
-    return subjects, gains
+
+    def coverage(self, subjects: Sequence[SubjectCheck]) -> str:
+        """Return of how many people the noise covers the own chains, and what that rests on."""
+        names, covered = self._laws.daily.subjects, {s.subject for s in subjects if not leaks_more(s, self._epsilon)}
+        people = [who for who in self._laws.people if self._own]
+        if not people and len(self._people) > 1:
+            return ""
+        return share_covered(len(people), sum(names[who] in covered for who in people)).sentence
+
+    # -- Richer models -------------------------------------------------------------------------------------------
+
+    def richer(self) -> tuple[RicherModel, ...]:
+        """Return richer models, whether days demand them, and what the noise leaks under each."""
+        asked = list(self._kinds())
+        models: list[RicherModel] = []
+        for i, kind in enumerate(asked):
+            report_progress("leakage under richer models", i / len(asked))
+            with part_of(f"{KNOWS[kind]} ({i + 1} of {len(asked)})"):
+                models.append(self._of_kind(kind))
+        return tuple(models)
+
+    def _kinds(self) -> Iterator[str]:
+        several = len(self._people) > 1
+        yield "pooled"
+        if several:
+            yield "own"
+        for kind in ("hour", "order2", "stays"):
+            yield kind
+            if several and kind != "hour" and self._why_not(kind) is None:
+                if self._left_out.gain(kind, "pooled").demanded:
+                    yield f"own {kind}"
+        yield "forgets"
+
+    def _why_not(self, kind: str) -> str | None:
+        return self._no_hours if kind == "hour" and self._no_hours is not None else self._laws.why_not(kind)
+
+    def _of_kind(self, kind: str) -> RicherModel:
+        if kind == "forgets":
+            return self.noise.under(RicherModel(kind=kind), self._forgetting)
+        if (reason := self._why_not(kind)) is not None:
+            return RicherModel(kind=kind, reason=reason)
+        gain = self._left_out.gain_over(kind, self._best)
+        if kind.startswith("own "):  # which is theirs only as far as neither own chains nor what all share tells it
+            gain = min(gain, self._left_out.gain(kind, "own", kind[4:]), key=lambda gained: gained.nats)
+        alone = kind == "pooled" and not self._scored  # with which the others are compared
+        asked = RicherModel(kind=kind, nats=None if alone else gain.nats, error=None if alone else gain.error)
+        laws = list[Law]()
+
+        def fitted() -> ChainClass:
+            laws.extend(
+                [law for law, _ in self._own] if kind == "own" else self._laws.of(kind, self._people, noises=False)
+            )
+            return ChainClass(tuple(law.model for law in laws), names=tuple(law.name for law in laws))
+
+        told = self.noise.under(asked, fitted)
+        if not leaks_more(told, self._epsilon):
+            return told
+        matters = told.demanded or alone or (kind == "own" and self._differ)
+        if self._silent and matters and told.noise_multiplier is not None:
+            worst = next((law for law in laws if law.name == told.decided_by), laws[0])
+            between = drawn_again(worst, self._laws.daily)
+            low = 0.0 if between is None else between[0] / worst.noise
+            told = msgspec.structs.replace(told, least=told.noise_multiplier * low)
+        if kind == "own" and not told.demanded:
+            chance = largest_by_chance(self._laws.transitions[self._people])
+            told = msgspec.structs.replace(told, by_chance=float(chance[-1]))
+        return told
+
+    def _forgetting(self) -> ForgettingClass:
+        kept = [estimate for estimate in self.curve if estimate.overlap > 0]
+        if not kept:
+            raise ModelError(self._no_curve or "two states have nothing in common at any distance that was looked at")
+        steps, shares = [estimate.steps for estimate in kept], [estimate.overlap for estimate in kept]
+        return ForgettingClass(steps, shares, self._sequences.states)
 
 
 def _curve(habits: "Habits") -> tuple[list[OverlapEstimate], str | None]:
@@ -454,30 +443,31 @@ def _curve(habits: "Habits") -> tuple[list[OverlapEstimate], str | None]:
     return curve, None
 
 
-def _noise(theta: ChainClass, habits: "Habits", epsilon: float) -> tuple[Calibration | None, str]:
-    try:
-        bound = LeakagePropagation(theta, habits.sequences.length)
-        return bound.calibrate(Histogram(), epsilon), ""
-    except (NotApplicableError, ModelError) as error:
-        return None, f"there is no noise for the model itself: {error}"
+# -- Pictures of the class -------------------------------------------------------------------------------------------
 
 
-def _stationary(theta: ChainClass) -> Values | None:
-    """Return the stationary law of every member, if all start with it."""
+def _stationary(theta: Theta) -> Values | None:
+    """Return the stationary law of every member, if all are Markov chains that start with it."""
     starts = [chain.initial_distribution for chain in theta.chains]
-    if not all(isinstance(start, str) and start == "stationary" for start in starts):
+    if not starts or not all(isinstance(start, str) and start == "stationary" for start in starts):
         return None
     return np.array([chain.stationary_distribution for chain in theta.chains])
 
 
-def _stays(habits: "Habits", matrices: Sequence[Values]) -> tuple[StateStays, ...]:
+def _stays(habits: "Habits", theta: Theta) -> tuple[StateStays, ...]:
+    """Return how long every state lasts, in the data and under members of Θ; clocks and memory by their mean."""
     stays: list[StateStays] = []
+    members = [member for member in _members_of(theta) if not isinstance(member, Continuum)]
     for x, (ended, cut) in enumerate(habits.stays):
-        kept = [float(matrix[x, x]) for matrix in matrices]
-        least, most = geometric(min(kept)), geometric(max(kept))
+        lengths = [lasting(_kinds_of_stay(member, x)) for member in members]
+        least, most = (min(lengths), max(lengths)) if lengths else (None, None)
         name = habits.sequences.states[x]
         stays.append(StateStays(state=name, observed=observed(ended, cut), least=least, most=most))
     return tuple(stays)
+
+
+def _kinds_of_stay(member: Any, x: int) -> Sequence[tuple[float, float]]:
+    return member.stays[x] if isinstance(member, StaysChain) else [(1.0, float(member.mean_matrices[0][x, x]))]
 
 
 def _ends(values: Values) -> tuple[float, float]:

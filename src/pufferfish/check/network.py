@@ -12,8 +12,10 @@ dependence at any level, and few at a large one only. The shares rest on the mar
 """
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf, prod, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +23,14 @@ import msgspec
 import numpy as np
 
 from pufferfish._base.progress import part_of, report_progress
-from pufferfish._base.view import Shown, View
-from pufferfish._base.writing import write_whole
+from pufferfish._base.view import View
 from pufferfish.check.independence import Dependence, dependence, enough_rows, holm
+from pufferfish.check.leaking import NoiseFor
 from pufferfish.check.network_words import network_text, network_verdict, network_view
-from pufferfish.check.record import CHECK, NetworkCheckFields, PairCheck, RicherModel
-from pufferfish.check.words import CLEARLY, sentences_of
-from pufferfish.errors import ModelError, NotApplicableError, ParameterError
+from pufferfish.check.record import Checked, NetworkCheckFields, PairCheck, RicherModel
+from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.fit.left_out import LEAST_GAIN
 from pufferfish.fit.network import SMOOTHING, fitted_cpt
-from pufferfish.mechanisms import LeakagePropagation
-from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import Marginals
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LEVEL", "NetworkCheck", "check_network"]
 
-LEVEL = 0.02
+LEVEL = 0.005
 """The probability, at most, that a check finds a pair dependent where none is."""
 
 _TOWARDS = 10.0
@@ -54,32 +54,19 @@ _MOST_LEAKS = 12
 _MOST_COMBINATIONS = 5_000_000
 
 
-class NetworkCheck(NetworkCheckFields, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Whether a network describes public data, in numbers and in a sentence; prints as text.
+class NetworkCheck(Checked, NetworkCheckFields, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Whether a network describes public data: a verdict and numbers; prints as text.
 
     Examples
     --------
     See :func:`check_model`.
     """
 
-    def __repr__(self) -> str:
-        return f"NetworkCheck({sentences_of(self.verdict)[0]!r})"
-
     def _view(self) -> View:
         return network_view(self)
 
     def __str__(self) -> str:
         return network_text(self)
-
-    def to_json(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the numbers into a file; infinite ones are null there.
-
-        Raises
-        ------
-        RecordError
-            If the file cannot be written, or something else stands there.
-        """
-        write_whole(path, msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n", CHECK, overwrite=overwrite)
 
 
 def check_network(theta: ModelClass, source: Any, epsilon: float, reading: Mapping[str, Any]) -> NetworkCheck:
@@ -109,21 +96,30 @@ def check_network(theta: ModelClass, source: Any, epsilon: float, reading: Mappi
     apart, joined = _pairs(network, whole), _arrows(network, whole)
     judged = _judged(data, [*apart, *joined])
     pairs, arrows = judged[: len(apart)], judged[len(apart) :]
-    noise, reason = _noise(network, data, epsilon)
+    noise = NoiseFor(network, data.rows.records, Marginals(data.rows.nodes), epsilon)
     fitted = {node: _fitted(data, network, node) for node in whole}
-    tables = _leaking("tables", network, fitted, noise, reason, data)
-    leaking = [_with_leakage(pair, network, noise, reason, data) for pair in _most(pairs)]
+    tables = noise.under(RicherModel(kind="tables"), partial(_other, network, fitted))
+    leaking = [_with_leakage(pair, network, noise, data) for pair in _most(pairs)]
     checked = {pair.nodes: pair for pair in leaking}
     pairs = [checked.get(pair.nodes, pair) for pair in pairs]
     gains, free = zip(*(_gain(data, network, node) for node in whole), strict=True) if whole else ((0.0,), (0,))
-    gain, clearly = sum(gains), CLEARLY + 2 * sqrt(2 * sum(free))
-    multiplier = None if noise is None else noise.noise_multiplier
+    gain, clearly = sum(gains), LEAST_GAIN + 2 * sqrt(2 * sum(free))
     return NetworkCheck(
-        verdict=network_verdict(gain, clearly, tables, pairs, arrows, epsilon, data.rows.records, multiplier),
+        verdict=network_verdict(
+            gain,
+            clearly,
+            tables,
+            pairs,
+            arrows,
+            epsilon=epsilon,
+            rows=data.rows.records,
+            noise=noise.multiplier,
+            fit=partial(_fit_command, source, network),
+        ),
         origin=theta.origin,
         source=data.rows.base.source,
         epsilon=epsilon,
-        noise_multiplier=multiplier,
+        noise_multiplier=noise.multiplier,
         rows=data.rows.records,
         gain=gain,
         clearly=clearly,
@@ -132,6 +128,17 @@ def check_network(theta: ModelClass, source: Any, epsilon: float, reading: Mappi
         arrows=tuple(arrows),
         unread=tuple(state_label(node) for node in network.nodes if node not in whole),
     )
+
+
+def _fit_command(source: Any, network: BayesianNetwork, more: PairCheck | None) -> str:
+    """Return the command that fits the network to the same table, with one more arrow, as it can be copied."""
+    table = os.fspath(source) if isinstance(source, str | os.PathLike) else "TABLE"
+    edges = [*network.edges, *([] if more is None else [more.nodes])]
+    arrows = ", ".join("->".join(map(state_label, edge)) for edge in edges)
+    joined = {state_label(node) for edge in edges for node in edge}
+    alone = [state_label(node) for node in network.nodes if state_label(node) not in joined]
+    columns = ["--columns", ",".join(alone)] if alone else []
+    return shlex.join(["pufferfish", "fit", table, "--arrows", arrows, *columns, "--output", "network.json"])
 
 
 # -- Which pairs are tested ------------------------------------------------------------------------------------------
@@ -214,27 +221,22 @@ def _judged(data: "PublicRows", asked: Sequence[_Asked]) -> list[PairCheck]:
 # -- What the noise leaks where the data say something else ----------------------------------------------------------
 
 
-def _noise(network: BayesianNetwork, data: "PublicRows", epsilon: float) -> tuple[Calibration | None, str]:
-    try:
-        bound = LeakagePropagation(network, length=data.rows.records)
-        return bound.calibrate(Marginals(data.rows.nodes), epsilon), ""
-    except (NotApplicableError, ModelError) as error:
-        return None, f"there is no noise for the model itself: {error}"
-
-
 def _most(pairs: Sequence[PairCheck]) -> list[PairCheck]:
     """Return the pairs of which leakage is computed."""
     found = sorted((pair for pair in pairs if pair.judged == "dependent"), key=lambda pair: -pair.gain)
     return found[:_MOST_LEAKS]
 
 
-def _with_leakage(
-    pair: PairCheck, network: BayesianNetwork, noise: Calibration | None, reason: str, data: "PublicRows"
-) -> PairCheck:
+def _other(network: BayesianNetwork, tables: Mapping[Any, CPT]) -> BayesianNetwork:
+    """Return the network with other tables."""
+    return BayesianNetwork({**network.cpts, **tables})
+
+
+def _with_leakage(pair: PairCheck, network: BayesianNetwork, noise: NoiseFor, data: "PublicRows") -> PairCheck:
     first, second = (network.nodes[network.place(name)] for name in pair.nodes)
     with part_of(f"{pair.nodes[0]}->{pair.nodes[1]}"):
         more = {second: _with_arrow(data, network, first, second)}
-        richer = _leaking("arrow", network, more, noise, reason, data)
+        richer = noise.under(RicherModel(kind="arrow"), partial(_other, network, more))
     return msgspec.structs.replace(pair, richer=richer)
 
 
@@ -250,28 +252,6 @@ def _fitted(data: "PublicRows", network: BayesianNetwork, node: Any) -> CPT:
     """Return a node's table of these data; where the model has zeros, what was never seen stays one."""
     cpt = network.cpts[node]
     return fitted_cpt(data, node, cpt.parents, SMOOTHING, certain=bool((cpt.table == 0).any()))[0]
-
-
-def _leaking(
-    kind: str,
-    network: BayesianNetwork,
-    other: Mapping[Any, CPT],
-    noise: Calibration | None,
-    reason: str,
-    data: "PublicRows",
-) -> RicherModel:
-    """Return what the noise leaks under the network with other tables."""
-    if noise is None:
-        return RicherModel(kind=kind, reason=reason)
-    try:
-        bound = LeakagePropagation(BayesianNetwork({**network.cpts, **other}), length=data.rows.records)
-        leaks, witness = bound.prove(noise.node_loss)
-        needs = bound.calibrate(noise.query, noise.epsilon)
-    except (ModelError, ParameterError, NotApplicableError) as error:
-        return RicherModel(kind=kind, reason=str(error))
-    who = getattr(witness, "node", None)
-    decided_by = None if who is None else state_label(who)
-    return RicherModel(kind=kind, leakage=leaks, noise_multiplier=needs.noise_multiplier, decided_by=decided_by)
 
 
 def _gain(data: "PublicRows", network: BayesianNetwork, node: Any) -> tuple[float, int]:

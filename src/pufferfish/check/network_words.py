@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 from pufferfish._base.view import Grid, View, counted
 from pufferfish._base.words import at_most, number
-from pufferfish.check.record import NetworkCheckFields, PairCheck, RicherModel
-from pufferfish.check.words import WITHIN, aligned, capital, listed, sentences_of, verdict_lines
+from pufferfish.check.record import NetworkCheckFields, PairCheck, Remedy, RicherModel, Verdict
+from pufferfish.check.words import aligned, leaks, leaks_more, listed, more_noise, some
 from pufferfish.errors import printable
 
 __all__ = ["network_text", "network_verdict", "network_view"]
 
-_NAMED, _MOST_ROWS = 3, 15
-"""Pairs that a sentence names, and that a table has without details."""
+_MOST_ROWS = 15
+"""Pairs that a table has without details."""
 
 
 def network_verdict(
@@ -21,110 +21,86 @@ def network_verdict(
     tables: RicherModel,
     pairs: Sequence[PairCheck],
     arrows: Sequence[PairCheck],
+    *,
     epsilon: float,
     rows: int,
     noise: float | None,
-) -> str:
-    """Return what a check found, in a few sentences: whether to go on, what decides, what is in doubt, what is next.
+    fit: Callable[[PairCheck | None], str],
+) -> Verdict:
+    """Return whether to go on with a network, why, and what to do next.
 
-    ``noise`` is the multiplier of the noise that the model needs.
+    ``noise`` is the multiplier of the noise that the model needs; ``fit`` returns the command that fits the network,
+    with an arrow more where one is given.
     """
-    return " ".join(_sentences(gain, clearly, tables, pairs, arrows, epsilon, rows, noise))
-
-
-def _sentences(
-    gain: float,
-    clearly: float,
-    tables: RicherModel,
-    pairs: Sequence[PairCheck],
-    arrows: Sequence[PairCheck],
-    epsilon: float,
-    rows: int,
-    noise: float | None,
-) -> Iterator[str]:
     found = _found(pairs)
-    leaking = [pair for pair in found if _leaks_more(pair.richer, epsilon)]
-    other_tables = gain > clearly and _leaks_more(tables, epsilon)
+    leaking = [pair for pair in found if leaks_more(pair.richer, epsilon)]
+    other_tables = gain > clearly and leaks_more(tables, epsilon)
     unknown = [pair for pair in found if pair.richer is None or pair.richer.leakage is None]
-    few = [pair for pair in pairs if pair.judged == "too few"]
+    few = sorted((pair for pair in pairs if pair.judged == "too few"), key=lambda pair: pair.expected)
+    poor = sorted((pair for pair in arrows if pair.judged == "too few"), key=lambda pair: pair.expected)
     tested = [pair for pair in pairs if pair.judged != "not tested"]
+    little = 2 * len(few) > len(tested)
+    word = "go on"
     if leaking or other_tables:
-        yield "Do not go on with this model."
-    elif unknown or (gain > clearly and tables.leakage is None) or noise is None:
-        yield "It is in doubt whether to go on with this model."
-    elif 2 * len(few) > len(tested):
-        yield f"It is in doubt whether to go on with this model: {counted(rows, 'row')} tell little."
-    else:
-        yield "Go on with this model."
-    yield from _what_decides(gain, clearly, tables, leaking or found, epsilon, rows, len(tested))
-    if few:
-        pairs_in_words = _some([_pair_of_few(pair) for pair in sorted(few, key=lambda pair: pair.expected)])
-        yield f"The data are too few to judge {counted(len(few), 'pair')} without an arrow: {pairs_in_words}."
-    poor = [pair for pair in arrows if pair.judged == "too few"]
-    if poor:
-        names = _some([_arrow(pair) for pair in sorted(poor, key=lambda pair: pair.expected)])
-        yield f"They are too few to judge {counted(len(poor), 'arrow')} of the model: {names}."
-    remedies = [f"add {_arrow(pair)} to its arrows{_cost(pair.richer, noise)}" for pair in (leaking or unknown)[:1]]
-    if other_tables:
-        remedies.append(f"fit its tables to these data{_cost(tables, noise)}")
-    if remedies:
-        yield f"Next: {listed(remedies)}; and check again."
-    elif few:
-        yield "Next: where nobody can say that such a pair is independent, take more public data, or add its arrow."
-
-
-def _what_decides(
-    gain: float, clearly: float, tables: RicherModel, found: Sequence[PairCheck], epsilon: float, rows: int, tested: int
-) -> Iterator[str]:
-    """Yield what the data say against the model, and what is leaked to those who know it."""
-    noise = f"noise calibrated to this model at ε = {at_most(epsilon)}"
-    if found:
-        names = _some([f"{_pair(pair)} are not independent{_given(pair)}" for pair in found])
-        known = [pair for pair in found if pair.richer is not None and pair.richer.leakage is not None]
-        worst = max(known, key=lambda pair: getattr(pair.richer, "leakage", 0.0), default=None)
-        if worst is None or worst.richer is None:
-            yield f"What decides: {names}; what {noise} leaks for that is not computed."
-        elif _leaks_more(worst.richer, epsilon):
-            leaks = f"would leak {_leaks(worst.richer)} to somebody who knows {_arrow(worst)}"
-            yield f"What decides: {names}; {noise} {leaks}."
-        else:
-            yield f"What decides: {names}; but {noise} covers it: it leaks {_leaks(worst.richer)}."
-    else:
-        pairs = counted(tested, "pair")
-        yield f"What decides: none of {pairs} without an arrow is clearly dependent in {counted(rows, 'row')}."
+        word = "do not go on"
+    elif unknown or (gain > clearly and tables.leakage is None) or noise is None or little:
+        word = "in doubt"
+    reasons = [_why(leaking or found, epsilon)] if found else []
+    if not found:
+        reasons.append(f"none of {counted(len(tested), 'pair')} without an arrow is clearly dependent in {rows:,} rows")
     if gain > clearly:
-        first = f"Besides, the model predicts the rows by {number(gain, 3)} nats worse than tables fitted to them"
-        if math.isinf(gain):
-            first = "Besides, some of the rows are impossible under the model"
-        if tables.leakage is None:
-            yield f"{first}, and what its noise leaks then is not computed."
-        elif _leaks_more(tables, epsilon):
-            yield f"{first}, and its noise would leak {_leaks(tables)} under these."
-        else:
-            yield f"{first}, but its noise covers these: it leaks {_leaks(tables)}."
+        reasons.append(_of_tables(gain, tables, epsilon))
+    if little:
+        reasons.append(f"{counted(rows, 'row')} tell little: take more public data")
+    if few:
+        reasons.append(
+            f"the data are too few to judge {counted(len(few), 'pair')} without an arrow: "
+            f"{some([_pair_of_few(pair) for pair in few])}; add its arrow where nobody can say that it is independent"
+        )
+    if poor:
+        names = some([_arrow(pair) for pair in poor])
+        reasons.append(f"they are too few to judge {counted(len(poor), 'arrow')} of the model: {names}")
+    needs = [(pair.richer, pair, "arrow") for pair in (leaking or unknown)[:1]]
+    needs += [(tables, None, "tables")] if other_tables else []
+    remedies = [
+        Remedy(kind=kind, command=fit(pair), noise_multiplier=None if model is None else model.noise_multiplier)
+        for model, pair, kind in needs
+    ]
+    reasons += [f"next: {_told(pair)}{more_noise(model, noise)}, and check again" for model, pair, _ in needs]
+    return Verdict(word=word, reasons=tuple(reasons), remedies=tuple(remedies))  # type: ignore[arg-type]
+
+
+def _told(pair: PairCheck | None) -> str:
+    return "fit its tables to these data" if pair is None else f"add {_arrow(pair)} to its arrows"
+
+
+def _why(found: Sequence[PairCheck], epsilon: float) -> str:
+    """Say which pairs depend on each other, and what is leaked to those who know it."""
+    names = some([f"{_pair(pair)} are not independent{_given(pair)}" for pair in found])
+    known = [pair for pair in found if pair.richer is not None and pair.richer.leakage is not None]
+    worst = max(known, key=lambda pair: getattr(pair.richer, "leakage", 0.0), default=None)
+    noise = f"noise for ε = {at_most(epsilon)}"
+    if worst is None or worst.richer is None:
+        return f"{names}; what {noise} leaks for that is not computed"
+    if leaks_more(worst.richer, epsilon):
+        return f"{names}; {noise} would leak {leaks(worst.richer)} to somebody who knows {_arrow(worst)}"
+    return f"{names}; but {noise} covers it: it leaks {leaks(worst.richer)}"
+
+
+def _of_tables(gain: float, tables: RicherModel, epsilon: float) -> str:
+    first = f"the model predicts the rows by {number(gain, 3)} nats worse than tables fitted to them"
+    if math.isinf(gain):
+        first = "some of the rows are impossible under the model"
+    if tables.leakage is None:
+        return f"{first}, and what its noise leaks then is not computed"
+    if leaks_more(tables, epsilon):
+        return f"{first}, and its noise would leak {leaks(tables)} under these"
+    return f"{first}, but its noise covers these: it leaks {leaks(tables)}"
 
 
 def _found(pairs: Sequence[PairCheck]) -> list[PairCheck]:
     """Return the pairs that depend on each other, those first that do most."""
     return sorted((pair for pair in pairs if pair.judged == "dependent"), key=lambda pair: -pair.gain)
-
-
-def _leaks_more(richer: RicherModel | None, epsilon: float) -> bool:
-    return richer is not None and richer.leakage is not None and not richer.leakage <= epsilon * WITHIN
-
-
-def _leaks(richer: RicherModel) -> str:
-    assert richer.leakage is not None
-    return "without a known limit" if math.isinf(richer.leakage) else f"up to {at_most(richer.leakage, 3)}"
-
-
-def _cost(richer: RicherModel | None, noise: float | None) -> str:
-    needs = None if richer is None else richer.noise_multiplier
-    if needs is None or noise is None:
-        return ""
-    if needs <= noise:
-        return " (without more noise)"
-    return f" (multiplier {needs:.3g} instead of {noise:.3g})"
 
 
 def _pair(pair: PairCheck) -> str:
@@ -144,11 +120,6 @@ def _pair_of_few(pair: PairCheck) -> str:
     return f"{_pair(pair)}{_given(pair)} ({values} would meet by chance in {number(pair.expected, 2)} rows)"
 
 
-def _some(parts: Sequence[str]) -> str:
-    more = [] if len(parts) <= _NAMED else [f"{len(parts) - _NAMED:,} more"]
-    return listed([*parts[:_NAMED], *more])
-
-
 # -- A check as text -------------------------------------------------------------------------------------------------
 
 _HEAD = ("pair", "given", "gain", "degrees", "p", "rarest, rows", "judged", "leakage")
@@ -163,7 +134,7 @@ def network_text(check: NetworkCheckFields, reworded: Callable[[str], str] = str
 
 
 def _lines(check: NetworkCheckFields, reworded: Callable[[str], str], details: bool) -> Iterator[str]:
-    yield from sentences_of(check.verdict)
+    yield from str(check.verdict).splitlines()
     yield ""
     yield f"Θ: {check.origin}"
     yield f"held against {check.source}: {counted(check.rows, 'row')}"
@@ -214,11 +185,9 @@ def _row(pair: PairCheck) -> tuple[str, ...]:
 
 def network_view(check: NetworkCheckFields) -> View:
     """Return the verdict first, then its numbers."""
-    first = verdict_lines(check.verdict)
-    rest = [sentence for sentence in sentences_of(check.verdict) if sentence not in first]
     facts = {"held against": check.source, "class Θ": check.origin, "rows": check.rows}
     grids = [
         Grid("Pairs that the model calls independent", _HEAD, [_row(pair) for pair in _found(check.pairs)]),
         Grid("Arrows of the model", _HEAD, [_row(pair) for pair in check.arrows]),
     ]
-    return View(" ".join(first), facts, grids, [capital(sentence) for sentence in rest])
+    return View(check.verdict.sentence, facts, grids, str(check.verdict).splitlines()[1:])

@@ -1,26 +1,109 @@
-"""What a check of a model found: numbers that stand in its file, and how they print."""
+"""What a check of a model found: the verdict, numbers that stand in its file, and how they print."""
+
+import os
+from typing import Literal
+
+import msgspec
 
 from pufferfish._base.frozen import FrozenRecord
-from pufferfish._base.writing import record_kind
+from pufferfish._base.view import Shown
+from pufferfish._base.writing import record_kind, write_whole
+from pufferfish.fit.left_out import Gain
 
 __all__ = [
     "CHECK",
     "CheckFields",
+    "Checked",
     "NetworkCheckFields",
     "OverlapAfter",
     "PairCheck",
+    "Remedy",
     "RicherModel",
     "StateStays",
     "SubjectCheck",
+    "Verdict",
 ]
 
-FORMAT, VERSION = "pufferfish-check", 1
+FORMAT, VERSION = "pufferfish-check", 2
 
 CHECK = record_kind("check", FORMAT, "name another file, or give --overwrite")
 
 
+class Remedy(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What to do about a model.
+
+    Parameters
+    ----------
+    kind : str
+        What the new model knows, as :class:`RicherModel` names it; "arrow" or "tables" of networks.
+    command : str
+        A command that fits it.
+    noise_multiplier : float or None
+        About as much noise it needs, at the same ε.
+    """
+
+    kind: str
+    command: str
+    noise_multiplier: float | None = None
+
+
+class Verdict(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Whether to go on with a model, why, and what to do if not; prints as a list.
+
+    Parameters
+    ----------
+    word : {"go on", "in doubt", "do not go on"}
+        In one word: *do not go on* if data contradict the model and its noise leaks too much for that, *in doubt* if
+        too little is known to tell.
+    reasons : tuple of str
+        What decides first, then what is in doubt.
+    remedies : tuple of Remedy
+        What to do next.
+
+    Examples
+    --------
+    >>> print(Verdict(word="in doubt", reasons=("12 transitions tell little",)))
+    In doubt.
+      - 12 transitions tell little
+    """
+
+    word: Literal["go on", "in doubt", "do not go on"]
+    reasons: tuple[str, ...]
+    remedies: tuple[Remedy, ...] = ()
+
+    def __str__(self) -> str:
+        head = "if somebody may know more:" if self.word == "go on" else "next:"
+        commands = [head, *(f"  {remedy.command}" for remedy in self.remedies)] if self.remedies else []
+        return "\n".join([self.sentence, *(f"  - {reason}" for reason in self.reasons), *commands])
+
+    @property
+    def sentence(self) -> str:
+        """The word as a sentence."""
+        return f"{self.word.capitalize()}."
+
+
+class Checked(Shown):
+    """What all checks are: a verdict, numbers, and a file."""
+
+    __slots__ = ()
+    verdict: Verdict
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.verdict.sentence!r})"
+
+    def to_json(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the numbers into a file; infinite ones are null there.
+
+        Raises
+        ------
+        RecordError
+            If the file cannot be written, or something else stands there.
+        """
+        write_whole(path, msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n", CHECK, overwrite=overwrite)
+
+
 class SubjectCheck(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How well laws predict one subject's transitions: log-likelihood per transition, in nats.
+    """Whether one subject lives by the model.
 
     Parameters
     ----------
@@ -28,26 +111,23 @@ class SubjectCheck(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_onl
         The subject; "" where the table is one chain.
     transitions : int
         How many there are.
-    model : float
-        Under the model, as it stands: under the member of Θ that fits this subject best. −∞ where a transition is
-        impossible.
-    member : int
-        That member.
-    pooled, order2 : float
-        Held out: under one chain for all subjects, and one whose next state depends on two.
-    own, hour : float or None
-        Held out: under a chain of the subject's own, where there are several subjects; under a chain for each hour,
-        where times are known.
+    member : int or None
+        The member of Θ that makes them likeliest.
+    nats, error : float or None
+        By how much the subject's own chain makes left-out days likelier than that member, and the standard error.
+    differs : bool
+        Whether that is clear, of so many subjects.
+    leakage : float or None
+        What the noise leaks to somebody who knows that chain.
     """
 
     subject: str
     transitions: int
-    model: float
-    member: int
-    pooled: float
-    order2: float
-    own: float | None = None
-    hour: float | None = None
+    member: int | None = None
+    nats: float | None = None
+    error: float | None = None
+    differs: bool = False
+    leakage: float | None = None
 
 
 class StateStays(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -59,14 +139,14 @@ class StateStays(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=
         The state.
     observed : tuple of float or None
         In the data, by Kaplan and Meier's estimate; None where no stay was seen to end.
-    least, most : tuple of float
-        Under the members of Θ with the shortest and the longest stays.
+    least, most : tuple of float or None
+        Under the members of Θ with the shortest and the longest stays; None where no member says it.
     """
 
     state: str
     observed: tuple[float, float] | None
-    least: tuple[float, float]
-    most: tuple[float, float]
+    least: tuple[float, float] | None = None
+    most: tuple[float, float] | None = None
 
 
 class OverlapAfter(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -94,17 +174,25 @@ class OverlapAfter(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class RicherModel(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A model that says more, and what noise for the checked model leaks to somebody who knows it.
+    """A model that says more, whether data demand it, and what the checked model's noise leaks to who knows it.
 
     Parameters
     ----------
-    kind : {"pooled", "own", "hour", "order2", "forgets"}
-        One chain fitted to these data; every subject's own; a matrix for each hour; a chain of order 2; how soon the
-        least forgetful subject forgets.
+    kind : {"pooled", "own", "hour", "order2", "stays", "own order2", "own stays", "forgets"}
+        One chain fitted to these data; everybody's own; a matrix for each hour; a chain of order 2; several kinds of
+        stay; everybody's own of these; how soon the least forgetful subject forgets.
+    nats, error : float or None
+        By how much it makes left-out days likelier than Θ does, and the standard error; None where Θ says no
+        likelihoods, or that was not asked.
     leakage : float or None
         In nats; infinite where nothing is proved.
     noise_multiplier : float or None
         The noise that this model needs at the same ε.
+    least : float or None
+        The same by days drawn again, 10%; where a member of Θ says no likelihoods.
+    by_chance : float or None
+        The largest noise multiplier that everybody's own chains need by chance, where all live by one: at ε = 1 in a
+        long series, the largest of 20 draws.
     decided_by : str or None
         The member that decides, where there are several.
     reason : str or None
@@ -112,34 +200,61 @@ class RicherModel(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
     """
 
     kind: str
+    nats: float | None = None
+    error: float | None = None
     leakage: float | None = None
     noise_multiplier: float | None = None
+    least: float | None = None
+    by_chance: float | None = None
     decided_by: str | None = None
     reason: str | None = None
 
+    @property
+    def demanded(self) -> bool:
+        """Whether left-out days demand it."""
+        return self.nats is not None and self.error is not None and Gain(self.nats, self.error).demanded
 
-class CheckFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a check of a model found, as its file holds it.
+
+class Found(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What every check found, as its file holds it.
 
     Parameters
     ----------
-    verdict : str
-        In plain words.
+    verdict : Verdict
+        Whether to go on, why, and what to do if not.
     origin, source : str
         Where Θ came from, and what it was held against.
     epsilon : float
         Privacy parameter of the noise that is spoken of.
     noise_multiplier : float or None
-        Of a histogram of these records under the model, by :class:`LeakagePropagation`.
+        Of a histogram of these records, or the marginals of all columns, under the model, by
+        :class:`LeakagePropagation`.
+    """
+
+    format: str = FORMAT
+    version: int = VERSION
+    verdict: Verdict
+    origin: str
+    source: str
+    epsilon: float
+    noise_multiplier: float | None
+
+
+class CheckFields(Found, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a check of a model found besides.
+
+    Parameters
+    ----------
     records, transitions : int
         Observed records and transitions.
-    gains : dict of str to float
-        By how many nats in all "pooled", "own", "order2" and "hour" predict the transitions better than what is
-        simpler; below 0 where they do not.
     richer : tuple of RicherModel
-        What the noise leaks under richer models.
+        Whether left-out days demand richer models, and what the noise leaks under these.
     subjects : tuple of SubjectCheck
-        Likelihoods.
+        Who lives by the model.
+    not_asked : tuple of str
+        What could not be asked, and why.
+    coverage : str
+        Of how many people the noise covers the own chains, and what that rests on; "" where nothing can be said.
     stays : tuple of StateStays
         How long states last.
     overlaps : tuple of OverlapAfter
@@ -152,18 +267,12 @@ class CheckFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
         For every state the least and the largest share under the members of Θ; empty without stationary laws.
     """
 
-    format: str = FORMAT
-    version: int = VERSION
-    verdict: str
-    origin: str
-    source: str
-    epsilon: float
-    noise_multiplier: float | None
     records: int
     transitions: int
-    gains: dict[str, float]
     richer: tuple[RicherModel, ...]
     subjects: tuple[SubjectCheck, ...]
+    not_asked: tuple[str, ...]
+    coverage: str
     stays: tuple[StateStays, ...]
     overlaps: tuple[OverlapAfter, ...]
     states: tuple[str, ...]
@@ -211,19 +320,11 @@ class PairCheck(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=T
     richer: RicherModel | None = None
 
 
-class NetworkCheckFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a check of a network found, as its file holds it.
+class NetworkCheckFields(Found, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a check of a network found besides.
 
     Parameters
     ----------
-    verdict : str
-        In plain words.
-    origin, source : str
-        Where Θ came from, and what it was held against.
-    epsilon : float
-        Privacy parameter of the noise that is spoken of.
-    noise_multiplier : float or None
-        Of the marginals of all columns under the model, by :class:`LeakagePropagation`.
     rows : int
         Rows of data.
     gain : float
@@ -239,14 +340,7 @@ class NetworkCheckFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, 
         Nodes without a column, and those with such a parent: what cannot be checked of them is left out.
     """
 
-    format: str = FORMAT
-    version: int = VERSION
     kind: str = "Bayesian networks"
-    verdict: str
-    origin: str
-    source: str
-    epsilon: float
-    noise_multiplier: float | None
     rows: int
     gain: float
     clearly: float

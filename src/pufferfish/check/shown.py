@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pufferfish._base.view import Grid, View, in_short
+from pufferfish._base.view import Grid, View
 from pufferfish._base.words import at_most
 from pufferfish._draw.figure import new_figure
 from pufferfish._draw.svg import BLUE, INK, LINES, PALE, clean, log_ticks, shortened, titled
-from pufferfish.check import words
-from pufferfish.check.record import CheckFields, StateStays
-from pufferfish.check.words import CALLED, sentences_of, verdict_lines
+from pufferfish.check.record import CheckFields
+from pufferfish.check.words import RICHER, STAYS, capital, richer_rows, stays_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,32 +28,14 @@ def view_of(check: CheckFields) -> View:
         "records": check.records,
         "transitions": check.transitions,
     }
-    leaks = {model.kind: "no known limit" if model.leakage == math.inf else model.leakage for model in check.richer}
-    richer = [[CALLED[model.kind], leaks[model.kind], model.decided_by, model.reason] for model in check.richer]
-    stays = [[stay.state, _pair(stay.observed), _of_model(stay)] for stay in check.stays]
-    gains = [[CALLED[kind], gain] for kind, gain in check.gains.items()]
+    noise = (
+        f"What noise for ε = {at_most(check.epsilon)} leaks at most, and how much likelier left-out days are, in nats"
+    )
     grids = [
-        Grid(
-            f"What noise for ε = {at_most(check.epsilon)} leaks at most to somebody who knows more, in nats",
-            ["who knows", "leakage", "decided by", "why there is none"],
-            richer,
-        ),
-        Grid("How much better richer models predict the transitions, in nats in all", ["model", "gain"], gains),
-        Grid("Records that a state lasts: mean and 95% quantile", ["state", "data", "model"], stays),
+        Grid(noise, [*RICHER, "why there are no numbers"], [list(row) for row in richer_rows(check)]),
+        Grid("How many records a state lasts", list(STAYS), [list(row) for row in stays_rows(check)]),
     ]
-    first = verdict_lines(check.verdict)
-    rest = [sentence for sentence in sentences_of(check.verdict) if sentence not in first]
-    return View(" ".join(first), facts, grids, rest)
-
-
-def _pair(numbers: tuple[float, float] | None) -> str:
-    return "" if numbers is None else " and ".join(map(in_short, numbers))
-
-
-def _of_model(stays: StateStays) -> str:
-    if stays.least == stays.most:
-        return _pair(stays.least)
-    return " and ".join(f"{in_short(a)} to {in_short(b)}" for a, b in zip(stays.least, stays.most, strict=True))
+    return View(check.verdict.sentence, facts, grids, str(check.verdict).splitlines()[1:])
 
 
 _MOST_STATES = 8
@@ -70,7 +51,9 @@ def draw_check(check: CheckFields) -> "Figure":
     for axes, draw in zip(figure.subplots(1, len(panels)), panels, strict=True):
         draw(axes, check)
         clean(axes, share=draw is not _stays)
-    titled(figure, *words.verdict_lines(check.verdict), f"{check.source}; Θ: {check.origin}")
+    titled(
+        figure, check.verdict.sentence, *map(capital, check.verdict.reasons[:2]), f"{check.source}; Θ: {check.origin}"
+    )
     return figure
 
 
@@ -90,7 +73,7 @@ def _stays(axes: Any, check: CheckFields) -> None:
     for place, x in enumerate(usual):
         stays = check.stays[x]
         for i, marker in enumerate(_MARKERS):
-            ends = [value for value in (stays.least[i], stays.most[i]) if math.isfinite(value)]
+            ends = [pair[i] for pair in (stays.least, stays.most) if pair is not None and math.isfinite(pair[i])]
             if ends:
                 right = place + (1 + i) * aside  # the two may overlap
                 axes.plot([right] * len(ends), ends, color=INK, marker=marker, markersize=5, linewidth=1.2)
@@ -99,7 +82,7 @@ def _stays(axes: Any, check: CheckFields) -> None:
     axes.set_xlim(-0.5, len(usual) - 0.5)
     seen = [check.stays[x].observed for x in usual]
     open_ = [place for place, pair in enumerate(seen) if pair is None or math.isinf(pair[1])]
-    never = [place for place, x in enumerate(usual) if math.isinf(check.stays[x].most[1])]
+    never = [place for place, x in enumerate(usual) if math.isinf((check.stays[x].most or (0.0, 0.0))[1])]
     for places, side, colour in ((open_, -aside, BLUE), (never, 2 * aside, INK)):
         axes.plot(
             [place + side for place in places],

@@ -1,36 +1,38 @@
 """The verdict of a check: whether to go on with a model, what decides, what is in doubt, and what to do next.
 
-What is held against it are two kinds of numbers. *Gains* say whether a richer model predicts these data clearly better:
-only that tells of the data that the model lacks something. *Leakages* say what the noise would leak if a richer model
-were true. Where it does not predict better, its leakage rests on what may be chance: it is the largest over many
-subjects, of each of whom little is known. That is a doubt, and is said as one: nobody knows how much of it is chance.
+What is held against a model are two kinds of numbers. *Gains* say whether a richer model makes left-out days clearly
+likelier: only that tells of the data that the model lacks something. *Leakages* say what the noise would leak if a
+richer model were true. Where days do not demand it, its leakage rests on what may be chance: that is a doubt, and is
+said as one, beside what chance alone gives.
 """
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pufferfish._base.view import counted
 from pufferfish._base.words import at_most, number
-from pufferfish.check.record import CheckFields, RicherModel, SubjectCheck
+from pufferfish.check.record import CheckFields, Remedy, RicherModel, SubjectCheck, Verdict
 from pufferfish.errors import printable
+from pufferfish.fit.left_out import LEAST_GAIN
 
 __all__ = [
-    "CALLED",
-    "CLEARLY",
+    "KNOWS",
+    "RICHER",
+    "STAYS",
     "WITHIN",
     "aligned",
     "capital",
-    "gain_of",
+    "leaks",
+    "leaks_more",
     "listed",
-    "sentences_of",
+    "more_noise",
+    "richer_rows",
+    "some",
+    "stays_rows",
     "text_of",
-    "verdict_lines",
     "verdict_of",
 ]
-
-CLEARLY = 10.0
-"""Nats in all by which a law must predict better before it is said to: odds of 22,000 to 1."""
 
 WITHIN = 1.005
 """Leakage up to this multiple of ε counts as what was promised."""
@@ -39,249 +41,206 @@ _FEW = 1000
 """With fewer transitions than this it is said that they are few."""
 
 _NAMED = 3
-"""Subjects that differ by themselves and are named; of others the number is said."""
+"""Subjects and pairs that a sentence names; of others the number is said."""
 
 _FOUND = {
-    "pooled": "another chain fits these data better",
+    "pooled": "these days are likelier under another chain",
     "own": "habits differ between subjects",
     "hour": "habits depend on the hour",
     "order2": "the next state depends on more than the present one",
+    "stays": "stays are of several kinds, short ones and long ones",
+    "own order2": "what depends on more than the present state differs between subjects",
+    "own stays": "short and long stays differ between subjects",
 }
-_KNOWS = {
-    "pooled": "that chain",
-    "own": "each subject's habits",
-    "hour": "the hours",
-    "order2": "the last two states",
-    "forgets": "how soon the least forgetful subject forgets",
-}
-_REMEDY = {
-    "pooled": "fit to these data",
-    "own": "fit --each-subject",
-    "hour": "fit --clock hour",
-    "order2": "fit --order 2",
-    "forgets": "fit --forgets 1 --forgets 2 --forgets 4 …",
-}
-_MISSING = {"pooled": "that chain", "own": "each subject's own chain", "hour": "the hour", "order2": "longer memory"}
-CALLED = {
+KNOWS = {
     "pooled": "one chain of these data",
-    "own": "each subject's own chain",
+    "own": "everybody's own chain",
     "hour": "a matrix for each hour",
     "order2": "the last two states",
+    "stays": "the kinds of stay",
+    "own order2": "everybody's own memory",
+    "own stays": "everybody's own kinds of stay",
     "forgets": "how soon the least forgetful subject forgets",
+}
+_OPTIONS = {
+    "own": "--each-subject",
+    "hour": "--clock hour",
+    "order2": "--order 2",
+    "stays": "--stays",
+    "own stays": "--stays --each-subject",
+    "own order2": "--defend",
 }
 
 
-def gain_of(subject: SubjectCheck) -> float:
-    """Return by how many nats in all a subject's own chain predicts it better than the model and one chain for all."""
-    if subject.own is None:
-        return -math.inf
-    return subject.transitions * (subject.own - max(subject.model, subject.pooled))
+def leaks_more(richer: RicherModel | SubjectCheck | None, epsilon: float) -> bool:
+    """Return whether the noise leaks more than was promised, as far as that is known."""
+    return richer is not None and richer.leakage is not None and not richer.leakage <= epsilon * WITHIN
 
 
-def _differing_of(subjects: Sequence[SubjectCheck]) -> list[SubjectCheck]:
-    """Return the subjects whose own chains clearly predict them better, even where that of all others does not."""
-    return sorted((subject for subject in subjects if gain_of(subject) > CLEARLY), key=gain_of, reverse=True)
+def leaks(richer: RicherModel | SubjectCheck) -> str:
+    """Return what the noise leaks, which is known."""
+    assert richer.leakage is not None
+    return "without a known limit" if math.isinf(richer.leakage) else f"up to {at_most(richer.leakage, 3)}"
 
 
-def _leaks_more(richer: RicherModel, epsilon: float) -> bool:
-    """Return whether the noise leaks more than was promised to somebody who knows a richer model."""
-    return richer.leakage is not None and not richer.leakage <= epsilon * WITHIN
-
-
-def verdict_lines(verdict: str) -> list[str]:
-    """Return the sentences that say whether to go on, what decides, and what else leaks."""
-    sentences = sentences_of(verdict)
-    return sentences[:2] + [sentence for sentence in sentences[2:] if sentence.startswith(_ELSE)]
-
-
-_ELSE = ("The doubt:", "Besides,")
-"""How the sentence begins that tells what leaks though the data do not say that it is so."""
-
-
-def sentences_of(verdict: str) -> list[str]:
-    """Return the sentences of a verdict."""
-    return re.split(r"(?<=\.) ", verdict)
+def more_noise(richer: RicherModel | None, noise: float | None) -> str:
+    """Return how much more noise a richer model needs, as far as that is known."""
+    needs = None if richer is None else richer.noise_multiplier
+    if needs is None or noise is None:
+        return ""
+    return " (without more noise)" if needs <= noise else f" (multiplier {needs:.3g} instead of {noise:.3g})"
 
 
 def verdict_of(
-    gains: Mapping[str, float],
     richer: Sequence[RicherModel],
-    epsilon: float,
     subjects: Sequence[SubjectCheck],
+    *,
+    epsilon: float,
     noise: float | None,
-) -> str:
-    """Return what a check found, in a few sentences: whether to go on, what decides, what is in doubt, what is next.
+    same_people: bool = False,
+    coverage: str = "",
+    fit: str = "pufferfish fit TABLE",
+) -> Verdict:
+    """Return whether to go on with a class, why, and what to do next.
 
-    ``noise`` is the multiplier of the noise that the model needs.
+    ``noise`` is the multiplier of the noise that the class needs, and ``fit`` the command that fits one chain to the
+    same table; where the class was fitted to that, it was to the ``same_people``.
     """
-    return " ".join(_Verdict(gains, richer, epsilon, subjects, noise).sentences())
+    return _Judge(richer, subjects, epsilon, noise).verdict(same_people, coverage, fit)
 
 
-class _Verdict:
+class _Judge:
     def __init__(
-        self,
-        gains: Mapping[str, float],
-        richer: Sequence[RicherModel],
-        epsilon: float,
-        subjects: Sequence[SubjectCheck],
-        noise: float | None,
+        self, richer: Sequence[RicherModel], subjects: Sequence[SubjectCheck], epsilon: float, noise: float | None
     ) -> None:
-        self._gains, self._epsilon, self._subjects, self._noise = gains, epsilon, subjects, noise
-        self._differing = _differing_of(subjects)
-        self._transitions = sum(subject.transitions for subject in subjects)
-        self._found = [kind for kind in _FOUND if self._is_found(kind)]
-        self._known = {model.kind: model for model in richer if model.leakage is not None}
-        self._others = [model for model in self._known.values() if model.kind != "forgets"]
-        self._above = [model for model in self._known.values() if _leaks_more(model, epsilon)]
-        self._doubts = self._in_doubt()
+        self._richer, self._epsilon, self._noise = [m for m in richer if m.kind != "forgets"], epsilon, noise
+        self._cautious = [m for m in richer if m.kind == "forgets" and leaks_more(m, epsilon)]
+        self._differing = sorted((s for s in subjects if s.differs), key=lambda s: -(s.nats or 0.0))
+        self._transitions = sum(s.transitions for s in subjects)
+        self._found = [m for m in self._richer if self._is_found(m)]
+        self._decisive = sorted(
+            (m for m in self._found if self._contradicts(m)), key=lambda m: -(math.inf if m.nats is None else m.nats)
+        )
+        leaking = [m for m in self._richer if leaks_more(m, epsilon) and m not in self._decisive]
+        self._doubts = [m for m in leaking if m.nats is None or -m.nats < max(LEAST_GAIN, 2 * (m.error or 0.0))]
 
-    def _is_found(self, kind: str) -> bool:
-        return not self._gains.get(kind, 0.0) <= CLEARLY or (kind == "own" and bool(self._differing))
+    def _is_found(self, model: RicherModel) -> bool:
+        """Return whether days demand a model; one chain alone is no matter of likelihoods where Θ says none."""
+        alone = model.kind == "pooled" and model.nats is None and model.reason is None
+        return model.demanded or alone or (model.kind == "own" and bool(self._differing))
 
-    def _in_doubt(self) -> list[RicherModel]:
-        """Return what leaks too much though nothing says that it is so; how soon subjects forget is told apart."""
-        return [model for model in self._above if model.kind not in self._found and model.kind != "forgets"]
+    def _contradicts(self, model: RicherModel) -> bool:
+        """Return whether a model that days demand is none of Θ, for the noise leaks too much under it."""
+        if model.least is not None and self._noise is not None and model.least <= self._noise:
+            return False
+        if model.kind == "own" and not model.demanded:
+            return any(leaks_more(subject, self._epsilon) for subject in self._differing)
+        return leaks_more(model, self._epsilon)
 
-    def sentences(self) -> Iterator[str]:
-        decisive = [model for model in self._above if model.kind in self._found]
-        unknown = [kind for kind in self._found if kind not in self._known]
-        few = self._transitions < _FEW
-        if decisive:
-            yield "Do not go on with this model."
-        elif unknown or not self._others:
-            yield "It is in doubt whether to go on with this model."
-        elif few and not self._found:
-            yield f"It is in doubt whether to go on with this model: {self._transitions:,} transitions tell little."
-        else:
-            yield f"Go on with this model{', unless somebody knows more than it says' if self._doubts else ''}."
-        yield from self._why(decisive, unknown)
-        yield from self._doubt(_ELSE[bool(decisive)])
-        yield from self._cautious()
-        if decisive:
-            yield f"Next: {self._enough(decisive)}{_again(model.kind for model in _most_noise(decisive))}."
-        elif unknown:
-            yield f"Next: {listed([_REMEDY[kind] for kind in unknown], 'or')}{_again(unknown)}."
-        elif few and not self._found:
-            otherwise = f"; if there are none, {self._remedies(self._doubts)}" if self._doubts else ""
-            yield f"Next: take more public data{otherwise}."
-        elif self._doubts:
-            yield f"Next: go on if nobody can know so much; if somebody may, {self._enough(self._doubts)}."
-
-    def _why(self, decisive: Sequence[RicherModel], unknown: Sequence[str]) -> Iterator[str]:
-        """Yield what decides: which models predict better, and what is leaked to those who know them."""
-        noise = f"noise calibrated to this model at ε = {at_most(self._epsilon)}"
-        if not self._found:
-            looked = {"own": "each subject's own chain", "hour": "the hour"}
-            others = [words for kind, words in looked.items() if kind in self._gains]
-            verb = "do" if others else "does"
-            without = listed([*others, "the state two steps before"])
-            yield f"What decides: {without} {verb} not clearly predict these data better."
-            if "hour" not in self._gains:
-                yield "Hours were not looked at."
-            if not self._others:
-                yield "What noise for it leaks to somebody who knows more is not computed."
-            elif not self._doubts:
-                most = max(model.leakage or 0.0 for model in self._others)
-                yield f"{capital(noise)} leaks at most {at_most(most, 3)} to somebody who knows these, too."
-            return
-        findings = listed([self._says(kind) for kind in self._found])
-        leaks = listed([_leaks(self._known[kind]) for kind in self._found if kind in self._known])
-        if not leaks:
-            yield f"What decides: {findings}, and what {noise} leaks for that is not computed."
-            return
-        if decisive:
-            yield f"What decides: {findings}, and {noise} would leak {leaks}."
-        else:
-            yield f"What decides: {findings}, but {noise} covers it: it leaks {leaks}."
-        if unknown:
-            yield f"What {listed([_MISSING[kind] for kind in unknown])} leaks is not computed."
-
-    def _says(self, kind: str) -> str:
-        if kind != "own" or self._gains.get(kind, 0.0) > CLEARLY:
-            return _FOUND[kind]
-        names = [f"subject {subject.subject}" for subject in self._differing[:_NAMED]]
-        if more := len(self._differing) - len(names):
-            names.append(f"{more:,} more")
-        return f"habits of {listed(names)} differ from those of the others"
-
-    def _doubt(self, first: str) -> Iterator[str]:
-        """Yield what leaks more than was promised though the data do not say that it is so."""
-        if self._doubts:
-            yield (
-                f"{first} its noise would leak {listed([_leaks(model) for model in self._doubts])}, "
-                f"where {at_most(self._epsilon)} is promised."
+    def verdict(self, same_people: bool, coverage: str, fit: str) -> Verdict:
+        demanded = [m for m in self._found if m.nats is not None]
+        unknown = [m for m in demanded if m.leakage is None]
+        errors = [m.error for m in self._richer if m.error is not None]
+        no_days = bool(errors) and min(errors) == math.inf
+        few = not demanded and (self._transitions < _FEW or no_days)
+        word = "go on"
+        if self._decisive:
+            word = "do not go on"
+        elif self._noise is None or unknown or few or all(m.leakage is None for m in self._richer):
+            word = "in doubt"
+        covered = [m for m in demanded if m not in self._decisive and m not in self._doubts]
+        reasons = [self._why(m) for m in (*self._decisive, *covered)]
+        if few:
+            told = f"{self._transitions:,} transitions" if self._transitions < _FEW else "transitions of one day alone"
+            reasons.append(f"{told} tell little: take more public data")
+        elif not demanded:
+            asked = [KNOWS[m.kind] for m in self._richer if m.nats is not None]
+            reasons.append(f"left-out days are not clearly likelier under {listed(asked, 'or')}")
+        if self._noise is None:
+            reasons.append("what noise leaks is not computed, for there is none for this model")
+        reasons += [f"a doubt: {self._doubt(m)}" for m in self._doubts]
+        for model in self._cautious:
+            reasons.append(
+                f"a cautious look: noise leaks {leaks(model)} if all that is known is {KNOWS[model.kind]} (fit "
+                "--forgets); that may be so where this model is right, too"
             )
-            chances = [self._chance_of_own(model) for model in self._doubts if model.kind == "own"]
-            others = [CALLED[model.kind] for model in self._doubts if model.kind != "own"]
-            by = [f"these data are not clearly better predicted by {listed(others, 'or')}"] if others else []
-            why = listed([*chances, *by])
-            yield f"That can be chance, and a check cannot say how much of it is: {why}."
-
-    def _cautious(self) -> Iterator[str]:
-        """Yield what leaks under the Θ that assumes least: of itself that says nothing against another model."""
-        for model in self._above:
-            if model.kind == "forgets" and model.leakage is not None:
-                amount = "without a known limit" if math.isinf(model.leakage) else f"up to {at_most(model.leakage, 3)}"
-                yield (
-                    f"A cautious look: its noise would leak {amount} under a Θ that assumes nothing but how soon the "
-                    f"least forgetful subject forgets ({_REMEDY['forgets']}); that may be so where this model is "
-                    "right, too."
-                )
-
-    def _chance_of_own(self, richer: RicherModel) -> str:
-        """Say how much of each subject's own chain may be chance, by the subject that decides."""
-        who = next((s for s in self._subjects if richer.decided_by == f"subject {s.subject}"), None)
-        if who is None:
-            return "own chains do not clearly predict their subjects better"
-        gain = gain_of(who)
-        comparison = f"better by {gain:.1f} only" if gain > 0 else "no better"
-        return (
-            f"subject {who.subject} has {who.transitions:,} transitions, which its own chain predicts {comparison} "
-            f"(above {CLEARLY:g} nats would be clear)"
+        if same_people:
+            reasons.append("the model was fitted to these people: that it describes them proves nothing about others")
+        reasons += [coverage] if coverage and word == "go on" else []
+        # others may be shadows of what makes days likeliest: that is fitted first, and checked again
+        named = [*self._decisive[:1], *_most_noise(self._decisive or unknown or self._doubts)]
+        return Verdict(
+            word=word,  # type: ignore[arg-type]
+            reasons=tuple(reasons),
+            remedies=tuple(self._remedy(model, fit) for model in dict.fromkeys(named)),
         )
 
-    def _remedies(self, richer: Sequence[RicherModel]) -> str:
-        return listed([f"{_REMEDY[model.kind]}{self._cost(model)}" for model in richer], "or")
+    def _why(self, model: RicherModel) -> str:
+        """Say what days demand, and what the noise leaks for that."""
+        only = model.kind == "own" and not model.demanded
+        if only:
+            names = [f"{s.subject} ({_gain(s)})" for s in self._differing]
+            found = f"habits of {some(names)} differ from those of the others"
+        else:
+            found = f"{_FOUND[model.kind]}{'' if model.nats is None else f' ({_gain(model)})'}"
+        if model.leakage is None:
+            return f"{found}, and what the noise leaks for that is not computed"
+        worst = max(self._differing, key=lambda s: s.leakage or 0.0) if only else model
+        if worst.leakage is None:
+            return found
+        who = f"the habits of {worst.subject}" if isinstance(worst, SubjectCheck) else _who(model)
+        if leaks_more(worst, self._epsilon):
+            noise = f"the noise for ε = {at_most(self._epsilon)}"
+            return f"{found}, and {noise} would leak {leaks(worst)} to whoever knows {who}"
+        return f"{found}, but the noise covers that: it leaks {leaks(worst)}"
 
-    def _enough(self, richer: Sequence[RicherModel]) -> str:
-        """Return the remedy whose noise covers all of these models."""
-        enough = _most_noise(richer)
-        also = "; so much noise covers the others that are named, too" if len(enough) < len(richer) else ""
-        return f"{self._remedies(enough)}{also}"
+    def _doubt(self, model: RicherModel) -> str:
+        """Say what leaks though days do not demand it, and on how little that rests."""
+        said = f"the noise would leak {leaks(model)} to whoever knows {_who(model)}"
+        if model in self._found and model.least is not None:
+            return f"{said}, but by days drawn again a multiplier of {model.least:.3g} may be enough"
+        if model.nats is not None:
+            price = more_noise(model, self._noise)
+            said += f", under which left-out days are not clearly likelier ({_gain(model)}){price}"
+        if model.by_chance is not None:
+            said += (
+                f"; by chance alone, where all live by one chain, own chains need up to {model.by_chance:.3g} at ε = 1"
+            )
+        return said
 
-    def _cost(self, richer: RicherModel) -> str:
-        """Return what a richer model costs, as far as that is known."""
-        needs = richer.noise_multiplier
-        if needs is None or self._noise is None:
-            return ""
-        if needs <= self._noise:
-            return " (without more noise)"
-        times = number(needs / self._noise, 2)
-        return f" (noise about {times} times as large, multiplier {needs:.3g} instead of {self._noise:.3g})"
+    def _remedy(self, model: RicherModel, fit: str) -> Remedy:
+        options = f" {_OPTIONS[model.kind]}" if model.kind in _OPTIONS else ""
+        command = f"{fit}{options} --output {model.kind.replace(' ', '-')}.json"
+        return Remedy(kind=model.kind, command=command, noise_multiplier=model.noise_multiplier)
+
+
+def _who(model: RicherModel) -> str:
+    return f"the {model.decided_by}" if model.decided_by else KNOWS[model.kind]
+
+
+def _gain(gained: RicherModel | SubjectCheck) -> str:
+    assert gained.nats is not None
+    assert gained.error is not None
+    if math.isinf(gained.nats):
+        return "some of them are impossible under this model"
+    return f"{gained.nats:,.0f} nats, standard error {gained.error:,.0f}".replace("inf", "unknown")
 
 
 def _most_noise(richer: Sequence[RicherModel]) -> list[RicherModel]:
     """Return the model that needs the most noise, as more noise leaks less under the others; all, where one needs ∞."""
     needs = [math.inf if model.noise_multiplier is None else model.noise_multiplier for model in richer]
-    most = max(needs)
-    return [richer[needs.index(most)]] if most < math.inf else list(richer)
-
-
-def _again(kinds: Iterable[str]) -> str:
-    """Return that the new model is to be checked, where it is of a kind that can be."""
-    return "; and check again" if {"pooled", "own"}.issuperset(kinds) else ""
-
-
-def _leaks(richer: RicherModel) -> str:
-    assert richer.leakage is not None
-    knows = f"the habits of {richer.decided_by}" if richer.decided_by else _KNOWS[richer.kind]
-    amount = "without a known limit" if math.isinf(richer.leakage) else f"up to {at_most(richer.leakage, 3)}"
-    return f"{amount} to somebody who knows {knows}"
+    most = max(needs, default=0.0)
+    return [richer[needs.index(most)]] if 0 < most < math.inf else list(richer)
 
 
 def listed(parts: Sequence[str], word: str = "and") -> str:
     """Return parts as a list in a sentence."""
     return "".join(parts) if len(parts) < 2 else f"{', '.join(parts[:-1])} {word} {parts[-1]}"
+
+
+def some(parts: Sequence[str]) -> str:
+    """Return the first parts as a list in a sentence, and how many more there are."""
+    return listed([*parts[:_NAMED], *([f"{len(parts) - _NAMED:,} more"] if len(parts) > _NAMED else [])])
 
 
 def capital(text: str) -> str:
@@ -292,13 +251,6 @@ def capital(text: str) -> str:
 # -- A check as text: its verdict ------------------------------------------------------------------------------------
 
 _MOST_SUBJECTS, _MOST_STATES = 12, 8
-
-_SIMPLER = {
-    "pooled": "this model",
-    "own": "this model or one chain, whichever is better",
-    "order2": "one chain of these data",
-    "hour": "one chain of these data",
-}
 
 
 def text_of(check: CheckFields, reworded: Callable[[str], str] = str, *, details: bool = True) -> str:
@@ -311,82 +263,67 @@ def text_of(check: CheckFields, reworded: Callable[[str], str] = str, *, details
 
 
 def _lines(check: CheckFields, reworded: Callable[[str], str], details: bool) -> Iterator[str]:
-    many = len(check.subjects)
-    yield from sentences_of(check.verdict)
+    many, found = len(check.subjects), {model.kind for model in check.richer if model.demanded}
+    yield from str(check.verdict).splitlines()
     yield ""
     yield f"Θ: {check.origin}"
     who = "one chain" if many == 1 else f"{many:,} subjects"
     yield f"held against {check.source}: {check.records:,} records, {check.transitions:,} transitions of {who}"
+    yield from (f"not asked: {reworded(line)}" for line in check.not_asked)
     yield ""
-    yield from _leakage(check, reworded)
-    yield ""
-    yield from _predictions(check)
+    yield from _richer(check, reworded)
     yield ""
     yield from _stays(check)
-    differ = check.gains.get("own", 0.0) > CLEARLY or any(gain_of(subject) > CLEARLY for subject in check.subjects)
-    if details or (differ and many > 1):
+    if many > 1 and (details or "own" in found or any(subject.differs for subject in check.subjects)):
         yield ""
         yield from _subjects(check)
     if details:
         yield ""
         yield from _overlaps(check)
-    if check.occupancy is not None and (details or check.gains.get("hour", 0.0) > CLEARLY):
+    if check.occupancy is not None and (details or "hour" in found):
         yield ""
         yield from _hours(check)
 
 
-def _leakage(check: CheckFields, reworded: Callable[[str], str]) -> Iterator[str]:
+def _richer(check: CheckFields, reworded: Callable[[str], str]) -> Iterator[str]:
     noise = "" if check.noise_multiplier is None else f" (multiplier {check.noise_multiplier:.3g})"
-    of = f"the noise of a histogram, calibrated to this model at ε = {at_most(check.epsilon)}{noise}"
-    yield f"what {of}, leaks at most, in nats"
-    rows = [
-        (
-            CALLED[model.kind],
-            "" if model.leakage is None else "no bound" if math.isinf(model.leakage) else at_most(model.leakage, 3),
-            "" if model.noise_multiplier is None else f"{model.noise_multiplier:.3g}",
-            model.decided_by or "",
-        )
-        for model in check.richer
-        if model.reason is None
-    ]
-    yield from aligned(("to somebody who knows", "leakage", "multiplier it needs", "decided by"), rows)
+    yield f"what the noise of a histogram for this model, ε = {at_most(check.epsilon)}{noise}, leaks at most, in nats;"
+    yield f"and how much likelier days are than under it (clear: above {LEAST_GAIN:g} nats, and twice the error)"
+    yield from aligned(RICHER, [row[:-1] for row in richer_rows(check) if not row[-1]])
     for model in check.richer:
         if model.reason is not None:
-            yield f"  {CALLED[model.kind]}: not computed: {reworded(model.reason)}"
+            yield f"  {KNOWS[model.kind]}: not computed: {reworded(model.reason)}"
 
 
-def _predictions(check: CheckFields) -> Iterator[str]:
-    yield (
-        "do other models predict these data better? gain: the sum over all transitions, in nats; above "
-        f"{CLEARLY:g} is clearly better, below 0 is worse"
-    )
-    kinds = [kind for kind in _SIMPLER if kind in check.gains]
-    rows = [
-        (CALLED[kind], _SIMPLER[kind], f"{check.gains[kind]:+,.0f}".replace("inf", "∞"), _better(check.gains[kind]))
-        for kind in kinds
+RICHER = ("to whoever knows", "leakage", "multiplier it needs", "likelier by", "error", "clear?", "decided by")
+
+
+def richer_rows(check: CheckFields) -> list[tuple[str, ...]]:
+    """Return the table of richer models; the last cells say why there are no numbers."""
+    return [
+        (
+            KNOWS[model.kind],
+            "" if model.leakage is None else "no bound" if math.isinf(model.leakage) else at_most(model.leakage, 3),
+            "" if model.noise_multiplier is None else f"{model.noise_multiplier:.3g}",
+            *_gains(model),
+            "" if model.nats is None else "yes" if model.demanded else "no",
+            model.decided_by or "",
+            model.reason or "",
+        )
+        for model in check.richer
     ]
-    yield from aligned(("model", "compared with", "gain", "better?"), rows, texts=2)
-    if check.gains.get("pooled") == math.inf:
-        yield "  +∞: this model takes some of these transitions as impossible"
 
 
-def _better(gain: float) -> str:
-    if gain > CLEARLY:
-        return "yes"
-    return "not clearly" if gain > 0 else "no"
+def _gains(gained: RicherModel | SubjectCheck) -> tuple[str, str]:
+    if gained.nats is None or gained.error is None:
+        return "", ""
+    return f"{gained.nats:+,.0f}".replace("inf", "∞"), f"{gained.error:,.0f}".replace("inf", "?")
 
 
 def _stays(check: CheckFields) -> Iterator[str]:
     """Yield how long states last."""
     yield "how many records a state lasts: on average, and the number within which 95% of its stays end"
-    rows = [
-        (
-            s.state,
-            *(_ends(s.least[i], s.most[i]) if ours else _seen(s.observed, i) for i in (0, 1) for ours in (False, True)),
-        )
-        for s in check.stays
-    ]
-    yield from aligned(("state", "average, data", "average, model", "95%, data", "95%, model"), rows)
+    yield from aligned(STAYS, stays_rows(check))
     if any(s.observed is not None and math.isinf(s.observed[1]) for s in check.stays):
         yield (
             f"  {_OPEN}: too many of the longest stays are cut off, by a gap or the end of the data, before they end; "
@@ -395,6 +332,15 @@ def _stays(check: CheckFields) -> Iterator[str]:
 
 
 _OPEN = "not reached"
+STAYS = ("state", "average, data", "average, model", "95%, data", "95%, model")
+
+
+def stays_rows(check: CheckFields) -> list[tuple[str, ...]]:
+    """Return the table of stays."""
+    return [
+        (s.state, *(part for i in (0, 1) for part in (_seen(s.observed, i), _ends(s.least, s.most, i))))
+        for s in check.stays
+    ]
 
 
 def _seen(observed: tuple[float, float] | None, i: int) -> str:
@@ -403,32 +349,34 @@ def _seen(observed: tuple[float, float] | None, i: int) -> str:
     return _OPEN if math.isinf(observed[i]) else number(observed[i], 3)
 
 
-def _ends(least: float, most: float) -> str:
-    ends = ["never ends" if math.isinf(end) else number(end, 3) for end in (least, most)]
+def _ends(least: tuple[float, float] | None, most: tuple[float, float] | None, i: int) -> str:
+    if least is None or most is None:
+        return "not said"
+    ends = ["never ends" if math.isinf(end) else number(end, 3) for end in (least[i], most[i])]
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
 
 def _subjects(check: CheckFields) -> Iterator[str]:
-    """Yield how well each subject is predicted."""
-    kinds = [kind for kind in ("pooled", "own", "order2", "hour") if kind in check.gains]
-    names = {"pooled": "one chain", "own": "own chain", "order2": "order 2", "hour": "by hour"}
-    subjects = sorted(check.subjects, key=lambda s: s.model - (s.own if s.own is not None else s.pooled))
+    """Yield who lives by the model."""
+    subjects = sorted(check.subjects, key=lambda s: s.nats or 0.0, reverse=True)
     shown = sorted(subjects[:_MOST_SUBJECTS], key=lambda s: _in_order(s.subject))
     left = len(subjects) - len(shown)
-    some = f", of the {len(shown)} subjects whose own chain beats the model most" if left else ""
-    yield f"log-likelihood per transition, in nats (nearer to 0 is better){some}"
-    yield "  the model is taken as it stands; the others predict each transition from all other transitions"
-    total = sum(s.transitions for s in check.subjects)
-    rows: list[tuple[str, ...]] = []
-    if len(check.subjects) > 1:
-        whole = [sum(s.transitions * (getattr(s, kind) or 0.0) for s in check.subjects) for kind in ("model", *kinds)]
-        rows.append(("all", f"{total:,}", *(f"{value / total:.4f}" for value in whole)))
-    for s in shown:
-        values = [getattr(s, kind) for kind in ("model", *kinds)]
-        rows.append((s.subject or "all", f"{s.transitions:,}", *(f"{value:.4f}" for value in values)))
-    yield from aligned(("subject", "transitions", "model", *(names[kind] for kind in kinds)), rows)
+    some_of = f", of the {len(shown)} subjects where it is most" if left else ""
+    yield f"by how many nats left-out days of each subject are likelier under its own chain than under Θ{some_of}"
+    rows = [
+        (
+            s.subject,
+            f"{s.transitions:,}",
+            "" if s.member is None else f"theta[{s.member}]",
+            *_gains(s),
+            "yes" if s.differs else "no",
+            "" if s.leakage is None else at_most(s.leakage, 3),
+        )
+        for s in shown
+    ]
+    yield from aligned(("subject", "transitions", "best of Θ", "likelier by", "error", "clear?", "leakage"), rows)
     if left:
-        yield f"  and {counted(left, 'subject')} whose own chain beats the model by less, or does not"
+        yield f"  and {counted(left, 'subject')} where it is less"
 
 
 def _overlaps(check: CheckFields) -> Iterator[str]:

@@ -14,7 +14,7 @@ from pufferfish.cli._tables import Reading, check_targets, opened, read_under
 from pufferfish.cli.messages import as_options
 from pufferfish.cli.options import accept_option, argument, command, node_names, option
 from pufferfish.cli.print import progress
-from pufferfish.errors import NotApplicableError, ParameterError, printable
+from pufferfish.errors import ParameterError, printable
 from pufferfish.fit.model_file import Model, read_model
 from pufferfish.mechanisms.mechanism import as_epsilon
 
@@ -58,16 +58,11 @@ def check_command(options: CheckOptions) -> None:
     )
     model = read_model(options.model)
     networks = model.theta.networks
-    if not (networks or model.theta.chains):
-        raise NotApplicableError(
-            f"{options.model} holds {model.theta.kind}, and check covers Markov chains and networks: check a chain "
-            "fitted to the same data, with fit without --clock, --confidence and --forgets"
-        )
     if networks and plot is not None:
         raise ParameterError("--plot draws stays, hours and forgetting of chains: leave it out for a network")
     with opened((options.table,), options.reading) as source:
         read = read_under(source, model, options.reading)
-        if "public" not in options.accept and model.fitted_on != read.fingerprint:
+        if "public" not in options.accept and read.fingerprint not in (model.fitted_on or "").split():
             raise ParameterError(
                 f"{options.model} was not fitted to {options.table} as it is read here, and a check tells exact "
                 "numbers of the table: if everybody may see them, give --accept public; never check a table "
@@ -79,7 +74,7 @@ def check_command(options: CheckOptions) -> None:
         text, more = network_text(check, as_options, details=options.details), "every pair of columns"
     else:
         text = text_of(check, as_options, details=options.details)
-        more = "each subject's predictions, how soon states are forgotten, and the hours"
+        more = "every subject, how soon states are forgotten, and the hours"
     click.echo(text)
     if not options.details:
         click.echo(f"\n--details prints more: {more}")

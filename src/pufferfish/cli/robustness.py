@@ -38,7 +38,8 @@ def robustness_command(options: RobustnessOptions) -> None:
     """
     epsilon = None if options.epsilon is None else as_epsilon(options.epsilon)
     paths = (options.model, options.belief)
-    model, belief = (chains_of(read_model(path), path) for path in paths)
+    model = chains_of(read_model(options.model), options.model, among=True)
+    belief = chains_of(read_model(options.belief), options.belief)
     if model.bins != belief.bins:
         raise ParameterError(
             f"{options.model} and {options.belief} have other bins: their states mean different things"

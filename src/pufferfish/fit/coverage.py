@@ -14,7 +14,7 @@ from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.view import counted
 from pufferfish.fit.members import Law, leakage_of
 
-__all__ = ["Coverage", "covered"]
+__all__ = ["Coverage", "covered", "share_covered"]
 
 _STEEPEST = 2.5
 """Tails of people's noise are taken to fall no faster than this power."""
@@ -177,3 +177,19 @@ def _to_the_slowest(laws: Sequence[Law], who: int) -> float:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.3g}%"
+
+
+def share_covered(people: int, within: int) -> Coverage:
+    """Return what may be said where the noise of a given class is enough for the habits of some of the people asked.
+
+    Parameters
+    ----------
+    people, within : int
+        How many were asked, and for how many of them it is enough.
+
+    Examples
+    --------
+    >>> share_covered(19, 19).share, share_covered(19, 10).share, share_covered(8, 8).share
+    (0.95, 0.5, None)
+    """
+    return Coverage(people=people, share=within / (people + 1) if people >= _FEWEST else None)

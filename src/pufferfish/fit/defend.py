@@ -30,7 +30,7 @@ from pufferfish.fit.left_out import LEAST_GAIN, Gain, LeftOut
 from pufferfish.fit.members import Law, Members, leakage_of, noise_of, worst_of
 from pufferfish.theta.chain_class import ChainClass
 
-__all__ = ["Coverage", "DefendedFit", "Kind", "fit_defend"]
+__all__ = ["Coverage", "DefendedFit", "Kind", "drawn_again", "fit_defend"]
 
 _DRAWS = 30
 """How often days are drawn again to say how sure the noise of who decides is."""
@@ -175,7 +175,7 @@ def fit_defend(
         coverage=coverage,
         noise_multiplier=worst.noise,
         decided_by=worst.name,
-        between=_drawn_again(worst, members.daily),
+        between=drawn_again(worst, members.daily),
         by_chance=tuple(largest_by_chance(members.transitions[persons]).tolist()) if len(persons) > 1 else (),
     )
 
@@ -227,7 +227,7 @@ def _demanded(members: Members, left_out: LeftOut, persons: Sequence[int]) -> tu
     return tuple(kinds), kept
 
 
-def _drawn_again(law: Law, daily: Daily) -> tuple[float, float] | None:
+def drawn_again(law: Law, daily: Daily) -> tuple[float, float] | None:
     """Return from which to which noise a member's days lead when they are drawn again, 10 and 90%."""
     steps, runs = daily.steps, daily.runs
     named = np.stack([np.concatenate([steps.subject, runs.subject]), np.concatenate([steps.day, runs.day])])

@@ -16,9 +16,11 @@ Kinds of stay predict runs of equal states whose beginning was seen, the others 
 with ``pooled`` and ``own`` of the same transitions.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,10 @@ from pufferfish.data.daily import Daily
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.fit.mixture import Mixture, StaysSeen, climbed, fit_mixture
+from pufferfish.theta.higher_order_chain import HigherOrderChain
+from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.periodic_chain import PeriodicChain
+from pufferfish.theta.stays_chain import StaysChain
 
 __all__ = ["LEAST_GAIN", "MOST_FOLLOWED", "MOST_KINDS", "POOLED_STAYS", "Gain", "LeftOut", "daily_of", "most_kinds"]
 
@@ -59,6 +65,12 @@ _WEIGHTS_OF_STAYS = (10.0, 100.0, 1000.0)
 _MANY_SUBJECTS = 10
 """From so many subjects on gains are taken over subjects, else over days."""
 
+_LEVEL = 0.02
+"""The probability, at most, that one of all subjects is found to differ where none does."""
+
+_FEWEST_DAYS = 5
+"""Days from which on a subject is judged by itself."""
+
 _NEVER = -50.0
 """Nats: what a stay is worth that a fit to other days takes for impossible."""
 
@@ -73,15 +85,18 @@ class Gain(ReadOnly):
         By how many nats all days are likelier.
     error : float
         Its standard error; infinite where there is one day alone.
+    times : float, default 2
+        How many standard errors it must be: more where it is one person's of many.
     """
 
     nats: float
     error: float
+    times: float = 2.0
 
     @property
     def demanded(self) -> bool:
-        """Whether it is more than ten nats, and more than twice its standard error."""
-        return self.nats > LEAST_GAIN and self.nats > 2 * self.error
+        """Whether it is more than ten nats, and more than so many times its standard error."""
+        return self.nats > LEAST_GAIN and self.nats > self.times * self.error
 
 
 class LeftOut:
@@ -94,7 +109,7 @@ class LeftOut:
     """
 
     def __init__(self, sequences: Sequences) -> None:
-        self._daily, self._k = daily_of(sequences), len(sequences.states)
+        self._daily, self._k, self._clock = daily_of(sequences), len(sequences.states), sequences.clock
         steps, runs = self._daily.steps, self._daily.runs
         both = np.concatenate([np.stack([steps.subject, steps.day]), np.stack([runs.subject, runs.day])], axis=1)
         named, block = np.unique(both, axis=1, return_inverse=True)
@@ -122,11 +137,87 @@ class LeftOut:
             return Gain(0.0, np.inf)
         on_runs = law.endswith("stays")
         names = [f"{name} on runs" if on_runs and not name.endswith("stays") else name for name in simpler]
-        gained = self._scores[law] - max((self._scores[name] for name in names), key=lambda score: float(score.sum()))
+        return self._gain(
+            self._scores[law] - max((self._scores[name] for name in names), key=lambda score: float(score.sum()))
+        )
+
+    def _gain(self, gained: Array) -> Gain:
+        """Return what is gained in all, by what is gained on every day."""
         subjects, of_block = np.unique(self._subject, return_inverse=True)
         if len(subjects) >= _MANY_SUBJECTS:
-            gained = np.bincount(of_block.reshape(-1), gained)
-        return Gain(float(gained.sum()), float(np.sqrt(len(gained)) * gained.std(ddof=1)))
+            return _sum_of(np.bincount(of_block.reshape(-1), gained).astype(np.float64))
+        return _sum_of(gained)
+
+    # -- Classes of models that are given ---------------------------------------------------------------------------
+
+    def is_scored(self, model: Any) -> bool:
+        """Whether a model says how likely days are, by what was counted of them."""
+        if isinstance(model, PeriodicChain):
+            return model.clock is not None and model.clock == self._clock
+        return isinstance(model, MarkovChain | StaysChain) or (isinstance(model, HigherOrderChain) and model.order == 2)
+
+    def best_of(self, models: Sequence[Any]) -> tuple[Array, Whole]:
+        """Return how much likelier days are under a class than under the pooled chain, and everybody's best model.
+
+        Everybody is taken to live by the model that makes all their days likeliest. Models are taken as they stand: one
+        that was fitted to the same days knows them already. Of kinds of stay it is said by runs, as their laws are.
+
+        Parameters
+        ----------
+        models : sequence
+            At least one, each of which :meth:`is_scored`.
+
+        Returns
+        -------
+        (blocks,) ndarray, (subjects,) ndarray of int64
+            Infinitely less likely are days that are impossible under all models.
+        """
+        gained, many = np.array([self._gained(model) for model in models]), len(self._daily.subjects)
+        with np.errstate(invalid="ignore"):
+            of_each = np.array([np.bincount(self._subject, of_model, many) for of_model in gained])
+        best = np.nan_to_num(of_each, nan=-np.inf, neginf=-np.inf).argmax(axis=0)
+        return gained[best[self._subject], np.arange(self.blocks)], best
+
+    def _gained(self, model: Any) -> Array:
+        """Return by how many nats each day is likelier under a model than under the pooled chain."""
+        steps, runs = self._daily.steps, self._daily.runs
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if not isinstance(model, StaysChain):
+                logs = np.log(self._predicted(model)) * steps.number
+                return np.bincount(self._of_steps, logs, self.blocks) - self._scores["pooled"]
+            logs, exits = np.zeros(len(runs.number)), np.log(model.exits)
+            for x, kinds in enumerate(model.stays):
+                of_x = (runs.begun > 0) & (runs.state == x)
+                ended, following = runs.following[of_x] >= 0, runs.following[of_x]
+                mixture = Mixture(*np.array(kinds).T)
+                lasted = mixture.scores(runs.lasted[of_x].astype(np.float64), ended)
+                logs[of_x] = (lasted + np.where(ended, exits[x, following], 0.0)) * runs.number[of_x]
+        return np.bincount(self._of_runs, logs, self.blocks) - self._scores["pooled on runs"]
+
+    def _predicted(self, model: Any) -> Array:
+        """Return the probability of every transition under a model; that of pooled where the earlier is not known."""
+        steps = self._daily.steps
+        if isinstance(model, MarkovChain):
+            return model.transition_matrix[steps.before, steps.state]
+        if isinstance(model, PeriodicChain):
+            return model.matrices[steps.phase, steps.before, steps.state]
+        with_past = model.tensor[steps.earlier, steps.before, steps.state]
+        return np.where(steps.earlier >= 0, with_past, self._pooled)
+
+    def gain_over(self, law: str, best: Array) -> Gain:
+        """Return how much likelier a law makes left-out days than a class, of which :meth:`best_of` tells."""
+        return Gain(0.0, np.inf) if self.blocks < 2 else self._gain(self._more(law, best))
+
+    def gain_of_each(self, law: str, best: Array) -> list[Gain]:
+        """Return the same for every subject alone, which of so many is to be larger (Bonferroni, Student)."""
+        if self.blocks < 2:
+            return [Gain(0.0, np.inf)] * len(self._daily.subjects)
+        gained, many = self._more(law, best), len(self._daily.subjects)
+        high = NormalDist().inv_cdf(1 - _LEVEL / many)
+        return [_sum_of(gained[self._subject == who], high) for who in range(many)]
+
+    def _more(self, law: str, best: Array) -> Array:
+        return self._scores[law] - self._scores["pooled on runs" if law.endswith("stays") else "pooled"] - best
 
     @property
     def of_kinds(self) -> list[Gain]:
@@ -141,6 +232,7 @@ class LeftOut:
         x, who, past = steps.before, steps.subject, steps.earlier
         report_progress("left-out days", 0.0)
         pooled = self._row(x, np.full(len(x), 1 / k), k / 2)
+        self._pooled = pooled
         self._keep("pooled", pooled)
         known = past >= 0
         second = self._best("order2", past * k + x, pooled, known)
@@ -271,6 +363,21 @@ class LeftOut:
         runs = self._daily.runs
         x, y = runs.state[which], runs.following[which]
         return (runs.lasted[which] - 1) * chain[x, x] + np.where(y >= 0, chain[x, y], 0.0)
+
+
+def _sum_of(gained: Array, high: float | None = None) -> Gain:
+    """Return the sum of days, for many tests in one up to so high a number of the normal law."""
+    if np.isinf(gained).any():  # what is impossible under all models was seen
+        return Gain(np.inf, 0.0)
+    days = len(gained)
+    if days < (2 if high is None else _FEWEST_DAYS):
+        return Gain(float(gained.sum()), np.inf)
+    error = float(np.sqrt(days) * gained.std(ddof=1))
+    if high is None:
+        return Gain(float(gained.sum()), error)
+    free = days - 1  # Student's quantile, by that of the normal law
+    times = math.sqrt(free * math.expm1(min(high**2 * (free - 1.5) / (free - 1) ** 2, 700.0)))
+    return Gain(float(gained.sum()), error, times)
 
 
 def most_kinds(k: int) -> int:

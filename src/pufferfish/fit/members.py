@@ -127,8 +127,8 @@ class Members:
             return f"two kinds of stay in each of {self._k} states are more than the {MOST_FOLLOWED} that are followed"
         return None
 
-    def of(self, kind: str, persons: Sequence[int]) -> list[Law]:
-        """Return the members of a kind: one of all, or one for each person."""
+    def of(self, kind: str, persons: Sequence[int], *, noises: bool = True) -> list[Law]:
+        """Return the members of a kind: one of all, or one for each person, and with it the noise that it needs."""
         fit = getattr(self, f"_{kind.replace(' ', '_')}")
         if not kind.startswith("own"):
             return [Law(kind, CALLED[kind], None, partial(fit, None), fit(None, self.daily))]
@@ -137,7 +137,7 @@ class Members:
             report_progress(CALLED[kind], i / len(persons))
             name = f"{CALLED[kind].removeprefix('everybody')[3:]} of {self.daily.subjects[who]}"
             laws.append(Law(kind, name, who, partial(fit, who), fit(who, self.daily)))
-            _ = laws[-1].noise  # which takes longer than the fit
+            _ = noises and laws[-1].noise  # which takes longer than the fit
         return laws
 
     def _pooled(self, who: int | None, daily: Daily) -> MarkovChain:

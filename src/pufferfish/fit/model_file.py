@@ -26,6 +26,7 @@ from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import BIF_MARK, bif_text
 from pufferfish.theta.chain_class import STATED
 from pufferfish.theta.forgetting_class import ForgettingClass
+from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta, as_theta
 from pufferfish.theta.record import NEVER_CHECKED, ChainRecord, Checking, ThetaRecord
 from pufferfish.theta.shown import in_time
@@ -382,15 +383,16 @@ def read_model(path: str | os.PathLike[str]) -> Model:
         raise RecordError(f"{path} holds no valid model: {error}") from error
 
 
-def chains_of(model: Model, path: str | os.PathLike[str]) -> Model:
-    """Return a model that was read from a path, if it is made of Markov chains.
+def chains_of(model: Model, path: str | os.PathLike[str], *, among: bool = False) -> Model:
+    """Return a model that was read from a path, if it is made of Markov chains; or has some, ``among`` others.
 
     Raises
     ------
     NotApplicableError
         If it is made of other models.
     """
-    if not model.theta.chains:
+    some = among and any(isinstance(member, MarkovChain) for member in model.theta.members)
+    if not (model.theta.chains or some):
         raise NotApplicableError(
             f"{path} holds {model.theta.kind}; this command knows "
             + (

@@ -129,7 +129,8 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
     Parameters
     ----------
     theta : MarkovChain, JointDistribution, Cliques, a list of one of these, ChainClass or ModelClass
-        The class Θ that noise is calibrated for. Of a chain with initial law ``"any"`` the member with the belief's own
+        The class Θ that noise is calibrated for. Of a class of chains of several kinds the Markov chains among them
+        are asked, which bounds Δ from above. Of a chain with initial law ``"any"`` the member with the belief's own
         initial law is taken: Δ is at most that.
     belief : the same
         What an adversary believes; of several the worst counts. With initial law ``"any"`` every initial law is a
@@ -176,7 +177,7 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
     """
     class_, beliefs = as_theta(theta), as_theta(belief)
     for models, name in ((class_, "theta"), (beliefs, "belief")):
-        if models.of_chains and not models.chains:
+        if models.of_chains and not (models.chains or (models is class_ and _listed(models.members))):
             raise NotApplicableError(
                 f"{name} is a class of {models.kind}, and distances are computed between Markov chains that can be "
                 "listed: give a list of MarkovChain (of Θ a member that is near will do, and bounds the distance from "
@@ -184,7 +185,7 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
             )
     _check_comparable(class_, beliefs)
     wanted = _as_secrets(secrets)
-    if class_.chains:
+    if class_.of_chains:
         lengths = lengths_of(class_, length)
         asked = None if wanted is None else [chain_secret(s, lengths, class_.states) for s in wanted]
 
@@ -198,11 +199,16 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
             return between(member, believed, wanted)
 
     several = not isinstance(belief, MarkovChain | Member)
-    return _worst_of_nearest(class_.members, beliefs.members, distance, several)
+    return _worst_of_nearest(_listed(class_.members), beliefs.members, distance, several)
+
+
+def _listed(members: Sequence[Any]) -> list[tuple[int, Any]]:
+    """Return the members that distances are computed of, with their numbers."""
+    return [(i, m) for i, m in enumerate(members) if isinstance(m, MarkovChain | JointDistribution | Cliques)]
 
 
 def _worst_of_nearest(
-    members: Sequence[Any],
+    members: Sequence[tuple[int, Any]],
     beliefs: Sequence[Any],
     distance: Callable[[Any, Any], Distance | None],
     several: bool,
@@ -211,7 +217,7 @@ def _worst_of_nearest(
     for b, believed in enumerate(beliefs):
         nearest: Robustness | None = None
         possible = False
-        for m, member in enumerate(members):
+        for m, member in members:
             divergence = distance(member, believed)
             possible = possible or divergence is not None
             divergence = divergence or SAME
@@ -230,7 +236,7 @@ def _worst_of_nearest(
 
 def _check_comparable(class_: Theta, beliefs: Theta) -> None:
     every: Sequence[Any] = beliefs.members
-    member, belief = class_.members[0], every[0]
+    member, belief = next((m for _, m in _listed(class_.members)), class_.members[0]), every[0]
     if type(member) is not type(belief):
         raise ModelError(
             f"theta is {type(member).__name__} and belief {type(belief).__name__}: give the same kind of model for both"

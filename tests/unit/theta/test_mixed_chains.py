@@ -202,8 +202,15 @@ def test_it_goes_through_files_releases_ledgers_and_pages(tmp_path: Path) -> Non
     assert "or a Markov process on 2 states" in told["assumptions"][0]
     assert "forget more slowly" in told["not_promised"][0]
     assert "that their confidence leaves" in told["not_promised"][0]
-    assert "mixed chains" in run("check", model, table, "--state", "s", code=2)
+    checked = run("check", model, table, *read, "--accept", "public")
+    assert checked.startswith(("Go on.", "In doubt.", "Do not go on."))
+    assert "not asked: Markov processes that forget in Θ say no likelihoods" in checked
     assert "lists of Markov chains only" in run("robustness", model, model, "--length", 10, code=2)
+    mixed, belief = pf.read_model(model), tmp_path / "belief.json"
+    number, chain = next((i, m) for i, m in enumerate(mixed.theta.members) if isinstance(m, pf.MarkovChain))
+    pf.write_model(pf.Model(theta=chain, step=mixed.step, bins=mixed.bins), belief)
+    assert f"closest member of Θ: number {number} " in run("robustness", model, belief, "--length", 10)
+    assert pf.robustness(mixed.theta, chain, length=10) == 0
 
 
 def test_a_clock_among_the_members_is_asked_for_in_the_table_and_of_the_ledger() -> None:
