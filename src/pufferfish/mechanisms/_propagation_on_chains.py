@@ -83,9 +83,9 @@ class _Member:
 
     def spreads(self, losses: BlockLoss) -> float:
         """Return about how many times its own loss a record leaks, where losses are small: a first guess."""
-        if not isinstance(self.chain, MarkovChain):
+        if isinstance(self.chain, IntervalChain):
             return 1.0
-        shifts = mean_shifts(self.chain.transition_matrix, float(losses.steps[losses.largest > 0].sum()))
+        shifts = mean_shifts(self.chain.mean_matrices[0], float(losses.steps[losses.largest > 0].sum()))
         return max(1.0, float(np.abs(shifts[:, None] - shifts[None]).sum(axis=2).max()) / 2)
 
 
