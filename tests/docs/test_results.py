@@ -150,3 +150,16 @@ def test_other_bounds_beside_ours() -> None:
     shown = {name: f"{min(found):.1f} to {max(found):.1f}" for name, found in ratios.items()}
     assert shown == {"temporal": "1.3 to 3.0", "mqm-exact": "2.4 to 8.3"}
     assert all(f"allows {text} times as much" in COMPARED for text in shown.values())
+
+
+def test_as_many_people_are_covered_as_is_said() -> None:
+    made = [row for row in rows("table-coverage") if row["nominal"]]
+    assert {row["surveyed"] for row in made if row["members"] == "own chains"} == {"10", "20", "33", "50"}
+    for row in made:
+        said, came, error = (float(row[name]) for name in ("said", "covered", "standard_error"))
+        assert came >= said - 0.01 - 2 * error, row
+        assert said >= float(row["nominal"]) - 0.0201
+    real = {(row["class_of"], row["members"]): row for row in rows("table-coverage") if row["class_of"]}
+    women = real["sex F", "own kinds of stay (3)"]
+    assert float(women["covered"]) == pytest.approx(15 / 18, abs=1e-5)
+    assert "15 of 18 men" in PAGE
