@@ -441,7 +441,7 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
     axes.set_xlabel("share that is said to be covered")
     axes.set_ylabel("share that is covered")
     clean(axes)
-    legend(figure, [axes], "two standard errors")
+    legend(figure, [axes], "two standard errors", columns=3)
     return figure
 
 

@@ -54,7 +54,9 @@ def test_every_experiment_is_there_whole(experiment: object) -> None:
     assert f"<!-- {name} -->\n" in PAGE + COMPARED
     for suffix in (".csv", ".md", ".png"):
         assert (DOCS / "results" / f"{name}{suffix}").stat().st_size > 1000
-    assert "a comparison, not a guarantee" in (DOCS / "results" / f"{name}.md").read_text() or "synthetic" in name
+    fits_what_is_released = "synthetic" not in name and name != "table-coverage"
+    page = (DOCS / "results" / f"{name}.md").read_text()
+    assert ("a comparison, not a guarantee" in page) == fits_what_is_released
 
 
 @pytest.mark.parametrize("name", list(KEYS))
