@@ -21,6 +21,7 @@ from paper.experiments.table_coverage import (
     held,
 )
 from pufferfish.data.daily import Daily
+from pufferfish.fit.members import Members
 
 
 def people(strength: float, trials: int = 60) -> _People:
@@ -51,7 +52,7 @@ def test_people_with_kinds_of_stay_are_surveyed_as_they_live() -> None:
     drawn = _stays_like([chain], np.random.default_rng(1))
     assert drawn.kinds == (2, 2)
     assert drawn.stays != chain.stays
-    kept = _kept(_surveyed([drawn] * 2, 3, np.random.default_rng(2)), _STAYS)
+    kept = _kept(Members(_surveyed([drawn] * 2, 3, np.random.default_rng(2))), _STAYS)
     assert [law.kind for law in kept] == ["pooled", "own", "own", "stays", "own stays", "own stays"]
 
 

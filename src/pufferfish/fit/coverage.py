@@ -6,7 +6,7 @@ beyond adds members whose stays are longer, and rests on a Pareto tail of the no
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,7 +20,10 @@ _STEEPEST = 2.5
 """Tails of people's noise are taken to fall no faster than this power."""
 
 _LOST = 0.02
-"""How much of the cover own kinds of stay cost, which are estimated: so much less is said."""
+"""How much cover it costs that own kinds of stay are estimated, or states were not seen: so much less is said."""
+
+_UNSEEN = 1 / 4
+"""Share of the people beyond which states that they were never seen to leave cost cover (docs/results.md)."""
 
 _FEWEST = 9
 """People from which on a share that is covered is said."""
@@ -46,6 +49,8 @@ class Coverage(ReadOnly):
         The index of the Pareto tail that a share beyond N / (N + 1) rests on.
     of_stays : bool
         Whether everybody's own kinds of stay are in, which are estimated.
+    unseen : int
+        How many people were never seen to leave some state: what they would do there is taken from the others.
     next_leakage : float or None
         What noise for all others would leak to the one who differs most from them.
     left_out : tuple of str
@@ -59,8 +64,14 @@ class Coverage(ReadOnly):
     sure: float | None = None
     tail: float | None = None
     of_stays: bool = False
+    unseen: int = 0
     next_leakage: float | None = None
     left_out: tuple[str, ...] = ()
+
+    @property
+    def lost(self) -> float:
+        """How much less than N / (N + 1) is said, since habits were estimated."""
+        return _LOST if self.of_stays or self.unseen > _UNSEEN * self.people else 0.0
 
     @property
     def origin(self) -> str:
@@ -82,9 +93,10 @@ class Coverage(ReadOnly):
                 f"data, the habits of all of them are covered with probability {_percent(self.share)}. {known}"
             )
         sure = "" if self.sure is None else f" ({_percent(self.sure)} with 95% confidence)"
-        if self.of_stays and self.sure is not None:
+        if self.lost and self.sure is not None:
+            why = "estimated stays cost" if self.of_stays else f"states cost that {self.unseen} of them never left"
             exact = _percent(self.people / (self.people + 1)), _percent(0.05 ** (1 / self.people))
-            sure = f"{sure[:-1]}; {exact[0]} and {exact[1]} less the .02 that estimated stays cost)"
+            sure = f"{sure[:-1]}; {exact[0]} and {exact[1]} less the .02 that {why})"
         rests = (
             ""
             if self.tail is None
@@ -111,6 +123,7 @@ def covered(
     people: int = 1,
     slower: float = 1.0,
     drop_slowest: bool = False,
+    unseen: int = 0,
 ) -> tuple[Coverage, list[Law]]:
     """Return how many people a class covers, and its members: those that were kept, or fewer or more as is asked.
 
@@ -122,15 +135,24 @@ def covered(
         What people are called.
     share, people, slower, drop_slowest
         As for :func:`fit_defend`.
+    unseen : int, default 0
+        How many people were never seen to leave some state.
     """
     needs: dict[int, float] = {}
     for law in kept:
         if law.who is not None:
             needs[law.who] = max(needs.get(law.who, 0.0), law.noise)
     slowest = sorted(needs, key=lambda who: -needs[who])
-    n, lost = len(slowest), _LOST if any(law.kind == "own stays" for law in kept) else 0.0
+    coverage = Coverage(
+        people=len(slowest),
+        released=people,
+        slower=slower,
+        of_stays=any(law.kind == "own stays" for law in kept),
+        unseen=unseen,
+    )
+    n, lost = coverage.people, coverage.lost
     if n < _FEWEST:
-        return Coverage(people=n, slower=slower), _members(kept, slower)
+        return coverage, _members(kept, slower)
     dropped, tail = set[int](), None
     if share is not None:
         beyond = (1 - share) * (n + 1)
@@ -142,14 +164,12 @@ def covered(
     r = len(dropped) + 1  # the noise is that of the r-th slowest person
     expected = n / (n + people) if people > 1 else (n + 1 - r) / (n + 1) - lost
     left = [law for law in kept if law.who is None or law.who not in dropped]
-    coverage = Coverage(
-        people=n,
-        released=people,
+    coverage = replace(
+        coverage,
         slower=slower,
         share=share if tail is not None else expected,
         sure=None if tail is not None or r > 1 or people > 1 else 0.05 ** (1 / n) - lost,
         tail=tail,
-        of_stays=lost > 0,
         next_leakage=_to_the_slowest(left, slowest[len(dropped)]),
         left_out=tuple(subjects[who] for who in sorted(dropped)),
     )

@@ -161,7 +161,13 @@ def fit_defend(
     persons = members.people
     kinds, kept = _demanded(members, left_out, persons)
     coverage, kept = covered(
-        kept, members.daily.subjects, share=share, people=many, slower=factor, drop_slowest=drop_slowest
+        kept,
+        members.daily.subjects,
+        share=share,
+        people=many,
+        slower=factor,
+        drop_slowest=drop_slowest,
+        unseen=members.unseen,
     )
     worst = worst_of(kept)
     return DefendedFit(

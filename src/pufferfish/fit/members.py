@@ -164,6 +164,11 @@ class Members:
         """Subjects with enough transitions: nobody else is a member, or counted."""
         return np.flatnonzero(self.transitions.sum(axis=(1, 2)) >= _PEOPLE).tolist()
 
+    @property
+    def unseen(self) -> int:
+        """How many of the people were never seen to leave some state."""
+        return int(np.any(self.transitions[self.people].sum(axis=2) == 0, axis=1).sum())
+
     def _hour(self, who: int | None, daily: Daily) -> PeriodicChain:
         steps = daily.steps
         counts = np.zeros((24, self._k, self._k))

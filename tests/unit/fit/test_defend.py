@@ -99,6 +99,22 @@ def test_the_sentence_of_coverage_says_its_conditions() -> None:
     assert sentence.removesuffix(".") in defended().theta.origin
 
 
+def test_states_that_many_never_left_cost_cover_and_the_sentence_says_so() -> None:
+    """With few visits of a state nobody knows how slow somebody is there (docs/results.md: strength 6, N = 10)."""
+    frame = table([0.8] * 12, seed=9)
+    rare = pl.DataFrame({"who": "p00", "t": range(STEPS, STEPS + 60), "s": list("ccab" * 15)})
+
+    def coverage(people: int) -> pf.Coverage:
+        """So many of twelve people are never seen in state c."""
+        seen = [rare.with_columns(who=pl.lit(f"p{i:02d}")) for i in range(people, 12)]
+        return pf.fit_defend(read(pl.concat([frame, *seen], how="vertical_relaxed"))).coverage
+
+    few, many = coverage(3), coverage(4)
+    assert (few.unseen, few.lost, few.share) == (3, 0.0, pytest.approx(12 / 13))
+    assert (many.unseen, many.lost, many.share) == (4, 0.02, pytest.approx(12 / 13 - 0.02))
+    assert "less the .02 that states cost that 4 of them never left" in many.sentence
+
+
 def test_more_cover_needs_longer_stays_and_says_what_that_rests_on() -> None:
     fit, more = defended(), pf.fit_defend(people(), cover=0.99)
     assert more.coverage.share == 0.99
