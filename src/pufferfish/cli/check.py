@@ -1,5 +1,6 @@
 """``pufferfish check``: whether a model describes public data, and what its noise leaks where it does not."""
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,7 @@ import click
 
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.check import CHECK, ModelCheck, NetworkCheck, check_model
+from pufferfish.check.kept import protecting, with_verdict
 from pufferfish.check.network_words import network_text
 from pufferfish.check.shown import draw_check
 from pufferfish.check.words import text_of
@@ -14,8 +16,10 @@ from pufferfish.cli._tables import Reading, check_targets, opened, read_under
 from pufferfish.cli.messages import as_options
 from pufferfish.cli.options import accept_option, argument, command, node_names, option
 from pufferfish.cli.print import progress
+from pufferfish.data.rows import Rows
+from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, printable
-from pufferfish.fit.model_file import Model, read_model
+from pufferfish.fit.model_file import Model, is_bif, read_model, write_model
 from pufferfish.mechanisms.mechanism import as_epsilon
 
 __all__ = ["check_command"]
@@ -41,7 +45,8 @@ def check_command(options: CheckOptions) -> None:
     """Say whether MODEL describes a PUBLIC table, and what its noise leaks to somebody who knows better.
 
     What it prints are exact numbers of the table. So it reads the table that the model was fitted to, or one of which
-    you say that it is public; never a table that shall be protected.
+    you say that it is public; never a table that shall be protected. The verdict is kept in MODEL, and every release
+    under it tells it.
 
     \b
     Example:
@@ -84,6 +89,23 @@ def check_command(options: CheckOptions) -> None:
     if plot is not None and isinstance(check, ModelCheck):
         save_figure(draw_check(check), plot)
         click.echo(printable(f"written: {plot}"))
+    click.echo(printable(_kept(options, model, check, read)))
+
+
+def _kept(options: CheckOptions, model: Model, check: ModelCheck | NetworkCheck, read: Sequences | Rows) -> str:
+    """Write the verdict into the model's file, where that is no secret, and say so."""
+    if is_bif(options.model):
+        return f"the verdict is not kept: {options.model} is BIF, which has no place for it"
+    folders = (".", os.path.dirname(options.model) or ".", os.path.dirname(options.table) or ".")
+    if (protects := protecting(read.base.source, folders)) is not None:
+        return (
+            f"the verdict is not kept: {protects.name} is about a table of this name, and a verdict would tell exact "
+            "numbers of what it protects"
+        )
+    kept = with_verdict(model, check, read)
+    write_model(kept, options.model)
+    assert kept.checked is not None
+    return f"kept in {options.model}: {kept.checked.in_words()}"
 
 
 def _arguments(reading: Reading, model: Model) -> dict[str, Any]:

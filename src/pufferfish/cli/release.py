@@ -487,9 +487,10 @@ def _prepared(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> Prepared
     """Check and prove all that can be refused."""
     asked = noise.data, noise.query, noise.calibration
     postprocess: Literal["valid"] | None = "valid" if options.valid else None
+    more: Any = {"warnings": noise.warnings, "ledger": inputs.ledger, "model": inputs.model}
     if inputs.files is None:
-        return prepare(*asked, postprocess=postprocess, warnings=noise.warnings, ledger=inputs.ledger)
-    return prepare_each(*asked, inputs.files, postprocess=postprocess, warnings=noise.warnings, ledger=inputs.ledger)
+        return prepare(*asked, postprocess=postprocess, **more)
+    return prepare_each(*asked, inputs.files, postprocess=postprocess, **more)
 
 
 def _print_before(inputs: Inputs, noise: Noise, warnings: Iterable[str]) -> None:

@@ -106,7 +106,7 @@ def fit_stays_of_each(
 
 
 def pooled_mixtures(runs: Runs, k: int, kinds: int, starts: Sequence[Mixture | None] | None = None) -> list[Mixture]:
-    """Return the stays of each state as a mixture of at most so many kinds; starts are those of nearly the same runs."""
+    """Return the stays of each state as a mixture of at most so many kinds; a start is that of nearly the same runs."""
     each = zip(range(k), starts or [None] * k, strict=True)
     return [fit_mixture(StaysSeen.of(runs, runs.state == x), kinds, start) for x, start in each]
 

@@ -26,7 +26,6 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.promises import promises_of, promises_with, units_of
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.mechanisms.words import (
-    checked_of,
     few_in_all,
     few_in_groups,
     hidden_in_words,
@@ -260,7 +259,6 @@ def calibrated_fields(
             calibration.mechanism, calibration.title, *_proof_fields(calibration, proof), secrets_of(calibration)
         ),
         "theta": ThetaRecord.of(theta),
-        "checked": checked_of(calibration.bound.model),
         "calibration": record_of(calibration),
     }
     noise_warnings = warnings_of(calibration)

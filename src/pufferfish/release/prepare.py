@@ -33,7 +33,7 @@ from pufferfish.release.draw import Database
 from pufferfish.release.facts import DataRecord, lengths_of
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Described, ModelClass, Theta, gives_first_law
-from pufferfish.theta.record import ThetaRecord
+from pufferfish.theta.record import CONDEMNED, ThetaRecord
 from pufferfish.theta.secrets import RecordIs
 from pufferfish.theta.states import state_label
 
@@ -106,8 +106,6 @@ _NO_PROMISE = (
     "that it should hide, and nothing would be promised. Fit it to public data, or say how soon habits are forgotten "
     "(documentation: Forgetting); if everybody may see this table, give accept='public'"
 )
-
-CONDEMNED = "do not go on"
 
 _CONDEMNED = (
     "the model was {}: its noise would leak more than is promised to somebody who knows what public data say. Fit a "

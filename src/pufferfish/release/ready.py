@@ -11,6 +11,7 @@ from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, RecordError, ReleaseRefused, shortened
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.words import checked_of
 from pufferfish.queries import Query
 from pufferfish.release.derive import NOTHING_FOLLOWS, Proof, calibrated_fields, data_record, promised, with_values
 from pufferfish.release.draw import Database, PrivateData
@@ -30,6 +31,8 @@ from pufferfish.release.prepare import (
 )
 from pufferfish.release.record import ReleaseFields
 from pufferfish.release.words import versions
+from pufferfish.theta.model_class import Described
+from pufferfish.theta.record import Checking
 
 __all__ = ["Prepared", "Ready", "checked", "inconsistent"]
 
@@ -68,6 +71,8 @@ class Ready:
     warnings: tuple[str, ...]
     reading_warnings: tuple[str, ...]
     """Warnings of how the table was read, which come last."""
+    check: Checking | None
+    """What a check of Θ said last."""
 
     def draft(
         self,
@@ -87,7 +92,14 @@ class Ready:
             warnings=[*self.warnings, *warnings, *self.reading_warnings],
         )
         draft = ReleaseFields(
-            created=now(), values=[], noisy_values=[], data=self.data, software=versions(), **NOTHING_FOLLOWS, **fields
+            created=now(),
+            values=[],
+            noisy_values=[],
+            data=self.data,
+            checked=self.check,
+            software=versions(),
+            **NOTHING_FOLLOWS,
+            **fields,
         )
         return with_values(draft, self.calibration)
 
@@ -102,10 +114,12 @@ def checked(
     ledger: Ledger | None,
     accept: str | Collection[str],
     by_subject: bool = False,
+    model: Described | None = None,
 ) -> Ready:
     """Check and prove all that can be refused of a release, whatever its cells are; see :func:`pufferfish.release`.
 
-    ``by_subject`` says whether every subject gets values of its own.
+    ``by_subject`` says whether every subject gets values of its own. ``model`` is what Θ came from, which was asked
+    already whether it goes with the data; by default the mechanism's.
     """
     any_ledger: Any = ledger
     warnings_so_far = sentences(warnings)
@@ -131,7 +145,13 @@ def checked(
     proof = (*prove(calibration), promised(calibration, facts))
     check_units(calibration)
     return Ready(
-        calibration, facts, proof, postprocess is not None, tuple(warnings_so_far), warnings_of_data(data, calibration)
+        calibration,
+        facts,
+        proof,
+        postprocess is not None,
+        tuple(warnings_so_far),
+        warnings_of_data(data, calibration),
+        checked_of(model or calibration.bound.model),
     )
 
 

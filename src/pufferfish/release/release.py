@@ -56,6 +56,7 @@ from pufferfish.release.synthetic import synthetic_series
 from pufferfish.release.verification import Verification
 from pufferfish.release.verify import verify, verify_measurement
 from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.model_class import Described
 
 if TYPE_CHECKING:
     import polars as pl
@@ -565,6 +566,7 @@ def prepare(
     window: Any = None,
     coarsening: Mapping[Any, Any] | None = None,
     accept: str | Collection[str] = (),
+    model: Described | None = None,
 ) -> Prepared[Release]:
     """Check and prove all that can be refused, and return what spends the budget and draws; see :func:`release`.
 
@@ -575,7 +577,14 @@ def prepare(
         raise ParameterError("window and coarsening say which part of a ledger's base the data are: give ledger too")
     records = data if isinstance(data, Sequences | Rows) else database_of(data, calibration)
     ready = checked(
-        records, query, calibration, postprocess=postprocess, warnings=warnings, ledger=ledger, accept=accept
+        records,
+        query,
+        calibration,
+        postprocess=postprocess,
+        warnings=warnings,
+        ledger=ledger,
+        accept=accept,
+        model=model,
     )
     calibration, facts = ready.calibration, ready.data
     groups = None if isinstance(records, Database) else records.groups

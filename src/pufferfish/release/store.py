@@ -44,6 +44,7 @@ from pufferfish.release.prepare import note_of
 from pufferfish.release.ready import Prepared, checked, inconsistent
 from pufferfish.release.record import RELEASE, columns_of, encoded
 from pufferfish.release.release import EachRelease, as_release, read_recorded
+from pufferfish.theta.model_class import Described
 
 __all__ = ["OutputFiles", "prepare_each", "release_each"]
 
@@ -256,6 +257,7 @@ def prepare_each(
     warnings: Sequence[str] = (),
     ledger: Ledger | None = None,
     accept: str | Collection[str] = (),
+    model: Described | None = None,
 ) -> Prepared[EachRelease]:
     """Check and prove all that can be refused, and return what spends the budget, draws, and writes the files."""
     if not isinstance(data, Sequences) or data.names is None:
@@ -279,6 +281,7 @@ def prepare_each(
         ledger=ledger,
         accept=accept,
         by_subject=True,
+        model=model,
     )
     calibration, linear = ready.calibration, ready.calibration.linear
     assert isinstance(linear, LinearQuery)

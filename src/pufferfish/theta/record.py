@@ -24,7 +24,7 @@ from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.states import check_number_of_states, state_label
 from pufferfish.theta.stays_chain import StaysChain
 
-__all__ = ["NEVER_CHECKED", "ChainRecord", "Checking", "ThetaRecord"]
+__all__ = ["CONDEMNED", "NEVER_CHECKED", "ChainRecord", "Checking", "ThetaRecord"]
 
 Word = Literal["go on", "in doubt", "do not go on"]
 """What a check says of a model."""
@@ -70,6 +70,9 @@ class Checking(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         table = "the table that it was fitted to" if self.same else self.source
         return f"checked on {self.date} against {table}: {self.word}"
 
+
+CONDEMNED: Word = "do not go on"
+"""The word after which no release is made."""
 
 NEVER_CHECKED = "never checked against public data"
 """What is said of a class without a check."""

@@ -1,9 +1,13 @@
 """The command line that holds a model against public data."""
 
 import json
+import random
 import shlex
 from pathlib import Path
 
+import pytest
+
+import pufferfish as pf
 from commands import READING, refused, run, write_table
 
 
@@ -52,6 +56,73 @@ def test_what_fit_makes_is_checked(tmp_path: Path) -> None:
         result = run("check", model, public, *READING)
         assert result.exit_code == 0, result.output
         assert result.stdout.startswith(("In doubt.\n", "Go on.\n"))
+
+
+def test_the_verdict_is_kept_in_the_model_and_told_by_releases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    public, private = (write_table(Path(name), seed=seed) for name, seed in (("a.csv", 1), ("private.csv", 2)))
+    release = ["release", private, *READING, "--model", "m.json", "--epsilon", 5, "--output", "r.json", "--overwrite"]
+    assert run("fit", public, *READING, "--output", "m.json").exit_code == 0
+    told = run(*release).stdout
+    assert "assumed (in full in r.json): Θ holds the law of the records (never checked against public data); " in told
+    Path("r.json").unlink()
+    checked = run("check", "m.json", public, *READING).stdout
+    today = pf.read_model("m.json").checked.date
+    words = f"checked on {today} against the table that it was fitted to: in doubt"
+    assert checked.endswith(f"kept in m.json: {words}\n")
+    assert words in run(*release).stdout
+    for command in (["show", "r.json"], ["verify", "r.json", "--model", "m.json"]):
+        done = run(*command)
+        assert done.exit_code == 0, done.output
+    assert f"Θ was {words}." in run("show", "r.json").stdout
+    assert run("report", "r.json", "--output", "r.html").exit_code == 0
+    assert f"It was {words}." in Path("r.html").read_text()
+    # r.json is about private.csv: a verdict would tell of its rows, and none is written
+    before = Path("m.json").read_bytes()
+    mistaken = run("check", "m.json", private, *READING, "--accept", "public")
+    assert "the verdict is not kept: r.json is about a table of this name" in mistaken.stdout
+    assert Path("m.json").read_bytes() == before
+    # a copy under another name is known by what it holds
+    Path("copy.csv").write_bytes(Path("private.csv").read_bytes())
+    assert run("check", "m.json", "copy.csv", *READING, "--accept", "public").exit_code == 0
+    refused(*release, says=["the model was checked against this very table, or one is a part of the other"])
+    refused(
+        *("ledger", "create", "book.json", "--model", "m.json", "--budget", 9, "--table", private, *READING),
+        says=["the model was checked against this very table"],
+    )
+
+
+def test_a_condemned_model_is_not_released_under(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    reading = [*READING[:-1], "1min"]
+
+    def written(name: str, states: list[str]) -> str:
+        rows = [f"p,2020-01-{1 + t // 1440:02}T{t // 60 % 24:02}:{t % 60:02},{s}" for t, s in enumerate(states)]
+        Path(name).write_text("\n".join(["id,minute,activity", *rows]) + "\n")
+        return name
+
+    public = written("sticky.csv", (["rest"] * 300 + ["active"] * 300) * 20)
+    coins = (random.Random(seed).choices(["rest", "active"], k=9000) for seed in (1, 2))
+    private, other = (written(name, states) for name, states in zip(("p.csv", "o.csv"), coins, strict=True))
+    coin = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=["active", "rest"])
+    pf.write_model(pf.Model(theta=coin, step="1min"), "m.json")
+    assert run("check", "m.json", public, *reading, "--accept", "public").stdout.startswith("Do not go on.")
+    release = ["release", private, *reading, "--model", "m.json", "--epsilon", 5, "--output", "r.json"]
+    refused(*release, says=["the model was checked on", "sticky.csv: do not go on", "give --accept model"])
+    assert not Path("r.json").exists()
+    # another table that finds nothing does not mend it
+    assert run("check", "m.json", other, *reading, "--accept", "public").stdout.startswith("Go on.")
+    refused(*release, says=["sticky.csv: do not go on"])
+    done = run(*release, "--accept", "model")
+    assert done.exit_code == 0, done.output
+    assert "against sticky.csv: do not go on" in done.stdout
+    data = pf.read_sequences(private, "activity", subject="id", time="minute", max_gap="1min")
+    noise = pf.LeakagePropagation(pf.read_model("m.json"), data.length).calibrate(pf.Histogram(), 5.0)
+    with pytest.raises(pf.errors.ReleaseRefused, match="accept='model'"):
+        pf.release(data, pf.Histogram(), noise)
+    kept = pf.release(data, pf.Histogram(), noise, accept="model").checked
+    assert kept is not None
+    assert (kept.word, kept.fingerprint) == ("do not go on", None)
 
 
 NETWORK = (
