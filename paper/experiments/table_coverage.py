@@ -283,13 +283,13 @@ def _real_rows(survey: _Survey, first: int, second: int, kinds: tuple[str, ...])
     ]
 
 
-def _household(slower: float, kinds: tuple[str, ...]) -> list[Row]:
-    """Make a class of a household's habits in one year, and see what its noise leaks under those of the next."""
+def _household(years: tuple[int, ...], slower: float, kinds: tuple[str, ...]) -> list[Row]:
+    """Make a class of a household's habits in some years, and see what its noise leaks under those of 2009."""
     first, second = (
         _kept(
             Members(
                 read_sequences(
-                    _HOUSEHOLD / f"household_power_{year}.csv.gz",
+                    [_HOUSEHOLD / f"household_power_{year}.csv.gz" for year in each],
                     "watts",
                     time="timestamp",
                     max_gap="1min",
@@ -299,7 +299,7 @@ def _household(slower: float, kinds: tuple[str, ...]) -> list[Row]:
             ),
             [kind for kind in kinds if not kind.startswith("own")],
         )
-        for year in (2008, 2009)
+        for each in (years, (2009,))
     )
     _, laws = covered(first, ["household"], slower=slower)
     noise = worst_of(laws).noise
@@ -307,7 +307,7 @@ def _household(slower: float, kinds: tuple[str, ...]) -> list[Row]:
         {
             "data": "household" if slower == 1 else f"household, --slower {slower:g}",
             "members": _IN_WORDS[kinds].replace("own ", ""),
-            "class_of": "2008",
+            "class_of": ", ".join(map(str, years)),
             "surveyed": 1,
             "others_are": "2009",
             "others": 1,
@@ -368,8 +368,10 @@ def _parts(settings: Settings) -> list[Part]:
                     Part(f"{of}, {_IN_WORDS[kinds]}", partial(_real_rows, survey, first, second, kinds))
                     for kinds in (_CHAINS, _STAYS)
                 ]
-    for slower, kinds in ((1.0, _CHAINS), (1.0, _STAYS), (1.3, _STAYS)):
-        parts.append(Part(f"household, {slower:g}, {_IN_WORDS[kinds]}", partial(_household, slower, kinds)))
+    for years in ((2008,), (2007, 2008)):
+        for slower, kinds in ((1.0, _CHAINS), (1.0, _STAYS), (1.3, _STAYS)):
+            name = f"household of {', '.join(map(str, years))}, {slower:g}, {_IN_WORDS[kinds]}"
+            parts.append(Part(name, partial(_household, years, slower, kinds)))
     return parts
 
 

@@ -164,8 +164,8 @@ def is_path(source: Any) -> bool:
 
 
 def are_paths(source: Any) -> bool:
-    """Whether a source names several files."""
-    return isinstance(source, list | tuple) and len(source) > 1 and all(map(is_path, source))
+    """Whether a source is a list of files."""
+    return isinstance(source, list | tuple) and len(source) > 0 and all(map(is_path, source))
 
 
 def open_source(
