@@ -37,7 +37,8 @@ _UNITS = (1_000_000, 1_000)
 def read_chains(source: Any, **reading: Any) -> Sequences:
     """Do the work of :func:`~pufferfish.read_sequences`."""
     options = check_options(**reading)
-    if are_paths(source) and len(source) > 1 and options.max_gap is None:  # the last row of a file would be next to the first of another
+    if are_paths(source) and len(source) > 1 and options.max_gap is None:
+        # without times the last row of one file would be next to the first of another
         raise ParameterError("several files need time and max_gap, which say where the rows of one follow another's")
     table = open_source(source, options.needed, options.public, parts=options.parts, order=options.time)
     with engine_errors(table.name, table.path):

@@ -32,8 +32,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("folder")
 def test_what_commands_print_and_write() -> None:
-    release = ["release", "private.parquet", *READING, "--model", "m.json", "--epsilon", 2, "--output"]
-    ledger = ["--model", "m.json", "--budget", 9, "--table", "private.parquet"]
+    model = ["--model", "m.json", "--accept", "model"]  # states that follow a pattern are no Markov chain's
+    release = ["release", "private.parquet", *READING, *model, "--epsilon", 2, "--output"]
+    ledger = [*model, "--budget", 9, "--table", "private.parquet"]
     commands = [
         ["fit", "survey.parquet", *READING, "--each-subject", "--output", "each.json"],
         ["show", "each.json"],

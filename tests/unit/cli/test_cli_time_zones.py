@@ -44,21 +44,12 @@ def test_every_command_reads_local_times_of_a_zone(tmp_path: Path, spring: Path)
     read = (*READING, *PARIS)
     assert "177 transitions" in succeeds("fit", spring, *read, "--output", model)
     assert "174 transitions" in succeeds("fit", spring, *READING, "--output", tmp_path / "gap.json")
-    succeeds("check", model, spring, *read)
+    assert succeeds("check", model, spring, *read).startswith("Do not go on.")  # habits of a clock, not of a chain
+    model_as_it_is = ("--model", model, "--accept", "model")
     succeeds("compare", model, "--table", table, *read, "--epsilon", 1)
-    succeeds("ledger", "create", book, "--model", model, "--budget", 3, "--table", table, *read)
-    release = (
-        "release",
-        table,
-        "--model",
-        model,
-        "--epsilon",
-        0.5,
-        "--where",
-        "hour(t) in [1, 3]",
-        "--accept",
-        "noise",
-    )
+    succeeds("ledger", "create", book, *model_as_it_is, "--budget", 3, "--table", table, *read)
+    where = ("--where", "hour(t) in [1, 3]", "--accept", "noise")
+    release = ("release", table, *model_as_it_is, "--epsilon", 0.5, *where)
     refused(
         *release,
         *READING,
