@@ -7,6 +7,7 @@ asked for the first such row, so that the message can show it.
 from collections.abc import Sequence
 from datetime import UTC
 from functools import reduce
+from operator import or_
 from typing import Any
 
 import narwhals as nw
@@ -37,11 +38,11 @@ from pufferfish.data._columns import (
     with_text_instants,
     with_text_looks,
 )
-from pufferfish.data._options import Options
+from pufferfish.data._options import Options, Taken
 from pufferfish.data._times import LocalClock, local_columns, local_time
 from pufferfish.data.groupings import MICROS_OF_DAY
 from pufferfish.data.labels import count_rows
-from pufferfish.data.source import ROW, Source, numbered
+from pufferfish.data.source import ROW, Source, numbered, rows_beside
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.states import state_label
 
@@ -54,6 +55,7 @@ _BEFORE_1970 = 200_000 * 7 * 86_400_000_000
 _LARGEST = 2**62 - 1
 """Two whole numbers up to this are at most 2^63 - 1 apart, which a difference can be."""
 _VALUE, _NUMBER = "__pf_value", "__pf_number"
+_START, _STOP = "__pf_start", "__pf_stop"
 
 
 class ChainRows:
@@ -100,7 +102,8 @@ class ChainRows:
         self.filtered = options.where is not None
         if self.filtered and options.max_gap is not None:
             frame, self.filtered = frame.filter(nw.col(KEEP)), False
-        self.frame = self._checked(frame)
+        self.read_before = 0
+        self.frame = self._unread(self._checked(frame))
 
     @property
     def wall(self) -> bool:
@@ -112,6 +115,42 @@ class ChainRows:
         """The prepared rows without the columns that only messages show."""
         shown = {_VALUE, _NUMBER}
         return self.frame.select(name for name in self.frame.collect_schema() if name not in shown)
+
+    def _unread(self, frame: Frame) -> Frame:
+        """Leave out rows that were read before, where a ledger says which those are."""
+        taken = self.options.taken
+        if taken is None:
+            return frame
+        ends = nw.col(TIME).min().alias("first"), nw.col(TIME).max().alias("last"), nw.len().alias("rows")
+        first, last, rows = collected(frame.select(ends)).row(0)
+        if not (isinstance(first, int) and isinstance(last, int)):
+            return frame  # they are on no grid, and refused there
+        if not self.has_subject:
+            (runs,) = taken.of([""], first, last)
+            before = [(nw.col(TIME) >= start) & (nw.col(TIME) < stop) for start, stop in runs]
+            kept = frame.filter(~reduce(or_, before)) if before else frame
+        else:
+            kept = self._unread_by_subject(frame, taken, first, last)
+        if kept is not frame:
+            self.read_before = rows - int(collected(kept.select(nw.len())).item())
+            if self.read_before == rows:
+                raise DataError(
+                    f"all {count_rows(rows)} of {self.table.name} were read before by a release of the same question: "
+                    "there is nothing new to release (again=True reads them once more, and charges them once more)"
+                )
+        return kept
+
+    @staticmethod
+    def _unread_by_subject(frame: Frame, taken: Taken, first: int, last: int) -> Frame:
+        subjects = collected(frame.select(SUBJECT).unique()).get_column(SUBJECT).to_list()
+        stretches = taken.of([state_label(subject) for subject in subjects], first, last)
+        runs = [(subject, *run) for subject, of in zip(subjects, stretches, strict=True) for run in of]
+        if not runs:
+            return frame
+        before = frame.join(rows_beside(frame, [SUBJECT, _START, _STOP], runs), on=SUBJECT, how="inner")
+        before = before.filter((nw.col(TIME) >= nw.col(_START)) & (nw.col(TIME) < nw.col(_STOP)))
+        kept = frame.join(before.select(SUBJECT, TIME), on=[SUBJECT, TIME], how="anti")
+        return kept.sort(ROW) if ROW in frame.collect_schema() else kept
 
     # -- columns -----------------------------------------------------------------------------------------
 

@@ -157,6 +157,9 @@ class Sums:
 _MOST = 4096
 """Gaps of all subjects together, and stretches of different chains, up to which places are kept."""
 
+_MOST_ASKED = 1 << 22
+"""The same where a ledger of a table that grows asks for them."""
+
 
 def _tells_grid(options: Options) -> bool:
     """Whether times may say where in its chain a row is."""
@@ -164,7 +167,9 @@ def _tells_grid(options: Options) -> bool:
 
 
 def _tells_places(options: Options) -> bool:
-    """Whether times alone say which rows are kept."""
+    """Whether times alone say which rows are kept, or it is asked where rows are whatever says it."""
+    if options.taken is not None:
+        return _tells_grid(options)
     return _tells_grid(options) and options.where is not None and set(options.where.columns) == {options.time}
 
 
@@ -179,10 +184,13 @@ class Stretches:
         Whether times alone say which rows are kept, so that gaps are of interest.
     zoned : bool
         Whether differences of times are known: they are instants or numbers, and no local times without a zone.
+    most : int
+        Gaps up to which places are kept.
     """
 
-    def __init__(self, layout: Layout, *, gaps: bool, zoned: bool) -> None:
+    def __init__(self, layout: Layout, *, gaps: bool, zoned: bool, most: int = _MOST) -> None:
         self._layout = layout
+        self._most = most
         self._zoned = zoned
         self._asks_gaps = gaps
         self._step = 0
@@ -200,8 +208,8 @@ class Stretches:
         self._step = whole_step
         if not self._known:
             return
-        if self._asks_gaps and len(self._gaps) <= _MOST:
-            self._gaps += self._layout.apart(linked, self._step).head(_MOST + 1).collect().iter_rows()
+        if self._asks_gaps and len(self._gaps) <= self._most:
+            self._gaps += self._layout.apart(linked, self._step).head(self._most + 1).collect().iter_rows()
         for subject, first, last, off in self._layout.ends(linked, self._step).collect().iter_rows():
             label = state_label(subject)
             before, after = self._ends.get(label, (first, last))
@@ -211,14 +219,14 @@ class Stretches:
 
     def of(self, subjects: Iterable[str]) -> dict[str, tuple[int, ...]]:
         """Return of each subject how many steps are observed, not observed, observed, …, where that is known."""
-        if not (self._known and self._asks_gaps) or len(self._gaps) > _MOST or self._hidden:
+        if not (self._known and self._asks_gaps) or len(self._gaps) > self._most or self._hidden:
             return {}
         gaps: dict[str, list[tuple[Any, Any, bool]]] = {}
         for subject, place, apart, linked in self._gaps:
             gaps.setdefault(state_label(subject), []).append((place, apart, linked))
         by_subject = {subject: self._one(subject, sorted(gaps.get(subject, ()))) for subject in subjects}
         known = {subject: stretches for subject, stretches in by_subject.items() if stretches}
-        return known if sum(map(len, set(known.values()))) <= _MOST else {}
+        return known if sum(map(len, set(known.values()))) <= self._most else {}
 
     def grid(self, chains: Sequence[tuple[str, int]]) -> TimeGrid | None:
         """Return the ends of chains, given of each its subject and its steps; None where times do not say them."""
@@ -279,7 +287,7 @@ def stretches_of(layout: Layout, options: Options, *, zoned: bool) -> Stretches 
     gaps = _tells_places(options)
     if not gaps and (layout.max_gap is None or not _tells_grid(options)):
         return None
-    return Stretches(layout, gaps=gaps, zoned=zoned)
+    return Stretches(layout, gaps=gaps, zoned=zoned, most=_MOST if options.taken is None else _MOST_ASKED)
 
 
 def with_places(chain: ChainLength, stretches: tuple[int, ...]) -> ChainLength:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from pufferfish._base.checked import is_list, whole_number
 from pufferfish._base.durations import Duration, parse_duration
@@ -28,6 +28,7 @@ __all__ = [
     "Missing",
     "Options",
     "RowOptions",
+    "Taken",
     "check_choice",
     "check_options",
     "check_row_options",
@@ -41,6 +42,17 @@ _MOST_ORDER = 6
 Missing = Literal["unobserved", "split", "refuse"]
 Gaps = Literal["unobserved", "independent"]
 Ambiguous = Literal["earlier", "later", "drop"]
+
+
+class Taken(Protocol):
+    """Which rows were read before, and are left out."""
+
+    def of(self, subjects: Sequence[str], first: int, last: int) -> Sequence[Sequence[tuple[int, int]]]:
+        """Return for each subject the stretches of time that were read, between the first and the last time of a table.
+
+        Each is the time that it begins with, and the first one after it.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +75,7 @@ class Options:
     time_zone: str | None = None
     zone: tzinfo | None = None
     ambiguous: Ambiguous | None = None
+    taken: Taken | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -114,6 +127,7 @@ def check_options(
     by: Any = None,
     time_zone: Any = None,
     ambiguous: Any = None,
+    taken: Taken | None = None,
 ) -> Options:
     """Check options as they were given.
 
@@ -161,6 +175,7 @@ def check_options(
         time_zone=time_zone,
         zone=zone,
         ambiguous=ambiguous,
+        taken=taken,
     )
 
 

@@ -76,7 +76,8 @@ def _read(table: Source, options: Options) -> Sequences:
             raise rows.no_group(grouping)
     in_time = rows.wall and layout.max_gap is not None
     slack = slack_of(int(counted.step.value)) if in_time and counted.step is not None else 0
-    return _sequences(fold, table, options, counted, slack, _changes(rows, counted, layout.max_gap))
+    changes = _changes(rows, counted, layout.max_gap)
+    return _sequences(fold, table, options, counted, slack, changes, rows.read_before)
 
 
 def _changes(rows: ChainRows, counted: Counted, max_gap: float | None) -> Literal["possible", "known"] | None:
@@ -107,6 +108,7 @@ def _sequences(
     counted: Counted,
     slack: int,
     changes: Literal["possible", "known"] | None,
+    read_before: int,
 ) -> Sequences:
     step, usual = counted.step, counted.usual
     absent = sum(fold.missing.values())
@@ -121,7 +123,7 @@ def _sequences(
     chains = sorted(chain for chain, counts in fold.counts.items() if counts)
     if not chains:
         raise DataError(f"column {options.state!r} has no observed state: all {count_rows(absent)} are missing")
-    if all(sum(fold.counts[chain].values()) == 1 for chain in chains):
+    if options.taken is None and all(sum(fold.counts[chain].values()) == 1 for chain in chains):
         gap = f" and max_gap ({options.max_gap})" if options.max_gap else ""
         raise DataError(
             f"every chain has exactly one record ({len(chains)} in all), so no two are correlated: check the "
@@ -151,11 +153,14 @@ def _sequences(
         histories = np.zeros((len(states),) * (options.order + 1), dtype=np.int64)
         for history, n in fold.histories.items():
             histories[tuple(index[state] for state in history)] += n
-    places = {} if counted.stretches is None else counted.stretches.of(label for label, _ in chains)
+    places: dict[str, tuple[int, ...]] = {}
+    if counted.stretches is not None:
+        places = counted.stretches.of(label for label, _ in chains)
+    placed = places if options.taken is None else {}  # a series asks for places by themselves
     lengths = tuple(
         with_places(
             ChainLength(fold.steps[chain] + _longer(fold.unseen[chain], slack, options), int(total)),
-            places.get(chain[0], ()),
+            placed.get(chain[0], ()),
         )
         for chain, total in zip(chains, counts.sum(axis=1), strict=True)
     )
@@ -195,6 +200,8 @@ def _sequences(
         else None,
         late=_late(counted, options, int(counts.sum())),
         clock_changes=changes,
+        stretches=None if options.taken is None else tuple(places.get(label) for label, _ in chains),
+        read_before=read_before,
         fingerprint=_fingerprint(table, options, counted, states, counts, transitions, lengths),
     )
 

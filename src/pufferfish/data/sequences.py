@@ -369,6 +369,11 @@ class Sequences(Printed, ReadOnly):
         Transitions and runs of equal states by subject and day, where the table was read with ``daily``.
     fingerprint : str, optional
         A few digests of what was read, by which a model knows the table that it was fitted to, and parts of it.
+    stretches : tuple of (tuple of int or None), optional
+        Of each chain how many steps have a row, have none, have one, …; None for a chain without a gap. Where a ledger
+        of a table that grows asked for it (:meth:`~pufferfish.Ledger.read`).
+    read_before : int, default 0
+        Rows that are left out because an earlier release of such a ledger read them.
 
     Examples
     --------
@@ -394,6 +399,8 @@ class Sequences(Printed, ReadOnly):
     clock_changes: Literal["possible", "known"] | None = None
     fingerprint: str | None = None
     daily: Daily | None = None
+    stretches: tuple[tuple[int, ...] | None, ...] | None = None
+    read_before: int = 0
 
     def __post_init__(self) -> None:
         self._check_kinds()

@@ -43,7 +43,7 @@ from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
 from pufferfish.errors import DataError, PufferfishError, public
 from pufferfish.theta.states import state_label
 
-__all__ = ["ROW", "Needed", "Source", "are_paths", "engine_errors", "is_path", "numbered", "open_source"]
+__all__ = ["ROW", "Needed", "Source", "are_paths", "engine_errors", "is_path", "numbered", "open_source", "rows_beside"]
 
 ROW = "__pf_row"
 
@@ -356,6 +356,17 @@ def _from_table(
 def _zones(schema: Mapping[str, Any], columns: Sequence[str]) -> dict[str, str]:
     """Return the names of the time zones of columns that have one."""
     return {name: zone for name in columns if (zone := getattr(schema[name], "time_zone", None)) is not None}
+
+
+def rows_beside(frame: nw.LazyFrame[Any], names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> nw.LazyFrame[Any]:
+    """Return rows as a frame of the engine that another frame is one of, to be joined with it."""
+    native: Any = frame.to_native()
+    if frame.implementation.is_pyspark():
+        return nw.from_native(native.sparkSession.createDataFrame(list(rows), list(names)))
+    known = dict(native.collect_schema())
+    types = {name: known.get(name, pl.Int64) for name in names}
+    beside: Any = pl.DataFrame(list(rows), types, orient="row").lazy()
+    return nw.from_native(beside)
 
 
 def numbered(frame: pl.LazyFrame) -> nw.LazyFrame[Any]:

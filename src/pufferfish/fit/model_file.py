@@ -28,7 +28,7 @@ from pufferfish.theta.chain_class import STATED
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta, as_theta
-from pufferfish.theta.record import NEVER_CHECKED, ChainRecord, Checking, ThetaRecord
+from pufferfish.theta.record import CONDEMNED, NEVER_CHECKED, ChainRecord, Checking, ThetaRecord
 from pufferfish.theta.shown import in_time
 from pufferfish.theta.states import state_label
 
@@ -165,7 +165,9 @@ class Model(Printed, ReadOnly):
     def joined(cls, models: "Sequence[Model]") -> Self:
         """Return the model of one class with the members of several models of chains, of whichever kinds these are.
 
-        A release under it is refused for every table that one of them was fitted to.
+        A release under it is refused for every table that one of them was fitted to, or checked against. A verdict is
+        about the class that was checked: one that was condemned stays so until the joined class is checked, and no
+        other verdict is kept.
 
         Parameters
         ----------
@@ -190,8 +192,12 @@ class Model(Printed, ReadOnly):
         for i, model in enumerate(given):
             check_kind(model, Model, f"models[{i}]")
         bins, step = (_alike(given, name) for name in ("bins", "step"))
-        fitted_on = " ".join(dict.fromkeys(m.fitted_on for m in given if m.fitted_on is not None))
-        return cls(theta=as_theta([m.theta for m in given]), bins=bins, step=step, fitted_on=fitted_on or None)
+        checks = [model.checked for model in given if model.checked is not None]
+        condemned = next((checked for checked in checks if checked.word == CONDEMNED), None)
+        tables = [*(model.fitted_on for model in given), *(checked.fingerprint for checked in checks)]
+        fitted_on = " ".join(dict.fromkeys(table for table in tables if table is not None))
+        theta = as_theta([model.theta for model in given])
+        return cls(theta=theta, bins=bins, step=step, fitted_on=fitted_on or None, checked=condemned)
 
     def __repr__(self) -> str:
         return f"Model({self.theta!r})"

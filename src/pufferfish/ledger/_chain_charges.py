@@ -15,7 +15,7 @@ from pufferfish._base.words import names_of
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish.data.sequences import Base, Sequences, TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused
-from pufferfish.ledger._windows import Steps, Windows, as_windows, windows_by_time, windows_read
+from pufferfish.ledger._windows import Steps, Windows, as_windows, check_within, windows_by_time, windows_read
 from pufferfish.ledger.charges import (
     EVERY,
     Charge,
@@ -28,7 +28,7 @@ from pufferfish.ledger.charges import (
     sum_up,
     whole,
 )
-from pufferfish.ledger.file import AnyBase
+from pufferfish.ledger.file import Book
 from pufferfish.ledger.same_records import MUST_MATCH, check_lengths, check_start, groups_of
 from pufferfish.ledger.subjects import Subjects
 from pufferfish.mechanisms.calibration import Calibration
@@ -36,7 +36,7 @@ from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.queries import LinearQuery, Profile, StepLoss, StepQuery
 from pufferfish.theta.lengths import ChainLength
 
-__all__ = ["ChainCharging"]
+__all__ = ["ChainCharging", "check_chains", "loss_of_release", "stretches_of", "sum_of", "with_steps"]
 
 
 class ChainCharging(Charging):
@@ -65,83 +65,66 @@ class ChainCharging(Charging):
         self,
         released: Any,
         *,
-        base: AnyBase | None,
-        subjects: Subjects | None,
+        book: Book,
         data: Any,
         window: Any,
         coarsening: Mapping[Any, Any] | None,
     ) -> Charge:
         """Return the charge of a calibrated release, or of a loss as a number or matrix, on the states of the base."""
-        assert base is None or isinstance(base, Base)
-        if data is not None and not isinstance(data, Sequences):
-            raise ReleaseRefused(
-                f"the data are {type(data).__name__}, and this ledger is about Markov chains: read the table with "
-                "read_sequences"
+        inside = self._in_base(data, book.subjects, book.grid)
+        charge = self._charge(released, book, inside, window, coarsening)
+        charge = replace(charge, reads=self._reads(inside, book.subjects, charge.windows))
+        # also where all steps pay: later records are refused
+        read = self._by_time(data, book.subjects, book.grid)
+        read = None if charge.step else read
+        if read is not None and charge.windows is not None:
+            check_within(read, charge.windows, "the data")
+        windows = charge.windows or read
+        if windows is not None and charge.reads is not None:  # a window of all chains is one of those that are read
+            windows = tuple(
+                chain_window if there else None for chain_window, there in zip(windows, charge.reads, strict=True)
             )
+        return replace(charge, windows=windows)
+
+    def about(self, data: Any, book: Book) -> bytes | None:
+        """Return which chains the data are about, a byte each; None where that is not known, or they are all."""
+        return self._reads(self._in_base(data, book.subjects, book.grid), book.subjects)
+
+    def _charge(
+        self, released: Any, book: Book, data: Any, window: Any, coarsening: Mapping[Any, Any] | None
+    ) -> Charge:
+        base, subjects = book.base, book.subjects
+        check_chains(data)
         if data is not None and data.names is None and isinstance(window, Mapping):
             raise ReleaseRefused(
                 "window is given by name, and the data do not say whose they are: read them as the base"
             )
-        states, length = self._bound.theta.states, self._bound.length
-        windows, step = as_windows(window, length, subjects), 0
-        if isinstance(released, Calibration):
-            if released.theta.variables is not None:
-                raise ReleaseRefused(
-                    f"the noise was calibrated for {released.theta.kind}, whose records have names, and this ledger is "
-                    "about Markov chains: make a ledger for them"
-                )
-            linear = composing(released, "calibration.record_loss" if released.theta.states == states else None)
-            if data is None:
-                check_lengths(released.length, length, None, "the calibration")
-            groups = groups_of(states, base, released.theta.states, data, coarsening)
-            scale = Fraction(released.unit_scale)
-            if isinstance(linear, StepQuery):
-                _check_steps(data, base)
-                unit_distance, step = linear.losses
-            else:
-                assert isinstance(linear, LinearQuery)  # several columns together are those of networks
-                windows = windows_read(linear, released.length, windows, length)
-                unit_distance = linear.unit_distance
-            distance = _on_the_base(whole(unit_distance), groups)
-        else:
-            if coarsening is not None:
-                raise ParameterError("coarsening goes with a calibration: a loss is given on the ledger's own states")
-            if data is not None and not data.base.bins:
-                _check_states(data, states)
-            groups = groups_of(states, base, states, data, None)
-            loss = _loss(released, len(states))
-            if data is not None and data.states != states and len(set(loss[~np.eye(len(states), dtype=np.bool_)])) > 1:
-                raise ReleaseRefused(
-                    "the loss is one for every pair of the ledger's states, in their order, and the data have their "
-                    "states in another one: charge the calibration itself, whose states are told by their names"
-                )
-            (distance,), scale = in_decimals([loss])
+        length = self._bound.length
+        windows = as_windows(window, length, subjects)
+        charge, groups, query = loss_of_release(released, self._bound.theta.states, base, data, coarsening)
+        if isinstance(released, Calibration) and data is None:
+            check_lengths(released.length, length, None, "the calibration")
+        if isinstance(query, LinearQuery):
+            windows = windows_read(query, released.length, windows, length)
         if data is not None:
             self._check_data(data, base, windows, everything=not (groups or windows))
-        if not step and not any(any(row) for row in distance):
-            raise ParameterError("the loss is 0 between all states: a release that tells nothing is none")
-        return Charge({EVERY: distance}, scale, windows, step=step)
+        return replace(charge, windows=windows)
 
     @property
     def places(self) -> int:
         """How many chains the base has."""
         return len(self._bound.length)
 
-    def together(self, charges: Sequence[Charge], among: bytes | None = None) -> tuple[InfluenceBound, Any]:
+    def together(self, charges: Sequence[Charge], among: Any = None) -> tuple[InfluenceBound, Any]:
         """Return one loss for all records, or for each class of chains; where only some steps are read, a profile."""
         if any(charge.windows is not None for charge in charges):
             return self._by_steps(charges, among)
         if all(charge.reads is None for charge in charges):
-            return self._bound, _with_steps([self._sum(charges)])
+            return self._bound, with_steps([sum_of(charges, self._bound.theta.k)])
         classes, which = classes_of(charges, self.places, among)
         if not classes:
             return self._bound, 0.0
-        return self._bound_on(classes, which), _with_steps([self._sum(members) for members in classes])
-
-    def _sum(self, charges: Sequence[Charge]) -> tuple[NDArray[np.float64], float]:
-        """Return what the records of a chain lose by all of some charges, and what its steps lose."""
-        records = sum_up(((charge.distances[EVERY], charge.scale) for charge in charges), self._bound.theta.k)
-        return records, float_up(sum((charge.step / charge.scale for charge in charges), Fraction(0)))
+        return self._bound_on(classes, which), with_steps([sum_of(members, self._bound.theta.k) for members in classes])
 
     def _bound_on(self, classes: Sequence[Any], which: NDArray[np.intp]) -> InfluenceBound:
         """Return the bound on one chain for each class, as long as the longest of its chains.
@@ -181,21 +164,21 @@ class ChainCharging(Charging):
         losses: list[Any] = []
         largest_steps: list[float] = []
         for length, read in classes:
-            stretches = _stretches(read, length.steps)
+            stretches = stretches_of(read, length.steps)
             for _, active in stretches:
                 if active not in known:
-                    known[active] = self._sum([charges[i] for i in sorted(active)])
+                    known[active] = sum_of([charges[i] for i in sorted(active)], self._bound.theta.k)
             profile = [(steps, known[active][0]) for steps, active in stretches]
             losses.append(profile[0][1] if len(profile) == 1 else Profile(profile))
             largest_steps.append(max(known[active][1] for _, active in stretches))
         bound = self._bound_of(tuple(length for length, _ in classes))
         return bound, StepLoss(largest_steps, losses) if any(largest_steps) else losses
 
-    def in_base(self, data: Any, subjects: Subjects | None, grid: TimeGrid | None) -> Any:
+    def _in_base(self, data: Any, subjects: Subjects | None, grid: TimeGrid | None) -> Any:
         """Return data with chains as short as their times say, where these say that they are inside of the base.
 
         A part may have a gap, in which clocks may have been set back, where the base has none: then it counts as
-        longer than the base. Lengths alone would let later records pass; :meth:`by_time` refuses them by their times.
+        longer than the base. Lengths alone would let later records pass; :meth:`_by_time` refuses them by their times.
         """
         if not isinstance(data, Sequences) or data.grid is None or grid is None:
             return data
@@ -213,14 +196,14 @@ class ChainCharging(Charging):
             lengths.append(ChainLength(min(chain.steps, ends[1] - ends[0] + 1), chain.records))
         return replace(data, grid=None, length=tuple(lengths))
 
-    def by_time(self, data: Any, subjects: Subjects | None, grid: TimeGrid | None) -> Windows | None:
+    def _by_time(self, data: Any, subjects: Subjects | None, grid: TimeGrid | None) -> Windows | None:
         """Return which steps of the base data read, as their times say; None where these do not say it."""
         if not isinstance(data, Sequences) or (subjects is None) != (data.names is None):
             return None
         places = None if subjects is None else subjects.places_of(data.names or ())
         return windows_by_time(data, grid, places, self._bound.length)
 
-    def reads(self, data: Any, subjects: Subjects | None, windows: Windows | None = None) -> bytes | None:
+    def _reads(self, data: Any, subjects: Subjects | None, windows: Windows | None = None) -> bytes | None:
         """Return which chains the data are about, a byte each; None where that is not known, or they are all.
 
         Raises
@@ -275,7 +258,69 @@ class ChainCharging(Charging):
         check_lengths(data.length, length, windows, "the data")
 
 
-def _with_steps(sums: Sequence[tuple[NDArray[np.float64], float]]) -> Any:
+def check_chains(data: Any) -> None:
+    """Refuse data that are none of Markov chains."""
+    if data is not None and not isinstance(data, Sequences):
+        raise ReleaseRefused(
+            f"the data are {type(data).__name__}, and this ledger is about Markov chains: read the table with "
+            "read_sequences"
+        )
+
+
+def loss_of_release(
+    released: Any,
+    states: tuple[str, ...],
+    base: Base | None,
+    data: Sequences | None,
+    coarsening: Mapping[Any, Any] | None,
+) -> tuple[Charge, Sequence[int] | None, StepQuery | LinearQuery | None]:
+    """Return the loss of a release between the states of a ledger, wherever it is charged.
+
+    With it come the groups of these states that the release counts together, and what it measures, where it is
+    calibrated.
+    """
+    step, linear = 0, None
+    if isinstance(released, Calibration):
+        if released.theta.variables is not None:
+            raise ReleaseRefused(
+                f"the noise was calibrated for {released.theta.kind}, whose records have names, and this ledger is "
+                "about Markov chains: make a ledger for them"
+            )
+        linear = composing(released, "calibration.record_loss" if released.theta.states == states else None)
+        groups = groups_of(states, base, released.theta.states, data, coarsening)
+        scale = Fraction(released.unit_scale)
+        if isinstance(linear, StepQuery):
+            _check_steps(data, base)
+            unit_distance, step = linear.losses
+        else:
+            assert isinstance(linear, LinearQuery)  # several columns together are those of networks
+            unit_distance = linear.unit_distance
+        distance = _on_the_base(whole(unit_distance), groups)
+    else:
+        if coarsening is not None:
+            raise ParameterError("coarsening goes with a calibration: a loss is given on the ledger's own states")
+        if data is not None and not data.base.bins:
+            _check_states(data, states)
+        groups = groups_of(states, base, states, data, None)
+        loss = _loss(released, len(states))
+        if data is not None and data.states != states and len(set(loss[~np.eye(len(states), dtype=np.bool_)])) > 1:
+            raise ReleaseRefused(
+                "the loss is one for every pair of the ledger's states, in their order, and the data have their "
+                "states in another one: charge the calibration itself, whose states are told by their names"
+            )
+        (distance,), scale = in_decimals([loss])
+    if not step and not any(any(row) for row in distance):
+        raise ParameterError("the loss is 0 between all states: a release that tells nothing is none")
+    return Charge({EVERY: distance}, scale, step=step), groups, linear
+
+
+def sum_of(charges: Sequence[Charge], k: int) -> tuple[NDArray[np.float64], float]:
+    """Return what the records of a chain of k states lose by all of some charges, and what its steps lose."""
+    records = sum_up(((charge.distances[EVERY], charge.scale) for charge in charges), k)
+    return records, float_up(sum((charge.step / charge.scale for charge in charges), Fraction(0)))
+
+
+def with_steps(sums: Sequence[tuple[NDArray[np.float64], float]]) -> Any:
     """Return losses of records, of one class of chains or of each, and those of their steps where there are any."""
     records, steps = [loss for loss, _ in sums], [step for _, step in sums]
     if len(sums) == 1:
@@ -327,7 +372,7 @@ def _steps_of(charge: Charge, chain: int, steps: int) -> Steps | None:
     return ((0, steps),) if charge.windows is None else charge.windows[chain]
 
 
-def _stretches(read: Sequence[Steps | None], steps: int) -> list[tuple[int, frozenset[int]]]:
+def stretches_of(read: Sequence[Steps | None], steps: int) -> list[tuple[int, frozenset[int]]]:
     """Return stretches of a chain and which charges read them, given the steps that each charge reads."""
     begin: defaultdict[int, set[int]] = defaultdict(set)
     end: defaultdict[int, set[int]] = defaultdict(set)

@@ -13,8 +13,7 @@ from pufferfish._base.words import names_of
 from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger.charges import Charge, Charging, Distance, check_tied, composing, in_decimals, sum_up, whole
-from pufferfish.ledger.file import AnyBase
-from pufferfish.ledger.subjects import Subjects
+from pufferfish.ledger.file import Book
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.queries import JointQuery, LinearQuery
@@ -62,14 +61,13 @@ class NodeCharging(Charging):
         self,
         released: Any,
         *,
-        base: AnyBase | None,
-        subjects: Subjects | None,
+        book: Book,
         data: Any,
         window: Any,
         coarsening: Mapping[Any, Any] | None,
     ) -> Charge:
         """Return the charge of a calibrated release, or of a loss of the nodes."""
-        assert base is None or isinstance(base, RowsBase)
+        base = book.rows_base
         _check_part(window, coarsening)
         if data is not None and not isinstance(data, Rows):
             raise ReleaseRefused(
@@ -98,7 +96,7 @@ class NodeCharging(Charging):
         """How many rows the base has."""
         return self._bound.rows
 
-    def together(self, charges: Sequence[Charge], among: bytes | None = None) -> tuple[InfluenceBound, Any]:
+    def together(self, charges: Sequence[Charge], among: Any = None) -> tuple[InfluenceBound, Any]:
         """Return one matrix per node: that of a row which every release reads, for who reads a row is not known."""
         return self._bound, [
             sum_up(((c.distances[node], c.scale) for c in charges if node in c.distances), len(states))

@@ -10,7 +10,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
 from typing import Any
@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._core.numbers.rounding import float_up
-from pufferfish.data.sequences import TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused
+from pufferfish.ledger._reads import Reads
 from pufferfish.ledger._windows import Windows, windows_written
-from pufferfish.ledger.file import AnyBase, Entry
-from pufferfish.ledger.subjects import Subjects, packed, unpacked
+from pufferfish.ledger.file import Book, Entry, fields_of_base
+from pufferfish.ledger.subjects import Subjects, grid_of, packed, unpacked
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.queries import FunctionQuery, RecordQuery
@@ -65,6 +65,8 @@ class Charge:
         may read every one.
     step : int, default 0
         How far one step, from a record of a chain to the next, moves the answer if it alone is changed, in units.
+    steps_read : Reads, optional
+        Of a table that grows: which steps of whom; None for a plan, which may read every step of everybody once.
     """
 
     distances: dict[str | None, Distance]
@@ -72,6 +74,7 @@ class Charge:
     windows: Windows | None = None
     reads: bytes | None = None
     step: int = 0
+    steps_read: Reads | None = None
 
 
 class Charging(ABC):
@@ -100,15 +103,14 @@ class Charging(ABC):
         self,
         released: Any,
         *,
-        base: AnyBase | None,
-        subjects: Subjects | None,
+        book: Book,
         data: Any,
         window: Any,
         coarsening: Mapping[Any, Any] | None,
     ) -> Charge:
         """Return the charge of a calibrated release or a loss, refused where it is not of the base.
 
-        Parameters are those of :meth:`Ledger.spend`, the base as it is known, and who is in it.
+        Parameters are those of :meth:`Ledger.spend`, and the book, which knows the base and who is in it.
 
         Raises
         ------
@@ -124,24 +126,41 @@ class Charging(ABC):
         """How many chains the base has, or rows of a network's table; they are independent of each other."""
 
     @abstractmethod
-    def together(self, charges: Sequence[Charge], among: bytes | None = None) -> tuple[InfluenceBound, Any]:
+    def together(self, charges: Sequence[Charge], among: Any = None) -> tuple[InfluenceBound, Any]:
         """Return a bound, and the losses of all charges together as its ``leakage`` takes them, rounded up once.
 
         Chains, or rows, that the same releases read are one class: independent of the others, they pay for these
-        releases only. Where ``among`` is given, only the chains that it marks by 1 are asked about.
+        releases only. Where ``among`` is given, as :meth:`about` returns it, only those chains are asked about.
         """
 
-    def reads(self, data: Any, subjects: Subjects | None, windows: Windows | None = None) -> bytes | None:
-        """Return which chains the data are about, a byte each; None where that is not known, or they are all."""
+    def about(self, data: Any, book: Book) -> Any:
+        """Return whose chains the data are about; None where that is not known, or they are all."""
         return None
 
-    def in_base(self, data: Any, subjects: Subjects | None, grid: TimeGrid | None) -> Any:
-        """Return data as they are inside of the base, where times say where that is; their lengths may be less."""
-        return data
+    def settled(self, data: Any, book: Book) -> dict[str, Any]:
+        """Return the fields of a book that a release of these data settles: base, subjects, and where chains begin."""
+        if data is None or book.tied_to is not None:
+            return {}
+        names = getattr(data, "names", None) if data.length == self._bound.length else None
+        subjects = None if names is None else Subjects.of(names)
+        return {**fields_of_base(data.base), "subjects": subjects, "grid": grid_of(data, names, self._bound)}
 
-    def by_time(self, data: Any, subjects: Subjects | None, grid: TimeGrid | None) -> Windows | None:
-        """Return which steps of the base data read, as their times say; None where these do not say it."""
-        return None
+    def check(self, book: Book) -> None:
+        """Refuse a book whose subjects, or ends of chains, are not those of its base.
+
+        Raises
+        ------
+        ParameterError
+            If they are not.
+        """
+        if book.subjects is not None:
+            book.subjects.check(self.places)
+        elif any(entry.subjects is not None for entry in book.entries):
+            raise ParameterError("an entry names subjects, and the book has none")
+        if book.grid is not None and len(book.grid.ends) != self.places:
+            raise ParameterError(
+                f"it says when {len(book.grid.ends)} chains begin and end, and its base has {self.places}"
+            )
 
     @abstractmethod
     def part(self, length: Any, window: Any) -> InfluenceBound:
@@ -160,14 +179,24 @@ class Charging(ABC):
             "step": charge.step,
         }
 
-    def read(self, entry: Entry) -> Charge:
-        """Return the charge that an entry says.
+    def read(self, entry: Entry, book: Book) -> Charge:
+        """Return the charge that an entry of a book says.
 
         Raises
         ------
         ParameterError
             If no ledger of this Θ wrote it.
         """
+        charge = self._loss_in(entry)
+        windows = None if entry.windows is None else windows_written(entry.windows, self._bound.length)
+        reads = None if entry.subjects is None else unpacked(entry.subjects, self.places, f"entry {entry.number}")
+        if reads is not None and windows is not None:
+            if not any(window for window, read in zip(windows, reads, strict=True) if read):
+                raise ParameterError(f"entry {entry.number} has windows of other subjects than those that it reads")
+        return replace(charge, windows=windows, reads=reads)
+
+    def _loss_in(self, entry: Entry) -> Charge:
+        """Return the loss that an entry says, wherever it is charged."""
         number, sizes = entry.number, self.sizes
         of_chains = EVERY in sizes
         by_node: dict[str | None, Any] = {EVERY: entry.distance}
@@ -191,12 +220,7 @@ class Charging(ABC):
                 raise ParameterError(f"entry {number} has epsilon {entry.epsilon}, expected a positive finite number")
             if any(d[x][y] != d[y][x] for d in distances.values() for x in range(len(d)) for y in range(x)):
                 raise ParameterError(f"entry {number} has another distance from x to x' than from x' to x")
-        windows = None if entry.windows is None else windows_written(entry.windows, self._bound.length)
-        reads = None if entry.subjects is None else unpacked(entry.subjects, self.places, f"entry {number}")
-        if reads is not None and windows is not None:
-            if not any(window for window, read in zip(windows, reads, strict=True) if read):
-                raise ParameterError(f"entry {number} has windows of other subjects than those that it reads")
-        return Charge(distances, _scale_of(entry), windows, reads, entry.step)
+        return Charge(distances, _scale_of(entry), step=entry.step)
 
 
 def classes_of(

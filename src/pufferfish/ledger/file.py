@@ -37,12 +37,14 @@ from pufferfish._core.numbers.rounding import float_up
 from pufferfish.data.rows import RowsBase
 from pufferfish.data.sequences import Base, TimeGrid
 from pufferfish.errors import ParameterError, RecordError
+from pufferfish.fit.model_file import Model
+from pufferfish.ledger._reads import ReadGroup
 from pufferfish.ledger.subjects import Subjects
 from pufferfish.mechanisms import InfluenceBound, bound_of
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta
-from pufferfish.theta.record import ThetaRecord
+from pufferfish.theta.record import Checking, ThetaRecord
 
 __all__ = [
     "LEDGER",
@@ -59,7 +61,7 @@ __all__ = [
 ]
 
 FORMAT = "pufferfish-ledger"
-VERSION = 4
+VERSION = 5
 
 LEDGER = record_kind("ledger", FORMAT, "a ledger is never replaced; name another file", secret=True)
 """It holds the key of the digests of subjects (:mod:`~pufferfish.ledger.subjects`)."""
@@ -103,6 +105,10 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
     windows : list or None
         Per chain the stretches of steps that were read, each its first step (0-based) and one past its last, in order
         and apart; None for a chain that was not read. None for all of all chains, and for networks.
+    reads : list of ReadGroup or None
+        Of a table that grows: which steps of whom were read. None for a plan, which may read every step once.
+    question : str or None
+        Of a table that grows: what was asked, in words, by which rows that it did not read yet are found.
     subjects : str or None
         Which of the ledger's subjects were read: a bit for each, compressed, in base 64; None for all of them.
     release : str or None
@@ -124,6 +130,8 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
     distance: list[list[int]] | dict[str, list[list[int]]]
     scale: str
     windows: list[list[tuple[int, int]] | None] | None
+    reads: list[ReadGroup] | None = None
+    question: str | None = None
     subjects: str | None = None
     release: str | None = None
     step: int = 0
@@ -146,17 +154,40 @@ _DIGESTED = (
     "distance",
     "scale",
     "step",
+    "question",
     "release",
     "spent",
 )
 """Fields of an entry that its digest is of: those that tell about the release, not about subjects."""
 
 
+class ModelOfBook(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a ledger's bound knew of its model besides Θ, as a model's file says it."""
+
+    step: str | None = None
+    bins: tuple[float, ...] | None = None
+    fitted_on: str | None = None
+    checked: Checking | None = None
+
+    @classmethod
+    def of(cls, bound: InfluenceBound) -> "ModelOfBook | None":
+        """Return it; None where the bound was made of Θ alone."""
+        model = bound.model
+        if not isinstance(model, Model):
+            return None
+        return cls(step=model.step, bins=model.bins, fitted_on=model.fitted_on, checked=model.checked)
+
+    def model(self, theta: Theta) -> Model:
+        """Return the model again, of the class Θ."""
+        return Model(theta=theta, step=self.step, bins=self.bins, fitted_on=self.fitted_on, checked=self.checked)
+
+
 class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All of a ledger: about chains of these lengths, or about a network's table of so many rows.
 
     ``grid`` says where the chains of its base begin in time, by which releases of a part are found in them. ``nonce``
-    is random, as that of an entry.
+    is random, as that of an entry. Where the table ``grows``, chains have no end, ``subjects`` are those who came so
+    far, and ``grid`` says how long a step is, and a time that a step begins with.
     """
 
     format: str = FORMAT
@@ -168,12 +199,14 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     mechanism: str
     settings: dict[str, Any]
     theta: ThetaRecord
+    model: ModelOfBook | None = None
     length: list[tuple[_Whole, _Whole]]
     rows: _Whole | None = None
     base: Base | None
     rows_base: RowsBase | None = None
     grid: TimeGrid | None = None
     subjects: Subjects | None = None
+    grows: bool = False
     entries: list[Entry]
 
     @property
@@ -212,15 +245,20 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
                 named = f"entry {before}" if before else "the ledger as it began"
                 raise ParameterError(f"entry {before + 1} does not follow {named}: its digest of that does not fit")
 
-    def with_entry(self, entry: Entry, base: AnyBase | None, **of_base: Any) -> "Book":
-        """Return the book with one more entry, tied to a base, its subjects and where its chains begin."""
-        return msgspec.structs.replace(self, entries=[*self.entries, entry], **of_base, **fields_of_base(base))
+    def with_entry(self, entry: Entry) -> "Book":
+        """Return the book with one more entry."""
+        return msgspec.structs.replace(self, entries=[*self.entries, entry])
+
+    def with_settled(self, **of_base: Any) -> "Book":
+        """Return the book with what a release settles of its base (:meth:`Charging.settled`)."""
+        return msgspec.structs.replace(self, **of_base) if of_base else self
 
     def bound(self, theta: Theta) -> InfluenceBound:
         """Return the bound that the book names, on the class Θ."""
         lengths = {pair: ChainLength(*pair) for pair in set(self.length)}
         length = self.rows if theta.networks else [lengths[pair] for pair in self.length]
-        return bound_of(self.mechanism, theta, length, self.settings)
+        given: Any = theta if self.model is None else self.model.model(theta)
+        return bound_of(self.mechanism, given, length, self.settings)
 
 
 def new_nonce() -> str:
@@ -399,15 +437,13 @@ _MOST_CHECKED = 16
 """Entries of a book whose leakage is computed again when it is opened: that of long books takes time."""
 
 
-def check_book(ledger_file: Book, places: int, leakage: Callable[[Sequence[Entry]], float], *, known: int = 0) -> None:
+def check_book(ledger_file: Book, leakage: Callable[[Sequence[Entry]], float], *, known: int = 0) -> None:
     """Refuse a book whose entries no ledger wrote, or which do not say what they leak.
 
     Parameters
     ----------
     book : Book
         What a file holds.
-    places : int
-        Chains of its base.
     leakage : callable
         What some entries leak together.
     known : int, default 0
@@ -421,14 +457,6 @@ def check_book(ledger_file: Book, places: int, leakage: Callable[[Sequence[Entry
     entries, most = ledger_file.entries, float_up(Fraction(repr(ledger_file.budget)))
     if not is_moment(ledger_file.created):
         raise ParameterError(f"created is {ledger_file.created!r}, expected a time with its zone")
-    if ledger_file.subjects is not None:
-        ledger_file.subjects.check(places)
-    elif any(entry.subjects is not None for entry in entries):
-        raise ParameterError("an entry names subjects, and the book has none")
-    if ledger_file.grid is not None and len(ledger_file.grid.ends) != places:
-        raise ParameterError(
-            f"it says when {len(ledger_file.grid.ends)} chains begin and end, and its base has {places}"
-        )
     before = 0.0
     for place, entry in enumerate(entries, start=1):
         if entry.number != place:

@@ -19,9 +19,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from pufferfish._base.checked import truth
 from pufferfish._base.durations import now
 from pufferfish._base.view import Printed, View
 from pufferfish._base.words import at_most, number
@@ -32,13 +34,15 @@ from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, R
 from pufferfish.fit.model_file import check_names
 from pufferfish.ledger._chain_charges import ChainCharging
 from pufferfish.ledger._node_charges import NodeCharging
-from pufferfish.ledger._windows import check_within
+from pufferfish.ledger._reads import Reads
+from pufferfish.ledger._series_charges import SeriesCharging, TakenBefore, for_ever, question_of
 from pufferfish.ledger.charges import Charge, Charging
 from pufferfish.ledger.file import (
     AnyBase,
     Book,
     BookFile,
     Entry,
+    ModelOfBook,
     check_book,
     fields_of_base,
     filter_of,
@@ -73,7 +77,7 @@ def without_positions(bound: Any) -> Any:
     return bound.of(bound.given_by, [chain.without_positions for chain in bound.length], **bound.settings)
 
 
-def charging_of(bound: Any) -> Charging:
+def charging_of(bound: Any, *, grows: bool = False) -> Charging:
     """Return how releases under a bound are charged, refused where it cannot keep a ledger."""
     if not isinstance(bound, InfluenceBound):
         raise ParameterError(
@@ -83,11 +87,44 @@ def charging_of(bound: Any) -> Charging:
         raise ReleaseRefused(f"{bound.title} does not compose: use LeakagePropagation, or another influence bound")
     if bound.theta.stands_for_more:
         raise ReleaseRefused("a ledger needs theta, whose states are known, not pi_min and eigengap alone")
+    if grows:
+        return SeriesCharging(bound)
     if bound.theta.of_chains:
         return ChainCharging(bound)
     if bound.networks:
         return NodeCharging(bound)
     raise ReleaseRefused(f"a ledger covers Markov chains and Bayesian networks, and Θ is a class of {bound.theta.kind}")
+
+
+def _proved(bound: InfluenceBound, calibration: Calibration) -> Calibration:
+    """Return noise with what it leaks alone, proved."""
+    leakage, witness = bound.verify(calibration)
+    return calibration if witness is None else replace(calibration, epsilon=leakage, witness=witness)
+
+
+_READING = ("state", "subject", "time", "time_zone", "ambiguous", "max_gap", "step", "bins", "missing", "gaps")
+"""What a base says of how its table is read."""
+
+
+class Planned(NamedTuple):
+    """Noise that is planned for a query, for ever.
+
+    Attributes
+    ----------
+    question : str
+        The query, in words.
+    what : str
+        What the book says of it.
+    entry : int
+        Its number in the book.
+    unit_scale : float
+        Scale of the noise, in units of the query: counts.
+    """
+
+    question: str
+    what: str
+    entry: int
+    unit_scale: float
 
 
 class _AboveBudget(BudgetExceeded):
@@ -128,13 +165,20 @@ class Ledger(Printed):
     (0.8, 0.2)
     """
 
-    def __init__(self, bound: InfluenceBound, budget: float, *, base: AnyBase | Sequences | Rows | None = None) -> None:
-        full_bound, bound = bound, without_positions(bound)
-        self._charging = charging_of(bound)
+    def __init__(
+        self,
+        bound: InfluenceBound,
+        budget: float,
+        *,
+        base: AnyBase | Sequences | Rows | None = None,
+        grows: bool = False,
+    ) -> None:
+        full_bound, bound = bound, for_ever(bound) if truth(grows, "grows") else without_positions(bound)
+        self._charging = charging_of(bound, grows=grows)
         data, base = (base, base.base) if isinstance(base, Sequences | Rows) else (None, base)
         self._charging.check_base(base)
         budget = positive(budget, "budget")
-        names = names_in(bound, full_bound.subjects, base, data)
+        names = None if grows else names_in(bound, full_bound.subjects, base, data)
         self._bound = bound
         self._file: BookFile | None = None
         self._lock = threading.RLock()
@@ -146,10 +190,12 @@ class Ledger(Printed):
             mechanism=bound.name,
             settings=bound.settings,
             theta=ThetaRecord.of(bound.theta),
+            model=ModelOfBook.of(bound),
             **size_of(bound),
             **fields_of_base(base),
             subjects=None if names is None else Subjects.of(names),
-            grid=grid_of(data, names, bound),
+            grid=None if grows else grid_of(data, names, bound),
+            grows=grows,
             entries=[],
         )
 
@@ -166,10 +212,11 @@ class Ledger(Printed):
         ledger_file = file.read()
         try:
             bound = ledger_file.bound(ledger_file.theta.theta())
-            ledger = cls(bound, ledger_file.budget, base=ledger_file.tied_to)
+            ledger = cls(bound, ledger_file.budget, base=ledger_file.tied_to, grows=ledger_file.grows)
             if any(getattr(ledger._book, name) != getattr(ledger_file, name) for name in ("length", "rows")):
                 raise ParameterError("it says the size of a table for another kind of models")
-            check_book(ledger_file, ledger._charging.places, ledger._leakage)
+            ledger._charging.check(ledger_file)
+            check_book(ledger_file, partial(ledger._leakage, ledger_file))
         except (PufferfishError, ValueError, TypeError, OverflowError) as error:
             raise RecordError(f"{path} holds no valid ledger: {error}") from error
         ledger._file, ledger._book = file, ledger_file
@@ -292,7 +339,7 @@ class Ledger(Printed):
         [('one record', 1.01), ('10 steps in a row', 2.55)]
         """
         ledger_file = self._now_in_file()
-        charges = [self._charging.read(entry) for entry in ledger_file.entries]
+        charges = [self._charging.read(entry, ledger_file) for entry in ledger_file.entries]
         if not charges:
             return []
         read, losses = self._charging.together(charges)
@@ -316,7 +363,9 @@ class Ledger(Printed):
     ) -> float:
         """Return what would be spent after one more release; spends nothing. Parameters as for :meth:`spend`."""
         ledger_file = self._now_in_file()
-        return self._leakage(ledger_file.entries, self._charge(ledger_file, what, data, window, coarsening))
+        return self._leakage(
+            ledger_file, ledger_file.entries, self._charge(ledger_file, what, data, window, coarsening)
+        )
 
     def calibrate(
         self,
@@ -360,9 +409,8 @@ class Ledger(Printed):
         if level > self.budget:
             raise BudgetExceeded(f"up_to is {number(level, 6)}, above the budget of {number(self.budget, 6)}")
         ledger_file = self._now_in_file()
-        inside = self._charging.in_base(data, ledger_file.subjects, ledger_file.grid)
-        reads, stated = self._charging.reads(inside, ledger_file.subjects), self.spent
-        spent = stated if reads is None else self._leakage(ledger_file.entries, among=reads)
+        reads, stated = self._charging.about(data, ledger_file), self.spent
+        spent = stated if reads is None else self._leakage(ledger_file, ledger_file.entries, among=reads)
         if stated > level or spent >= level:
             raise BudgetExceeded(
                 f"{at_most(stated)} of the budget of {number(self.budget, 6)} are spent already: up_to has to be above "
@@ -379,7 +427,7 @@ class Ledger(Printed):
 
         def added(scale: float) -> float:
             charge = self._charge(ledger_file, replace(alone, unit_scale=scale), data, window, None)
-            return self._leakage(ledger_file.entries, charge, among=reads) - spent
+            return self._leakage(ledger_file, ledger_file.entries, charge, among=reads) - spent
 
         calibration = replace(
             alone, unit_scale=bracket(added, left, alone.unit_scale, tolerance=1e-5, from_above=False).enough
@@ -388,8 +436,155 @@ class Ledger(Printed):
             raise BudgetExceeded(
                 f"{at_most(spent)} are spent, and what is left to {number(level, 6)} is too little for any noise"
             )
-        leakage, witness = part.verify(calibration)
-        return calibration if witness is None else replace(calibration, epsilon=leakage, witness=witness)
+        return _proved(part, calibration)
+
+    def read(
+        self,
+        source: Any,
+        query: Query | None = None,
+        *,
+        where: str | None = None,
+        by: Any = None,
+        again: bool = False,
+        **reading: Any,
+    ) -> Sequences:
+        """Read a table, or the next file of one that grows, as the ledger says.
+
+        Parameters
+        ----------
+        source : path, list of paths, or table
+            As :func:`~pufferfish.read_sequences` takes it: new rows alone, or the whole table so far.
+        query : Query, optional
+            What shall be released. Rows that an earlier release of the same question read are left out then, for each
+            of them is charged once; late rows, which nobody read yet, are not.
+        where, by : optional
+            As for :func:`~pufferfish.read_sequences`.
+        again : bool, default False
+            Keep rows that were read before: they are charged once more.
+        **reading
+            Other options of :func:`~pufferfish.read_sequences`, instead of those that the ledger knows.
+
+        Raises
+        ------
+        DataError
+            If the table cannot be read, or holds nothing that was not read before.
+        """
+        from pufferfish.data._read_chains import read_chains  # here: whoever only spends reads no table
+
+        book = self._now_in_file()
+        base = book.base
+        known = {} if base is None else {name: getattr(base, name) for name in _READING}
+        options = {"bins": None, "missing": "unobserved", **known, "states": self._bound.theta.states, **reading}
+        taken = None
+        if book.grows:
+            same = () if query is None or truth(again, "again") else self._asked(book, query, where)
+            taken = TakenBefore(book, [reads for entry in same if (reads := self._read_by(book, entry)) is not None])
+        return read_chains(source, where=where, by=by, taken=taken, **options)
+
+    def late_steps(self, data: Sequences, query: Query) -> int:
+        """Return how many steps of data come before the last one that a release of the same question read."""
+        book = self._now_in_file()
+        reads = [self._read_by(book, entry) for entry in self._asked(book, query, data.base.where)]
+        last = max((read.hull[1] for read in reads if read is not None), default=None)
+        if last is None or not isinstance(self._charging, SeriesCharging):
+            return 0
+        return self._charging.reads_of(data, book).before(last)
+
+    def _asked(self, book: Book, query: Query, where: str | None) -> list[Entry]:
+        """Return the entries of releases of the same question, of the same rows."""
+        question = question_of(query)
+        return [entry for entry in book.entries if entry.question == question and entry.where == where]
+
+    def _read_by(self, book: Book, entry: Entry) -> Reads | None:
+        return self._charging.read(entry, book).steps_read
+
+    def plan(self, queries: Sequence[Query], *, up_to: float | None = None, notes: Sequence[str] = ()) -> list[Planned]:
+        """Reserve a part of the budget for releases that read every step once each, for ever.
+
+        The scale of each is found so that all of them together leak at most ``up_to``, whatever the length of the
+        series, and so that each alone would leak the same. What a release with this noise, or more, reads for the
+        first time costs nothing more, late rows included.
+
+        Parameters
+        ----------
+        queries : sequence of Query
+            What shall be released again and again; one that is named twice may read every step twice.
+        up_to : float, optional
+            What may be spent in all; by default the whole budget, which leaves nothing for rows that are corrected.
+        notes : sequence of str, optional
+            What to write into the book for each.
+
+        Returns
+        -------
+        list of Planned
+            Of each query the scale of its noise, in counts.
+
+        Raises
+        ------
+        BudgetExceeded
+            If no noise is enough, or something was spent already that leaves too little.
+        """
+        level = self.budget if up_to is None else positive(up_to, "up_to")
+        if not isinstance(self._charging, SeriesCharging):
+            raise ParameterError("plan is for a table that grows: make the ledger with grows=True")
+        if not queries:
+            raise ParameterError("queries are none: name what shall be released again and again")
+        if level > self.budget:
+            raise BudgetExceeded(f"up_to is {number(level, 6)}, above the budget of {number(self.budget, 6)}")
+        alone = [self._bound.calibrate(query, level) for query in queries]
+        with self._alone():
+            book, charging = self._book, self._charging
+
+            def planned(times: float) -> list[Calibration]:
+                return [replace(made, unit_scale=made.unit_scale * times) for made in alone]
+
+            def told(times: float) -> float:
+                charges = [charging.planned(made, book) for made in planned(1 / times)]
+                return self._leakage(book, book.entries, *charges)
+
+            enough = bracket(
+                lambda noise: told(1 / noise), level, len(queries), tolerance=1e-6, from_above=False
+            ).enough
+            if not enough < math.inf:
+                raise BudgetExceeded(
+                    f"{at_most(self.spent)} are spent, and what is left to {number(level, 6)} is too little for any "
+                    "noise"
+                )
+            for i, made in enumerate(planned(enough)):
+                charge = charging.planned(made, book)
+                spent = self._leakage(book, book.entries, charge)
+                note = notes[i] if i < len(notes) else f"plan: {made.query.kind}"
+                book = book.with_entry(self._entry(book, charge, max(spent, self.spent), what=note, of=made))
+            if self._file is not None:
+                self._file.write(book)
+            self._book = book
+            return self.planned
+
+    @property
+    def planned(self) -> list[Planned]:
+        """What is planned, with the noise of each."""
+        book = self._now_in_file()
+        return [
+            Planned(entry.question, entry.what, entry.number, float(Fraction(entry.scale)))
+            for entry in book.entries
+            if book.grows and entry.reads is None and entry.question is not None
+        ]
+
+    def as_planned(self, query: Query, data: Sequences) -> Calibration:
+        """Return the noise that is planned for a query, for a release of these data.
+
+        Raises
+        ------
+        ParameterError
+            If nothing is planned for it.
+        """
+        part = self._charging.part(data.length, None)
+        alone = part.calibrate(query, self.budget)
+        scales = [planned.unit_scale for planned in self.planned if planned.question == question_of(query)]
+        if not scales:
+            questions = "; ".join(planned.question for planned in self.planned) or "nothing"
+            raise ParameterError(f"no noise is planned for {question_of(query)}: planned is {questions}")
+        return _proved(part, replace(alone, unit_scale=max(scales)))
 
     def spend(
         self,
@@ -481,57 +676,42 @@ class Ledger(Printed):
         if note is not None and not isinstance(note, str):
             raise ParameterError(f"note is {note!r}, expected text")
         ledger_file = self._book  # once: another thread may put its own in this place
-        base, subjects, grid = ledger_file.tied_to, ledger_file.subjects, ledger_file.grid
         charge = self._charge(ledger_file, released, data, window, coarsening)
+        settled = ledger_file.with_settled(**self._charging.settled(data, ledger_file))
         spent = ledger_file.entries[-1].spent if ledger_file.entries else 0.0
-        after = max(self._leakage(ledger_file.entries, charge), spent)
+        after = max(self._leakage(settled, ledger_file.entries, charge), spent)
         if not after <= float_up(Fraction(repr(ledger_file.budget))):
             raise _AboveBudget(
                 f"this release would raise what is spent from {at_most(spent)} to {at_most(after)}, above the "
                 f"budget of {number(ledger_file.budget, 6)}"
             )
-        entry = Entry(
-            number=len(ledger_file.entries) + 1,
+        where = filter_of(data, settled.tied_to)
+        what = note or in_words(released)
+        entry = self._entry(settled, charge, after, what=what, of=released, where=where, release=release)
+        return entry, settled.with_entry(entry)
+
+    def _entry(self, book: Book, charge: Charge, spent: float, *, what: str, of: Any, **more: Any) -> Entry:
+        calibration = of if isinstance(of, Calibration) else None
+        return Entry(
+            number=len(book.entries) + 1,
             nonce=new_nonce(),
-            previous=ledger_file.last_digest(),
+            previous=book.last_digest(),
             created=now(),
-            what=note or in_words(released),
-            epsilon=released.epsilon if isinstance(released, Calibration) else None,
+            what=what,
+            epsilon=None if calibration is None else calibration.epsilon,
+            question=question_of(calibration.query) if book.grows and calibration is not None else None,
             **self._charging.written(charge),
-            where=filter_of(data, base),
-            release=release,
-            spent=min(after, ledger_file.budget),
+            **more,
+            spent=min(spent, book.budget),
         )
-        if data is not None and base is None:
-            names = getattr(data, "names", None) if data.length == self._bound.length else None
-            base, subjects = data.base, None if names is None else Subjects.of(names)
-            grid = grid_of(data, names, self._bound)
-        return entry, ledger_file.with_entry(entry, base, subjects=subjects, grid=grid)
 
     def _charge(self, ledger_file: Book, released: Any, data: Any, window: Any, coarsening: Any) -> Charge:
         """Return the charge of a release, and on whom; refused where it is not of the base."""
-        base, subjects = ledger_file.tied_to, ledger_file.subjects
-        inside = self._charging.in_base(data, subjects, ledger_file.grid)
-        charge = self._charging.charge(
-            released, base=base, subjects=subjects, data=inside, window=window, coarsening=coarsening
-        )
-        charge = replace(charge, reads=self._charging.reads(inside, subjects, charge.windows))
-        read = self._charging.by_time(
-            data, subjects, ledger_file.grid
-        )  # also where all steps pay: later records are refused
-        read = None if charge.step else read
-        if read is not None and charge.windows is not None:
-            check_within(read, charge.windows, "the data")
-        windows = charge.windows or read
-        if windows is not None and charge.reads is not None:  # a window of all chains is one of those that are read
-            windows = tuple(
-                chain_window if there else None for chain_window, there in zip(windows, charge.reads, strict=True)
-            )
-        return replace(charge, windows=windows)
+        return self._charging.charge(released, book=ledger_file, data=data, window=window, coarsening=coarsening)
 
-    def _leakage(self, entries: Sequence[Entry], *more: Charge, among: bytes | None = None) -> float:
-        """Return what some entries leak together, with more charges; of all chains, or those that are marked by 1."""
-        charges = [*(self._charging.read(entry) for entry in entries), *more]
+    def _leakage(self, book: Book, entries: Sequence[Entry], *more: Charge, among: Any = None) -> float:
+        """Return what some entries of a book leak together, with more charges; of all chains, or of some only."""
+        charges = [*(self._charging.read(entry, book) for entry in entries), *more]
         if not charges:
             return 0.0
         bound, losses = self._charging.together(charges, among)
@@ -563,19 +743,19 @@ class Ledger(Printed):
 
     def _take(self, ledger_file: Book) -> None:
         known = self._book
-        fixed = ("nonce", "created", "budget", "mechanism", "settings", "theta", "length", "rows")
+        fixed = ("nonce", "created", "budget", "mechanism", "settings", "theta", "model", "length", "rows", "grows")
         same = all(getattr(ledger_file, name) == getattr(known, name) for name in fixed)
-        grown = ledger_file.entries[: len(known.entries)] == known.entries and known.tied_to in (
-            None,
-            ledger_file.tied_to,
-        )
-        if known.tied_to is not None:
+        grown = ledger_file.entries[: len(known.entries)] == known.entries
+        if known.entries or not known.grows:
+            grown = grown and known.tied_to in (None, ledger_file.tied_to)
+        if known.tied_to is not None and not known.grows:
             same = same and ledger_file.subjects == known.subjects and ledger_file.grid == known.grid
         if not (same and grown):
             raise RecordError("the ledger's file was changed by hand or replaced by another: open it anew")
         try:
             if len(ledger_file.entries) > len(known.entries):
-                check_book(ledger_file, self._charging.places, self._leakage, known=len(known.entries))
+                self._charging.check(ledger_file)
+                check_book(ledger_file, partial(self._leakage, ledger_file), known=len(known.entries))
         except (PufferfishError, ValueError, TypeError, OverflowError) as error:
             raise RecordError(f"the ledger's file was changed by hand: {error}") from error
         self._book = ledger_file

@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish.data.sequences import TimeGrid
@@ -52,8 +53,8 @@ class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         digests = b"".join(_digest(key, name) for name in names)
         return cls(key.hex(), base64.b64encode(digests).decode())
 
-    def check(self, places: int) -> None:
-        """Refuse what is no list of so many digests.
+    def check(self, places: int | None) -> None:
+        """Refuse what is no list of so many digests, or of any number.
 
         Raises
         ------
@@ -61,11 +62,33 @@ class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
             If it is none.
         """
         try:
-            fits = len(bytes.fromhex(self.salt)) == _KEY and len(self._content) == _BYTES * places
+            size = len(self._content)
+            fits = len(bytes.fromhex(self.salt)) == _KEY and size == _BYTES * (
+                size // _BYTES if places is None else places
+            )
         except ValueError:
             fits = False
         if not fits:
-            raise ParameterError(f"subjects are no {places} digests of subjects, and a key of {_KEY} bytes")
+            many = "" if places is None else f"{places} "
+            raise ParameterError(f"subjects are no {many}digests of subjects, and a key of {_KEY} bytes")
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._content) // _BYTES
+
+    def with_more(self, names: Sequence[str]) -> tuple["Subjects", NDArray[np.int64]]:
+        """Return the subjects with those who are new, after the others, and the number of each name.
+
+        Of a table that grows: a subject has the number by which it came.
+        """
+        key, content = bytes.fromhex(self.salt), self._content
+        known = {content[place : place + _BYTES]: place // _BYTES for place in range(0, len(content), _BYTES)}
+        numbers = [known.setdefault(digest, len(known)) for digest in (_digest(key, name) for name in names)]
+        if len(known) == self.count:
+            return self, np.array(numbers, dtype=np.int64)
+        content = b"".join(known)
+        return Subjects(self.salt, base64.b64encode(content).decode()), np.array(numbers, dtype=np.int64)
 
     def places_of(self, names: Iterable[str], *, by: str = "the data have") -> dict[str, list[int]]:
         """Return the chains of each of these subjects, by their place in the base.

@@ -383,9 +383,10 @@ def _charged(chain: BlockLoss) -> BlockLoss:
         return chain
     more = _plus(chain.stacked, chain.step)
     steps = chain.length.steps
-    if chain.of_observed and chain.length.records == steps and 2 < steps <= _SHORT:
+    if chain.of_observed and chain.length.records == steps and 2 <= steps <= _SHORT:
         ends = chain.stacked
-        values, stretches = np.concatenate([ends, more, ends]), np.array([1, steps - 2, 1])
+        between = [more] if steps > 2 else []
+        values, stretches = np.concatenate([ends, *between, ends]), np.array([1, *([steps - 2] if between else []), 1])
         return BlockLoss(chain.length, stretches, values, False, charged=chain.step)
     return replace(chain, values=more, step=0.0, charged=chain.step)
 

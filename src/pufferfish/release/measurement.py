@@ -5,14 +5,14 @@ private: its record-level loss is e0. A bound tells what such a loss leaks where
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import msgspec
 import numpy as np
 
-from pufferfish._base.checked import listed
+from pufferfish._base.checked import accepted_words, listed
 from pufferfish._base.durations import now
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.ledger import Ledger
@@ -22,6 +22,7 @@ from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.words import checked_of
 from pufferfish.release.derive import place_in
 from pufferfish.release.draw import hide_traceback
+from pufferfish.release.prepare import warnings_of_model
 from pufferfish.release.release import MeasurementRelease
 from pufferfish.release.words import versions, words_of_measurement
 from pufferfish.theta.record import ThetaRecord
@@ -49,6 +50,7 @@ def release_measurement(
     values: Mapping[Any, Any] | None = None,
     ledger: Ledger | None = None,
     note: str | None = None,
+    accept: str | Collection[str] = (),
 ) -> MeasurementRelease:
     """Release what an OpenDP measurement says of correlated records.
 
@@ -74,6 +76,9 @@ def release_measurement(
         The budget. Its Θ must be the bound's; who is in the table is not known here, so everybody is charged.
     note : str, optional
         What is released, in words, for the record and the ledger.
+    accept : str or collection of str, default ()
+        The refusals that you accept, by word. ``"model"``: a check of the bound's model said "do not go on". The table
+        that a model was fitted to is not known here: records are not read from one.
 
     Returns
     -------
@@ -107,6 +112,7 @@ def release_measurement(
         raise ReleaseRefused("a measurement needs theta, whose states are known, not pi_min and eigengap alone")
     if note is not None and not isinstance(note, str):
         raise ParameterError(f"note is {note!r}, expected text")
+    warnings_of_model(None, bound.model, accept=accepted_words(accept, ("model",)))
     bound = without_positions(bound)  # a plain list of records does not show where they are
     inputs = _inputs(records, bound, values)
     loss = _loss_of(measurement)

@@ -185,21 +185,29 @@ def warnings_of_reading(data: Sequences | Rows, model: Described) -> tuple[str, 
 
 
 def warnings_of_model(
-    data: Sequences | Rows | Database,
+    data: Sequences | Rows | Database | None,
     model: Described | None,
     *,
     accept: Collection[str] = (),
 ) -> list[str]:
     """Return what a release under a model warns of, besides what its data warn of; refuse data of another step.
 
+    Without a table, as for a measurement, only the model's verdict is asked.
+
     Raises
     ------
     DataError
         As :func:`check_step`.
     ReleaseRefused
-        If the model was fitted to these very data or to a part of them, and ``accept`` does not name "public".
+        If the model was fitted to these very data or to a part of them, or checked against them, and ``accept`` does
+        not name "public"; or a check said "do not go on", and it does not name "model".
     """
-    if model is None or isinstance(data, Database):
+    if model is None:
+        return []
+    checked = model.checked
+    if checked is not None and checked.word == CONDEMNED and "model" not in accept:
+        raise ReleaseRefused(_CONDEMNED.format(checked.in_words()))
+    if data is None or isinstance(data, Database):
         return []
     check_step(data, model)
     warnings = list[str]()
@@ -209,13 +217,9 @@ def warnings_of_model(
     fitted_here = fitted_on is not None and fingerprint is not None and same_table(fitted_on, fingerprint)
     if fitted_here and "public" not in accept:
         raise ReleaseRefused(_NO_PROMISE)
-    checked = model.checked
-    if checked is not None:
-        seen = checked.fingerprint
-        if seen is not None and fingerprint is not None and same_table(seen, fingerprint) and "public" not in accept:
-            raise ReleaseRefused(_CHECKED_HERE)
-        if checked.word == CONDEMNED and "model" not in accept:
-            raise ReleaseRefused(_CONDEMNED.format(checked.in_words()))
+    seen = None if checked is None else checked.fingerprint
+    if seen is not None and fingerprint is not None and same_table(seen, fingerprint) and "public" not in accept:
+        raise ReleaseRefused(_CHECKED_HERE)
     return [FITTED_HERE, *warnings] if fitted_here else warnings
 
 

@@ -50,7 +50,7 @@ from pufferfish.release.show.text import division, record_named
 from pufferfish.release.verification import PROOF, Finding, Verification, fails, holds, not_in, unchecked
 from pufferfish.release.words import words_of_measurement
 from pufferfish.theta.lengths import ChainLength
-from pufferfish.theta.record import ThetaRecord
+from pufferfish.theta.record import NEVER_CHECKED, ThetaRecord
 from pufferfish.theta.states import state_label
 
 __all__ = [
@@ -79,8 +79,16 @@ def model_findings(record: ReleaseFields, model: Any) -> Iterator[Finding]:
     """Compare Θ with a model."""
     if model is None:
         yield unchecked("Θ", "whether it is the class that was meant: compare it with the model's file", ["theta"])
+        yield unchecked("check", "what it was held against: the model's file keeps the last verdict", ["checked"])
         return
-    theirs = ThetaRecord.of((model if isinstance(model, Model) else read_model(model)).theta)
+    given = model if isinstance(model, Model) else read_model(model)
+    theirs, stated = ThetaRecord.of(given.theta), record.checked
+    known = None if given.checked is None else replace(given.checked, fingerprint=None)
+    if stated == known:
+        yield holds("check", f"Θ was {NEVER_CHECKED if known is None else known.in_words()}", ["checked"])
+    else:  # a model may be checked again after a release
+        says = [NEVER_CHECKED if each is None else each.in_words() for each in (stated, known)]
+        yield unchecked("check", f"the release says {says[0]}, and the model's file now {says[1]}", ["checked"])
     named = [name for name in theirs.__struct_fields__ if getattr(record.theta, name) != getattr(theirs, name)]
     if named:
         yield fails("Θ", f"it differs from the model's in {', '.join(named)}", ["theta"])

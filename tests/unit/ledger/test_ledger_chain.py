@@ -21,7 +21,7 @@ def by_hand(book: dict[str, Any], number: int) -> str:
     """Return the digest of an entry in a ledger's file, or of the file's beginning, from its text alone."""
     whole = book["entries"][number - 1] if number else book
     of_entry, of_book = (
-        "nonce number previous created what epsilon distance scale step release spent",
+        "nonce number previous created what epsilon distance scale step question release spent",
         "nonce created budget mechanism",
     )
     names = of_entry if number else of_book
@@ -89,6 +89,7 @@ def test_what_a_ledger_says_about_subjects_is_not_digested() -> None:
             "epsilon": None,
         },
         **{"distance": [[0, 2], [2, 0]], "scale": "7", "windows": [[(0, 1)], None], "subjects": "x", "release": "1"},
+        **{"reads": [], "question": "Count"},
         **{"step": 4, "where": "id == 'cyd'", "spent": 0.25},
     }
     last = book.entries[-1]
@@ -97,7 +98,7 @@ def test_what_a_ledger_says_about_subjects_is_not_digested() -> None:
         assert getattr(last, name) != value
         changed = msgspec.structs.replace(last, **{name: value})
         again = msgspec.structs.replace(book, entries=[*book.entries[:-1], changed])
-        assert (again.last_digest() == before) == (name in ("windows", "subjects", "where")), name
+        assert (again.last_digest() == before) == (name in ("windows", "subjects", "where", "reads")), name
     begun = msgspec.structs.replace(book, entries=[])
     for name, value in {"nonce": "0" * 32, "created": other["created"], "budget": 9.0, "mechanism": "group-dp"}.items():
         assert msgspec.structs.replace(begun, **{name: value}).last_digest() != begun.last_digest(), name

@@ -535,9 +535,9 @@ def test_a_long_book_is_checked_at_some_entries_only(tmp_path: Path, monkeypatch
     asked: list[int] = []
     leakage = Ledger._leakage
 
-    def counted(self: Ledger, entries: Any, *more: Any) -> float:
+    def counted(self: Ledger, book: Any, entries: Any, *more: Any) -> float:
         asked.append(len(entries))
-        return leakage(self, entries, *more)
+        return leakage(self, book, entries, *more)
 
     monkeypatch.setattr(Ledger, "_leakage", counted)
     other = Ledger.open(path)

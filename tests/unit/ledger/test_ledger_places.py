@@ -14,7 +14,7 @@ import pytest
 import pufferfish as pf
 from ledgers import put, spends_nothing
 from pufferfish.errors import ParameterError, RecordError, ReleaseRefused
-from pufferfish.ledger._chain_charges import _stretches
+from pufferfish.ledger._chain_charges import stretches_of
 
 START = dt.datetime(2024, 1, 1)
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=["rest", "active"])
@@ -214,14 +214,14 @@ def test_what_is_written_is_read_again_and_checked(tmp_path: Path) -> None:
     assert "18 steps, and the release reads 24" in told[0].says
 
 
-def test_stretches_that_touch_are_charged_as_one() -> None:
+def teststretches_of_that_touch_are_charged_as_one() -> None:
     """None are written so; if some were, no step between them would go free."""
-    whole = _stretches([((2, 9),), ((4, 5),)], 12)
+    whole = stretches_of([((2, 9),), ((4, 5),)], 12)
     assert whole == [
         (2, frozenset()), (2, frozenset({0})), (1, frozenset({0, 1})), (4, frozenset({0})), (3, frozenset())
     ]  # fmt: skip
     for i in range(3, 9):
-        parts = _stretches([((2, i), (i, 9)), ((4, 5),)], 12)
+        parts = stretches_of([((2, i), (i, 9)), ((4, 5),)], 12)
         each = [active for steps, active in parts for _ in range(steps)]
         assert each == [active for steps, active in whole for _ in range(steps)], i
 

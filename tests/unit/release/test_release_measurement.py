@@ -13,6 +13,7 @@ import pufferfish as pf
 from enumeration import exact_stationary
 from pufferfish.errors import BudgetExceeded, ParameterError, RecordError, ReleaseRefused
 from pufferfish.release.together import any_release_in
+from pufferfish.theta.record import Checking
 
 dp.enable_features("contrib", "honest-but-curious")
 STATES = ["rest", "walk"]
@@ -286,3 +287,12 @@ def any_verifies(record):
         return pf.verify(any_release_in(json.dumps(record).encode(), "r.json")).holds
     except RecordError:
         return False
+
+
+def test_a_condemned_model_is_refused_here_too():
+    checked = Checking(word="do not go on", date="2026-11-27", source="other.csv")
+    bound = pf.LeakagePropagation(pf.Model(theta=chain(0.1, 0.2), checked=checked), T)
+    measurement = mode(T, bound.record_epsilon(1.0))
+    with pytest.raises(ReleaseRefused, match="do not go on"):
+        pf.release_measurement(["rest"] * T, measurement, bound, 1.0)
+    assert pf.release_measurement(["rest"] * T, measurement, bound, 1.0, accept="model").checked == checked

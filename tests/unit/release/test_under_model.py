@@ -1,6 +1,8 @@
 """From Python, too, a model knows the step of its tables and what it was fitted to: as on the command line."""
 
+import json
 import pickle
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from commands import READING, refused, run, write_table
 from pufferfish.errors import DataError, ModelError, ParameterError, ReleaseRefused
 from pufferfish.mechanisms import MECHANISMS
 from pufferfish.release.prepare import FITTED_HERE
+from pufferfish.theta.record import Checking
 
 ASKED = {"state": "activity", "subject": "id", "time": "minute", "max_gap": "10min"}
 QUERY = pf.Count("active")
@@ -184,3 +187,74 @@ def test_a_ledger_of_another_class_is_told(tmp_path: Path) -> None:
             assert any("another Θ than this release" in text for text in found.warnings) == told
             assert found.verify(ledger=ledger).holds
         assert [entry.what.endswith(" (ε under another Θ)") for entry in ledger.entries] == [told, told]
+
+
+# -- The verdict that a model keeps ----------------------------------------------------------------------------------
+
+CONDEMNED = Checking(word="do not go on", date="2026-11-27", source="other.csv")
+
+
+def condemned(path: Path) -> pf.Model:
+    return replace(fitted(path), checked=CONDEMNED)
+
+
+def test_a_condemned_model_is_refused_by_every_door(tmp_path: Path, survey: Path) -> None:
+    model = condemned(write_table(tmp_path / "public.csv", 2))
+    data, states = pf.read_sequences(survey, **ASKED), list(model.theta.states)
+    ledger = pf.Ledger(pf.LeakagePropagation(model, data.length), 9.0, base=data)
+    ledger.save(tmp_path / "book.json")
+    again = pf.Ledger.open(tmp_path / "book.json")
+    joined = pf.Model.joined([fitted(tmp_path / "public.csv"), model])
+
+    def release(data: Any, bound: Any, **more: Any) -> pf.Release:
+        return pf.release(data, QUERY, bound.calibrate(QUERY, 1.0), **more)
+
+    doors = (
+        lambda **accept: release(data, pf.LeakagePropagation(model, data.length), **accept),
+        lambda **accept: release(states * 5, pf.LeakagePropagation(model, 10), **accept),
+        lambda **accept: release(data, pf.LeakagePropagation(joined, data.length), **accept),
+        lambda **accept: pf.release(data, QUERY, ledger.calibrate(QUERY, up_to=0.5), ledger=ledger, **accept),
+        lambda **accept: pf.release(data, QUERY, again.calibrate(QUERY, up_to=0.7), ledger=again, **accept),
+    )
+    for door in doors:
+        with pytest.raises(ReleaseRefused, match=r"checked on 2026-11-27 against other.csv: do not go on"):
+            door()
+        assert door(accept="model").checked == CONDEMNED
+
+
+def test_a_ledger_that_is_opened_again_knows_what_its_model_was_fitted_to(tmp_path: Path, survey: Path) -> None:
+    data = pf.read_sequences(survey, **ASKED)
+    pf.Ledger(pf.LeakagePropagation(fitted(survey), data.length), 9.0, base=data).save(tmp_path / "book.json")
+    again = pf.Ledger.open(tmp_path / "book.json")
+    with pytest.raises(ReleaseRefused, match="fitted to this very table"):
+        pf.release(data, QUERY, again.calibrate(QUERY, up_to=0.5), ledger=again)
+    assert again.bound.model == fitted(survey)
+
+
+def test_a_joined_model_knows_the_tables_that_its_parts_were_checked_against(tmp_path: Path, survey: Path) -> None:
+    data, model = pf.read_sequences(survey, **ASKED), fitted(write_table(tmp_path / "public.csv", 2))
+    good = Checking(word="go on", date="2026-11-27", source="survey.csv", fingerprint=data.fingerprint)
+    joined = pf.Model.joined([replace(model, checked=good)])
+    assert joined.checked is None  # a verdict is about the class that was checked
+    with pytest.raises(ReleaseRefused, match="this very table"):
+        pf.release(data, QUERY, pf.LeakagePropagation(joined, data.length).calibrate(QUERY, 1.0))
+
+
+def test_verify_names_a_verdict_that_is_not_the_models(tmp_path: Path, survey: Path) -> None:
+    model, data = condemned(write_table(tmp_path / "public.csv", 2)), pf.read_sequences(survey, **ASKED)
+    noise = pf.LeakagePropagation(model, data.length).calibrate(QUERY, 1.0)
+    record = pf.release(data, QUERY, noise, accept="model").to_dict()
+    assert "check" not in [part.what for part in verified(tmp_path, record, model).unchecked]
+    told = "Θ was checked on 2026-11-27 against other.csv: do not go on"
+    place = next(i for i, sentence in enumerate(record["assumptions"]) if told in sentence)
+    record["assumptions"][place] = record["assumptions"][place].replace("do not go on", "go on")
+    record["checked"]["word"] = "go on"
+    found = verified(tmp_path, record, model)
+    (part,) = [part for part in found.unchecked if "checked" in part.fields]
+    assert "the release says checked on 2026-11-27 against other.csv: go on, and the model's file now" in part.says
+
+
+def verified(folder: Path, record: dict[str, Any], model: pf.Model) -> pf.Verification:
+    path = folder / "release.json"
+    path.write_text(json.dumps(record))
+    return pf.verify(path, model=model)

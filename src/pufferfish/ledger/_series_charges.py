@@ -1,0 +1,440 @@
+"""Charges on a table that grows: what is read, and what it costs, is known by time, for ever.
+
+A chain of such a ledger has no end: it is so long on both sides of all that was read that no bound would be larger if
+it were longer. What was read of a subject has a loss there, and 0 elsewhere. A **plan** is a loss on every step of
+everybody, once: what a planned release reads for the first time is covered by it, and costs nothing more. All else is
+charged on top, at its own steps. So what is spent follows from which steps were read, and from nothing else: not from
+the order of releases, nor from how many subjects or weeks there are.
+"""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pufferfish._base.view import counted
+from pufferfish.data.sequences import Base, Sequences, TimeGrid
+from pufferfish.errors import ParameterError, ReleaseRefused, shortened
+from pufferfish.ledger._chain_charges import check_chains, loss_of_release, stretches_of, sum_of, with_steps
+from pufferfish.ledger._reads import Reads, Runs, joined, runs_of, signatures
+from pufferfish.ledger.charges import EVERY, Charge, Charging, check_tied
+from pufferfish.ledger.file import Book, Entry, fields_of_base
+from pufferfish.ledger.same_records import MUST_MATCH
+from pufferfish.ledger.subjects import Subjects
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.influence_bound import InfluenceBound
+from pufferfish.mechanisms.propagation import LeakagePropagation
+from pufferfish.mechanisms.protection import SUBJECT
+from pufferfish.queries import LinearQuery, Profile, Query, StepLoss
+from pufferfish.theta.model_class import gives_first_law
+
+__all__ = ["SeriesCharging", "TakenBefore", "for_ever", "question_of"]
+
+_FOR_EVER = 2**59
+_SIDE = 2**50
+"""Steps of a chain that has no end, and before what was read first: a longer stretch has no larger bounds."""
+
+_MOST_CLASSES = 64
+"""Different courses of reading whose leakage is computed each; of more, one that reads as much as any of them."""
+
+_TIES = {name: remedy for name, remedy in MUST_MATCH.items() if name != "source"}
+
+Loss = tuple[NDArray[np.float64], float]
+Course = tuple[tuple[int, frozenset[int]], ...]
+"""Stretches of a chain, and by which charges each is read."""
+
+
+def for_ever(bound: InfluenceBound) -> InfluenceBound:
+    """Return a bound on chains without an end.
+
+    Raises
+    ------
+    ReleaseRefused
+        If there is none, or its Θ says how a chain begins.
+    """
+    if not (isinstance(bound, LeakagePropagation) and bound.theta.of_chains):
+        raise ReleaseRefused(
+            "a ledger of a table that grows needs LeakagePropagation on Markov chains: only it knows what an endless "
+            "series leaks"
+        )
+    if gives_first_law(bound.theta):
+        raise ReleaseRefused(
+            "Θ gives the law of a chain's first record as an array, and of a table that grows most files begin later: "
+            'use a Θ with initial_distribution="stationary" or "any"'
+        )
+    settings = bound.settings
+    if settings.get("protect") == SUBJECT:
+        raise ReleaseRefused(
+            "protect is 'subject', and a series that grows has no end: no noise hides it all; protect a length of "
+            "time, such as '7d'"
+        )
+    return bound.of(bound.given_by, _FOR_EVER, **{**settings, "protect": settings.get("protect", 1)})
+
+
+def question_of(query: Query) -> str:
+    """Return what is asked, whatever the number of records: by it rows are found that it did not read yet."""
+    return repr(query)
+
+
+class _Folded:
+    """What was charged so far, in the order of the book, and what of each charge is beyond all plans before it."""
+
+    def __init__(self) -> None:
+        self._charges: list[Charge] = []
+        self.beyond: list[Reads | None] = []
+        """Of each charge what no plan covers; None for a plan."""
+        self._covered: dict[int, list[tuple[int, int, Reads]]] = {}
+        """For each plan, by its number: the charges it covers, up to which step they all reach, and what of each."""
+
+    def to(self, charges: Sequence[Charge]) -> "_Folded":
+        """Go on to the end of a list of charges, from where it is the same as the last one."""
+        same = 0
+        while same < min(len(charges), len(self._charges)) and charges[same] is self._charges[same]:
+            same += 1
+        del self._charges[same:], self.beyond[same:]
+        self._covered = {plan: covered for plan, covered in self._covered.items() if plan < same}
+        for covered in self._covered.values():
+            while covered and covered[-1][0] >= same:
+                covered.pop()
+        for charge in charges[same:]:
+            self._add(charge)
+        return self
+
+    def _add(self, charge: Charge) -> None:
+        left, number = charge.steps_read, len(self._charges)
+        if left is None:
+            self._covered[number] = []
+        else:
+            for plan, covered in self._covered.items():
+                if left.groups and _within(charge, self._charges[plan]):
+                    reached = covered[-1][1] if covered else left.hull[0]
+                    late = left.hull[0] < reached  # else nothing of it was read before
+                    new, left = left.split([reads for *_, reads in covered]) if late else (left, Reads(()))
+                    if new.groups:
+                        covered.append((number, max(reached, new.hull[1]), new))
+        self._charges.append(charge)
+        self.beyond.append(left)
+
+
+def _within(charge: Charge, plan: Charge) -> bool:
+    """Whether a release loses no more in any record, nor step, than a plan has for it."""
+    if charge.step * plan.scale > plan.step * charge.scale:
+        return False
+    losses = zip(charge.distances[EVERY], plan.distances[EVERY], strict=True)
+    return all(a * plan.scale <= b * charge.scale for row, planned in losses for a, b in zip(row, planned, strict=True))
+
+
+class SeriesCharging(Charging):
+    """Charges on Markov chains that go on.
+
+    Parameters
+    ----------
+    bound : InfluenceBound
+        The ledger's bound, :func:`for_ever`.
+    """
+
+    def __init__(self, bound: InfluenceBound) -> None:
+        super().__init__(bound)
+        self._bounds = {1: bound}
+        self._folded = _Folded()
+        self._read: dict[str, tuple[Entry, Charge]] = {}
+
+    @property
+    def sizes(self) -> dict[str | None, int]:
+        """The number of states."""
+        return {EVERY: self._bound.theta.k}
+
+    @property
+    def places(self) -> int:
+        """One chain stands for all."""
+        return 1
+
+    def check_base(self, base: Any) -> None:
+        """Refuse a base whose times do not say where its records are."""
+        if base is None:
+            return
+        if not isinstance(base, Base):
+            raise ParameterError(
+                f"base is {type(base).__name__}, and this ledger is about Markov chains: give sequences.base, of a "
+                "table from read_sequences"
+            )
+        if base.time is None or base.max_gap is None or base.gaps == "independent" or base.missing == "split":
+            raise ParameterError(
+                "a table that grows is read by its times: give time and max_gap, and leave out gaps='independent' and "
+                "missing='split'"
+            )
+
+    def check(self, book: Book) -> None:
+        """Refuse a book whose subjects, or grid of times, are none."""
+        if book.subjects is not None:
+            book.subjects.check(None)
+        if book.grid is not None and (len(book.grid.ends) != 1 or book.grid.ends[0] is None):
+            raise ParameterError("it says no time that a step begins with")
+
+    def charge(
+        self, released: Any, *, book: Book, data: Any, window: Any, coarsening: Mapping[Any, Any] | None
+    ) -> Charge:
+        """Return the charge of a release on the steps that its data are, by their times."""
+        if window is not None:
+            raise ParameterError("window says steps of a table of one length; of one that grows times say what is read")
+        if data is None:
+            raise ParameterError("data say what is read of a table that grows: give data")
+        check_chains(data)
+        if isinstance(released, Calibration) and gives_first_law(released.theta):
+            raise ReleaseRefused(
+                "the noise was calibrated for chains whose first record has a given law, and most files of a table "
+                'that grows begin later: use a Θ with initial_distribution="stationary" or "any"'
+            )
+        charge, _, query = loss_of_release(released, self._bound.theta.states, book.base, data, coarsening)
+        if isinstance(query, LinearQuery) and query.factors is not None:
+            raise ReleaseRefused(
+                "the query names places in a chain, and a table that grows has none: choose rows by where"
+            )
+        if book.base is not None:
+            settled = replace(book.base, step=data.base.step) if book.base.step is None else book.base
+            check_tied(data.base, settled, _TIES)
+        self.check_base(data.base)
+        return replace(charge, steps_read=self.reads_of(data, book))
+
+    def planned(self, calibration: Calibration, book: Book) -> Charge:
+        """Return the charge of a plan: as much as a release, on every step of everybody, once."""
+        return loss_of_release(calibration, self._bound.theta.states, book.base, None, None)[0]
+
+    def reads_of(self, data: Sequences, book: Book) -> Reads:
+        """Return which steps of whom data are.
+
+        Raises
+        ------
+        ReleaseRefused
+            If their times do not say it: they are on no grid, or on another one than the ledger's.
+        """
+        grid = _grid_of(data)
+        step, origin = _known_grid(book, grid)
+        if grid.step != step:
+            raise ReleaseRefused(f"a step takes {grid.step} in these data, and {step} in the ledger")
+        runs: list[Runs] = []
+        for i, span in enumerate(grid.ends):
+            if span is None or (span[0] - origin) % step:
+                raise ReleaseRefused(
+                    f"{_whose(data, i)} has times that are no whole number of steps ({data.base.step}) from the others "
+                    "of the series: a table that grows is charged by its times, so round them to steps first"
+                )
+            stretches = None if data.stretches is None else data.stretches[i]
+            runs.append(runs_of((span[0] - origin) // step, stretches, (span[1] - span[0]) // step + 1))
+        _, numbers = _numbers(book, data)
+        return Reads.of(runs, numbers)
+
+    def about(self, data: Any, book: Book) -> Any:
+        """Return the numbers of the subjects that data are about."""
+        return None if data is None else np.unique(_numbers(book, data)[1])
+
+    def settled(self, data: Any, book: Book) -> dict[str, Any]:
+        """Return who came, and how long a step is."""
+        if data is None:
+            return {}
+        base = data.base if book.base is None else replace(book.base, step=data.base.step)
+        fields = {"subjects": _numbers(book, data)[0], "grid": book.grid}
+        if book.grid is None:
+            step, origin = _known_grid(book, _grid_of(data))
+            fields["grid"] = TimeGrid(step, ((origin, origin),))
+        return {**fields_of_base(replace(base, where=None)), **fields}
+
+    def written(self, charge: Charge) -> dict[str, Any]:
+        """Return what of an entry says the charge."""
+        reads = None if charge.steps_read is None else charge.steps_read.as_written()
+        return {**super().written(charge), "reads": reads}
+
+    def read(self, entry: Entry, book: Book) -> Charge:
+        """Return the charge that an entry of a book says; what was read lately is known."""
+        known = self._read.get(entry.nonce)
+        if known is not None and (known[0] is entry or known[0] == entry):
+            return known[1]
+        if entry.windows is not None or entry.subjects is not None:
+            raise ParameterError(f"entry {entry.number} has windows, and a table that grows has none")
+        charge = self._loss_in(entry)
+        if entry.reads is not None:
+            subjects = 1 if book.subjects is None else book.subjects.count
+            charge = replace(charge, steps_read=Reads.written(entry.reads, subjects, f"entry {entry.number}"))
+        self._read[entry.nonce] = entry, charge
+        return charge
+
+    def part(self, length: Any, window: Any) -> InfluenceBound:
+        """Return the bound on the chains of one release, read by itself."""
+        bound = self._bound
+        settings = {name: value for name, value in bound.settings.items() if (name, value) != ("protect", 1)}
+        return bound.of(bound.given_by, length, **settings)
+
+    # -- What all charges leak together --------------------------------------------------------------------------
+
+    def together(self, charges: Sequence[Charge], among: Any = None) -> tuple[InfluenceBound, Any]:
+        """Return the losses of every different course of reading: the plan everywhere, and on top what is beyond it."""
+        folded, k = self._folded.to(charges), self._bound.theta.k
+        plan = [i for i, charge in enumerate(charges) if charge.steps_read is None]
+        beyond = [(i, reads) for i, reads in enumerate(folded.beyond) if reads is not None and reads.groups]
+        if among is not None:
+            beyond = [(i, reads.of_subjects(among)) for i, reads in beyond]
+        known: dict[frozenset[int], Loss] = {}
+
+        def loss(active: frozenset[int]) -> Loss:
+            if active not in known:
+                known[active] = sum_of([charges[i] for i in (*plan, *sorted(active))], k)
+            return known[active]
+
+        courses = _courses(beyond)
+        everywhere = loss(frozenset())
+        if not courses:
+            return self._bound, with_steps([everywhere]) if plan else 0.0
+        different = {tuple((steps, _key(loss(active))) for steps, active in course[1:]): course for course in courses}
+        profiles = [_profile(course, [loss(active) for _, active in course]) for course in different.values()]
+        if len(profiles) > _MOST_CLASSES:
+            profiles = [_largest(list(courses), loss)]
+        step = [max(step, everywhere[1]) for _, step in profiles]
+        losses = [Profile(_ends(stretches, everywhere[0])) for stretches, _ in profiles]
+        return self._bound_of(len(losses)), StepLoss(step, losses) if any(step) else losses
+
+    def _bound_of(self, chains: int) -> InfluenceBound:
+        if chains not in self._bounds:
+            bound = self._bound
+            self._bounds[chains] = bound.of(bound.given_by, [_FOR_EVER] * chains, **bound.settings)
+        return self._bounds[chains]
+
+
+class TakenBefore:
+    """Which rows earlier releases of a question read, in a book of a table that grows; see :class:`Taken`.
+
+    Parameters
+    ----------
+    book : Book
+        The book.
+    reads : sequence of Reads
+        What they read.
+    """
+
+    def __init__(self, book: Book, reads: Sequence[Reads]) -> None:
+        self._book, self._reads = book, reads
+
+    def of(self, subjects: Sequence[str], first: int, last: int) -> list[list[tuple[int, int]]]:
+        """Return for each subject the stretches of time that were read."""
+        book = self._book
+        if book.grid is None or not self._reads:
+            return [[] for _ in subjects]
+        step, origin = _known_grid(book, book.grid)
+        first, last = (first - origin) // step, (last - origin) // step + 1
+        near = [(runs, who) for reads in self._reads if reads.near(first, last) for runs, who in reads.groups]
+        numbers = np.zeros(1, dtype=np.int64) if book.subjects is None else book.subjects.with_more(subjects)[1]
+        found: dict[int, list[tuple[int, int]]] = {}
+        for which, who in signatures([who for _, who in near], np.unique(numbers)):
+            runs = joined(*(near[i][0] for i in which))
+            times = [(origin + start * step, origin + stop * step) for start, stop in runs]
+            found.update((int(number), times) for number in who)
+        return [found.get(int(number), []) for number in numbers]
+
+
+def _grid_of(data: Sequences) -> TimeGrid:
+    """Return where the records of data are in time, refused where that is not known."""
+    if data.grid is None:
+        raise ReleaseRefused(
+            f"the times in column {data.base.time!r} are no whole numbers of steps ({data.base.step}) apart, and a "
+            "table that grows is charged by its times: round them to steps first"
+        )
+    if data.grid.slack:
+        raise ReleaseRefused(
+            f"the times in column {data.base.time!r} have no time zone, so that they say to an hour only which steps "
+            "are read: give time_zone, or write times with their offset ('UTC' if clocks are never changed)"
+        )
+    return data.grid
+
+
+def _known_grid(book: Book, grid: TimeGrid) -> tuple[int, int]:
+    """Return how long a step of a series takes, and a time that one begins with; by the first data, or known."""
+    known = grid if book.grid is None else book.grid
+    return known.step, next((span[0] for span in known.ends if span is not None), 0) % known.step
+
+
+def _numbers(book: Book, data: Sequences) -> tuple[Subjects | None, NDArray[np.int64]]:
+    """Return the subjects so far, with those of data, and the number of each chain's subject."""
+    one = data.names is None
+    base = book.base
+    if base is not None and (base.subject is None) != one:
+        raise ReleaseRefused("the ledger and these data do not both say whose the records are: read them in one way")
+    if one:
+        if len(data.length) != 1:
+            raise ReleaseRefused("the data have several chains, and nobody says whose they are: give subject")
+        return None, np.zeros(1, dtype=np.int64)
+    return (book.subjects or Subjects.of(())).with_more(data.names or ())
+
+
+def _whose(data: Sequences, chain: int) -> str:
+    return "the table" if data.names is None else f"subject {shortened(repr(data.names[chain]))}"
+
+
+# -- Courses of reading ----------------------------------------------------------------------------------------------
+
+
+def _courses(beyond: Sequence[tuple[int, Reads]]) -> list[Course]:
+    """Return the different ways in which subjects were read, each begun with the number of its first step."""
+    groups = [(i, runs, who) for i, reads in beyond for runs, who in reads.groups]
+    if not groups:
+        return []
+    everybody = np.unique(np.concatenate([who for *_, who in groups]))
+    courses: list[Course] = []
+    for which, _ in signatures([who for *_, who in groups], everybody):
+        first = min(groups[g][1][0][0] for g in which)
+        last = max(groups[g][1][-1][1] for g in which)
+        read = [tuple((a - first, b - first) for a, b in groups[g][1]) for g in which]
+        stretches = stretches_of(read, last - first)
+        named = tuple((steps, frozenset(groups[which[j]][0] for j in active)) for steps, active in stretches)
+        courses.append(((first, frozenset()), *named))
+    return courses
+
+
+def _key(loss: Loss) -> tuple[bytes, float]:
+    return loss[0].tobytes(), loss[1]
+
+
+def _profile(course: Course, losses: Sequence[Loss]) -> tuple[list[tuple[int, NDArray[np.float64]]], float]:
+    """Return the losses of a course from its first step to its last, equal neighbours joined, and that of its steps."""
+    stretches: list[tuple[int, NDArray[np.float64]]] = []
+    for (steps, _), (records, _) in zip(course[1:], losses[1:], strict=True):
+        if stretches and np.array_equal(stretches[-1][1], records):
+            stretches[-1] = stretches[-1][0] + steps, records
+        else:
+            stretches.append((steps, records))
+    return stretches, max(step for _, step in losses)
+
+
+def _largest(courses: Sequence[Course], loss: Any) -> tuple[list[tuple[int, NDArray[np.float64]]], float]:
+    """Return losses that are nowhere below those of any of some courses: larger losses never leak less."""
+    spans = [
+        (start, start + steps, active)
+        for course in courses
+        for start, (steps, active) in zip(np.cumsum([steps for steps, _ in course[:-1]]), course[1:], strict=True)
+    ]
+    edges = sorted({edge for start, stop, _ in spans for edge in (int(start), int(stop))})
+    actives: list[set[frozenset[int]]] = [set() for _ in edges[1:]]
+    for start, stop, active in spans:
+        for i in range(bisect_left(edges, start), bisect_left(edges, stop)):
+            actives[i].add(active)
+    nothing = loss(frozenset())
+    stretches: list[tuple[int, NDArray[np.float64]]] = []
+    step = nothing[1]
+    for (start, stop), some in zip(pairwise(edges), actives, strict=True):
+        losses = [nothing, *(loss(active) for active in some)]
+        stretches.append((stop - start, np.max([records for records, _ in losses], axis=0)))
+        step = max(step, *(each for _, each in losses))
+    return stretches, step
+
+
+def _ends(stretches: Sequence[tuple[int, NDArray[np.float64]]], everywhere: NDArray[np.float64]) -> Any:
+    inside = sum(steps for steps, _ in stretches)
+    return [(_SIDE, everywhere), *stretches, (_FOR_EVER - _SIDE - inside, everywhere)]
+
+
+def in_short(charge: Charge) -> str:
+    """Say how much a release read."""
+    reads = charge.steps_read
+    return "" if reads is None else f"{reads.steps:,} steps of {counted(reads.subjects, 'subject')}"
