@@ -207,16 +207,24 @@ def read_under(
     reading: Reading,
     query: Query | None = None,
     ledger: Ledger | None = None,
+    *,
+    again: bool = False,
 ) -> Sequences | Rows:
     """Read a table as a model says: as chains of states, or as independent rows of the nodes of a network.
 
     Columns that a query counts together are counted so. Chains that are not read as those of a ledger are refused, and
-    records of another step than the model's.
+    records of another step than the model's. Of a table that grows, rows are left out that the ledger has of an earlier
+    release of the same query, unless they are asked for ``again``.
     """
     if model.theta.networks:
         return _rows(table, model, reading, query)
-    sequences = _sequences(table, model, reading)
-    if ledger is not None and isinstance(ledger.base, Base):  # before what may advise another reading
+    arguments = _of_chains(model, reading)
+    with progress("reading the table"):
+        if ledger is not None and ledger.grows:
+            sequences = ledger.read(table, query, again=again, **arguments)
+        else:
+            sequences = read_sequences(table, **arguments)
+    if ledger is not None and isinstance(ledger.base, Base) and not ledger.grows:  # before what may advise otherwise
         check_tied(sequences.base, ledger.base, MUST_MATCH)
     check_step(sequences, model)
     print_warnings(warnings_of_reading(sequences, model))
@@ -242,11 +250,10 @@ def _rows(table: "str | list[str] | SparkFiles", model: Model, reading: Reading,
         )
 
 
-def _sequences(table: "str | list[str] | SparkFiles", model: Model, reading: Reading) -> Sequences:
-    """Read a table by the model's states, and its bins unless others are given."""
+def _of_chains(model: Model, reading: Reading) -> dict[str, Any]:
+    """Return how a table is read, by the model's states, and its bins unless others are given."""
     node_names(reading.columns, model.theta)
     arguments = reading.of_chains()
     if model.bins is not None:
         arguments.setdefault("bins", model.bins)
-    with progress("reading the table"):
-        return read_sequences(table, states=model.theta.states, **arguments)
+    return {**arguments, "states": model.theta.states}

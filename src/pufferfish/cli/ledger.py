@@ -1,6 +1,7 @@
 """``pufferfish ledger``: one budget for many releases of the same table."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import click
 
@@ -13,6 +14,7 @@ from pufferfish.cli.options import (
     DEFAULT_MECHANISM,
     MODEL_HELP,
     PROTECT_HELP,
+    QUERY_HELP,
     SECRETS_HELP,
     WITHIN_HELP,
     accept_option,
@@ -21,13 +23,14 @@ from pufferfish.cli.options import (
     command,
     hidden_by,
     option,
+    parse_query,
     secret_settings,
 )
 from pufferfish.cli.print import print_promises, print_table, print_warnings, progress
 from pufferfish.data import Rows, RowsBase, Sequences
 from pufferfish.data.sequences import Base
 from pufferfish.errors import ParameterError, printable
-from pufferfish.fit.model_file import read_model
+from pufferfish.fit.model_file import Model, read_model
 from pufferfish.ledger import LEDGER, Ledger, lock_of
 from pufferfish.ledger.shown import ALL_TELL, part_of
 from pufferfish.mechanisms import BOUNDS
@@ -57,7 +60,11 @@ class LedgerCreateOptions:
     ledger: str = argument("FILE")
     model: str = option(MODEL_HELP, "FILE", required=True)
     budget: float = option("The most that all releases may leak together, above 0.", required=True)
-    table: str = option("The table whose releases are charged.", "FILE", required=True)
+    table: str | None = option("The table whose releases are charged; one that grows may come later.", "FILE")
+    grows: bool = option(
+        "The table grows: each release reads the rows that are new, from files of any name, and is charged at their "
+        "times; subjects may come and go. Needs --time and --max-gap, and times on a grid."
+    )
     reading: Reading
     mechanism: str | None = option(
         f"What proves how much the releases leak together [default: {DEFAULT_MECHANISM}].",
@@ -83,26 +90,91 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
     Example, a table with one row per subject and one column per node of a network:
       pufferfish ledger create book.json --model asia.bif --budget 2 --table patients.csv
     """
-    path, inputs = options.ledger, (options.table, options.model)
+    if options.table is None and not options.grows:
+        raise ParameterError("give --table, whose releases are charged, or --grows for a table that is still to come")
+    path, inputs = options.ledger, (*filter(None, [options.table]), options.model)
     lock = lock_of(path)
     if any(same_file(lock, source) for source in inputs):
         raise ParameterError(f"{lock} is the file to be read, and would be the lock; name another")
     check_targets([("FILE", path, LEDGER)], inputs=inputs, overwrite=False)
     model, mechanism = read_model(options.model), bound_named(options.mechanism)
     settings = secret_settings(options.secrets, mechanism, model.theta)
-    with opened([options.table], options.reading) as source:
-        data = read_under(source, model, options.reading)
+    data = None
+    if options.table is not None:
+        with opened([options.table], options.reading) as source:
+            data = read_under(source, model, options.reading)
     settings |= hidden_by(mechanism, options.protect, options.within, data, model)
-    already_printed = warnings_of_reading(data, model)
+    already_printed = () if data is None else warnings_of_reading(data, model)
     print_warnings(
         text for text in warnings_of_model(data, model, accept=options.accept) if text not in already_printed
     )
-    ledger = Ledger(mechanism.of(model.theta, data.length, **settings), options.budget, base=data)
+    length: Any = 2 if data is None else data.length
+    base = _base_to_come(options.reading, model) if data is None else data
+    bound = mechanism.of(model, length, **settings)
+    ledger = Ledger(bound, options.budget, base=base, grows=options.grows)
     ledger.save(path)
     click.echo(printable(f"counts what is told of {ledger.hides}"))
-    click.echo(f"ledger for {_size(data)}, budget {number(options.budget, 6)}")
+    size = "a table that grows, for ever" if options.grows or data is None else _size(data)
+    click.echo(f"ledger for {size}, budget {number(options.budget, 6)}")
     click.echo(printable(f"written: {path}"))
     click.echo(printable(f"{lock} keeps two programs from spending at the same time; it is empty, and stays"))
+
+
+def _base_to_come(reading: Reading, model: Model) -> Base:
+    """Return how the files of a table will be read that is still to come."""
+    arguments: dict[str, Any] = {"step": model.step, "bins": model.bins, **reading.of_chains()}
+    return Base(source="a table that grows", **{name: value for name, value in arguments.items() if name != "where"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerPlanOptions:
+    """What is planned."""
+
+    ledger: str = argument("FILE")
+    query: str = option(QUERY_HELP, "QUERY", required=True)
+    also: tuple[str, ...] = option("Another query that is planned beside it; may be repeated.", "QUERY")
+    every: tuple[str, ...] = option(
+        "How often, such as 1w, one for each query, in their order: a note for people.", "LEN"
+    )
+    up_to: float | None = option("What may be spent in all, instead of the whole budget: room for corrections.", "E")
+    dry_run: bool = option("Say the noise, and reserve nothing.")
+
+
+@command("plan", LedgerPlanOptions, ledger_command)
+def ledger_plan_command(options: LedgerPlanOptions) -> None:
+    """Plan releases of a table that grows, for ever: the noise with which all of them stay within the budget.
+
+    A planned release reads every row once. While releases stay within the plan (pufferfish release --planned), they
+    cost nothing more than the plan, however many there are; new subjects and late rows do not either.
+
+    \b
+    Example:
+      pufferfish ledger plan book.json --query histogram --every 1w --also transitions --every 4w
+    """
+    ledger = Ledger.open(options.ledger)
+    texts = [options.query, *options.also]
+    if options.every and len(options.every) != len(texts):
+        given = f"--every is given {len(options.every)} times for {counted(len(texts), 'query')}"
+        raise ParameterError(f"{given}: give one for each")
+    queries = [parse_query(text, ledger.bound.theta) for text in texts]
+    times = [f", every {every}" for every in options.every] or [""] * len(texts)
+    notes = [f"plan: {text}{every}" for text, every in zip(texts, times, strict=True)]
+    with progress("looking for noise"):
+        before, plans = ledger.spent, ledger.plan(queries, up_to=options.up_to, notes=notes, dry_run=options.dry_run)
+    rows = [(plan.what.removeprefix("plan: "), f"{plan.unit_scale:.6g}", f"{plan.error_95:.4g}") for plan in plans]
+    print_table(("for ever", "noise scale, in counts", "± 95%"), rows, names=1)
+    spent = plans[-1].spent
+    click.echo(printable(f"in all at most ε = {at_most(spent)} about {ledger.hides}, after any number of releases"))
+    click.echo(f"spent so far: {at_most(before)}")
+    click.echo("a step from the last row of a release to the first of the next is in neither of them")
+    if options.dry_run:
+        click.echo("a dry run: nothing was reserved; the same command without --dry-run does")
+        return
+    click.echo(
+        printable(
+            f"reserved in {options.ledger}: {at_most(spent)} of {number(ledger.budget, 6)}; release with --planned"
+        )
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -124,6 +124,8 @@ _VALID = "postprocess"
 _FLAGS = {
     "overwrite": "--overwrite",
     "for_spreadsheets": "--for-spreadsheets",
+    "again": "--again",
+    "grows": "--grows",
 }
 """In Python ``overwrite=True``."""
 

@@ -106,6 +106,9 @@ class ReleaseOptions:
     )
     noise: Literal["equal", "best"] = option(NOISE_HELP, default="equal")
     up_to: float | None = option("With --ledger, instead: what may be spent in all after it.", "E")
+    planned: bool = option("With the --ledger of a table that grows, instead: the noise that was planned for QUERY.")
+    again: bool = option("Of a table that grows, read rows too that a release of QUERY read before; they pay twice.")
+    no_late: bool = option("Of a table that grows, refuse rows that come before those that were read last.")
     mechanism: str | None = option(
         f"How the noise is calibrated [default: {DEFAULT_MECHANISM}]; with --up-to by the ledger's own.",
         type=click.Choice([m.name for m in MECHANISMS]),
@@ -163,7 +166,7 @@ class ReleaseOptions:
         self._check_level()
         if self.once:
             self._check_once()
-        if self.up_to is not None:
+        if self.up_to is not None or self.planned:
             self._check_up_to()
         with_option = {"--ledger": self.ledger, "--by": self.reading.by, "--each-subject": self.each_subject}
         check_composes(self.kind, {name: bool(value) for name, value in with_option.items()})
@@ -177,12 +180,13 @@ class ReleaseOptions:
     def _check_level(self) -> None:
         """Refuse none or two of the options that say how much may leak, and what goes with another of them only."""
         levels = {"epsilon": self.epsilon, "accuracy": self.accuracy, "up-to": self.up_to}
+        levels |= {"planned": True if self.planned else None}
         names = [name for name, value in levels.items() if value is not None]
         if len(names) != 1:
             both = f"--{' and --'.join(names)} are given: " if names else ""
             raise ParameterError(
                 f"{both}give one of --epsilon, --accuracy (the error that is allowed), and with --ledger --up-to (what "
-                "may be spent in all after this)"
+                "may be spent in all after this) or --planned"
             )
         if self.alpha is not None and self.accuracy is None:
             raise ParameterError("--alpha only works with --accuracy")
@@ -223,18 +227,18 @@ class ReleaseOptions:
                 raise ParameterError(f"--once does not go with {name}, which {why}: leave out one of them")
 
     def _check_up_to(self) -> None:
-        """Refuse ``--up-to`` without a ledger, and what the ledger settles by itself."""
+        """Refuse ``--up-to`` or ``--planned`` without a ledger, and what the ledger settles by itself."""
+        by_ledger = "--planned" if self.planned else "--up-to"
         if self.ledger is None:
-            raise ParameterError(
-                "--up-to needs --ledger: it says how much of a ledger may be spent; else give --epsilon or --accuracy"
-            )
+            says = "which noise is planned" if self.planned else "how much of a ledger may be spent"
+            raise ParameterError(f"{by_ledger} needs --ledger: it says {says}; else give --epsilon or --accuracy")
         settled = {"--mechanism": self.mechanism, "--secrets": self.secrets}
         settled |= {"--protect": self.protect, "--within": self.within}
         for name, value in settled.items():
             if value is not None:
                 raise ParameterError(
-                    f"{name} does not go with --up-to, which uses the mechanism and the secrets of the ledger: leave "
-                    f"out {name}, or give --epsilon instead of --up-to"
+                    f"{name} does not go with {by_ledger}, which uses the mechanism and the secrets of the ledger: "
+                    f"leave out {name}, or give --epsilon instead of {by_ledger}"
                 )
 
     def _check_each_subject(self) -> None:
@@ -249,6 +253,7 @@ class ReleaseOptions:
             ),
             ("--csv is for one release, and --each-subject writes a table as --output", self.csv, "leave it out"),
             ("--plot draws one value, and --each-subject releases one for each subject", self.plot, "leave it out"),
+            ("--planned does not go with --each-subject", self.planned or None, "give --epsilon"),
             (
                 "--up-to does not go with --each-subject",
                 self.up_to,
@@ -344,6 +349,7 @@ def load_inputs(options: ReleaseOptions) -> Inputs:
             f"{options.ledger} is about {ledger.bound.theta.kind}, and {options.model} holds {model.theta.kind}: "
             "name the ledger of this table"
         )
+    _check_grows(options, ledger)
     if not options.each_subject:
         check_targets(options.targets, inputs=options.inputs, overwrite=options.overwrite)
         return Inputs(model, settings, nodes, query, ledger, None)
@@ -355,6 +361,16 @@ def load_inputs(options: ReleaseOptions) -> Inputs:
             "began: run the same command again"
         )
     return inputs
+
+
+def _check_grows(options: ReleaseOptions, ledger: Ledger | None) -> None:
+    """Refuse what is about tables that grow where the ledger is of one that does not."""
+    about = {"--planned": options.planned, "--again": options.again, "--no-late": options.no_late}
+    for name, given in about.items():
+        if given and (ledger is None or not ledger.grows):
+            raise ParameterError(
+                f"{name} is for a table that grows: give the --ledger of one, from pufferfish ledger create --grows"
+            )
 
 
 def check_group_accuracy(query: Query, accuracy: float | None) -> None:
@@ -400,7 +416,9 @@ def calibrate(options: ReleaseOptions, inputs: Inputs) -> Noise:
     """Read the table, and calibrate the noise for it."""
     model = inputs.model
     with opened(options.tables, options.reading) as table:
-        data = read_under(table, model, options.reading, inputs.query, inputs.ledger)
+        data = read_under(table, model, options.reading, inputs.query, inputs.ledger, again=options.again)
+    if isinstance(data, Sequences) and inputs.ledger is not None and inputs.ledger.grows:
+        _print_what_is_new(options, inputs.query, data, inputs.ledger)
     warnings = warnings_of_model(data, model, accept=options.accept)
     # without --columns a network's query asks for the nodes that the table has
     query = parse_query(options.query, model.theta, inputs.nodes, data.nodes if isinstance(data, Rows) else None)
@@ -413,9 +431,24 @@ def calibrate(options: ReleaseOptions, inputs: Inputs) -> Noise:
     return Noise(data, query, calibration, warnings, "\n".join(lines) or None)
 
 
+def _print_what_is_new(options: ReleaseOptions, query: Query, data: Sequences, ledger: Ledger) -> None:
+    """Say which rows of a table that grows are released, before anything is spent."""
+    if data.read_before:
+        left = counted(data.read_before, "row")
+        click.echo(f"{left} were read by an earlier release of this query, and are left out (--again reads them too)")
+    late = ledger.late_steps(data, query)
+    if late and options.no_late:
+        raise ParameterError(f"late rows, before those that were read last: {late:,}, and --no-late refuses them")
+    if late:
+        twice = ", those that were read before a second time" if options.again else ""
+        click.echo(f"late rows, before those that were read last: {late:,}, charged at their own time{twice}")
+
+
 def _calibration(options: ReleaseOptions, inputs: Inputs, query: Query, data: Sequences | Rows) -> Calibration:
     """Calibrate the noise: by the ledger, by the mechanism, or by the one of all with the least noise."""
     theta, ledger, level = inputs.model.theta, inputs.ledger, {"accuracy": options.accuracy, "alpha": options.alpha}
+    if options.planned and ledger is not None and isinstance(data, Sequences):
+        return ledger.as_planned(query, data)
     if options.up_to is not None and ledger is not None:
         theirs, ours = ledger.bound.theta.states, theta.states
         if query.is_cumulative and theirs != ours and sorted(theirs) == sorted(ours):
@@ -427,7 +460,7 @@ def _calibration(options: ReleaseOptions, inputs: Inputs, query: Query, data: Se
     hidden = hidden_by(options.kind, options.protect, options.within, data, inputs.model)
     if not hidden and ledger is not None and options.kind.hides_several and theta.states == ledger.bound.theta.states:
         # what is charged to a budget about stretches is about the same stretches, where nothing else is asked for
-        hidden = hidden if ledger.bound.protection is None else ledger.bound.protection.settings
+        hidden = ledger.hides_by
     if not options.once:
         mechanism = options.kind.of(theta, data.length, **inputs.settings, **hidden)
         return mechanism.calibrate(query, options.epsilon, noise=options.noise, **level)

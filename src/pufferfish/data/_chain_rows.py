@@ -135,8 +135,8 @@ class ChainRows:
             self.read_before = rows - int(collected(kept.select(nw.len())).item())
             if self.read_before == rows:
                 raise DataError(
-                    f"all {count_rows(rows)} of {self.table.name} were read before by a release of the same question: "
-                    "there is nothing new to release (again=True reads them once more, and charges them once more)"
+                    f"all {count_rows(rows)} of {self.table.name} were read before by a release of the same query: "
+                    "there is nothing new to release; to read and charge them once more, give again=True"
                 )
         return kept
 

@@ -106,8 +106,8 @@ class Reads:
         return cls(tuple((read, np.array(sorted(who), dtype=np.int64)) for read, who in by_runs.items()))
 
     @classmethod
-    def written(cls, groups: Sequence[ReadGroup], subjects: int, entry: str) -> "Reads":
-        """Return what an entry of a ledger of so many subjects says.
+    def written(cls, groups: Sequence[ReadGroup], subjects: int | None, entry: str) -> "Reads":
+        """Return what an entry of a ledger of so many subjects says; of any number, where that was looked at.
 
         Raises
         ------
@@ -124,7 +124,7 @@ class Reads:
         who = [numbers for _, numbers in parts]
         once = not who or len(np.unique(np.concatenate(who))) == sum(map(len, who))
         if not (parts and apart and once and all(map(len, who))):
-            raise ParameterError(f"{entry} does not say which steps of the {subjects:,} subjects it reads")
+            raise ParameterError(f"{entry} does not say which steps of the {subjects} subjects it reads")
         return cls(parts)
 
     def as_written(self) -> list[ReadGroup]:
@@ -216,8 +216,12 @@ def _packed(numbers: Numbers) -> str:
     return base64.b64encode(zlib.compress(np.packbits(marks).tobytes(), 9)).decode()
 
 
-def _unpacked(text: str, subjects: int) -> Any:
+_MOST = 1 << 30
+
+
+def _unpacked(text: str, subjects: int | None) -> Any:
     """Return the numbers of subjects that a text says; none where it says others than those that there are."""
+    subjects = _MOST if subjects is None else subjects
     most = -(-subjects // 8)
     try:
         bits = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), most + 1)

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.view import counted
 from pufferfish.data.sequences import Base, Sequences, TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.ledger._chain_charges import check_chains, loss_of_release, stretches_of, sum_of, with_steps
@@ -30,11 +29,11 @@ from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.propagation import LeakagePropagation
 from pufferfish.mechanisms.protection import SUBJECT
 from pufferfish.queries import LinearQuery, Profile, Query, StepLoss
+from pufferfish.theta.lengths import FOR_EVER
 from pufferfish.theta.model_class import gives_first_law
 
 __all__ = ["SeriesCharging", "TakenBefore", "for_ever", "question_of"]
 
-_FOR_EVER = 2**59
 _SIDE = 2**50
 """Steps of a chain that has no end, and before what was read first: a longer stretch has no larger bounds."""
 
@@ -72,7 +71,7 @@ def for_ever(bound: InfluenceBound) -> InfluenceBound:
             "protect is 'subject', and a series that grows has no end: no noise hides it all; protect a length of "
             "time, such as '7d'"
         )
-    return bound.of(bound.given_by, _FOR_EVER, **{**settings, "protect": settings.get("protect", 1)})
+    return bound.of(bound.given_by, FOR_EVER, **{**settings, "protect": settings.get("protect", 1)})
 
 
 def question_of(query: Query) -> str:
@@ -142,6 +141,7 @@ class SeriesCharging(Charging):
         self._bounds = {1: bound}
         self._folded = _Folded()
         self._read: dict[str, tuple[Entry, Charge]] = {}
+        self._named: tuple[Any, Any, tuple[Subjects | None, NDArray[np.int64]]] | None = None
 
     @property
     def sizes(self) -> dict[str | None, int]:
@@ -217,27 +217,47 @@ class SeriesCharging(Charging):
         if grid.step != step:
             raise ReleaseRefused(f"a step takes {grid.step} in these data, and {step} in the ledger")
         runs: list[Runs] = []
+        known: dict[Any, Runs] = {}  # of a week of many subjects most are alike
         for i, span in enumerate(grid.ends):
             if span is None or (span[0] - origin) % step:
                 raise ReleaseRefused(
                     f"{_whose(data, i)} has times that are no whole number of steps ({data.base.step}) from the others "
                     "of the series: a table that grows is charged by its times, so round them to steps first"
                 )
-            stretches = None if data.stretches is None else data.stretches[i]
-            runs.append(runs_of((span[0] - origin) // step, stretches, (span[1] - span[0]) // step + 1))
-        _, numbers = _numbers(book, data)
+            key = span, None if data.stretches is None else data.stretches[i]
+            if key not in known:
+                known[key] = runs_of((span[0] - origin) // step, key[1], (span[1] - span[0]) // step + 1)
+            runs.append(known[key])
+        _, numbers = self._numbers(book, data)
         return Reads.of(runs, numbers)
+
+    def _numbers(self, book: Book, data: Sequences) -> tuple[Subjects | None, NDArray[np.int64]]:
+        """Return the subjects so far, with those of data, and the number of each chain's; asked lately, known."""
+        known, base = self._named, book.base
+        if known is not None and known[0] is book.subjects and known[1] is data.names:
+            return known[2]
+        if base is not None and (base.subject is None) != (data.names is None):
+            raise ReleaseRefused(
+                "the ledger and these data do not both say whose the records are: read them in one way"
+            )
+        if data.names is None:
+            if len(data.length) != 1:
+                raise ReleaseRefused("the data have several chains, and nobody says whose they are: give subject")
+            return None, np.zeros(1, dtype=np.int64)
+        found = (book.subjects or Subjects.of(())).with_more(data.names)
+        self._named = book.subjects, data.names, found
+        return found
 
     def about(self, data: Any, book: Book) -> Any:
         """Return the numbers of the subjects that data are about."""
-        return None if data is None else np.unique(_numbers(book, data)[1])
+        return None if data is None else np.unique(self._numbers(book, data)[1])
 
     def settled(self, data: Any, book: Book) -> dict[str, Any]:
         """Return who came, and how long a step is."""
         if data is None:
             return {}
         base = data.base if book.base is None else replace(book.base, step=data.base.step)
-        fields = {"subjects": _numbers(book, data)[0], "grid": book.grid}
+        fields = {"subjects": self._numbers(book, data)[0], "grid": book.grid}
         if book.grid is None:
             step, origin = _known_grid(book, _grid_of(data))
             fields["grid"] = TimeGrid(step, ((origin, origin),))
@@ -264,9 +284,12 @@ class SeriesCharging(Charging):
 
     def part(self, length: Any, window: Any) -> InfluenceBound:
         """Return the bound on the chains of one release, read by itself."""
-        bound = self._bound
-        settings = {name: value for name, value in bound.settings.items() if (name, value) != ("protect", 1)}
-        return bound.of(bound.given_by, length, **settings)
+        return self._bound.of(self._bound.given_by, length, **self.hides)
+
+    @property
+    def hides(self) -> dict[str, Any]:
+        """The settings by which a release by itself hides the same: one record is what every mechanism hides."""
+        return {name: value for name, value in self._bound.settings.items() if (name, value) != ("protect", 1)}
 
     # -- What all charges leak together --------------------------------------------------------------------------
 
@@ -299,7 +322,7 @@ class SeriesCharging(Charging):
     def _bound_of(self, chains: int) -> InfluenceBound:
         if chains not in self._bounds:
             bound = self._bound
-            self._bounds[chains] = bound.of(bound.given_by, [_FOR_EVER] * chains, **bound.settings)
+            self._bounds[chains] = bound.of(bound.given_by, [FOR_EVER] * chains, **bound.settings)
         return self._bounds[chains]
 
 
@@ -353,19 +376,6 @@ def _known_grid(book: Book, grid: TimeGrid) -> tuple[int, int]:
     """Return how long a step of a series takes, and a time that one begins with; by the first data, or known."""
     known = grid if book.grid is None else book.grid
     return known.step, next((span[0] for span in known.ends if span is not None), 0) % known.step
-
-
-def _numbers(book: Book, data: Sequences) -> tuple[Subjects | None, NDArray[np.int64]]:
-    """Return the subjects so far, with those of data, and the number of each chain's subject."""
-    one = data.names is None
-    base = book.base
-    if base is not None and (base.subject is None) != one:
-        raise ReleaseRefused("the ledger and these data do not both say whose the records are: read them in one way")
-    if one:
-        if len(data.length) != 1:
-            raise ReleaseRefused("the data have several chains, and nobody says whose they are: give subject")
-        return None, np.zeros(1, dtype=np.int64)
-    return (book.subjects or Subjects.of(())).with_more(data.names or ())
 
 
 def _whose(data: Sequences, chain: int) -> str:
@@ -431,10 +441,4 @@ def _largest(courses: Sequence[Course], loss: Any) -> tuple[list[tuple[int, NDAr
 
 def _ends(stretches: Sequence[tuple[int, NDArray[np.float64]]], everywhere: NDArray[np.float64]) -> Any:
     inside = sum(steps for steps, _ in stretches)
-    return [(_SIDE, everywhere), *stretches, (_FOR_EVER - _SIDE - inside, everywhere)]
-
-
-def in_short(charge: Charge) -> str:
-    """Say how much a release read."""
-    reads = charge.steps_read
-    return "" if reads is None else f"{reads.steps:,} steps of {counted(reads.subjects, 'subject')}"
+    return [(_SIDE, everywhere), *stretches, (FOR_EVER - _SIDE - inside, everywhere)]

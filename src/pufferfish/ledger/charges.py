@@ -162,6 +162,11 @@ class Charging(ABC):
                 f"it says when {len(book.grid.ends)} chains begin and end, and its base has {self.places}"
             )
 
+    @property
+    def hides(self) -> dict[str, Any]:
+        """The settings by which a release by itself hides what the ledger is about."""
+        return {} if self._bound.protection is None else self._bound.protection.settings
+
     @abstractmethod
     def part(self, length: Any, window: Any) -> InfluenceBound:
         """Return the bound on a part of the base of this length, read by itself."""

@@ -27,6 +27,7 @@ from pufferfish._base.checked import truth
 from pufferfish._base.durations import now
 from pufferfish._base.view import Printed, View
 from pufferfish._base.words import at_most, number
+from pufferfish._core.numbers.laplace import accuracy
 from pufferfish._core.numbers.rounding import bracket, float_up
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
@@ -119,12 +120,28 @@ class Planned(NamedTuple):
         Its number in the book.
     unit_scale : float
         Scale of the noise, in units of the query: counts.
+    spent : float
+        What is spent with it and all entries before.
     """
 
     question: str
     what: str
     entry: int
     unit_scale: float
+    spent: float
+
+    @property
+    def error_95(self) -> int:
+        """What the error of a count exceeds with probability at most 5%, in counts."""
+        return accuracy(self.unit_scale, 0.05)
+
+
+def _planned_in(book: Book) -> list[Planned]:
+    return [
+        Planned(entry.question, entry.what, entry.number, float(Fraction(entry.scale)), entry.spent)
+        for entry in book.entries
+        if book.grows and entry.reads is None and entry.question is not None
+    ]
 
 
 class _AboveBudget(BudgetExceeded):
@@ -285,6 +302,16 @@ class Ledger(Printed):
     def budget(self) -> float:
         """The most that all releases may leak together, in nats."""
         return self._book.budget
+
+    @property
+    def grows(self) -> bool:
+        """Whether the ledger is of a table that grows: releases read files with new rows, or the whole table so far."""
+        return self._book.grows
+
+    @property
+    def hides_by(self) -> dict[str, Any]:
+        """What ``protect`` and ``within`` a release by itself is calibrated with, to hide what the budget is about."""
+        return self._charging.hides
 
     @property
     def base(self) -> AnyBase | None:
@@ -498,7 +525,14 @@ class Ledger(Printed):
     def _read_by(self, book: Book, entry: Entry) -> Reads | None:
         return self._charging.read(entry, book).steps_read
 
-    def plan(self, queries: Sequence[Query], *, up_to: float | None = None, notes: Sequence[str] = ()) -> list[Planned]:
+    def plan(
+        self,
+        queries: Sequence[Query],
+        *,
+        up_to: float | None = None,
+        notes: Sequence[str] = (),
+        dry_run: bool = False,
+    ) -> list[Planned]:
         """Reserve a part of the budget for releases that read every step once each, for ever.
 
         The scale of each is found so that all of them together leak at most ``up_to``, whatever the length of the
@@ -513,6 +547,8 @@ class Ledger(Printed):
             What may be spent in all; by default the whole budget, which leaves nothing for rows that are corrected.
         notes : sequence of str, optional
             What to write into the book for each.
+        dry_run : bool, default False
+            Only say it, and reserve nothing.
 
         Returns
         -------
@@ -539,36 +575,30 @@ class Ledger(Printed):
                 return [replace(made, unit_scale=made.unit_scale * times) for made in alone]
 
             def told(times: float) -> float:
-                charges = [charging.planned(made, book) for made in planned(1 / times)]
+                charges = [charging.planned(made, book) for made in planned(times)]
                 return self._leakage(book, book.entries, *charges)
 
-            enough = bracket(
-                lambda noise: told(1 / noise), level, len(queries), tolerance=1e-6, from_above=False
-            ).enough
+            enough = bracket(told, level, len(queries), tolerance=1e-6, from_above=False).enough
             if not enough < math.inf:
                 raise BudgetExceeded(
                     f"{at_most(self.spent)} are spent, and what is left to {number(level, 6)} is too little for any "
                     "noise"
                 )
-            for i, made in enumerate(planned(enough)):
+            for i, made in enumerate(_proved(self._bound, made) for made in planned(enough)):
                 charge = charging.planned(made, book)
                 spent = self._leakage(book, book.entries, charge)
                 note = notes[i] if i < len(notes) else f"plan: {made.query.kind}"
                 book = book.with_entry(self._entry(book, charge, max(spent, self.spent), what=note, of=made))
-            if self._file is not None:
-                self._file.write(book)
-            self._book = book
-            return self.planned
+            if not truth(dry_run, "dry_run"):
+                if self._file is not None:
+                    self._file.write(book)
+                self._book = book
+            return _planned_in(book)[-len(queries) :]
 
     @property
     def planned(self) -> list[Planned]:
         """What is planned, with the noise of each."""
-        book = self._now_in_file()
-        return [
-            Planned(entry.question, entry.what, entry.number, float(Fraction(entry.scale)))
-            for entry in book.entries
-            if book.grows and entry.reads is None and entry.question is not None
-        ]
+        return _planned_in(self._now_in_file())
 
     def as_planned(self, query: Query, data: Sequences) -> Calibration:
         """Return the noise that is planned for a query, for a release of these data.

@@ -16,6 +16,7 @@ from pufferfish._draw.svg import BLUE, INK, ORANGE, PALE, clean, titled
 from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import BudgetExceeded, PufferfishError
+from pufferfish.ledger._reads import Reads
 from pufferfish.ledger.file import Entry
 from pufferfish.ledger.subjects import unpacked
 from pufferfish.mechanisms.calibration import Calibration
@@ -107,6 +108,9 @@ def draw_ledger(ledger: AnyLedger) -> "Figure":
 def part_of(entry: Entry, ledger: AnyLedger) -> str:
     """Say which part of the ledger's table an entry read, and is charged on; nothing where it read all of it."""
     parts = [f"where {entry.where}"] if entry.where else []
+    if entry.reads is not None:
+        parts.append(read_in_words(Reads.written(entry.reads, None, "the entry")))
+        return ", ".join(parts)
     if entry.windows:
         parts.append(f"{_steps_of(entry.windows):,} of {sum(chain.steps for chain in ledger.bound.length):,} steps")
     if entry.subjects is not None:
@@ -114,6 +118,11 @@ def part_of(entry: Entry, ledger: AnyLedger) -> str:
         read = sum(unpacked(entry.subjects, chains, "the entry"))
         parts.append(f"{read:,} of {counted(chains, 'chain')}")
     return ", ".join(parts)
+
+
+def read_in_words(reads: Reads) -> str:
+    """Say how much of a table that grows a release read."""
+    return f"{counted(reads.steps, 'step')} of {counted(reads.subjects, 'subject')}"
 
 
 def _steps_of(windows: Sequence[Sequence[tuple[int, int]] | None]) -> int:

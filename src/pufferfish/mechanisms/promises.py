@@ -23,6 +23,7 @@ from pufferfish.mechanisms.protected_columns import leakage_of_row
 from pufferfish.mechanisms.protection import ColumnsProtection, StretchProtection
 from pufferfish.queries import FunctionQuery
 from pufferfish.queries.record_loss import RecordLoss, chains_that_can_decide, loss_of_query
+from pufferfish.theta.lengths import FOR_EVER
 from pufferfish.theta.states import intervals_of_states
 
 if TYPE_CHECKING:
@@ -242,7 +243,8 @@ def _of_chains(bound: Any, epsilon: float, step: str | None, *, delta: bool) -> 
         if leakage is not None:
             words = row if row.startswith(name) else f"{name} ({row})"
             yield Unit(words, steps, _STRETCH if step is None else f"{_STRETCH} {_TIME.format(step)}", leakage)
-    yield Unit(_WHOLE, longest, _SERIES, _of_series)
+    if longest < FOR_EVER:
+        yield Unit(_WHOLE, longest, _SERIES, _of_series)
 
 
 def _as_asked(epsilon: float) -> Callable[[RecordLoss], float]:

@@ -17,7 +17,10 @@ from pufferfish._base.checked import is_list, listed, whole_number
 from pufferfish._base.frozen import ReadOnly
 from pufferfish.errors import ParameterError
 
-__all__ = ["MOST_PLACED", "MOST_STEPS", "ChainLength", "as_lengths", "names_of_lengths"]
+__all__ = ["FOR_EVER", "MOST_PLACED", "MOST_STEPS", "ChainLength", "as_lengths", "names_of_lengths"]
+
+FOR_EVER = 2**59
+"""Steps of a chain that has no end: no bound of a chain that is longer would be larger."""
 
 MOST_STEPS = 2**60
 """A chain has fewer steps, so that a few times as many still are numbers of 64 bits."""
