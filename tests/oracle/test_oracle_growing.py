@@ -53,6 +53,19 @@ def models(rng: np.random.Generator, kind: str, hours: int) -> tuple[object, lis
     if kind == "any":
         laws = [chain_law(first, p, hours) for first in (np.array([1.0, 0.0]), np.array([0.3, 0.7]))]
         return pf.MarkovChain(p, "any", states=STATES), laws
+    if kind == "interval":  # every matrix from one hour to the next is another one
+        low, high = np.clip(p - 0.1, 0.02, 0.98), np.clip(p + 0.1, 0.02, 0.98)
+        law = np.array([0.9, 0.1])
+        for _ in range(hours - 1):
+            stays = rng.uniform([low[0, 0], low[1, 1]], [high[0, 0], high[1, 1]])
+            law = law[..., None] * np.array([[stays[0], 1 - stays[0]], [1 - stays[1], stays[1]]])
+        return pf.IntervalChain(low, high, states=STATES), [law]
+    if kind == "order any":
+        tensor = np.array([matrix(rng), matrix(rng)]) * 0.8 + 0.1
+        theta = pf.HigherOrderChain(tensor, "any", states=STATES)
+        return theta, [
+            law_of_tuples(np.array(first), tensor, hours) for first in ([[0, 1], [0, 0]], [[0.1, 0.2], [0.3, 0.4]])
+        ]
     if kind == "order":
         tensor = np.array([matrix(rng), matrix(rng)]) * 0.8 + 0.1
         pairs = np.full((2, 2), 0.25)
@@ -132,10 +145,10 @@ def spend(ledger: pf.Ledger, by_row: ByRow, rng: np.random.Generator, rows: Rows
     by_row.charge(rows, *loss)
 
 
-KINDS = ["chain", "any", "list", "order", "clock", "forgetting"]
+KINDS = ["chain", "any", "list", "order", "order any", "clock", "interval", "forgetting"]
 
 
-@pytest.mark.grid(keep=12)
+@pytest.mark.grid(keep=16)
 @pytest.mark.parametrize(("kind", "seed"), list(itertools.product(KINDS, range(60))))
 def test_random_schedules_leak_at_most_what_is_spent(kind: str, seed: int) -> None:
     rng = np.random.default_rng([seed, KINDS.index(kind)])

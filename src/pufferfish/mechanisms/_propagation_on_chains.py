@@ -141,7 +141,7 @@ class _CornerUnderAnyLaw(ChainPropagation):
 
     def __init__(self, matrix: NDArray[np.float64], initial: Literal["stationary"]) -> None:
         super().__init__(matrix, initial)
-        self._past = AnyPast(Same(matrix))
+        self._past = AnyPast(Same(matrix), ages=False)
 
 
 class ChainLeakage(Engine):

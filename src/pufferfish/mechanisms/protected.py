@@ -11,6 +11,7 @@ It is one stretch that is protected, not two of them together, and not "near or 
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -32,7 +33,7 @@ from pufferfish.mechanisms.witness import StretchWitness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, as_record_loss, chains_that_can_decide
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.forgetting_class import ForgettingClass
-from pufferfish.theta.lengths import ChainLength
+from pufferfish.theta.lengths import FOR_EVER, ChainLength
 from pufferfish.theta.model_class import Theta, as_theta, lengths_of
 from pufferfish.theta.periodic_chain import PeriodicChain
 
@@ -156,8 +157,17 @@ class ProtectedStretch:
 
     @cached_property
     def searches(self) -> list[ChainSearch]:
-        """Its searches, one for each member of Θ, which know what they were asked."""
-        return searches(self.theta)
+        """Its searches, one for each member of Θ, which know what they were asked.
+
+        A chain that has no end on either side may begin anywhere in what is asked about.
+        """
+        found = searches(self.theta)
+        if all(chain.steps < FOR_EVER for chain in self.length):
+            return found
+        return [
+            search if search.propagation is None else replace(search, propagation=search.propagation.at_every_age())
+            for search in found
+        ]
 
     def anew(self) -> "ProtectedStretch":
         """Return the same with new searches, so that what it proves does not depend on what was asked before."""

@@ -36,6 +36,7 @@ those of :mod:`pufferfish._core.propagation.chain`.
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Literal, Self
@@ -183,6 +184,12 @@ class ChainPropagation:
         search._possible = upper > 0
         search._future, search._past = sides_between(lower, upper)
         return search
+
+    def at_every_age(self) -> Self:
+        """Return the search for chains that may begin at any place of a profile, not only at its first record."""
+        other = copy(self)
+        other._past, other._known = self._past.at_every_age(), _Known()
+        return other
 
     @np.errstate(over="ignore")  # beyond the largest number a sum is infinite, which is more
     def leakage(self, runs: Sequence[Run]) -> Attained:
@@ -388,6 +395,12 @@ class TuplePropagation(ChainPropagation):
         self._known = _Known()
         self._always: dict[bytes, Kernel] = {}
         self._ratios: dict[bytes, LogRatios] = {}
+
+    def at_every_age(self) -> Self:
+        """Return the search for chains that may begin at any place of a profile."""
+        other = super().at_every_age()
+        other._always, other._ratios = dict[bytes, Kernel](), dict[bytes, LogRatios]()
+        return other
 
     @np.errstate(over="ignore")
     def leakage(self, runs: Sequence[Run]) -> Attained:

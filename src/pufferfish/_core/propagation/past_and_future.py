@@ -128,6 +128,10 @@ class Side(ABC):
         """Return a side that bounds every place after this one in the same way, or None where there is none."""
         return None
 
+    def at_every_age(self) -> "Side":
+        """Return a side that bounds every place in the same way, wherever the first record is."""
+        return self
+
     def law(self, first: int, last: int) -> tuple[Vector, Mask, float] | None:
         """Return logarithms of the law of every place from first to last, its support and their error, if known."""
         return None
@@ -198,15 +202,16 @@ class AnyPast(Side):
     """The past under every initial law, and under every matrix above ``lower`` where there is one.
 
     The least of two bounds, pair by pair: the contraction that holds for every law of the record before, and, from the
-    third record on, one for the laws that the steps from the first record lead to.
+    third record on, one for the laws that the steps from the first record lead to. Without ``ages`` only the first, as
+    where a chain may begin at any place.
     """
 
-    def __init__(self, steps: Steps, lower: Matrix | None = None) -> None:
+    def __init__(self, steps: Steps, lower: Matrix | None = None, *, ages: bool = True) -> None:
         self._prior: Any = steps.any_prior() if lower is None else AnyPrior(steps.matrices, lower)
-        self._steps = steps
-        self._laws = _laws_after(steps, lower)
+        self._steps, self._lower = steps, lower
+        self._laws = _laws_after(steps, lower) if ages else None
         self._reached: list[Mask] = [np.ones(steps.matrices.shape[:-1], dtype=np.bool_)]
-        self._closed = False  # whether the last of them is that of all later places
+        self._closed = not ages  # whether the last of them is that of all later places
         self._fixed: BoundedCache[FixedPoint] = BoundedCache(_MOST_FIXED)
         self._nearest: tuple[Mask, _AfterSteps] | None = None
         self._since, self._decided = 0, np.full(steps.phases, -np.inf)
@@ -232,6 +237,10 @@ class AnyPast(Side):
         What it says of a place holds of every later one: there is more between them and the first record, not less.
         """
         return self if place > 1 and np.array_equal(self._states(place - 1), self._states(place + 1)) else None
+
+    def at_every_age(self) -> Side:
+        """Return the past by the contraction alone: how long ago a chain began rules out no law, and no state."""
+        return AnyPast(self._steps, self._lower, ages=False)
 
     def states(self, first: int, last: int) -> Mask:
         """Return states that the places can have: those of the first one, as there are ever fewer."""
