@@ -10,14 +10,17 @@ What reads tables is loaded when the first one is read: whoever only calibrates 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.model_class import Described, ModelClass
 
-__all__ = ["read_rows", "read_sequences"]
+if TYPE_CHECKING:
+    from pufferfish.data._options import Taken
+
+__all__ = ["read_rest", "read_rows", "read_sequences"]
 
 # -- The entrance from rows that are independent of each other to counts ---------------------------------------------
 
@@ -217,3 +220,29 @@ def read_sequences(
 
     with opened(source, state, sequences, reading) as rows:
         return replace(sequences, daily=daily_of(rows, sequences))
+
+
+def read_rest(source: Any, taken: "Taken", **reading: Any) -> Sequences:
+    """Read the rows of a table that were not read before, as :func:`read_sequences` does, and where they are.
+
+    Parameters
+    ----------
+    source : path, list of paths, or table
+        As for :func:`read_sequences`.
+    taken : Taken
+        Which rows were read before.
+    **reading
+        Options of :func:`read_sequences`.
+    """
+    from pufferfish.data._read_chains import read_chains
+
+    usual: dict[str, Any] = {
+        "subject": None,
+        "time": None,
+        "max_gap": None,
+        "step": None,
+        "bins": None,
+        "where": None,
+        "states": None,
+    }
+    return read_chains(source, **{**usual, "missing": "unobserved", "gaps": "unobserved", **reading, "taken": taken})

@@ -29,6 +29,7 @@ from pufferfish._base.view import Printed, View
 from pufferfish._base.words import at_most, number
 from pufferfish._core.numbers.laplace import accuracy
 from pufferfish._core.numbers.rounding import bracket, float_up
+from pufferfish.data.read import read_rest, read_sequences
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError, ReleaseRefused, printable
@@ -496,17 +497,15 @@ class Ledger(Printed):
         DataError
             If the table cannot be read, or holds nothing that was not read before.
         """
-        from pufferfish.data._read_chains import read_chains  # here: whoever only spends reads no table
-
         book = self._now_in_file()
         base = book.base
         known = {} if base is None else {name: getattr(base, name) for name in _READING}
-        options = {"bins": None, "missing": "unobserved", **known, "states": self._bound.theta.states, **reading}
-        taken = None
-        if book.grows:
-            same = () if query is None or truth(again, "again") else self._asked(book, query, where)
-            taken = TakenBefore(book, [reads for entry in same if (reads := self._read_by(book, entry)) is not None])
-        return read_chains(source, where=where, by=by, taken=taken, **options)
+        options = {**known, "states": self._bound.theta.states, "where": where, "by": by, **reading}
+        if not book.grows:
+            return read_sequences(source, **options)
+        same = () if query is None or truth(again, "again") else self._asked(book, query, where)
+        taken = TakenBefore(book, [reads for entry in same if (reads := self._read_by(book, entry)) is not None])
+        return read_rest(source, taken, **options)
 
     def late_steps(self, data: Sequences, query: Query) -> int:
         """Return how many steps of data come before the last one that a release of the same question read."""
