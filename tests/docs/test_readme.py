@@ -45,6 +45,8 @@ ON_SPARK = {"spark.md"}
 SLOW = (pytest.mark.slow,)
 FOLLOWED = {"tutorial.md": (), "patients.md": SLOW, "composing.md": SLOW, "power_meter.md": SLOW}
 """Pages whose commands and Python are run one after the other, as a reader does."""
+ELSEWHERE = {"bulletin.md"}
+"""It is followed in a test of its own."""
 WITH_PYTHON = [
     pytest.param(
         page,
@@ -53,7 +55,7 @@ WITH_PYTHON = [
         id=name_of(page),
     )
     for page in PAGES
-    if "```python\n" in page.read_text() and page.name not in FOLLOWED
+    if "```python\n" in page.read_text() and page.name not in {*FOLLOWED, *ELSEWHERE}
 ]
 
 

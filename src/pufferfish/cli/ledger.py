@@ -154,7 +154,7 @@ def ledger_plan_command(options: LedgerPlanOptions) -> None:
     ledger = Ledger.open(options.ledger)
     texts = [options.query, *options.also]
     if options.every and len(options.every) != len(texts):
-        given = f"--every is given {len(options.every)} times for {counted(len(texts), 'query')}"
+        given = f"--every is given {len(options.every)} times for {len(texts)} queries"
         raise ParameterError(f"{given}: give one for each")
     queries = [parse_query(text, ledger.bound.theta) for text in texts]
     times = [f", every {every}" for every in options.every] or [""] * len(texts)
