@@ -123,10 +123,12 @@ from .release import (
     Finding as Finding,
     MeasurementRelease as MeasurementRelease,
     Release as Release,
+    ReleaseSeries as ReleaseSeries,
     Verification as Verification,
     release as release,
     release_each as release_each,
     release_measurement as release_measurement,
+    series as series,
     verify as verify,
     verify_together as verify_together,
 )

@@ -225,6 +225,10 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {"records": ["a"] * 5, "measurement": len, "bound": BOUND, "epsilon": 1.0},
     ),
     "verify": (lambda **v: pf.verify(**v).holds, {"release": RELEASE, "model": None, "ledger": None, "table": None}),
+    "series": (
+        lambda **v: len(pf.series(**v).rows),
+        {"releases": [RELEASE, RELEASE], "labels": ["a", "b"], "average": 2},
+    ),
     "verify_together": (lambda **v: pf.verify_together(**v).holds, {"releases": [RELEASE, RELEASE]}),
     "write_model": (pf.write_model, {"model": pf.Model(theta=CHAIN), "path": "no-folder/model.json"}),
 }
@@ -255,6 +259,7 @@ MADE_BY_THE_PROGRAM = {
     "PropagationWitness",
     "QuiltWitness",
     "Release",
+    "ReleaseSeries",
     "Remedy",
     "RicherModel",
     "Robustness",

@@ -32,6 +32,7 @@ _COMMANDS = {
     "notebook": "A notebook that makes a release again, but for its noise.",
     "show": "Show a release: values, promise, noise, warnings.",
     "report": "A page about releases that a browser shows, with a slider for ε.",
+    "series": "Releases of one query over time: changes, totals, averages, with their errors.",
     "verify": "Check a release: its proof is computed again.",
     "ledger": "One budget for many releases of the same table.",
     "robustness": "How much more leaks if a belief is outside of the model.",

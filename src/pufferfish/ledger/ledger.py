@@ -500,7 +500,7 @@ class Ledger(Printed):
         book = self._now_in_file()
         base = book.base
         known = {} if base is None else {name: getattr(base, name) for name in _READING}
-        options = {**known, "states": self._bound.theta.states, "where": where, "by": by, **reading}
+        options: dict[str, Any] = {**known, "states": self._bound.theta.states, "where": where, "by": by, **reading}
         if not book.grows:
             return read_sequences(source, **options)
         same = () if query is None or truth(again, "again") else self._asked(book, query, where)

@@ -4,6 +4,7 @@ from pufferfish.release.measurement import release_measurement
 from pufferfish.release.postprocessing import project_to_simplex
 from pufferfish.release.record import MEASUREMENT, RELEASE
 from pufferfish.release.release import EachRelease, MeasurementRelease, Release, prepare, release
+from pufferfish.release.series import ReleaseSeries, series
 from pufferfish.release.store import prepare_each, release_each
 from pufferfish.release.together import verify_together
 from pufferfish.release.verification import Finding, Verification
@@ -16,6 +17,7 @@ __all__ = [
     "Finding",
     "MeasurementRelease",
     "Release",
+    "ReleaseSeries",
     "Verification",
     "prepare",
     "prepare_each",
@@ -23,6 +25,7 @@ __all__ = [
     "release",
     "release_each",
     "release_measurement",
+    "series",
     "verify",
     "verify_together",
 ]

@@ -1,0 +1,348 @@
+"""A series of releases of one question: values over time, totals, averages and changes, each with its error.
+
+All of it is computed from records that are published: it costs no privacy. Errors are those of the noise alone, by the
+exact law of what is shown: a sum of independent discrete Laplace variables for totals and averages, the difference of
+two for a change. No normal distribution stands in for them.
+"""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pufferfish._base.checked import listed, whole_number
+from pufferfish._base.reading import display_path
+from pufferfish._base.view import Grid, Printed, View, frame_of_columns
+from pufferfish._core.numbers.laplace import laplace_sum
+from pufferfish._draw.figure import new_figure
+from pufferfish._draw.svg import PALE, clean, titled
+from pufferfish.errors import ParameterError, shortened
+from pufferfish.release.facts import strategy_of
+from pufferfish.release.record import ReleaseFields
+from pufferfish.release.release import Release
+from pufferfish.release.together import one_history
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["ReleaseSeries", "Value", "error_of_difference", "series"]
+
+_ALPHA = 0.05
+_CELLS = 20_000
+_SURE = 1e-12
+"""What of a law lies further out than is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One released value: ``units`` · ``unit`` / ``divided_by``, with noise that is a sum of variables of some scales.
+
+    Parameters
+    ----------
+    units : float
+        The noisy value in whole units, before it is divided.
+    unit : float
+        What a unit is worth.
+    divided_by : int or None
+        The records that a share or a mean is of; None for counts and sums.
+    scales : tuple of float
+        Scales of the discrete Laplace variables whose sum is its error, in units.
+    """
+
+    units: float
+    unit: float
+    divided_by: int | None
+    scales: tuple[float, ...]
+
+    @property
+    def value(self) -> float:
+        """The value as it was released, before any post-processing."""
+        return self.units * self.worth
+
+    @property
+    def worth(self) -> float:
+        """What a unit is worth in the value as it is shown."""
+        return self.unit / (self.divided_by or 1)
+
+    @property
+    def error_95(self) -> float:
+        """What its error exceeds with probability at most 5%."""
+        return laplace_sum(self.scales).accuracy(_ALPHA) * self.worth
+
+    def total_with(self, others: Sequence["Value"]) -> "Value":
+        """Return the value of all records together, and of others: a share of them all, or the sum."""
+        every = [self, *others]
+        divided_by = None if self.divided_by is None else sum(each.divided_by or 0 for each in every)
+        scales = tuple(sorted(scale for each in every for scale in each.scales))
+        return Value(math.fsum(each.units for each in every), self.unit, divided_by, scales)
+
+
+def error_of_difference(one: Value, other: Value, alpha: float = _ALPHA) -> float:
+    """Return what the error of a difference of two values exceeds with probability at most alpha; they are independent.
+
+    Parameters
+    ----------
+    one, other : Value
+        The values; they may be shares of different numbers of records.
+    alpha : float
+        The probability.
+    """
+    a, b = one.worth, other.worth
+    if a == b:
+        return laplace_sum(tuple(sorted((*one.scales, *other.scales)))).accuracy(alpha) * a
+    x_law, y_law = laplace_sum(one.scales), laplace_sum(other.scales)
+    # cells of the first law, rounded away from 0, with the probability of each
+    farthest = x_law.accuracy(_SURE)
+    width = max(1, -(-farthest // _CELLS))
+    edges = np.arange(0, farthest + width, width)
+    tails = np.array([x_law.tail(int(t)) for t in edges])
+    middle, mass = 1 - tails[0], np.append(tails[:-1] - tails[1:], tails[-1]) / 2
+    ends = a * np.append(edges[1:], edges[-1] + width)
+    known: dict[int, float] = {}
+
+    def above(reach: float) -> float:  # P(Y > reach / b)
+        whole = math.floor(abs(reach) / b)
+        if reach < 0:
+            whole = math.ceil(abs(reach) / b) - 1
+            return 1.0 if whole < 0 else 1 - 0.99 * tail(whole) / 2
+        return tail(whole) / 2
+
+    def tail(t: int) -> float:
+        if t not in known:
+            known[t] = y_law.tail(t)
+        return known[t]
+
+    def beyond(t: float) -> float:
+        inside = middle * 2 * above(t)
+        return inside + float(sum(m * 2 * (above(t - x) + above(t + x)) for m, x in zip(mass, ends, strict=True) if m))
+
+    high = a * farthest + b * y_law.accuracy(_SURE)
+    low = max(one.error_95 if a * max(one.scales) > b * max(other.scales) else other.error_95, 0.0) / 2
+    for _ in range(40):
+        middle_of = (low + high) / 2
+        low, high = (low, middle_of) if beyond(middle_of) <= alpha else (middle_of, high)
+        if high - low <= 1e-4 * high:
+            break
+    return high
+
+
+_NUMBERS = (
+    *("value", "error_95", "change", "change_error_95", "exceeds_noise"),
+    *("total", "total_error_95", "average", "average_error_95"),
+)
+
+
+class ReleaseSeries(Printed):
+    """Releases of one question, one after the other; made by :func:`series`.
+
+    Parameters
+    ----------
+    releases : sequence of Release
+        The releases, first to last.
+    labels : sequence of str
+        What each is called, such as its week.
+    average : int
+        Over how many releases in a row averages are taken.
+    """
+
+    def __init__(self, releases: Sequence[ReleaseFields], labels: Sequence[str], average: int) -> None:
+        self.releases, self.labels, self.average = tuple(releases), tuple(labels), average
+
+    @property
+    def history(self) -> Any:
+        """Whether no two of the releases follow the same entry of a ledger (:func:`verify_together`)."""
+        return one_history(list(zip(self.labels, self.releases, strict=True)))
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each release, group and output, as :meth:`to_frame` has them."""
+        rows = list[dict[str, Any]]()
+        seen: dict[tuple[str, ...], list[Value]] = {}
+        for label, release in zip(self.labels, self.releases, strict=True):
+            for key, value in _values_of(release).items():
+                before = seen.setdefault(key, [])
+                row: dict[str, Any] = {"period": label, **_named(release, key)}
+                row |= {"value": value.value, "error_95": value.error_95}
+                change = change_error = None
+                if before:
+                    change, change_error = value.value - before[-1].value, error_of_difference(value, before[-1])
+                exceeds = None if change is None or change_error is None else abs(change) > change_error
+                row |= {"change": change, "change_error_95": change_error, "exceeds_noise": exceeds}
+                for name, last in (("total", before), ("average", before[max(len(before) - self.average + 1, 0) :])):
+                    whole = value.total_with(last)
+                    parts = len(last) + 1 if name == "average" and value.divided_by is None else 1
+                    row |= {name: whole.value / parts, f"{name}_error_95": whole.error_95 / parts}
+                before.append(value)
+                rows.append(row)
+        return rows
+
+    def to_frame(self, *, into: str = "polars") -> Any:
+        """Return a row for each release and output, as a table of polars, or of the library named.
+
+        Columns: ``period``, the groupings, ``output``, ``value`` and ``error_95``; ``change`` since the release before,
+        its error, and whether it ``exceeds_noise`` (that is, whether it is larger than 95% of changes by noise alone);
+        ``total`` of all releases so far (of shares: the share of all their records), and ``average`` over the last few.
+        Nothing is post-processed: values are as the noise left them.
+        """
+        rows = self.rows
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        numbers = dict.fromkeys(_NUMBERS, float) | {"exceeds_noise": bool}
+        return frame_of_columns(columns, {name: numbers.get(name, str) for name in columns}, into)
+
+    def _view(self) -> View:
+        rows = self.rows
+        shown = [
+            *self.names,
+            "value",
+            "error_95",
+            "change",
+            "change_error_95",
+            "exceeds_noise",
+            "total",
+            "total_error_95",
+        ]
+        words = {True: "yes", False: "", None: ""}
+        table = [[words[row[name]] if name == "exceeds_noise" else row[name] for name in shown] for row in rows]
+        caption = "Values over time; noise alone makes a change that exceeds it in at most 5%"
+        notes = () if self.history.holds is not False else (self.history.says,)
+        query = self.releases[0].query
+        return View(f"{query.kind}, {len(self.releases)} releases", {}, [Grid(caption, shown, table)], notes=notes)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that say which value it is."""
+        return [name for name in self.rows[0] if name not in _NUMBERS]
+
+    def plot(self) -> "Figure":
+        """Draw each output over time, with the errors of 95%; needs matplotlib."""
+        figure = new_figure(min(12.0, max(5.5, 0.3 * len(self.labels) + 3)), 4.0)
+        axes: Any = figure.add_subplot()
+        place = {label: n for n, label in enumerate(self.labels)}
+        lines: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        for row in self.rows:
+            lines.setdefault(tuple(row[name] for name in self.names[1:]), []).append(row)
+        for key, rows in lines.items():
+            at, values = [place[row["period"]] for row in rows], np.array([row["value"] for row in rows])
+            errors = np.array([row["error_95"] for row in rows])
+            (line,) = axes.plot(at, values, marker="o", markersize=4, label=" ".join(map(str, key)))
+            color = line.get_color()
+            axes.fill_between(at, values - errors, values + errors, color=color, alpha=0.15, linewidth=0)
+            ringed = [n for n, row in enumerate(rows) if row["exceeds_noise"]]
+            ring: dict[str, Any] = {"marker": "o", "markersize": 9, "markerfacecolor": "none", "color": color}
+            axes.plot([at[n] for n in ringed], values[ringed], linestyle="", **ring)
+        axes.set_xticks(range(len(self.labels)), self.labels, rotation=45 if len(self.labels) > 8 else 0)
+        axes.grid(color=PALE)
+        figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=9)
+        clean(axes)
+        titled(figure, f"{self.releases[0].query.kind} over time", "bands: ± 95%; rings: changes that exceed noise")
+        return figure
+
+
+def series(releases: Sequence[Any], *, labels: Sequence[str] | None = None, average: int = 4) -> ReleaseSeries:
+    """Put releases of one question one after the other: values, changes and totals, with the errors of their noise.
+
+    Parameters
+    ----------
+    releases : sequence of Release or path-like
+        The releases, first to last: the same query on other rows, as of one week after another.
+    labels : sequence of str, optional
+        What each is called; by default the name of its file, or that of its table.
+    average : int, default 4
+        Over how many releases in a row averages are taken.
+
+    Returns
+    -------
+    ReleaseSeries
+        With ``to_frame()``, ``plot()`` and ``history``.
+
+    Raises
+    ------
+    ParameterError
+        If they are fewer than two, or of different questions.
+    RecordError
+        If a file is no release.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import pufferfish as pf
+    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
+    >>> weeks = [pf.read_sequences(pl.DataFrame({"s": ["rest", "active"] * n}), "s") for n in (400, 500)]
+    >>> query, releases = pf.Histogram(), []
+    >>> for week in weeks:
+    ...     noise = pf.LeakagePropagation(chain, week.length).calibrate(query, epsilon=1)
+    ...     releases.append(pf.release(week, query, noise))
+    >>> pf.series(releases, labels=["1", "2"]).to_frame()["period"].to_list()
+    ['1', '1', '2', '2']
+    """
+    given = listed(releases, "releases", 'releases or their files, such as ["week1.json", "week2.json"]')
+    if len(given) < 2:
+        raise ParameterError(f"releases has {len(given)}, expected at least two: a series is of several")
+    try:
+        window = whole_number(average)
+    except TypeError:
+        window = 0
+    if window < 1:
+        raise ParameterError(f"average is {shortened(repr(average))}, expected over how many releases, at least 1")
+    read = [each if isinstance(each, Release) else _read(each) for each in given]
+    names = [_label(each, release) for each, release in zip(given, read, strict=True)]
+    if labels is not None:
+        names = [str(label) for label in listed(labels, "labels", "a name for each release")]
+        if len(names) != len(read):
+            raise ParameterError(f"labels has {len(names)} names for {len(read)} releases: give one for each")
+    first = read[0]
+    for name, release in zip(names[1:], read[1:], strict=True):
+        for what, theirs, ours in (
+            ("query", release.query.kind, first.query.kind),
+            ("outputs", release.query.labels, first.query.labels),
+            ("groupings", release.groups and release.groups.by, first.groups and first.groups.by),
+        ):
+            if theirs != ours:
+                raise ParameterError(
+                    f"{name} has the {what} {shortened(repr(theirs))}, and {names[0]} {shortened(repr(ours))}: a "
+                    "series is of one question"
+                )
+    return ReleaseSeries(read, names, window)
+
+
+def _read(path: Any) -> Release:
+    if not isinstance(path, str | os.PathLike):
+        raise ParameterError(f"releases has {shortened(repr(path))}, expected a release or its file")
+    return Release.from_json(path)
+
+
+def _label(given: Any, release: ReleaseFields) -> str:
+    if not isinstance(given, Release):
+        return Path(display_path(given)).stem
+    reading = release.data.reading
+    return release.created[:10] if reading is None else Path(reading.source).stem
+
+
+def _named(release: ReleaseFields, key: tuple[str, ...]) -> dict[str, str]:
+    by = [] if release.groups is None else release.groups.by
+    return dict(zip((*by, "output"), key, strict=True))
+
+
+def _values_of(release: ReleaseFields) -> dict[tuple[str, ...], Value]:
+    """Return each value of a release, by its group and its output."""
+    noise, query = release.noise, release.query
+    strategy = strategy_of(query.kind, release.theta.states, noise)
+    outputs = len(query.labels)
+    scale = noise.one_scale
+    taken = [(scale,)] * outputs if strategy is None else strategy.taken(scale)
+    cells = [()] if release.groups is None else [tuple(cell) for cell in release.groups.cells]
+    divided: list[int | None] = [query.divided_by] * len(cells)
+    if release.groups is not None and query.divided_by is not None:
+        divided = list(release.groups.records)
+    unit = noise.unit * (query.divided_by or 1)  # that of a count, whatever it is divided by
+    values: dict[tuple[str, ...], Value] = {}
+    for c, (cell, records) in enumerate(zip(cells, divided, strict=True)):
+        for o, label in enumerate(query.labels):
+            noisy = release.noisy_values[c * outputs + o]
+            values[*map(str, cell), label] = Value(noisy * (records or 1) / unit, unit, records, taken[o])
+    return values
