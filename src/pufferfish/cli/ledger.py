@@ -31,7 +31,7 @@ from pufferfish.fit.model_file import read_model
 from pufferfish.ledger import LEDGER, Ledger, lock_of
 from pufferfish.ledger.shown import ALL_TELL, part_of
 from pufferfish.mechanisms import BOUNDS
-from pufferfish.release.prepare import warnings_of_model, warnings_of_reading
+from pufferfish.release.prepare import warnings_of_model, warnings_of_reading, warnings_of_stretch
 
 __all__ = ["ledger_command"]
 
@@ -97,7 +97,9 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
     print_warnings(
         text for text in warnings_of_model(data, model, accept=options.accept) if text not in already_printed
     )
-    ledger = Ledger(mechanism.of(model.theta, data.length, **settings), options.budget, base=data)
+    bound = mechanism.of(model.theta, data.length, **settings)
+    print_warnings(warnings_of_stretch(data, bound.protection))
+    ledger = Ledger(bound, options.budget, base=data)
     ledger.save(path)
     click.echo(printable(f"counts what is told of {ledger.hides}"))
     click.echo(f"ledger for {_size(data)}, budget {number(options.budget, 6)}")

@@ -117,7 +117,7 @@ def print_error(text: str) -> None:
 
 _NAMES = (
     "state|subject|time|time_zone|ambiguous|max_gap|step|bins|where|missing|gaps|by|columns|epsilon|accuracy|alpha|noise|"
-    "clock|order|smoothing|secrets|initial|accept"
+    "clock|order|smoothing|secrets|initial|accept|protect"
 )
 _VALID = "postprocess"
 """In Python ``postprocess="valid"``, here ``--valid``."""

@@ -282,7 +282,7 @@ def protection_asked(protect: str | None, within: str | None, theta: Theta, step
         except ValueError:
             near = [tuple(pair.split(":")) for pair in split_list(within)]
     protection = Protection.of(protect, near, theta, step)
-    return {} if protection is None else protection.settings
+    return {} if protection is None else {"protect": protection}
 
 
 def step_in(data: Sequences | Rows | None, model: Model) -> str | None:

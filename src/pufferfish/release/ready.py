@@ -15,7 +15,7 @@ from pufferfish.mechanisms.words import checked_of
 from pufferfish.queries import Query
 from pufferfish.release.derive import NOTHING_FOLLOWS, Proof, calibrated_fields, data_record, promised, with_values
 from pufferfish.release.draw import Database, PrivateData
-from pufferfish.release.facts import DataRecord, GroupsRecord, SubjectsRecord
+from pufferfish.release.facts import DataRecord, GroupsRecord, SubjectsRecord, step_of_reading
 from pufferfish.release.prepare import (
     ACCEPTED,
     check_clock,
@@ -28,6 +28,7 @@ from pufferfish.release.prepare import (
     prove,
     warnings_of_ledger,
     warnings_of_model,
+    warnings_of_stretch,
 )
 from pufferfish.release.record import ReleaseFields
 from pufferfish.release.words import versions
@@ -144,6 +145,8 @@ def checked(
     warnings_so_far += warnings_of_ledger(calibration.theta, ledger)
     proof = (*prove(calibration), promised(calibration, facts))
     check_units(calibration)
+    if not isinstance(data, Database):
+        warnings_so_far += warnings_of_stretch(data, calibration.bound.protection, step_of_reading(facts), proof[2])
     return Ready(
         calibration,
         facts,
