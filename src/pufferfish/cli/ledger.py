@@ -57,7 +57,9 @@ class LedgerCreateOptions:
     ledger: str = argument("FILE")
     model: str = option(MODEL_HELP, "FILE", required=True)
     budget: float = option("The most that all releases may leak together, above 0.", required=True)
-    table: str = option("The table whose releases are charged.", "FILE", required=True)
+    table: tuple[str, ...] = option(
+        "The table whose releases are charged; repeat for one of several files.", "FILE", required=True
+    )
     reading: Reading
     mechanism: str | None = option(
         f"What proves how much the releases leak together [default: {DEFAULT_MECHANISM}].",
@@ -83,14 +85,14 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
     Example, a table with one row per subject and one column per node of a network:
       pufferfish ledger create book.json --model asia.bif --budget 2 --table patients.csv
     """
-    path, inputs = options.ledger, (options.table, options.model)
+    path, inputs = options.ledger, (*options.table, options.model)
     lock = lock_of(path)
     if any(same_file(lock, source) for source in inputs):
         raise ParameterError(f"{lock} is the file to be read, and would be the lock; name another")
     check_targets([("FILE", path, LEDGER)], inputs=inputs, overwrite=False)
     model, mechanism = read_model(options.model), bound_named(options.mechanism)
     settings = secret_settings(options.secrets, mechanism, model.theta)
-    with opened([options.table], options.reading) as source:
+    with opened(options.table, options.reading) as source:
         data = read_under(source, model, options.reading)
     settings |= hidden_by(mechanism, options.protect, options.within, data, model)
     already_printed = warnings_of_reading(data, model)

@@ -43,7 +43,7 @@ from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
 from pufferfish.errors import DataError, PufferfishError, public
 from pufferfish.theta.states import state_label
 
-__all__ = ["ROW", "Needed", "Source", "are_paths", "engine_errors", "is_path", "numbered", "open_source", "rows_beside"]
+__all__ = ["ROW", "Needed", "Source", "are_paths", "engine_errors", "is_path", "numbered", "open_source", "paths_of", "rows_beside"]
 
 ROW = "__pf_row"
 
@@ -166,6 +166,12 @@ def is_path(source: Any) -> bool:
 def are_paths(source: Any) -> bool:
     """Whether a source is a list of files."""
     return isinstance(source, list | tuple) and len(source) > 0 and all(map(is_path, source))
+
+
+def paths_of(source: Any) -> list[str]:
+    """Return the files of a source as words of a command line; TABLE for what is no file."""
+    paths = source if are_paths(source) else [source]
+    return [os.fspath(path) if is_path(path) else "TABLE" for path in paths]
 
 
 def open_source(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import pufferfish as pf
-from commands import READING, refused, run, write_table
+from commands import READING, in_two, refused, run, write_table
 
 
 def test_a_model_is_checked_on_the_table_it_was_fitted_to(tmp_path: Path) -> None:
@@ -37,6 +37,24 @@ def test_a_model_is_checked_on_the_table_it_was_fitted_to(tmp_path: Path) -> Non
     told = run("check", model, other, *READING, "--accept", "public", "--epsilon", 0.5)
     assert told.exit_code == 0, told.output
     assert "for this model, ε = 0.5 (multiplier" in told.stdout
+
+
+def test_a_model_of_two_files_is_checked_on_both(tmp_path: Path) -> None:
+    first, second = in_two(write_table(tmp_path / "a.csv", seed=1))
+    model = tmp_path / "m.json"
+    assert run("fit", first, second, *READING, "--output", model).exit_code == 0
+    result = run("check", model, first, second, *READING, "--output", tmp_path / "c.json")
+    assert result.exit_code == 0, result.output
+    assert f"\n  pufferfish fit {first} {second} --state " in result.stdout  # as it can be copied
+    assert f"kept in {model}: " in result.stdout
+    refused("check", model, first, *READING, says=["was not fitted to", "give --accept public"])
+    says = [f"--output {second} is the file to be read"]
+    refused("check", model, first, second, *READING, "--output", second, "--overwrite", says=says)
+    asked = ["--model", model, "--budget", 1, "--table", first, "--table", second, "--accept", "public"]
+    assert run("ledger", "create", tmp_path / "book.json", *asked, *READING).exit_code == 0
+    for tables in ([first, second], [second]):  # each of them is protected
+        told = run("check", model, *tables, *READING, "--accept", "public").stdout
+        assert "the verdict is not kept: book.json is about a table of this name" in told
 
 
 def test_reasons_name_options_of_the_command_line(tmp_path: Path) -> None:
