@@ -282,6 +282,8 @@ def _from_file(path: Path, needed: Needed, parts: Collection[str]) -> Source:
     else:
         refuse_text(path)
         scan = pl.scan_csv(path, separator=separator or ",", infer_schema=False, glob=False)
+        # polars leaves a quote that is written twice as it is, in the header; a quote that is not is refused
+        scan = scan.rename({name: name.replace('""', '"') for name in scan.collect_schema().names() if '""' in name})
     schema = scan.collect_schema()
     columns = _require(needed, schema.names(), untyped=not parquet, path=None if parquet else path, parts=parts)
     if not parquet and len(schema) > 1:  # a blank line is no row, and no step between its neighbours

@@ -119,10 +119,18 @@ _CONDEMNED = (
 
 _CHECKED_HERE = (
     "the model was checked against this very table, or one is a part of the other: the verdict that it keeps is an "
-    "exact function of these private records. Check another copy of the model, with public data; if everybody may see "
-    "this table, give accept='public'"
+    "exact function of these private records. {}; if everybody may see this table, give accept='public'"
 )
 
+
+_CHECK_AGAIN = "Check it once more against the public table, which puts that verdict in the place of this one"
+
+_CHECK_A_COPY = "Check another copy of the model, with public data: a verdict such as this one stays"
+
+_ACCEPTED_ALL_THE_SAME = (
+    "The model was {}, and is used all the same: the noise leaks more than is promised to somebody who knows what public "
+    "data say."
+)
 
 FITTED_HERE = (
     "The model was fitted to this very table, or one is a part of the other. The noise then depends on the secrets it "
@@ -212,8 +220,11 @@ def warnings_of_model(
     checked = model.checked
     if checked is not None and checked.word == CONDEMNED and "model" not in accept:
         raise ReleaseRefused(_CONDEMNED.format(checked.in_words()))
+    told = list[str]()
+    if checked is not None and checked.word == CONDEMNED:
+        told = [_ACCEPTED_ALL_THE_SAME.format(checked.in_words())]
     if data is None or isinstance(data, Database):
-        return []
+        return told
     check_step(data, model)
     warnings = list[str]()
     if isinstance(data, Sequences):
@@ -224,8 +235,8 @@ def warnings_of_model(
         raise ReleaseRefused(_NO_PROMISE)
     seen = None if checked is None else checked.fingerprint
     if seen is not None and fingerprint is not None and same_table(seen, fingerprint) and "public" not in accept:
-        raise ReleaseRefused(_CHECKED_HERE)
-    return [FITTED_HERE, *warnings] if fitted_here else warnings
+        raise ReleaseRefused(_CHECKED_HERE.format(_CHECK_A_COPY if told else _CHECK_AGAIN))
+    return [*told, *([FITTED_HERE] if fitted_here else []), *warnings]
 
 
 def warnings_of_stretch(

@@ -141,7 +141,8 @@ def checked(
         check_clock(facts, ledger.bound.theta)
     if isinstance(data, Rows):
         check_columns(data, calibration)
-    warnings_so_far += warnings_of_model(data, calibration.bound.model, accept=accepted_words(accept, ACCEPTED))
+    of_model = warnings_of_model(data, calibration.bound.model, accept=accepted_words(accept, ACCEPTED))
+    warnings_so_far += [text for text in of_model if text not in warnings_so_far]
     warnings_so_far += warnings_of_ledger(calibration.theta, ledger)
     proof = (*prove(calibration), promised(calibration, facts))
     check_units(calibration)

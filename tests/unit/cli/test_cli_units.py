@@ -32,7 +32,7 @@ def test_a_release_for_an_hour_says_so_first(folder: Path) -> None:
     assert hour.exit_code == 0, hour.output
     first = "hides any stretch of 60 steps in a row of one subject (1h, where no step takes less than 1min), at ε = 1"
     assert hour.stdout.splitlines()[0] == first
-    for line in ("1h (60 steps in a row)  ", "1d (1,440 steps in a row)  ", "one record, without any model  "):
+    for line in ("1h (60 steps in a row)  ", "1d: any one day of one subject (1,440 steps in a row)  ", "one record, without any model  "):
         assert line in hour.stdout
     record = json.loads((folder / "hour.json").read_text())
     assert record["calibration"]["settings"] == {"protect": 60, "within": None}
