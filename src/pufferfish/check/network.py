@@ -138,7 +138,9 @@ def _fit_command(source: Any, network: BayesianNetwork, more: PairCheck | None) 
     joined = {state_label(node) for edge in edges for node in edge}
     alone = [state_label(node) for node in network.nodes if state_label(node) not in joined]
     columns = ["--columns", ",".join(alone)] if alone else []
-    return shlex.join(["pufferfish", "fit", *paths_of(source), "--arrows", arrows, *columns, "--output", "network.json"])
+    return shlex.join(
+        ["pufferfish", "fit", *paths_of(source), "--arrows", arrows, *columns, "--output", "network.json"]
+    )
 
 
 # -- Which pairs are tested ------------------------------------------------------------------------------------------

@@ -70,8 +70,8 @@ def check_command(options: CheckOptions) -> None:
         read = read_under(source, model, options.reading)
         if "public" not in options.accept and read.fingerprint not in (model.fitted_on or "").split():
             raise ParameterError(
-                f"{options.model} was not fitted to {names_of(options.tables)} as it is read here, and a check tells exact "
-                "numbers of the table: if everybody may see them, give --accept public; never check a table "
+                f"{options.model} was not fitted to {names_of(options.tables)} as it is read here, and a check tells "
+                "exact numbers of the table: if everybody may see them, give --accept public; never check a table "
                 "that shall be protected"
             )
         with progress("checking the model"):

@@ -148,8 +148,7 @@ def compare_command(options: CompareOptions) -> None:
         length = cast(Any, _rows(lengths) if theta.networks else parse_lengths(lengths))
     step = step_in(data, model)
     hidden = protection_asked(options.protect, options.within, theta, step)
-    if data is not None:
-        print_warnings(warnings_of_stretch(data, hidden.get("protect")))
+    print_warnings(warnings_of_stretch(data, hidden.get("protect")))
     contest = Contest(
         model, query, length, secrets=secret, noise=options.noise, kinds=kinds, left_out=left_out, **hidden
     )

@@ -134,7 +134,8 @@ _ARGUMENT = re.compile(
     rf"|(?<![\w./-])(?P<flag>{'|'.join(_FLAGS)})=True"
     rf"|(?<![\w./-])(?P<name>{_NAMES}|{_VALID})=(?:(?P<quote>['\"])(?P<value>.*?)(?P=quote)|(?=[\s,;:)]|$))"
     rf"|\A(?P<first>epsilon|accuracy|alpha|smoothing|budget)(?= is {_NUMBER},)"
-    rf"|\A(?P<chain>length\[\d+\])(?= is {_NUMBER},)|\A(?P<file>output(?= is '[^']*', expected a name)|(?:protect|within)(?= is ['\d]))"
+    rf"|\A(?P<chain>length\[\d+\])(?= is {_NUMBER},)"
+    rf"|\A(?P<file>output(?= is '[^']*', expected a name)|(?:protect|within)(?= is ['\d]))"
     rf"|(?<![\w./-])(?P<alone>max_gap|time_zone|up_to|{_VALID})(?![\w./=-])"  # what is no English word
 )
 

@@ -428,7 +428,7 @@ def _calibration(options: ReleaseOptions, inputs: Inputs, query: Query, data: Se
     hidden = hidden_by(options.kind, options.protect, options.within, data, inputs.model)
     if not hidden and ledger is not None and options.kind.hides_several and theta.states == ledger.bound.theta.states:
         # what is charged to a budget about stretches is about the same stretches, where nothing else is asked for
-        hidden = {"protect": ledger.bound.protection}
+        hidden |= {"protect": ledger.bound.protection}
     if not options.once:
         mechanism = options.kind.of(theta, data.length, **inputs.settings, **hidden)
         return mechanism.calibrate(query, options.epsilon, noise=options.noise, **level)

@@ -325,7 +325,7 @@ class Counted:
     usual: Duration | None
     cells: nw.DataFrame[Any] | None = None
     stretches: Stretches | None = None
-    gaps: Gaps = Gaps()
+    gaps: Gaps = field(default_factory=Gaps)
 
 
 def count_rows_of_chains(rows: ChainRows, options: Options) -> Counted:

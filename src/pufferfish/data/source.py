@@ -43,7 +43,18 @@ from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
 from pufferfish.errors import DataError, PufferfishError, public
 from pufferfish.theta.states import state_label
 
-__all__ = ["ROW", "Needed", "Source", "are_paths", "engine_errors", "is_path", "numbered", "open_source", "paths_of", "rows_beside"]
+__all__ = [
+    "ROW",
+    "Needed",
+    "Source",
+    "are_paths",
+    "engine_errors",
+    "is_path",
+    "numbered",
+    "open_source",
+    "paths_of",
+    "rows_beside",
+]
 
 ROW = "__pf_row"
 

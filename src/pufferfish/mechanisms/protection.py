@@ -353,8 +353,8 @@ def _length(protect: Any) -> Duration | None:
 
 def _no_stretch(protect: Any) -> ParameterError:
     return ParameterError(
-        f"protect is {shortened(repr(protect))}, expected a number of steps such as 60, a length of time such as '1h' or "
-        f"'1d', or {SUBJECT!r}, the whole series"
+        f"protect is {shortened(repr(protect))}, expected a number of steps such as 60, a length of time such as '1h' "
+        f"or '1d', or {SUBJECT!r}, the whole series"
     )
 
 

@@ -128,8 +128,8 @@ _CHECK_AGAIN = "Check it once more against the public table, which puts that ver
 _CHECK_A_COPY = "Check another copy of the model, with public data: a verdict such as this one stays"
 
 _ACCEPTED_ALL_THE_SAME = (
-    "The model was {}, and is used all the same: the noise leaks more than is promised to somebody who knows what public "
-    "data say."
+    "The model was {}, and is used all the same: the noise leaks more than is promised to somebody who knows what "
+    "public data say."
 )
 
 FITTED_HERE = (
@@ -240,7 +240,7 @@ def warnings_of_model(
 
 
 def warnings_of_stretch(
-    data: Sequences | Rows,
+    data: Sequences | Rows | Database | None,
     protection: Protection | None,
     step: str | None = None,
     promises: Sequence[Promise] = (),
@@ -251,32 +251,28 @@ def warnings_of_stretch(
     protected, or some that something is promised of.
     """
     stretch = protection if isinstance(protection, StretchProtection) else StretchProtection(1)
-    if isinstance(data, Rows) or data.shortest_step is None or isinstance(stretch.steps, str):
+    if not isinstance(data, Sequences) or data.shortest_step is None or isinstance(stretch.steps, str):
         return []
     shortest = parse_duration(data.shortest_step, "shortest_step")
     least = f"Steps of this table take as little as {shortest}"
     if stretch.lasts is not None:
         held = _steps_in(stretch.lasts, shortest, stretch.steps)
-        return [] if held is None else [
-            f"{least}, so {stretch.lasts} may hold {counted(held, 'step')}, and the noise hides {stretch.steps:,} in a "
-            f"row: give protect='{held}'"
-        ]
+        hides = f"the noise hides {stretch.steps:,} in a row: give protect='{held}'"
+        return [] if held is None else [f"{least}, so {stretch.lasts} may hold {counted(held, 'step')}, and {hides}"]
     one = None if step is None else parse_duration(step, "step")
     if one is None or not one.has_unit:
         return []
-    told = [unit.steps for unit in promises if unit.in_the_next and (unit.steps or 1) > 1][:-1]  # but whole series
-    for steps in [stretch.steps] if stretch.is_stretch else filter(None, told):
+    told = [unit.steps for unit in promises if unit.in_the_next and unit.steps is not None and unit.steps > 1]
+    for steps in [stretch.steps] if stretch.is_stretch else told[:-1]:  # the last is the whole series
         called = format_micros(int(one.value) * steps)
         if (held := _steps_in(called, shortest, steps)) is not None:
-            return [
-                f"{least}, and lengths of time are told in steps of {step}: so {called}, as {counted(steps, 'step')} in "
-                f"a row are called, may hold {held:,}"
-            ]
+            so = f"so {called}, as {counted(steps, 'step')} in a row are called, may hold {held:,}"
+            return [f"{least}, and lengths of time are told in steps of {step}: {so}"]
     return []
 
 
 def _steps_in(length: str, shortest: Duration, counted_for: int) -> int | None:
-    """Return how many records a length of time may hold, both its ends with it; None where so many are counted for."""
+    """Return how many records a length of time may hold, its ends with it; None where so many are counted for."""
     whole = parse_duration(length, "protect")
     times = Fraction(whole.value) / Fraction(shortest.value) if whole.has_unit == shortest.has_unit else 0
     return None if times <= counted_for else int(times) + 1

@@ -146,8 +146,7 @@ def checked(
     warnings_so_far += warnings_of_ledger(calibration.theta, ledger)
     proof = (*prove(calibration), promised(calibration, facts))
     check_units(calibration)
-    if not isinstance(data, Database):
-        warnings_so_far += warnings_of_stretch(data, calibration.bound.protection, step_of_reading(facts), proof[2])
+    warnings_so_far += warnings_of_stretch(data, calibration.bound.protection, step_of_reading(facts), proof[2])
     return Ready(
         calibration,
         facts,

@@ -83,7 +83,9 @@ def test_that_a_release_is_there_is_said_after_what_is_wrong_otherwise(folder: P
         (["--missing", "split", "--time-zone", "Mars"], "Mars"),
     ):
         assert says in refused(*release("release.json", *options)), options
-    assert "--state" in refused("release", "table.csv", "--model", "model.json", *"--epsilon 1 --output release.json".split())
+    assert "--state" in refused(
+        "release", "table.csv", "--model", "model.json", *"--epsilon 1 --output release.json".split()
+    )
 
 
 def test_functions_of_python_keep_the_same_rule(folder: Path) -> None:

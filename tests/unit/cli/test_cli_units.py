@@ -32,7 +32,11 @@ def test_a_release_for_an_hour_says_so_first(folder: Path) -> None:
     assert hour.exit_code == 0, hour.output
     first = "hides any stretch of 60 steps in a row of one subject (1h, where no step takes less than 1min), at ε = 1"
     assert hour.stdout.splitlines()[0] == first
-    for line in ("1h (60 steps in a row)  ", "1d: any one day of one subject (1,440 steps in a row)  ", "one record, without any model  "):
+    for line in (
+        "1h (60 steps in a row)  ",
+        "1d: any one day of one subject (1,440 steps in a row)  ",
+        "one record, without any model  ",
+    ):
         assert line in hour.stdout
     record = json.loads((folder / "hour.json").read_text())
     assert record["calibration"]["settings"] == {"protect": 60, "within": None}
@@ -160,7 +164,9 @@ def test_an_hour_that_may_hold_more_steps_is_told_of_with_their_number(folder: P
     record = pf.Release.from_json("hour.json")
     assert record.warnings == [hour[9:].replace("--protect 66", "protect='66'")]
     assert pf.verify(record).holds
-    told = f"warning: {least}, and lengths of time are told in steps of 1min: so {{}} in a row are called, may hold {{}}\n"
+    told = (
+        f"warning: {least}, and lengths of time are told in steps of 1min: so {{}} in a row are called, may hold {{}}\n"
+    )
     for options, words, held in (
         (["--protect", "66"], "1h6min, as 66 steps", 73),
         ([], "5min, as 5 steps", 6),  # of the table of promises

@@ -234,6 +234,6 @@ def test_one_day_cannot_be_asked_and_a_state_that_never_was_is_named(tmp_path: P
     assert said.stderr == ""
     for how in (["--defend"], []):
         assert run(*fit, *how, "--states", "a,b,c").stderr.startswith(
-            "warning: States that never occur in the table: 'c'. What follows them is made up from other rows, and noise "
-            "has to hide them too: for a histogram at ε = 1 one chain of all needs a noise multiplier of "
+            "warning: States that never occur in the table: 'c'. What follows them is made up from other rows, and "
+            "noise has to hide them too: for a histogram at ε = 1 one chain of all needs a noise multiplier of "
         )

@@ -73,7 +73,9 @@ def test_arrows_are_written_in_several_ways(tmp_path: Path) -> None:
 
 
 def test_a_comma_that_is_missing_between_arrows_is_asked_for() -> None:
-    with pytest.raises(DataError, match=r"'lung smoke' not found.*Arrows are parted by commas: is one missing in 'lung "):
+    with pytest.raises(
+        DataError, match=r"'lung smoke' not found.*Arrows are parted by commas: is one missing in 'lung "
+    ):
         pf.fit_network(TABLE, "age->lung smoke->either")
     with pytest.raises(DataError, match="not found") as told:
         pf.fit_network(TABLE, "age->lung cough")
