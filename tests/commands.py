@@ -49,3 +49,12 @@ def write_table(path: Path, seed: int, subjects: int = 3, minutes: int = 120, aw
             lines.append(f"S{s},2024-05-01 {8 + hour:02d}:{rest:02d}:00,{['rest', 'active'][state]},{minute < awake}")
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+def in_two(path: Path) -> tuple[Path, Path]:
+    """Write the two halves of a table of :func:`write_table` to files of their own, the later records to the second."""
+    head, *lines = path.read_text().splitlines()
+    for part, late in (first := path.with_stem("first"), False), (second := path.with_stem("second"), True):
+        rows = [line for line in lines if ("2024-05-01 09:00" <= line.split(",")[1]) == late]
+        part.write_text("\n".join([head, *rows]) + "\n")
+    return first, second

@@ -67,7 +67,11 @@ def test_the_same_as_on_one_machine(spark, tmp_path, slow):
         expected = pf.read_sequences(ordered, **reading)
         for found in (pf.read_sequences(table, **reading), pf.read_sequences(relation, **reading)):
             assert summary(found) == summary(expected), options
-            assert (found.base.step, found.usual_step) == (expected.base.step, expected.usual_step)
+            assert (found.base.step, found.usual_step, found.shortest_step) == (
+                expected.base.step,
+                expected.usual_step,
+                expected.shortest_step,
+            )
             assert (found.groups.cells, found.groups.records) == (expected.groups.cells, expected.groups.records)
             assert np.array_equal(found.groups.counts["act"], expected.groups.counts["act"])
     assert len(expected.length) > 50

@@ -14,7 +14,6 @@ of the stays that reached their n-th record, with what followed seen, the share 
 """
 
 import math
-import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -285,8 +284,9 @@ _DAY = parse_duration("1d", "a day").value
 
 def _fit_command(source: Any, state: str, reading: Mapping[str, Any]) -> str:
     """Return the command that fits one chain to the same table, as it can be copied."""
-    words = ["pufferfish", "fit", os.fspath(source) if isinstance(source, str | os.PathLike) else "TABLE"]
-    words += ["--state", state]
+    from pufferfish.data.source import paths_of  # here: it loads what reads tables
+
+    words = ["pufferfish", "fit", *paths_of(source), "--state", state]
     for name, value in reading.items():
         if name != "states" and value is not None and (name, value) not in _USUAL:
             edges = ",".join(f"{edge:g}" for edge in value) if name == "bins" and not isinstance(value, str) else value
@@ -363,7 +363,9 @@ class _Asked:
         people = [who for who in self._laws.people if self._own]
         if not people and len(self._people) > 1:
             return ""
-        return share_covered(len(people), sum(names[who] in covered for who in people)).sentence
+        within = sum(names[who] in covered for who in people)
+        of_stays = sum(isinstance(model, StaysChain) for model in _members_of(self._theta)) > 1
+        return share_covered(len(people), within, of_stays=of_stays, unseen=self._laws.unseen).sentence
 
     # -- Richer models -------------------------------------------------------------------------------------------
 

@@ -48,10 +48,14 @@ def with_verdict(model: Model, check: Checked, data: Sequences | Rows) -> Model:
 
 
 def protecting(table: str, folders: Iterable[str | os.PathLike[str]]) -> Path | None:
-    """Return a ledger or a release in some folders that is about a table of this name; None where there is none."""
+    """Return a ledger or a release in some folders that is about a table of this name; None where there is none.
+
+    A table of several files has the names of all of them, and is about each.
+    """
+    names = set(_files_of(table))
     for folder in dict.fromkeys(Path(folder).resolve() for folder in folders):
         for path in sorted(folder.glob("*.json")):
-            if path.is_file() and path.stat().st_size <= _LARGEST and table in _tables_of(path):
+            if path.is_file() and path.stat().st_size <= _LARGEST and not names.isdisjoint(_tables_of(path)):
                 return path
     return None
 
@@ -68,4 +72,8 @@ def _tables_of(path: Path) -> Iterator[str]:
         for name in ("base", "rows_base", "rows"):
             base = holder.get(name) if isinstance(holder, dict) else None
             if isinstance(base, dict) and isinstance(base.get("source"), str):
-                yield base["source"]
+                yield from _files_of(base["source"])
+
+
+def _files_of(table: str) -> list[str]:
+    return [table, *table.split(", ")]

@@ -11,7 +11,6 @@ pair has a share of the level, the larger the fewer rows its rarest values are e
 dependence at any level, and few at a large one only. The shares rest on the margins, which each test takes as given.
 """
 
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -132,13 +131,16 @@ def check_network(theta: ModelClass, source: Any, epsilon: float, reading: Mappi
 
 def _fit_command(source: Any, network: BayesianNetwork, more: PairCheck | None) -> str:
     """Return the command that fits the network to the same table, with one more arrow, as it can be copied."""
-    table = os.fspath(source) if isinstance(source, str | os.PathLike) else "TABLE"
+    from pufferfish.data.source import paths_of  # here: it loads what reads tables
+
     edges = [*network.edges, *([] if more is None else [more.nodes])]
     arrows = ", ".join("->".join(map(state_label, edge)) for edge in edges)
     joined = {state_label(node) for edge in edges for node in edge}
     alone = [state_label(node) for node in network.nodes if state_label(node) not in joined]
     columns = ["--columns", ",".join(alone)] if alone else []
-    return shlex.join(["pufferfish", "fit", table, "--arrows", arrows, *columns, "--output", "network.json"])
+    return shlex.join(
+        ["pufferfish", "fit", *paths_of(source), "--arrows", arrows, *columns, "--output", "network.json"]
+    )
 
 
 # -- Which pairs are tested ------------------------------------------------------------------------------------------

@@ -232,9 +232,23 @@ def read_under(
 
 
 def check_options(model: Model, reading: Reading) -> None:
-    """Refuse options about chains where the model is a network."""
+    """Refuse options about chains where the model is a network, and for chains those that no table can be read by."""
     if model.theta.networks:
         reading.of_rows()
+        return
+    from pufferfish.data._options import check_options as check_reading  # here: it loads what reads tables
+
+    every = dict.fromkeys(("subject", "time", "max_gap", "bins", "where", "step"))
+    check_reading(**every | {"gaps": "unobserved"} | _of_chains(model, reading))
+
+
+def _of_chains(model: Model, reading: Reading) -> dict[str, Any]:
+    """Return how chains are read: by the model's states, and its bins unless others are given."""
+    node_names(reading.columns, model.theta)
+    arguments = reading.of_chains()
+    if model.bins is not None:
+        arguments.setdefault("bins", model.bins)
+    return arguments | {"states": model.theta.states}
 
 
 def _rows(table: "str | list[str] | SparkFiles", model: Model, reading: Reading, query: Query | None) -> Rows:
@@ -250,10 +264,3 @@ def _rows(table: "str | list[str] | SparkFiles", model: Model, reading: Reading,
         )
 
 
-def _of_chains(model: Model, reading: Reading) -> dict[str, Any]:
-    """Return how a table is read, by the model's states, and its bins unless others are given."""
-    node_names(reading.columns, model.theta)
-    arguments = reading.of_chains()
-    if model.bins is not None:
-        arguments.setdefault("bins", model.bins)
-    return {**arguments, "states": model.theta.states}

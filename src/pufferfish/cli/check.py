@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from pufferfish._base.words import names_of
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.check import CHECK, ModelCheck, NetworkCheck, check_model
 from pufferfish.check.kept import protecting, with_verdict
@@ -30,7 +31,7 @@ class CheckOptions:
     """What is checked."""
 
     model: str = argument("MODEL")
-    table: str = argument()
+    tables: tuple[str, ...] = argument("TABLE...", required=True)
     reading: Reading
     epsilon: float = option("Privacy parameter of the noise that is spoken of.", default=1.0, show_default=True)
     plot: str | None = option("Draw stays, hours and forgetting (.png, .svg, .pdf).", "FILE")
@@ -58,19 +59,19 @@ def check_command(options: CheckOptions) -> None:
     epsilon, plot, output = as_epsilon(options.epsilon), options.plot, options.output
     check_targets(
         [("--plot", plot, PICTURE), ("--output", output, CHECK)],
-        inputs=(options.model, options.table),
+        inputs=(options.model, *options.tables),
         overwrite=options.overwrite,
     )
     model = read_model(options.model)
     networks = model.theta.networks
     if networks and plot is not None:
         raise ParameterError("--plot draws stays, hours and forgetting of chains: leave it out for a network")
-    with opened((options.table,), options.reading) as source:
+    with opened(options.tables, options.reading) as source:
         read = read_under(source, model, options.reading)
         if "public" not in options.accept and read.fingerprint not in (model.fitted_on or "").split():
             raise ParameterError(
-                f"{options.model} was not fitted to {options.table} as it is read here, and a check tells exact "
-                "numbers of the table: if everybody may see them, give --accept public; never check a table "
+                f"{options.model} was not fitted to {names_of(options.tables)} as it is read here, and a check tells "
+                "exact numbers of the table: if everybody may see them, give --accept public; never check a table "
                 "that shall be protected"
             )
         with progress("checking the model"):
@@ -96,7 +97,7 @@ def _kept(options: CheckOptions, model: Model, check: ModelCheck | NetworkCheck,
     """Write the verdict into the model's file, where that is no secret, and say so."""
     if is_bif(options.model):
         return f"the verdict is not kept: {options.model} is BIF, which has no place for it"
-    folders = (".", os.path.dirname(options.model) or ".", os.path.dirname(options.table) or ".")
+    folders = (".", os.path.dirname(options.model) or ".", *(os.path.dirname(table) or "." for table in options.tables))
     if (protects := protecting(read.base.source, folders)) is not None:
         return (
             f"the verdict is not kept: {protects.name} is about a table of this name, and a verdict would tell exact "

@@ -47,6 +47,7 @@ from pufferfish.mechanisms.network_picture import draw_network
 from pufferfish.mechanisms.words import few_as_planned, few_in_groups
 from pufferfish.queries import Query
 from pufferfish.release.derive import assumptions_of
+from pufferfish.release.prepare import warnings_of_stretch
 from pufferfish.release.show.text import read_line
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.states import state_label
@@ -147,6 +148,7 @@ def compare_command(options: CompareOptions) -> None:
         length = cast(Any, _rows(lengths) if theta.networks else parse_lengths(lengths))
     step = step_in(data, model)
     hidden = protection_asked(options.protect, options.within, theta, step)
+    print_warnings(warnings_of_stretch(data, hidden.get("protect")))
     contest = Contest(
         model, query, length, secrets=secret, noise=options.noise, kinds=kinds, left_out=left_out, **hidden
     )

@@ -23,7 +23,7 @@ from pufferfish.fit.chain import SMOOTHING, fit_chain, fit_interval, fit_order, 
 from pufferfish.fit.defend import DefendedFit, fit_defend
 from pufferfish.fit.forgetting import SMOOTHING as PAIRS, OverlapEstimate, fit_forgetting
 from pufferfish.fit.left_out import MOST_KINDS, LeftOut
-from pufferfish.fit.made_up import MadeUp, made_up
+from pufferfish.fit.made_up import MadeUp, made_up, warnings_of_unseen
 from pufferfish.fit.members import CALLED
 from pufferfish.fit.model_file import BIF_FILE, MODEL, Model, is_bif, write_bif, write_model
 from pufferfish.fit.network import CHOW_LIU, SMOOTHING as NETWORK_SMOOTHING, FittedTable, fit_network_to
@@ -471,7 +471,7 @@ def _each_subject(options: FitOptions, table: _Table, states: list[str] | None) 
             states=states,
             **options.reading.of_chains(),
         )
-    print_warnings(fit.sequences.warnings)
+    print_warnings([*fit.sequences.warnings, *warnings_of_unseen(fit.sequences)])
     return Model.fitted(fit.theta, fit.sequences), _lines_of_subjects(fit, options)
 
 
@@ -499,7 +499,7 @@ def _stays(options: FitOptions, table: _Table, states: list[str] | None) -> tupl
     """Return the model, and what to say of it."""
     with progress("reading the table"):
         sequences = read_sequences(table, states=states, daily=True, **options.reading.of_chains())
-    print_warnings([*sequences.warnings, *_loose(options)])
+    _warn(sequences, options)
     initial = options.initial or "stationary"
     with progress("looking at the stays"):
         left_out = None if options.kinds is not None else LeftOut(sequences)
@@ -535,7 +535,7 @@ def _defended(options: FitOptions, table: _Table, states: list[str] | None) -> t
             no_hours = None
         except (ParameterError, DataError) as error:  # hours need times, and records one step apart
             sequences, no_hours = read_sequences(table, states=states, daily=True, **reading), str(error)
-    print_warnings([*sequences.warnings, *_loose(options)])
+    _warn(sequences, options)
     with progress("looking for what days demand"):
         fit = fit_defend(
             sequences,
@@ -558,7 +558,7 @@ def defended_lines(fit: DefendedFit) -> list[str]:
     for kind in fit.kinds:
         name = CALLED[kind.kind]
         if kind.reason is not None:
-            lines.append(f"not tried: {name}: {kind.reason}")
+            lines.append(f"cannot be asked: {name}: {kind.reason}")
             continue
         gain = "" if kind.gain is None else f", {kind.gain.nats:,.0f} nats likelier (error {kind.gain.error:,.0f})"
         whose = "" if kind.decided_by is None else f" of {kind.decided_by}"
@@ -587,9 +587,11 @@ _NO_GAP = (
 )
 
 
-def _loose(options: FitOptions) -> list[str]:
+def _warn(sequences: Sequences, options: FitOptions) -> None:
+    """Warn of how the table was read, and of states that it has not."""
     reading = options.reading
-    return [_NO_GAP] if reading.time and not (reading.max_gap or options.clock) else []
+    loose = reading.time and not (reading.max_gap or options.clock)
+    print_warnings([*sequences.warnings, *([_NO_GAP] if loose else []), *warnings_of_unseen(sequences)])
 
 
 def _one_model(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
@@ -597,7 +599,7 @@ def _one_model(options: FitOptions, table: _Table, states: list[str] | None) -> 
     clock, order, reading = options.clock, options.order, options.reading
     with progress("reading the table"):
         sequences = read_sequences(table, states=states, clock=clock, order=order or 1, **reading.of_chains())
-    print_warnings([*sequences.warnings, *_loose(options)])
+    _warn(sequences, options)
     smoothing = SMOOTHING if options.smoothing is None else options.smoothing
     initial = options.initial or "stationary"
     observed = int(sequences.transitions.sum())

@@ -34,7 +34,7 @@ from pufferfish.fit.model_file import Model, read_model
 from pufferfish.ledger import LEDGER, Ledger, lock_of
 from pufferfish.ledger.shown import ALL_TELL, part_of
 from pufferfish.mechanisms import BOUNDS
-from pufferfish.release.prepare import warnings_of_model, warnings_of_reading
+from pufferfish.release.prepare import warnings_of_model, warnings_of_reading, warnings_of_stretch
 
 __all__ = ["ledger_command"]
 
@@ -60,7 +60,9 @@ class LedgerCreateOptions:
     ledger: str = argument("FILE")
     model: str = option(MODEL_HELP, "FILE", required=True)
     budget: float = option("The most that all releases may leak together, above 0.", required=True)
-    table: str | None = option("The table whose releases are charged; one that grows may come later.", "FILE")
+    table: tuple[str, ...] = option(
+        "The table whose releases are charged; repeat for one of several files. One that grows may come later.", "FILE"
+    )
     grows: bool = option(
         "The table grows: each release reads the rows that are new, from files of any name, and is charged at their "
         "times; subjects may come and go. Needs --time and --max-gap, and times on a grid."
@@ -90,9 +92,9 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
     Example, a table with one row per subject and one column per node of a network:
       pufferfish ledger create book.json --model asia.bif --budget 2 --table patients.csv
     """
-    if options.table is None and not options.grows:
+    if not options.table and not options.grows:
         raise ParameterError("give --table, whose releases are charged, or --grows for a table that is still to come")
-    path, inputs = options.ledger, (*filter(None, [options.table]), options.model)
+    path, inputs = options.ledger, (*options.table, options.model)
     lock = lock_of(path)
     if any(same_file(lock, source) for source in inputs):
         raise ParameterError(f"{lock} is the file to be read, and would be the lock; name another")
@@ -100,8 +102,8 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
     model, mechanism = read_model(options.model), bound_named(options.mechanism)
     settings = secret_settings(options.secrets, mechanism, model.theta)
     data = None
-    if options.table is not None:
-        with opened([options.table], options.reading) as source:
+    if options.table:
+        with opened(options.table, options.reading) as source:
             data = read_under(source, model, options.reading)
     settings |= hidden_by(mechanism, options.protect, options.within, data, model)
     already_printed = () if data is None else warnings_of_reading(data, model)
@@ -111,6 +113,7 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
     length: Any = 2 if data is None else data.length
     base = _base_to_come(options.reading, model) if data is None else data
     bound = mechanism.of(model, length, **settings)
+    print_warnings(() if data is None else warnings_of_stretch(data, bound.protection))
     ledger = Ledger(bound, options.budget, base=base, grows=options.grows)
     ledger.save(path)
     click.echo(printable(f"counts what is told of {ledger.hides}"))

@@ -117,7 +117,7 @@ def print_error(text: str) -> None:
 
 _NAMES = (
     "state|subject|time|time_zone|ambiguous|max_gap|step|bins|where|missing|gaps|by|columns|epsilon|accuracy|alpha|noise|"
-    "clock|order|smoothing|secrets|initial|accept"
+    "clock|order|smoothing|secrets|initial|accept|protect"
 )
 _VALID = "postprocess"
 """In Python ``postprocess="valid"``, here ``--valid``."""
@@ -136,7 +136,8 @@ _ARGUMENT = re.compile(
     rf"|(?<![\w./-])(?P<flag>{'|'.join(_FLAGS)})=True"
     rf"|(?<![\w./-])(?P<name>{_NAMES}|{_VALID})=(?:(?P<quote>['\"])(?P<value>.*?)(?P=quote)|(?=[\s,;:)]|$))"
     rf"|\A(?P<first>epsilon|accuracy|alpha|smoothing|budget)(?= is {_NUMBER},)"
-    rf"|\A(?P<chain>length\[\d+\])(?= is {_NUMBER},)|\A(?P<file>output)(?= is '[^']*', expected a name)"
+    rf"|\A(?P<chain>length\[\d+\])(?= is {_NUMBER},)"
+    rf"|\A(?P<file>output(?= is '[^']*', expected a name)|(?:protect|within)(?= is ['\d]))"
     rf"|(?<![\w./-])(?P<alone>max_gap|time_zone|up_to|{_VALID})(?![\w./=-])"  # what is no English word
 )
 

@@ -282,7 +282,7 @@ def protection_asked(protect: str | None, within: str | None, theta: Theta, step
         except ValueError:
             near = [tuple(pair.split(":")) for pair in split_list(within)]
     protection = Protection.of(protect, near, theta, step)
-    return {} if protection is None else protection.settings
+    return {} if protection is None else {"protect": protection}
 
 
 def step_in(data: Sequences | Rows | None, model: Model) -> str | None:
@@ -294,8 +294,12 @@ def step_in(data: Sequences | Rows | None, model: Model) -> str | None:
 def hidden_by(
     mechanism: type[Mechanism], protect: str | None, within: str | None, data: Sequences | Rows | None, model: Model
 ) -> dict[str, Any]:
-    """Return what ``--protect`` and ``--within`` mean for a mechanism; refuse one that hides one record only."""
-    settings = protection_asked(protect, within, model.theta, step_in(data, model))
+    """Return what ``--protect`` and ``--within`` mean for a mechanism; refuse one that hides one record only.
+
+    Without a table, which may say how long a step takes, any length of time is taken.
+    """
+    step = step_in(data, model) or (protect if data is None else None)
+    settings = protection_asked(protect, within, model.theta, step)
     if settings and not mechanism.hides_several:
         raise ParameterError(
             f"--protect and --within are for {LeakagePropagation.name}: {mechanism.title} proves what is told of one "

@@ -61,7 +61,7 @@ from pufferfish.queries import Query, Transitions
 from pufferfish.release import RELEASE, EachRelease, Release, prepare, prepare_each
 from pufferfish.release.cells import csv_of, errors_of_groups, records_of_subjects, warning_of_formulas
 from pufferfish.release.facts import GroupsRecord
-from pufferfish.release.prepare import warnings_of_model, warnings_of_reading
+from pufferfish.release.prepare import ACCEPTED, warnings_of_model, warnings_of_reading
 from pufferfish.release.ready import Prepared
 from pufferfish.release.show.text import (
     assumed_in_short,
@@ -334,6 +334,7 @@ def load_inputs(options: ReleaseOptions) -> Inputs:
     settings = secret_settings(options.secrets, options.kind, model.theta)
     nodes = node_names(options.reading.columns, model.theta)
     query = parse_query(options.query, model.theta, nodes)
+    hidden_by(options.kind, options.protect, options.within, None, model)
     if options.each_subject and not model.theta.of_chains:
         raise ParameterError(
             f"--each-subject is for Markov chains, and the model is a class of {model.theta.kind}: there each row is a "
@@ -520,7 +521,8 @@ def _prepared(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> Prepared
     """Check and prove all that can be refused."""
     asked = noise.data, noise.query, noise.calibration
     postprocess: Literal["valid"] | None = "valid" if options.valid else None
-    more: Any = {"warnings": noise.warnings, "ledger": inputs.ledger, "model": inputs.model}
+    accept = [word for word in options.accept if word in ACCEPTED]
+    more: Any = {"warnings": noise.warnings, "ledger": inputs.ledger, "model": inputs.model, "accept": accept}
     if inputs.files is None:
         return prepare(*asked, postprocess=postprocess, **more)
     return prepare_each(*asked, inputs.files, postprocess=postprocess, **more)

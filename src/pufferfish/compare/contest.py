@@ -342,7 +342,7 @@ class Contest:
             try:
                 made = kind.of(self._given, self._length, **_settings(kind, self._secrets))
                 if self._protection is not None:
-                    made = made.protecting(**self._protection.settings)
+                    made = made.protecting(self._protection)
                 if isinstance(made, LawMechanism):
                     if not self._patient:
                         _check_patience(made, self._query)

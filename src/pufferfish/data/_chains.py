@@ -21,7 +21,7 @@ from fractions import Fraction
 from functools import reduce
 from math import ceil
 from operator import or_
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 
@@ -38,6 +38,7 @@ __all__ = [
     "TIME",
     "Fold",
     "Frame",
+    "Gaps",
     "Layout",
     "added_up",
     "counted",
@@ -54,6 +55,31 @@ CELL = "__pf_cell_"
 """Begins the names of the columns that say in which group of each grouping a row is."""
 
 Frame = nw.LazyFrame[Any]
+
+
+class Gaps(NamedTuple):
+    """What the times between rows say.
+
+    How many gaps are hardly longer than records may be apart, the longest of these and of all, how many rows come after
+    a change of clocks that is known, and the shortest time between linked rows.
+    """
+
+    late: int = 0
+    longest_late: float = 0
+    longest: float = 0
+    crossed: int = 0
+    shortest: float | None = None
+
+    def and_of(self, more: "Gaps") -> "Gaps":
+        """Return what these and those of more rows say."""
+        known = [shortest for shortest in (self.shortest, more.shortest) if shortest is not None]
+        return Gaps(
+            self.late + more.late,
+            max(self.longest_late, more.longest_late),
+            max(self.longest, more.longest),
+            self.crossed + more.crossed,
+            min(known, default=None),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,14 +361,16 @@ class Layout:
         lasted = _LASTED if self.max_gap is None else _APART
         return self._new(linked).filter(nw.col(_LINKED)).select(nw.col(lasted).alias(_LASTED))
 
-    def gaps(self, linked: Frame, step: float | None, changes: Sequence[int]) -> tuple[int, float, float, int]:
-        """Look at gaps: how many are hardly longer than ``max_gap``, the longest of these, and the longest of all.
+    def gaps(self, linked: Frame, step: float | None, changes: Sequence[int]) -> Gaps:
+        """Look at the times between rows, which are timed: see :class:`Gaps`.
 
-        Hardly longer is by a quarter at most, and by no whole number of steps: records are missing there, and none is
-        late. The last number is that of rows whose chain runs through one of the changes of clocks, given as times.
+        Hardly longer than ``max_gap`` is by a quarter at most, and by no whole number of steps: records are missing
+        there, and none is late. Changes of clocks are given as times.
         """
+        shortest = nw.when(nw.col(_LINKED)).then(nw.col(_LASTED if self.max_gap is None else _APART)).min()
+        if self.max_gap is None:
+            return Gaps(shortest=self._new(linked).select(shortest.alias(_BEGAN)).collect().item())
         apart, longest = nw.col(_APART), self.max_gap
-        assert longest is not None
         late = ~apart.is_null() & (apart > longest) & (apart * 4 <= longest * 5)
         if step is not None:
             late = late & (apart // step * step != apart)  # not every engine has a remainder
@@ -354,9 +382,10 @@ class Layout:
             nw.when(late).then(apart).otherwise(none).max().alias(_LASTED),
             nw.when(one_chain).then(apart).otherwise(none).max().alias(_APART),
             count_where(one_chain & reduce(or_, through, apart.is_null())).alias(_RUN),
+            shortest.alias(_BEGAN),
         )
-        number, most, most_of_all, crossed = gaps.collect().row(0)
-        return int(number or 0), most or 0, most_of_all or 0, int(crossed or 0)
+        number, most, most_of_all, crossed, least = gaps.collect().row(0)
+        return Gaps(int(number or 0), most or 0, most_of_all or 0, int(crossed or 0), least)
 
     def usual_step(self, lasted: Frame) -> int | float | None:
         """Most frequent time between linked rows, the shortest of those that tie; None if no rows are linked."""

@@ -29,7 +29,7 @@ import polars as pl
 from pufferfish._base.durations import Duration
 from pufferfish.data._cells import MAX_PAIRS, refuse_many_cells
 from pufferfish.data._chain_rows import ChainRows, Disorder
-from pufferfish.data._chains import CARRIED, CELL, STATE, SUBJECT, Frame, Layout, added_up, counted
+from pufferfish.data._chains import CARRIED, CELL, STATE, SUBJECT, Frame, Gaps, Layout, added_up, counted
 from pufferfish.data._options import Options
 from pufferfish.data._sampling import Sample
 from pufferfish.data.bins import MAX_STATES
@@ -312,9 +312,8 @@ class Counted:
         Rows counted by the keys of groups, where there are any.
     stretches : Stretches or None
         Where rows are, if times say it.
-    gaps : tuple
-        How many gaps are hardly longer than records may be apart, the longest of these and of all, and how many records
-        come after a change of clocks that is known (:meth:`Layout.gaps`).
+    gaps : Gaps
+        What the times between rows say.
     sample : Sample
         Blocks of rows, by which the table is known again.
     """
@@ -326,7 +325,7 @@ class Counted:
     usual: Duration | None
     cells: nw.DataFrame[Any] | None = None
     stretches: Stretches | None = None
-    gaps: tuple[int, float, float, int] = (0, 0, 0, 0)
+    gaps: Gaps = field(default_factory=Gaps)
 
 
 def count_rows_of_chains(rows: ChainRows, options: Options) -> Counted:
@@ -355,7 +354,7 @@ def _at_once(rows: ChainRows, options: Options) -> Counted:
         stretches = stretches_of(layout, options, zoned=not rows.wall)
         if stretches is not None:
             stretches.add(linked, value)
-        gaps = (0, 0, 0, 0) if layout.max_gap is None else layout.gaps(linked, _value(step or usual), rows.changes)
+        gaps = layout.gaps(linked, _value(step or usual), rows.changes) if layout.timed else Gaps()
         sample = _sample(rows, layout, options)
         sample.add(linked, _between(step, usual))
         marked = layout.marked(linked, value)
@@ -473,7 +472,7 @@ class _Tally:
             If times do not increase.
         """
         layout, rows = self.layout, self.rows
-        self.divided_by, self.distinct, self.gaps = step, 0, (0, 0.0, 0.0, 0)
+        self.divided_by, self.distinct, self.gaps = step, 0, Gaps()
         self.chains, self.transitions = Sums(layout.chain_keys, steps=True), Sums(layout.transition_keys)
         self.lasted, self.cells = Sums(layout.lasted_keys), Sums(layout.cell_keys)
         self.stretches = stretches_of(layout, self.options, zoned=not rows.wall)
@@ -486,11 +485,9 @@ class _Tally:
                 between = between or self.usual_step
                 if self.divided_by is None and _divides(layout):
                     self.divided_by = between
-            if layout.max_gap is not None:
+            if layout.timed:
                 step = self.divided_by or _value(self.options.step) or self.usual_step
-                late, most, most_of_all, crossed = layout.gaps(linked, step, rows.changes)
-                before = self.gaps
-                self.gaps = before[0] + late, max(before[1], most), max(before[2], most_of_all), before[3] + crossed
+                self.gaps = self.gaps.and_of(layout.gaps(linked, step, rows.changes))
             if self.stretches is not None:
                 self.stretches.add(linked, self.divided_by)
             self.sample.add(linked, between)

@@ -77,17 +77,16 @@ def _read(table: Source, options: Options) -> Sequences:
     in_time = rows.wall and layout.max_gap is not None
     slack = slack_of(int(counted.step.value)) if in_time and counted.step is not None else 0
     changes = _changes(rows, counted, layout.max_gap)
-    return _sequences(fold, table, options, counted, slack, changes, rows.read_before)
+    return _sequences(fold, table, options, counted, slack, changes, rows)
 
 
 def _changes(rows: ChainRows, counted: Counted, max_gap: float | None) -> Literal["possible", "known"] | None:
     """Return whether clocks may have been changed between records of a chain, or were, as far as it was looked at."""
-    *_, longest, crossed = counted.gaps
     step = counted.step or counted.usual
-    gapped = max_gap is not None and longest > min(max_gap, HOUR)
+    gapped = max_gap is not None and counted.gaps.longest > min(max_gap, HOUR)
     if rows.wall and step is not None and slack_of(int(step.value)) and gapped:
         return "possible"
-    return "known" if crossed else None
+    return "known" if counted.gaps.crossed else None
 
 
 def _longer(unseen: int, slack: int, options: Options) -> int:
@@ -108,9 +107,9 @@ def _sequences(
     counted: Counted,
     slack: int,
     changes: Literal["possible", "known"] | None,
-    read_before: int,
+    rows: ChainRows,
 ) -> Sequences:
-    step, usual = counted.step, counted.usual
+    step, usual, shortest = counted.step, counted.usual, counted.gaps.shortest
     absent = sum(fold.missing.values())
     if absent and options.missing == "refuse":
         label = min(fold.missing)
@@ -191,6 +190,7 @@ def _sequences(
         base=base,
         names=None if options.subject is None else tuple(label for label, _ in chains),
         usual_step=None if usual is None else str(usual),
+        shortest_step=None if shortest is None else _length(shortest, has_unit=rows.instants),
         grid=grid,
         clock=None if options.clock is None else options.clock.name,
         transitions_by_phase=by_phase,
@@ -201,21 +201,24 @@ def _sequences(
         late=_late(counted, options, int(counts.sum())),
         clock_changes=changes,
         stretches=None if options.taken is None else tuple(places.get(label) for label, _ in chains),
-        read_before=read_before,
+        read_before=rows.read_before,
         fingerprint=_fingerprint(table, options, counted, states, counts, transitions, lengths),
     )
 
 
 def _late(counted: Counted, options: Options, records: int) -> tuple[int, str] | None:
     """Return how many records are hardly too late to be linked, and the limit that would link them; None for a few."""
-    number, longest, *_ = counted.gaps
+    number, longest = counted.gaps.late, counted.gaps.longest_late
     if options.max_gap is None or number < _FEW or number * 100 < records:
         return None
     if options.max_gap.has_unit:  # in as round a number as the limit itself
         unit = next((unit for unit in _UNITS if options.max_gap.value >= 60 * unit), 1)
         longest = -(-int(longest) // unit) * unit
-    value = int(longest) if float(longest).is_integer() else float(longest)
-    return number, str(Duration(value, has_unit=options.max_gap.has_unit))
+    return number, _length(longest, has_unit=options.max_gap.has_unit)
+
+
+def _length(time: float, *, has_unit: bool) -> str:
+    return str(Duration(int(time) if float(time).is_integer() else float(time), has_unit=has_unit))
 
 
 def _fingerprint(

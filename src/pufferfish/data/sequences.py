@@ -349,6 +349,8 @@ class Sequences(Printed, ReadOnly):
         Label of the subject that each chain is of, where the table has subjects.
     usual_step : str, optional
         Most frequent time between adjacent records (public); None without times, or where the step was given.
+    shortest_step : str, optional
+        Shortest time between adjacent records (public); None without times.
     clock : str, optional
         The clock that transitions were counted by, where they were.
     transitions_by_phase : (phases, k, k) ndarray of int64, optional
@@ -390,6 +392,7 @@ class Sequences(Printed, ReadOnly):
     base: Base
     names: tuple[str, ...] | None = None
     usual_step: str | None = None
+    shortest_step: str | None = None
     clock: str | None = None
     transitions_by_phase: NDArray[np.int64] | None = None
     histories: NDArray[np.int64] | None = None

@@ -43,7 +43,18 @@ from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
 from pufferfish.errors import DataError, PufferfishError, public
 from pufferfish.theta.states import state_label
 
-__all__ = ["ROW", "Needed", "Source", "are_paths", "engine_errors", "is_path", "numbered", "open_source", "rows_beside"]
+__all__ = [
+    "ROW",
+    "Needed",
+    "Source",
+    "are_paths",
+    "engine_errors",
+    "is_path",
+    "numbered",
+    "open_source",
+    "paths_of",
+    "rows_beside",
+]
 
 ROW = "__pf_row"
 
@@ -168,6 +179,12 @@ def are_paths(source: Any) -> bool:
     return isinstance(source, list | tuple) and len(source) > 0 and all(map(is_path, source))
 
 
+def paths_of(source: Any) -> list[str]:
+    """Return the files of a source as words of a command line; TABLE for what is no file."""
+    paths = source if are_paths(source) else [source]
+    return [os.fspath(path) if is_path(path) else "TABLE" for path in paths]
+
+
 def open_source(
     source: Any,
     columns: Needed,
@@ -276,6 +293,8 @@ def _from_file(path: Path, needed: Needed, parts: Collection[str]) -> Source:
     else:
         refuse_text(path)
         scan = pl.scan_csv(path, separator=separator or ",", infer_schema=False, glob=False)
+        # polars leaves a quote that is written twice as it is, in the header; a quote that is not is refused
+        scan = scan.rename({name: name.replace('""', '"') for name in scan.collect_schema().names() if '""' in name})
     schema = scan.collect_schema()
     columns = _require(needed, schema.names(), untyped=not parquet, path=None if parquet else path, parts=parts)
     if not parquet and len(schema) > 1:  # a blank line is no row, and no step between its neighbours

@@ -93,8 +93,10 @@ class Coverage(ReadOnly):
                 f"data, the habits of all of them are covered with probability {_percent(self.share)}. {known}"
             )
         sure = "" if self.sure is None else f" ({_percent(self.sure)} with 95% confidence)"
-        if self.lost and self.sure is not None:
-            why = "estimated stays cost" if self.of_stays else f"states cost that {self.unseen} of them never left"
+        why = "estimated stays cost" if self.of_stays else f"states cost that {self.unseen} of them never left"
+        if self.lost and self.sure is None and self.tail is None:
+            sure = f" ({_percent(self.share + self.lost)} less the .02 that {why})"
+        elif self.lost and self.sure is not None:
             exact = _percent(self.people / (self.people + 1)), _percent(0.05 ** (1 / self.people))
             sure = f"{sure[:-1]}; {exact[0]} and {exact[1]} less the .02 that {why})"
         rests = (
@@ -199,17 +201,20 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g}%"
 
 
-def share_covered(people: int, within: int) -> Coverage:
+def share_covered(people: int, within: int, *, of_stays: bool = False, unseen: int = 0) -> Coverage:
     """Return what may be said where the noise of a given class is enough for the habits of some of the people asked.
 
     Parameters
     ----------
     people, within : int
         How many were asked, and for how many of them it is enough.
+    of_stays, unseen : bool, int
+        As for :class:`Coverage`.
 
     Examples
     --------
     >>> share_covered(19, 19).share, share_covered(19, 10).share, share_covered(8, 8).share
     (0.95, 0.5, None)
     """
-    return Coverage(people=people, share=within / (people + 1) if people >= _FEWEST else None)
+    known = Coverage(people=people, of_stays=of_stays, unseen=unseen)
+    return known if people < _FEWEST else replace(known, share=max(within / (people + 1) - known.lost, 0.0))

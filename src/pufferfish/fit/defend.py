@@ -27,7 +27,7 @@ from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.fit.by_chance import largest_by_chance
 from pufferfish.fit.coverage import Coverage, covered
 from pufferfish.fit.left_out import LEAST_GAIN, Gain, LeftOut
-from pufferfish.fit.members import Law, Members, leakage_of, noise_of, worst_of
+from pufferfish.fit.members import PEOPLE, Law, Members, leakage_of, noise_of, worst_of
 from pufferfish.theta.chain_class import ChainClass
 
 __all__ = ["Coverage", "DefendedFit", "Kind", "drawn_again", "fit_defend"]
@@ -195,6 +195,8 @@ def _demanded(members: Members, left_out: LeftOut, persons: Sequence[int]) -> tu
 
     def consider(kind: str, gain: Gain | None, *, wanted: bool) -> bool:
         reason, laws = members.why_not(kind), list[Law]()
+        if gain is not None and math.isinf(gain.error):
+            reason = "one day, and none that could be left out"
         if reason is None:
             try:
                 laws = members.of(kind, persons)
@@ -225,6 +227,8 @@ def _demanded(members: Members, left_out: LeftOut, persons: Sequence[int]) -> tu
     several = len(persons) > 1
     if several:
         consider("own", left_out.gain("own", "pooled"), wanted=True)
+    else:
+        kinds.append(Kind(kind="own", gain=None, reason=f"fewer than two subjects have {PEOPLE:,} transitions"))
     for kind in ("hour", "order2", "stays"):
         gain = None if members.why_not(kind) else left_out.gain(kind, "pooled")
         if consider(kind, gain, wanted=gain is not None and gain.demanded) and several and kind != "hour":

@@ -5,6 +5,7 @@ how long states last then, and how much noise that is. docs/fitting.md says what
 """
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,14 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.words import number
+from pufferfish._base.words import names_of, number
+from pufferfish._core.chains.smoothing import smoothed
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError
 from pufferfish.fit.chain import SMOOTHING, check_transitions, fit_chain, fit_order, fit_periodic
 from pufferfish.mechanisms import LeakagePropagation
 from pufferfish.queries import Histogram
+from pufferfish.theta.markov_chain import MarkovChain
 
-__all__ = ["MadeUp", "judged", "made_up"]
+__all__ = ["MadeUp", "judged", "made_up", "warnings_of_unseen"]
 
 _SHARE, _CHANGE = 0.05, 1.1
 """Shares above the one, and noise and stays that change by more than this factor, are too much."""
@@ -170,6 +173,27 @@ def _noise(model: Any) -> float:
     multiplier = LeakagePropagation(model, _LONG).calibrate(Histogram(), 1.0).noise_multiplier
     assert multiplier is not None
     return multiplier
+
+
+def warnings_of_unseen(data: Sequences) -> list[str]:
+    """Return a warning where states that were named never occur: which they are, and what they cost."""
+    seen = data.counts.sum(axis=0) > 0
+    unseen = [repr(state) for state, occurs in zip(data.states, seen, strict=True) if not occurs]
+    if not unseen or seen.sum() < 2:
+        return []
+    cost = ""
+    if len(seen) <= _MOST_STATES:
+        tables = data.transitions, data.transitions[np.ix_(seen, seen)]
+        with suppress(ModelError, NotApplicableError):
+            with_, without = (number(_noise(MarkovChain(smoothed(table, SMOOTHING)))) for table in tables)
+            cost = (
+                f": for a histogram at ε = 1 one chain of all needs a noise multiplier of {with_}, and of {without} "
+                "without them"
+            )
+    return [
+        f"States that never occur in the table: {names_of(unseen, 8)}. What follows them is made up from other rows, "
+        f"and noise has to hide them too{cost}. Leave those out that cannot occur"
+    ]
 
 
 def judged(

@@ -29,11 +29,11 @@ from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.stays_chain import StaysChain
 
-__all__ = ["CALLED", "Law", "Members", "leakage_of", "noise_of", "worst_of"]
+__all__ = ["CALLED", "PEOPLE", "Law", "Members", "leakage_of", "noise_of", "worst_of"]
 
 Array = NDArray[np.float64]
 
-_PEOPLE = 2000
+PEOPLE = 2000
 """Transitions from which on a subject is counted."""
 
 _LONG = 10**6
@@ -162,7 +162,7 @@ class Members:
     @property
     def people(self) -> list[int]:
         """Subjects with enough transitions: nobody else is a member, or counted."""
-        return np.flatnonzero(self.transitions.sum(axis=(1, 2)) >= _PEOPLE).tolist()
+        return np.flatnonzero(self.transitions.sum(axis=(1, 2)) >= PEOPLE).tolist()
 
     @property
     def unseen(self) -> int:

@@ -29,7 +29,7 @@ from pufferfish._base.reading import read_file
 from pufferfish._base.view import counted
 from pufferfish._base.words import did_you_mean, names_of
 from pufferfish.data.rows import Rows
-from pufferfish.errors import ModelError, ParameterError, RecordError, shortened
+from pufferfish.errors import DataError, ModelError, ParameterError, RecordError, shortened
 from pufferfish.fit.chain import added_count
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
@@ -177,7 +177,13 @@ def fit_network_to(
         _check_certain(certain, nodes)
     from pufferfish.data.public_counts import read_public_rows  # here: it loads what reads tables
 
-    data = read_public_rows(source, (named if tree else nodes), **reading)
+    try:
+        data = read_public_rows(source, (named if tree else nodes), **reading)
+    except DataError as error:
+        joined = next((name for name in nodes if " " in name and f"column {name!r} not found" in str(error)), None)
+        if joined in {child for _, child in edges} & {parent for parent, _ in edges}:
+            error.args = (f"{error} Arrows are parted by commas: is one missing in {joined!r}?",)
+        raise
     nodes = list(data.rows.nodes)
     if tree:
         _check_certain(certain, nodes)

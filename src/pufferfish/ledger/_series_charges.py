@@ -289,7 +289,7 @@ class SeriesCharging(Charging):
     @property
     def hides(self) -> dict[str, Any]:
         """The settings by which a release by itself hides the same: one record is what every mechanism hides."""
-        return {name: value for name, value in self._bound.settings.items() if (name, value) != ("protect", 1)}
+        return {} if self._bound.settings == {"protect": 1} else super().hides
 
     # -- What all charges leak together --------------------------------------------------------------------------
 

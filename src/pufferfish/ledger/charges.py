@@ -165,7 +165,7 @@ class Charging(ABC):
     @property
     def hides(self) -> dict[str, Any]:
         """The settings by which a release by itself hides what the ledger is about."""
-        return {} if self._bound.protection is None else self._bound.protection.settings
+        return {} if self._bound.protection is None else {"protect": self._bound.protection}
 
     @abstractmethod
     def part(self, length: Any, window: Any) -> InfluenceBound:

@@ -305,7 +305,8 @@ class Mechanism(ABC):
             If it is no such thing, or nothing says how long a step takes.
         """
         one = "of any two values of one record, and not of near ones alone"  # 1 step is a record
-        less = one if protect in (None, 1) else "of one record, and not of several together"
+        asked = protect.settings["protect"] if isinstance(protect, Protection) else protect
+        less = one if asked in (None, 1) else "of one record, and not of several together"
         raise NotApplicableError(f"it proves what is told {less}: use LeakagePropagation", self.title)
 
     def _best(self, query: Query, epsilon: float) -> Calibration:

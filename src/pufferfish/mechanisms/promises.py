@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["Promise", "Unit", "promises_of", "promises_of_losses", "promises_with", "units_of"]
 
 _TIMES = (("5min", 300), ("1h", 3_600), ("1d", 86_400), ("7d", 7 * 86_400))
+_SAID = {"1d": "1d: any one day of one subject"}
+"""Of the names that people look for, in more words."""
+
 _COUNTS = (10, 100, 1_000)
 _SECOND = 1_000_000
 
@@ -241,7 +244,7 @@ def _of_chains(bound: Any, epsilon: float, step: str | None, *, delta: bool) -> 
         leakage = stretch(steps) if 1 < steps < longest else None
         row = f"{counted(steps, 'step')} in a row"
         if leakage is not None:
-            words = row if row.startswith(name) else f"{name} ({row})"
+            words = row if row.startswith(name) else f"{_SAID.get(name, name)} ({row})"
             yield Unit(words, steps, _STRETCH if step is None else f"{_STRETCH} {_TIME.format(step)}", leakage)
     if longest < FOR_EVER:
         yield Unit(_WHOLE, longest, _SERIES, _of_series)

@@ -6,7 +6,7 @@ alone. Nothing of it is about rows: whoever reads a release makes it again from 
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from fractions import Fraction
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.checked import is_list, real_number
-from pufferfish._base.durations import format_micros, parse_duration
+from pufferfish._base.durations import Duration, format_micros, parse_duration
 from pufferfish._base.view import counted
 from pufferfish._base.words import did_you_mean, names_of, number
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
@@ -41,7 +41,7 @@ class Protection(ABC):
 
         Parameters
         ----------
-        protect : int, str, timedelta, list of names, or None
+        protect : int, str, timedelta, list of names, Protection, or None
             Of chains: steps, a length of time such as ``"1h"``, or ``"subject"``. Of networks: columns, as a list of
             names or as one text such as ``"smoke+lung"``, or ``"row"``. None for one record.
         within : float, sequence of (state, state), or None
@@ -56,10 +56,14 @@ class Protection(ABC):
         ParameterError
             If it is no such thing, or no step is known.
         """
+        if isinstance(protect, Protection):
+            return protect
         if protect is None and within is None:
             return None
         if theta.of_chains:
-            return StretchProtection(1 if protect is None else _steps(protect, step), _within(within, theta.states))
+            lasts = _length(protect)
+            steps = 1 if protect is None else _steps(protect, lasts, step)
+            return StretchProtection(steps, _within(within, theta.states), None if lasts is None else str(lasts))
         if not theta.networks:
             raise ParameterError(
                 f"protect and within are about steps of chains or columns of networks, and Θ is a class of {theta.kind}"
@@ -145,10 +149,13 @@ class StretchProtection(Protection):
     within : float, tuple of (str, str), or None
         Courses whose values are at most so far apart at every step, in the units of the bins, or one of these pairs of
         states; None for any two courses.
+    lasts : str, optional
+        The length of time that it was given as.
     """
 
     steps: int | str
     within: float | tuple[tuple[str, str], ...] | None = None
+    lasts: str | None = field(default=None, compare=False)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -332,11 +339,29 @@ def step_of(theta: Theta, model: Described | None) -> str | None:
     return known or theta.step
 
 
-def _steps(protect: Any, step: str | None) -> int | str:
+def _length(protect: Any) -> Duration | None:
+    """Return the length of time that a stretch is given as; None where it is no length."""
+    if not isinstance(protect, str | timedelta | np.timedelta64):
+        return None
+    if isinstance(protect, str) and (protect == SUBJECT or protect.isdigit()):
+        return None
+    try:
+        return parse_duration(protect, "protect")
+    except ParameterError:
+        raise _no_stretch(protect) from None
+
+
+def _no_stretch(protect: Any) -> ParameterError:
+    return ParameterError(
+        f"protect is {shortened(repr(protect))}, expected a number of steps such as 60, a length of time such as '1h' "
+        f"or '1d', or {SUBJECT!r}, the whole series"
+    )
+
+
+def _steps(protect: Any, asked: Duration | None, step: str | None) -> int | str:
     if protect == SUBJECT and isinstance(protect, str):
         return SUBJECT
-    if isinstance(protect, str | timedelta | np.timedelta64) and not (isinstance(protect, str) and protect.isdigit()):
-        asked = parse_duration(protect, "protect")
+    if asked is not None:
         if step is None:
             raise ParameterError(
                 f"protect is {str(protect)!r}, and nothing says how long a step takes: give a number of steps, such as "
@@ -350,10 +375,7 @@ def _steps(protect: Any, step: str | None) -> int | str:
         value = real_number(int(protect) if isinstance(protect, str) else protect)
         steps = 0 if value is None or value != int(value) else int(value)
     if not 1 <= steps < MOST_STEPS:
-        raise ParameterError(
-            f"protect is {shortened(repr(protect))}, expected a number of steps, a length of time such as '1h', or "
-            "'subject'"
-        )
+        raise _no_stretch(protect)
     return int(steps)
 
 

@@ -12,12 +12,14 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from pufferfish._base.durations import parse_duration
+from pufferfish._base.durations import Duration, format_micros, parse_duration
+from pufferfish._base.view import counted
 from pufferfish._base.words import did_you_mean
 from pufferfish.data.fingerprint import same_table
 from pufferfish.data.rows import Rows
@@ -27,6 +29,8 @@ from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import ParticipantDP
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import Mechanism
+from pufferfish.mechanisms.promises import Promise
+from pufferfish.mechanisms.protection import Protection, StretchProtection
 from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.queries import JointQuery, LinearQuery, Query, StepQuery, Weighted, Window, refuse_pooling
 from pufferfish.release.draw import Database
@@ -57,6 +61,7 @@ __all__ = [
     "warnings_of_ledger",
     "warnings_of_model",
     "warnings_of_reading",
+    "warnings_of_stretch",
 ]
 
 # -- Whether a release is about the same Θ as the ledger that it is charged to ---------------------------------------
@@ -114,10 +119,18 @@ _CONDEMNED = (
 
 _CHECKED_HERE = (
     "the model was checked against this very table, or one is a part of the other: the verdict that it keeps is an "
-    "exact function of these private records. Check another copy of the model, with public data; if everybody may see "
-    "this table, give accept='public'"
+    "exact function of these private records. {}; if everybody may see this table, give accept='public'"
 )
 
+
+_CHECK_AGAIN = "Check it once more against the public table, which puts that verdict in the place of this one"
+
+_CHECK_A_COPY = "Check another copy of the model, with public data: a verdict such as this one stays"
+
+_ACCEPTED_ALL_THE_SAME = (
+    "The model was {}, and is used all the same: the noise leaks more than is promised to somebody who knows what "
+    "public data say."
+)
 
 FITTED_HERE = (
     "The model was fitted to this very table, or one is a part of the other. The noise then depends on the secrets it "
@@ -207,8 +220,11 @@ def warnings_of_model(
     checked = model.checked
     if checked is not None and checked.word == CONDEMNED and "model" not in accept:
         raise ReleaseRefused(_CONDEMNED.format(checked.in_words()))
+    told = list[str]()
+    if checked is not None and checked.word == CONDEMNED:
+        told = [_ACCEPTED_ALL_THE_SAME.format(checked.in_words())]
     if data is None or isinstance(data, Database):
-        return []
+        return told
     check_step(data, model)
     warnings = list[str]()
     if isinstance(data, Sequences):
@@ -219,8 +235,47 @@ def warnings_of_model(
         raise ReleaseRefused(_NO_PROMISE)
     seen = None if checked is None else checked.fingerprint
     if seen is not None and fingerprint is not None and same_table(seen, fingerprint) and "public" not in accept:
-        raise ReleaseRefused(_CHECKED_HERE)
-    return [FITTED_HERE, *warnings] if fitted_here else warnings
+        raise ReleaseRefused(_CHECKED_HERE.format(_CHECK_A_COPY if told else _CHECK_AGAIN))
+    return [*told, *([FITTED_HERE] if fitted_here else []), *warnings]
+
+
+def warnings_of_stretch(
+    data: Sequences | Rows | Database | None,
+    protection: Protection | None,
+    step: str | None = None,
+    promises: Sequence[Promise] = (),
+) -> list[str]:
+    """Return a warning where a time may hold more steps than are counted for it, as some take less than a step.
+
+    Of the length of time that a protection was given as, or else of what so many steps are called: those that are
+    protected, or some that something is promised of.
+    """
+    stretch = protection if isinstance(protection, StretchProtection) else StretchProtection(1)
+    if not isinstance(data, Sequences) or data.shortest_step is None or isinstance(stretch.steps, str):
+        return []
+    shortest = parse_duration(data.shortest_step, "shortest_step")
+    least = f"Steps of this table take as little as {shortest}"
+    if stretch.lasts is not None:
+        held = _steps_in(stretch.lasts, shortest, stretch.steps)
+        hides = f"the noise hides {stretch.steps:,} in a row: give protect='{held}'"
+        return [] if held is None else [f"{least}, so {stretch.lasts} may hold {counted(held, 'step')}, and {hides}"]
+    one = None if step is None else parse_duration(step, "step")
+    if one is None or not one.has_unit:
+        return []
+    told = [unit.steps for unit in promises if unit.in_the_next and unit.steps is not None and unit.steps > 1]
+    for steps in [stretch.steps] if stretch.is_stretch else told[:-1]:  # the last is the whole series
+        called = format_micros(int(one.value) * steps)
+        if (held := _steps_in(called, shortest, steps)) is not None:
+            so = f"so {called}, as {counted(steps, 'step')} in a row are called, may hold {held:,}"
+            return [f"{least}, and lengths of time are told in steps of {step}: {so}"]
+    return []
+
+
+def _steps_in(length: str, shortest: Duration, counted_for: int) -> int | None:
+    """Return how many records a length of time may hold, its ends with it; None where so many are counted for."""
+    whole = parse_duration(length, "protect")
+    times = Fraction(whole.value) / Fraction(shortest.value) if whole.has_unit == shortest.has_unit else 0
+    return None if times <= counted_for else int(times) + 1
 
 
 def step_length(step: str) -> float:

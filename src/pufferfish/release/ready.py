@@ -15,7 +15,7 @@ from pufferfish.mechanisms.words import checked_of
 from pufferfish.queries import Query
 from pufferfish.release.derive import NOTHING_FOLLOWS, Proof, calibrated_fields, data_record, promised, with_values
 from pufferfish.release.draw import Database, PrivateData
-from pufferfish.release.facts import DataRecord, GroupsRecord, SubjectsRecord
+from pufferfish.release.facts import DataRecord, GroupsRecord, SubjectsRecord, step_of_reading
 from pufferfish.release.prepare import (
     ACCEPTED,
     check_clock,
@@ -28,6 +28,7 @@ from pufferfish.release.prepare import (
     prove,
     warnings_of_ledger,
     warnings_of_model,
+    warnings_of_stretch,
 )
 from pufferfish.release.record import ReleaseFields
 from pufferfish.release.words import versions
@@ -140,10 +141,12 @@ def checked(
         check_clock(facts, ledger.bound.theta)
     if isinstance(data, Rows):
         check_columns(data, calibration)
-    warnings_so_far += warnings_of_model(data, calibration.bound.model, accept=accepted_words(accept, ACCEPTED))
+    of_model = warnings_of_model(data, calibration.bound.model, accept=accepted_words(accept, ACCEPTED))
+    warnings_so_far += [text for text in of_model if text not in warnings_so_far]
     warnings_so_far += warnings_of_ledger(calibration.theta, ledger)
     proof = (*prove(calibration), promised(calibration, facts))
     check_units(calibration)
+    warnings_so_far += warnings_of_stretch(data, calibration.bound.protection, step_of_reading(facts), proof[2])
     return Ready(
         calibration,
         facts,

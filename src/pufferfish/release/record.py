@@ -82,7 +82,8 @@ VERSION = 4
 RELEASE = record_kind(
     "release",
     FORMAT,
-    "it is the record of an earlier release, which is spent; name another file, or give overwrite=True",
+    "it is the record of an earlier release, which stays spent and published; name another file, or give "
+    "overwrite=True, which replaces the record alone",
 )
 
 

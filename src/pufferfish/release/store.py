@@ -242,7 +242,8 @@ def _table_kind(*, ours: bool) -> Kind:
     return Kind(
         "table of a release for each subject",
         lambda content: ours,
-        "it is the table of an earlier release, which is spent; name another file, or give overwrite=True",
+        "it is the table of an earlier release, which stays spent and published; name another file, or give "
+        "overwrite=True, which replaces the table alone",
         TABLE_ENDINGS,
     )
 

@@ -381,6 +381,14 @@ def test_the_noise_covers_so_many_people_and_the_sentence_says_it() -> None:
     assert "at least 90% on average have habits" in wide.verdict.reasons[-1]
 
 
+def test_what_estimated_stays_cost_is_taken_off_what_the_verdict_says() -> None:
+    table = days_of_people(lambda who: CALM, seed=1, people=9, days=43)
+    stays = pf.fit_stays(pf.read_sequences(table, "s", daily=True, **READING), kinds=2)
+    wide = pf.MarkovChain([[0.99, 0.01], [0.01, 0.99]], states=["a", "b"])
+    found = checked(table, pf.ChainClass((stays, stays, wide)))
+    assert "at least 88% on average (90% less the .02 that estimated stays cost) have habits" in found.coverage
+
+
 def test_longer_memory_and_another_model_are_told() -> None:
     rng = np.random.default_rng(3)
     states = [0, 1]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import pufferfish as pf
-from commands import READING, refused, run, write_table
+from commands import READING, in_two, refused, run, write_table
 
 
 def test_a_model_is_checked_on_the_table_it_was_fitted_to(tmp_path: Path) -> None:
@@ -37,6 +37,24 @@ def test_a_model_is_checked_on_the_table_it_was_fitted_to(tmp_path: Path) -> Non
     told = run("check", model, other, *READING, "--accept", "public", "--epsilon", 0.5)
     assert told.exit_code == 0, told.output
     assert "for this model, ε = 0.5 (multiplier" in told.stdout
+
+
+def test_a_model_of_two_files_is_checked_on_both(tmp_path: Path) -> None:
+    first, second = in_two(write_table(tmp_path / "a.csv", seed=1))
+    model = tmp_path / "m.json"
+    assert run("fit", first, second, *READING, "--output", model).exit_code == 0
+    result = run("check", model, first, second, *READING, "--output", tmp_path / "c.json")
+    assert result.exit_code == 0, result.output
+    assert f"\n  pufferfish fit {first} {second} --state " in result.stdout  # as it can be copied
+    assert f"kept in {model}: " in result.stdout
+    refused("check", model, first, *READING, says=["was not fitted to", "give --accept public"])
+    says = [f"--output {second} is the file to be read"]
+    refused("check", model, first, second, *READING, "--output", second, "--overwrite", says=says)
+    asked = ["--model", model, "--budget", 1, "--table", first, "--table", second, "--accept", "public"]
+    assert run("ledger", "create", tmp_path / "book.json", *asked, *READING).exit_code == 0
+    for tables in ([first, second], [second]):  # each of them is protected
+        told = run("check", model, *tables, *READING, "--accept", "public").stdout
+        assert "the verdict is not kept: book.json is about a table of this name" in told
 
 
 def test_reasons_name_options_of_the_command_line(tmp_path: Path) -> None:
@@ -85,11 +103,14 @@ def test_the_verdict_is_kept_in_the_model_and_told_by_releases(tmp_path: Path, m
     # a copy under another name is known by what it holds
     Path("copy.csv").write_bytes(Path("private.csv").read_bytes())
     assert run("check", "m.json", "copy.csv", *READING, "--accept", "public").exit_code == 0
-    refused(*release, says=["the model was checked against this very table, or one is a part of the other"])
+    again = "Check it once more against the public table, which puts that verdict in the place of this one"
+    refused(*release, says=["the model was checked against this very table, or one is a part of the other", again])
     refused(
         *("ledger", "create", "book.json", "--model", "m.json", "--budget", 9, "--table", private, *READING),
         says=["the model was checked against this very table"],
     )
+    assert run("check", "m.json", public, *READING).exit_code == 0
+    assert run(*release).exit_code == 0
 
 
 def test_a_condemned_model_is_not_released_under(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,8 +136,20 @@ def test_a_condemned_model_is_not_released_under(tmp_path: Path, monkeypatch: py
     refused(*release, says=["sticky.csv: do not go on"])
     done = run(*release, "--accept", "model")
     assert done.exit_code == 0, done.output
+    warning = f"The model was {pf.read_model('m.json').checked.in_words()}, and is used all the same: the noise leaks "
+    (line,) = [line for line in done.stderr.splitlines() if "all the same" in line]
+    assert line.startswith(f"warning: {warning}")
+    assert [text for text in pf.Release.from_json("r.json").warnings if text.startswith(warning)] == [line[9:]]
+    book = ["ledger", "create", "b.json", "--model", "m.json", "--budget", 9, "--table", private, *reading]
+    assert warning in run(*book, "--accept", "model").stderr
+    charged = [*release[: -len(["--epsilon", 5, "--output", "r.json"])], "--ledger", "b.json", "--up-to", 1]
+    refused(*charged, "--output", "u.json", says=["give --accept model"])
+    assert run(*charged, "--output", "u.json", "--accept", "model").stderr.count(warning) == 1
     assert "against sticky.csv: do not go on" in done.stdout
     data = pf.read_sequences(private, "activity", subject="id", time="minute", max_gap="1min")
+    pf.Ledger(pf.LeakagePropagation(pf.read_model("m.json"), data.length), 9, base=data).save("b2.json")
+    charged[charged.index("b.json")] = "b2.json"  # which holds the verdict too
+    assert run(*charged, "--output", "u2.json", "--accept", "model").stderr.count(warning) == 1
     noise = pf.LeakagePropagation(pf.read_model("m.json"), data.length).calibrate(pf.Histogram(), 5.0)
     with pytest.raises(pf.errors.ReleaseRefused, match="accept='model'"):
         pf.release(data, pf.Histogram(), noise)

@@ -70,6 +70,24 @@ def test_what_a_command_wrote_it_may_replace(folder: Path) -> None:
             assert run(*release("release.json", "--overwrite", "--plot", f"drawn{kind}")).exit_code == 0
 
 
+def test_that_a_release_is_there_is_said_after_what_is_wrong_otherwise(folder: Path) -> None:
+    line = refused(*release("release.json"))
+    assert "which stays spent and published; name another file, or give --overwrite, which replaces the record" in line
+    for options, says in (
+        (["--protect", "tuesday"], "--protect is 'tuesday'"),
+        (["--protect", "1h", "--mechanism", "mqm-exact"], "--protect and --within are for"),
+        (["--within", "far"], "within"),
+        (["--max-gap", "soon"], "--max-gap is 'soon'"),
+        (["--where", "awake and"], "awake and"),
+        (["--bins", "2,1"], "bins"),
+        (["--missing", "split", "--time-zone", "Mars"], "Mars"),
+    ):
+        assert says in refused(*release("release.json", *options)), options
+    assert "--state" in refused(
+        "release", "table.csv", "--model", "model.json", *"--epsilon 1 --output release.json".split()
+    )
+
+
 def test_functions_of_python_keep_the_same_rule(folder: Path) -> None:
     found, model = pf.Release.from_json("release.json"), pf.read_model("model.json")
     before = contents(folder)

@@ -9,7 +9,7 @@ import pytest
 
 import commands
 import pufferfish as pf
-from commands import READING, run, write_table
+from commands import READING, in_two, run, write_table
 from ledgers import put
 from pufferfish._base.words import at_most
 from pufferfish.ledger import Ledger
@@ -54,6 +54,18 @@ def book(tmp_path: Path, table: Path, model: Path) -> Path:
     assert result.exit_code == 0, result.output
     assert f"{path}.lock keeps two programs from spending at the same time" in result.stdout
     return path
+
+
+def test_a_table_of_two_files_is_charged(tmp_path: Path, table: Path, model: Path) -> None:
+    first, second = in_two(table)
+    book, output = tmp_path / "two.json", tmp_path / "r.json"
+    two = ["--table", first, "--table", second]
+    created = run("ledger", "create", book, "--model", model, "--budget", 1, *two, *READING)
+    assert "ledger for 200 records in 2 chains" in created.stdout
+    release = ["release", first, second, *READING, "--model", model, "--ledger", book, "--epsilon", 0.4]
+    result = run(*release, "--output", output)
+    assert "ledger: number 1, spent 0.4 of 1 in all" in result.stdout, result.output
+    assert Ledger.open(book).base.source == pf.Release.from_json(output).data.base.source == "first.csv, second.csv"
 
 
 def test_the_usual_way(tmp_path: Path, table: Path, model: Path, book: Path) -> None:

@@ -1,5 +1,6 @@
 """``--protect``, ``--within`` and ``--promises``: what is hidden, asked for and told on the command line."""
 
+import datetime as dt
 import json
 from pathlib import Path
 
@@ -31,7 +32,11 @@ def test_a_release_for_an_hour_says_so_first(folder: Path) -> None:
     assert hour.exit_code == 0, hour.output
     first = "hides any stretch of 60 steps in a row of one subject (1h, where no step takes less than 1min), at ε = 1"
     assert hour.stdout.splitlines()[0] == first
-    for line in ("1h (60 steps in a row)  ", "1d (1,440 steps in a row)  ", "one record, without any model  "):
+    for line in (
+        "1h (60 steps in a row)  ",
+        "1d: any one day of one subject (1,440 steps in a row)  ",
+        "one record, without any model  ",
+    ):
         assert line in hour.stdout
     record = json.loads((folder / "hour.json").read_text())
     assert record["calibration"]["settings"] == {"protect": 60, "within": None}
@@ -128,8 +133,8 @@ def test_compare_and_ledgers_are_about_the_unit_too(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--protect", "0"], "expected a number of steps, a length of time such as '1h', or 'subject'"),
-        (["--protect", "week"], "protect"),
+        (["--protect", "0"], "expected a number of steps such as 60, a length of time such as '1h' or '1d', or "),
+        (["--protect", "tuesday"], "--protect is 'tuesday', expected a number of steps such as 60, a length of "),
         (["--within", "100"], "the states are neither numbers nor bins"),
         (["--within", "rest:run"], "expected pairs of two of the states rest, walk"),
         (["--protect", "1h", "--mechanism", "mqm-exact"], "--protect and --within are for propagation"),
@@ -141,3 +146,32 @@ def test_what_cannot_be_hidden_is_one_line(folder: Path, options: list[str], say
     asked = ["release", "steps.csv", *READING, "--model", "model.json", "--query", "histogram", "--epsilon", 1]
     refused(*asked, *options, "--output", "r.json", says=[says])
     assert not (folder / "r.json").exists()
+
+
+def test_an_hour_that_may_hold_more_steps_is_told_of_with_their_number(folder: Path) -> None:
+    times = pl.datetime_range(pl.datetime(2024, 5, 1), pl.datetime(2024, 5, 3), "1m", eager=True)
+    late = [dt.timedelta(seconds=5 * (m % 6 in (2, 3))) for m in range(len(times))]  # steps take from 55 to 65
+    states = [["rest", "walk"][(m // 17) % 2] for m in range(len(times))]
+    pl.DataFrame({"id": "ann", "minute": times + pl.Series(late), "state": states}).write_csv("late.csv")
+    reading = [*READING[:-1], "70s"]
+    release = ["release", "late.csv", *reading, "--model", "model.json", "--epsilon", 1, "--output"]
+    least = "Steps of this table take as little as 55s"
+    hour = f"warning: {least}, so 1h may hold 66 steps, and the noise hides 60 in a row: give --protect 66"
+    compare = ["compare", "model.json", "--query", "histogram", "--epsilon", 1, "--table", "late.csv", *reading]
+    book = ["ledger", "create", "book.json", "--model", "model.json", "--budget", 4, "--table", "late.csv", *reading]
+    for asked in ([*release, "hour.json"], [*release, "once.json", "--once"], compare, book):
+        assert run(*asked, "--protect", "1h").stderr.splitlines() == [hour], asked
+    record = pf.Release.from_json("hour.json")
+    assert record.warnings == [hour[9:].replace("--protect 66", "protect='66'")]
+    assert pf.verify(record).holds
+    told = (
+        f"warning: {least}, and lengths of time are told in steps of 1min: so {{}} in a row are called, may hold {{}}\n"
+    )
+    for options, words, held in (
+        (["--protect", "66"], "1h6min, as 66 steps", 73),
+        ([], "5min, as 5 steps", 6),  # of the table of promises
+        (["--ledger", "book.json"], "1h, as 60 steps", 66),
+    ):
+        assert run(*release, f"{held}{len(options)}.json", *options).stderr == told.format(words, held)
+    assert run(*release, "short.json", "--protect", "90s").stderr == ""  # holds two at most, and two are hidden
+    assert run("release", "steps.csv", *release[2:], "even.json", "--protect", "1h").stderr == ""

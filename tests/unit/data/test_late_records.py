@@ -37,6 +37,7 @@ def test_late_records_are_counted_on_every_engine(
     for source in (frame, frame.to_pandas()):
         data = read(source, **how)
         assert data.late == (199, "5min6s")
+        assert data.shortest_step == "5min"
         (warning,) = (text for text in data.warnings if "hardly longer" in text)
         assert "199 gaps between records are hardly longer than max_gap (5min)" in warning
         assert "give max_gap='5min6s'" in warning
@@ -67,3 +68,16 @@ def test_what_is_no_number_of_gaps_is_refused() -> None:
             replace(data, late=wrong)
     with pytest.raises(ParameterError, match="clock_changes is 'perhaps'"):
         replace(data, clock_changes="perhaps")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("batch", [250_000, 57])
+def test_the_shortest_step_is_of_rows_that_are_linked(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_count, "BATCH", batch)
+    frame = table(lambda i: 295.5 if i == 390 else 306 if i % 2 else 300)
+    for source in (frame, frame.to_pandas()):
+        assert read(source).shortest_step == "4min55s500ms"
+        assert pf.read_sequences(source, "state", time="t").shortest_step == "4min55s500ms"
+        assert read(source.head(1 + 390)).shortest_step == "5min"
+        assert pf.read_sequences(source, "state").shortest_step is None
+    numbers = frame.with_columns(t=pl.Series([i + (i > 7) / 4 for i in range(400)]))
+    assert read(numbers, max_gap=1.1).shortest_step == "1"  # what is further apart is not linked

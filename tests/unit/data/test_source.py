@@ -134,3 +134,10 @@ def test_types_of_pandas_that_say_nothing_are_refused():
     for column in (pd.period_range("2020-01", periods=2, freq="M"), pd.to_timedelta([1, 2], "min"), [1j, 2j]):
         with pytest.raises(DataError, match=r"column 'x' holds (period|timedelta|complex).*, expected text, numbers"):
             read_sequences(pd.DataFrame({"x": column}), "x")
+
+
+def test_a_quote_in_the_header_is_written_twice_as_in_any_cell(tmp_path: Path) -> None:
+    path = tmp_path / "q.csv"
+    path.write_text('"zone ""x""","a"""\n1,"p ""q"""\n2,r\n')
+    assert read_sequences(path, 'zone "x"').states == ("1", "2")
+    assert read_sequences(path, 'a"').states == ('p "q"', "r")

@@ -218,3 +218,22 @@ def test_from_a_table_to_a_release_on_the_command_line(tmp_path: Path) -> None:
     assert "no share of others can be defended" in run("show", out).stdout
     assert "--cover belongs to --defend" in refused("fit", survey, *reading, "--cover", "0.9", "--output", model)
     assert "leave out --stays" in refused("fit", survey, *reading, "--defend", "--stays", "--output", model)
+
+
+def test_one_day_cannot_be_asked_and_a_state_that_never_was_is_named(tmp_path: Path) -> None:
+    survey, model = str(tmp_path / "s.csv"), str(tmp_path / "m.json")
+    lines = [f"2024-05-01 {m // 60:02}:{m % 60:02},{'ab'[m // 7 % 2]}" for m in range(1440)]
+    Path(survey).write_text("\n".join(["t,s", *lines]))
+    fit = ["fit", survey, "--state", "s", "--time", "t", "--max-gap", "1min", "--output", model, "--overwrite"]
+    said = run(*fit, "--defend")
+    assert said.exit_code == 0, said.output
+    for kind in ("hours of the day", "a longer memory (order 2)", "several kinds of stay"):
+        assert f"cannot be asked: {kind}: one day, and none that could be left out" in said.stdout
+    assert "cannot be asked: everybody's own chain: fewer than two subjects have 2,000 transitions" in said.stdout
+    assert "not demanded" not in said.stdout
+    assert said.stderr == ""
+    for how in (["--defend"], []):
+        assert run(*fit, *how, "--states", "a,b,c").stderr.startswith(
+            "warning: States that never occur in the table: 'c'. What follows them is made up from other rows, and "
+            "noise has to hide them too: for a histogram at ε = 1 one chain of all needs a noise multiplier of "
+        )

@@ -72,6 +72,16 @@ def test_arrows_are_written_in_several_ways(tmp_path: Path) -> None:
     assert parse_arrows([], empty=True) == parse_arrows("", empty=True) == []
 
 
+def test_a_comma_that_is_missing_between_arrows_is_asked_for() -> None:
+    with pytest.raises(
+        DataError, match=r"'lung smoke' not found.*Arrows are parted by commas: is one missing in 'lung "
+    ):
+        pf.fit_network(TABLE, "age->lung smoke->either")
+    with pytest.raises(DataError, match="not found") as told:
+        pf.fit_network(TABLE, "age->lung cough")
+    assert "commas" not in str(told.value)
+
+
 def test_every_engine_gives_the_same_network(tmp_path: Path) -> None:
     TABLE.write_csv(tmp_path / "t.csv")
     TABLE.write_parquet(tmp_path / "t.parquet")

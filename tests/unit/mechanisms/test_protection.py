@@ -127,7 +127,7 @@ def test_a_noise_promises_of_every_unit_what_it_tells_of_it() -> None:
         "one record",
         "5min (5 steps in a row)",
         "1h (60 steps in a row)",
-        "1d (1,440 steps in a row)",
+        "1d: any one day of one subject (1,440 steps in a row)",
         "the whole series of one subject",
         "one record, without any model",
     ]

@@ -91,7 +91,10 @@ def test_a_release_reads_back_as_it_was(sequences_of: Make, two_states: pf.Marko
         path = tmp_path / f"{postprocess}.json"
         text = found.to_json(path)
         assert path.read_text() == text
-        with pytest.raises(pf.errors.RecordError, match="which is spent; name another file, or give overwrite=True"):
+        with pytest.raises(
+            pf.errors.RecordError,
+            match="which stays spent and published; name another file, or give overwrite=True, which replaces",
+        ):
             released(sequences_of, two_states).to_json(path)
         assert path.read_text() == text
         assert found.to_json(path, overwrite=True) == text

@@ -194,7 +194,7 @@ def test_it_goes_through_files_releases_ledgers_and_pages(tmp_path: Path) -> Non
         *read,
     ]
     out = run("release", table, *asked)
-    assert "1d (24 steps in a row)" in out
+    assert "1d: any one day of one subject (24 steps in a row)" in out
     assert "holds          proof" in run("verify", record, "--model", model, "--ledger", book)
     run("report", record, "--output", tmp_path / "r.html", "--brief")
     assert "Member 3 (forgets) of 5, which decides the noise" in (tmp_path / "r.html").read_text()
