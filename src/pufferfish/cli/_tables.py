@@ -262,5 +262,3 @@ def _rows(table: "str | list[str] | SparkFiles", model: Model, reading: Reading,
             joint=query.records if isinstance(query, Joint) else None,
             **arguments,
         )
-
-

@@ -1,5 +1,6 @@
 """``pufferfish series``: releases of one question, one after the other."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import click
@@ -69,6 +70,6 @@ def series_command(options: SeriesOptions) -> None:
         click.echo(printable(f"written: {options.plot}"))
 
 
-def _told(row: dict[str, object]) -> list[str]:
+def _told(row: Mapping[str, object]) -> list[str]:
     names = ("value", "error_95", "change", "change_error_95", "total", "total_error_95")
     return ["" if row[name] is None else number(float(str(row[name])), 4) for name in names]

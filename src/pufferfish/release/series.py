@@ -7,7 +7,7 @@ two for a change. No normal distribution stands in for them.
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pufferfish._base.checked import listed, whole_number
+from pufferfish._base.frozen import FrozenDict, ReadOnly
 from pufferfish._base.reading import display_path
 from pufferfish._base.view import Grid, Printed, View, frame_of_columns
 from pufferfish._core.numbers.laplace import laplace_sum
@@ -137,21 +138,23 @@ _NUMBERS = (
 )
 
 
-class ReleaseSeries(Printed):
+@dataclass(frozen=True)
+class ReleaseSeries(ReadOnly, Printed):
     """Releases of one question, one after the other; made by :func:`series`.
 
     Parameters
     ----------
-    releases : sequence of Release
+    releases : tuple of Release
         The releases, first to last.
-    labels : sequence of str
+    labels : tuple of str
         What each is called, such as its week.
     average : int
         Over how many releases in a row averages are taken.
     """
 
-    def __init__(self, releases: Sequence[ReleaseFields], labels: Sequence[str], average: int) -> None:
-        self.releases, self.labels, self.average = tuple(releases), tuple(labels), average
+    releases: tuple[ReleaseFields, ...]
+    labels: tuple[str, ...]
+    average: int
 
     @property
     def history(self) -> Any:
@@ -159,9 +162,9 @@ class ReleaseSeries(Printed):
         return one_history(list(zip(self.labels, self.releases, strict=True)))
 
     @cached_property
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> tuple[FrozenDict[str, Any], ...]:
         """A row for each release, group and output, as :meth:`to_frame` has them."""
-        rows = list[dict[str, Any]]()
+        rows = list[FrozenDict[str, Any]]()
         seen: dict[tuple[str, ...], list[Value]] = {}
         for label, release in zip(self.labels, self.releases, strict=True):
             for key, value in _values_of(release).items():
@@ -178,8 +181,8 @@ class ReleaseSeries(Printed):
                     parts = len(last) + 1 if name == "average" and value.divided_by is None else 1
                     row |= {name: whole.value / parts, f"{name}_error_95": whole.error_95 / parts}
                 before.append(value)
-                rows.append(row)
-        return rows
+                rows.append(FrozenDict(row))
+        return tuple(rows)
 
     def to_frame(self, *, into: str = "polars") -> Any:
         """Return a row for each release and output, as a table of polars, or of the library named.
@@ -223,7 +226,7 @@ class ReleaseSeries(Printed):
         figure = new_figure(min(12.0, max(5.5, 0.3 * len(self.labels) + 3)), 4.0)
         axes: Any = figure.add_subplot()
         place = {label: n for n, label in enumerate(self.labels)}
-        lines: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        lines: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
         for row in self.rows:
             lines.setdefault(tuple(row[name] for name in self.names[1:]), []).append(row)
         for key, rows in lines.items():
@@ -307,7 +310,7 @@ def series(releases: Sequence[Any], *, labels: Sequence[str] | None = None, aver
                     f"{name} has the {what} {shortened(repr(theirs))}, and {names[0]} {shortened(repr(ours))}: a "
                     "series is of one question"
                 )
-    return ReleaseSeries(read, names, window)
+    return ReleaseSeries(tuple(read), tuple(names), window)
 
 
 def _read(path: Any) -> Release:
