@@ -164,7 +164,10 @@ def covered(
         elif drop_slowest:
             dropped = set(slowest[: int(beyond) - 1])
     r = len(dropped) + 1  # the noise is that of the r-th slowest person
-    expected = n / (n + people) if people > 1 else (n + 1 - r) / (n + 1) - lost
+    expected = (n + 1 - r) / (n + 1) - lost
+    if people > 1:  # N / (N + M), of as many surveyed as would cover one person so surely
+        surveyed = expected / (1 - expected)
+        expected = surveyed / (surveyed + people)
     left = [law for law in kept if law.who is None or law.who not in dropped]
     coverage = replace(
         coverage,
