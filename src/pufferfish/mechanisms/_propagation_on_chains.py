@@ -85,7 +85,11 @@ class _Member:
         """Return about how many times its own loss a record leaks, where losses are small: a first guess."""
         if isinstance(self.chain, IntervalChain):
             return 1.0
-        shifts = mean_shifts(self.chain.mean_matrices[0], float(losses.steps[losses.largest > 0].sum()))
+        chain, observed = self.chain, float(losses.steps[losses.largest > 0].sum())
+        if isinstance(chain, HigherOrderChain | StaysChain):  # what is not seen of a record lasts, and tells too
+            shifts = mean_shifts(chain.kernel, observed) @ np.eye(chain.k)[chain.tuples[:, 0]]
+        else:
+            shifts = mean_shifts(chain.mean_matrices[0], observed)
         return max(1.0, float(np.abs(shifts[:, None] - shifts[None]).sum(axis=2).max()) / 2)
 
 
