@@ -55,7 +55,7 @@ class Kind(ReadOnly):
     decided_by : str or None
         Whose that is.
     leakage : float or None
-        What noise for the pooled chain leaks under it.
+        What noise for the pooled chain leaks under the worst of them.
     reason : str or None
         Why it could not be tried.
     """
@@ -206,7 +206,7 @@ def _demanded(members: Members, left_out: LeftOut, persons: Sequence[int]) -> tu
             kinds.append(Kind(kind=kind, gain=gain, reason=reason or "there is nobody with enough transitions"))
             return False
         worst, first = max(laws, key=lambda law: law.noise), (kept or laws)[0]
-        leakage = max(leakage_of(law.model, first.noise) for law in laws)
+        leakage = leakage_of(worst.model, first.noise)  # of nobody else: noise far too small takes long to bound
         kinds.append(
             Kind(
                 kind=kind,
