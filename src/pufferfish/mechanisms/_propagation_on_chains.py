@@ -273,11 +273,15 @@ class ChainLeakage(Engine):
     def _each(
         self, losses: RecordLoss, new: Sequence[ChainSearch]
     ) -> Iterator[tuple[int, ChainPropagation | None, BlockLoss]]:
-        """Yield every member of Θ with every chain that can decide; the chains of a member share one new search."""
+        """Yield every member of Θ with every chain that can decide; the chains of a member share one new search.
+
+        Those that seem to leak most come first: of the others it is enough that they leak no more.
+        """
         chains = list(chains_that_can_decide(losses))
-        for search in new:
+        first = sorted(new, key=lambda search: -search.spreads(chains[0])) if chains and len(new) > 1 else new
+        for i, search in enumerate(first):
             for c, chain in enumerate(chains):
-                report_progress("propagating leakage", (search.theta + c / len(chains)) / len(new))
+                report_progress("propagating leakage", (i + c / len(chains)) / len(new))
                 yield search.theta, search.propagation, chain
 
     def _witness(self, attained: Attained, theta: int, chain: BlockLoss) -> PropagationWitness:
