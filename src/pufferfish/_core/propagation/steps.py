@@ -39,9 +39,6 @@ SLACKS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 LARGEST = 40.0
 """Bounds above this many nats are taken as infinite."""
 
-_HOPELESS = 10.0
-"""Residuals above so many times the largest slack say that there is no fixed point, rather than that it was missed."""
-
 _MOST_STEPS = 40
 
 _MOST_KNOWN = 64
@@ -111,27 +108,23 @@ class FixedPoint:
         return self._known.of((loss.tobytes(), room), lambda: self._find(loss, room))
 
     def _find(self, loss: Matrix, room: float) -> Settled | None:
-        least = np.inf  # the smallest residual that was reached
         try:
             for slack in SLACKS if room > 0 else SLACKS[:1]:  # shares of nothing are all the same
-                for start in (self._guess, self._close) if slack == SLACKS[0] else (self._close,):
-                    settled, size = self._newton(loss, slack * room, start)
+                guessed = slack == SLACKS[0] or self._last is not None
+                for start in (self._guess, self._close) if guessed else (self._close,):
+                    settled = self._newton(loss, slack * room, start)
                     if settled is not None:
                         self._last = loss, settled.bound
                         return settled
-                    least = min(least, size)
-                if least > _HOPELESS * SLACKS[-1] * room:  # no slack that is tried covers so much
-                    break
         except _Unbounded:
             pass
         return None
 
-    def _newton(self, loss: Matrix, slack: float, start: Callable[[Matrix], Matrix]) -> tuple[Settled | None, float]:
-        """Return a certified bound if one was found, and the smallest residual that was reached."""
+    def _newton(self, loss: Matrix, slack: float, start: Callable[[Matrix], Matrix]) -> Settled | None:
         off_diagonal = ~np.eye(loss.shape[-1], dtype=np.bool_)
         with np.errstate(over="ignore"):  # beyond the largest number it is infinite, and nothing is certified
             target = np.where(off_diagonal, loss + slack, loss)
-        a, best, stalled = start(target), np.inf, 0
+        a, last, stalled = start(target), np.inf, 0
         for _ in range(_MOST_STEPS):
             message = self._phi(a)
             defined = np.isfinite(message)
@@ -142,11 +135,11 @@ class FixedPoint:
             if size <= slack and np.all(
                 np.nextafter(loss + message, np.inf)[..., off_diagonal] <= a[..., off_diagonal]
             ):
-                return Settled(a, message), size
-            stalled = stalled + 1 if size > 0.9 * best else 0
-            best = min(best, size)
+                return Settled(a, message)
+            stalled = stalled + 1 if size > 0.9 * last else 0  # a step may go too far first, and come back
+            last = size
             if stalled > 6 or not np.isfinite(size):
-                return None, best
+                return None
             change = self._solve(residual)
             moved = np.where(defined, a + change, np.inf)
             inside = moved[defined]
@@ -155,7 +148,7 @@ class FixedPoint:
             if np.max(moved[defined]) > LARGEST:
                 raise _Unbounded
             a = self._close(np.maximum(moved, target))
-        return None, best
+        return None
 
     def _guess(self, target: Matrix) -> Matrix:
         if self._last is None:

@@ -52,3 +52,18 @@ def test_levels_far_from_the_first_guess() -> None:
         found = bracket(lambda scale: 1 / scale, level, 1.0, tolerance=1e-6, from_above=False)
         assert 1 / found.enough <= level
         assert level != 1e-100 or found.enough * level < 1 + 1e-3
+
+
+def test_beyond_a_place_without_any_bound_few_points_are_asked() -> None:
+    """Where noise is too small for a fixed point, a bound is a sum over all records, which takes long to find."""
+    asked: list[float] = []
+    found = bracket(
+        lambda b: asked.append(b) or (1e4 / b if b < 280 else 1 + 90 * (1 / (b - 250) - 1 / 76)),
+        1.0,
+        600.0,
+        tolerance=1e-6,
+        from_above=False,
+    )
+    assert found.enough == pytest.approx(326, rel=1e-5)
+    assert sum(b < 280 for b in asked) <= 2
+    assert len(asked) <= 10
