@@ -9,6 +9,7 @@ import pytest
 
 import pufferfish as pf
 from commands import refused, run
+from pufferfish._base.progress import listening
 from pufferfish.cli.fit import defended_lines
 from pufferfish.errors import ParameterError
 from pufferfish.fit.left_out import LeftOut
@@ -218,3 +219,24 @@ def test_from_a_table_to_a_release_on_the_command_line(tmp_path: Path) -> None:
     assert "no share of others can be defended" in run("show", out).stdout
     assert "--cover belongs to --defend" in refused("fit", survey, *reading, "--cover", "0.9", "--output", model)
     assert "leave out --stays" in refused("fit", survey, *reading, "--defend", "--stays", "--output", model)
+
+
+def test_noise_to_compare_is_what_a_calibration_finds() -> None:
+    stays = pf.StaysChain([[0, 1], [1, 0]], [[(0.8, 0.5), (0.2, 0.98)], [(1.0, 0.7)]])
+    for model in (pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), stays):
+        bound = pf.LeakagePropagation(model, 10**6)
+        found = bound.noise_to_compare(pf.Histogram(), 1.0)
+        assert found == pytest.approx(bound.calibrate(pf.Histogram(), 1.0).noise_multiplier, rel=1e-9)
+        assert bound.leakage(1 / found) <= 1 + 1e-6
+
+
+def test_progress_names_the_member_and_moves() -> None:
+    seen: list[tuple[str, float]] = []
+    rows = {"who": ["a", "b"], "s": [list("rrrrw" * 500), list("rrwwr" * 500)]}
+    table = pl.DataFrame(rows).explode("s").with_row_index("t")
+    data = pf.read_sequences(table, "s", subject="who", time="t", max_gap=1, daily=True)
+    with listening(lambda task, share: seen.append((task, share))):
+        pf.fit_defend(data)
+    own = [share for task, share in seen if task.startswith("everybody's own chain, b (2 of 2): ")]
+    assert own
+    assert min(own) >= 0.5
