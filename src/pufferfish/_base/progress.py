@@ -80,18 +80,22 @@ def listening(listener: Listener) -> Generator[None]:
 
 
 @contextmanager
-def part_of(whole: str) -> Generator[None]:
-    """Name, inside the block, what all that is reported there is a part of.
+def part_of(whole: str, place: int = 0, many: int = 1) -> Generator[None]:
+    """Name, inside the block, what all that is reported there is a part of; of many blocks, tell the share of all.
 
     Examples
     --------
     >>> with listening(lambda task, share: print(task, share)), part_of("Wasserstein"):
     ...     report_progress("laws of the query", 0.5)
     Wasserstein: laws of the query 0.5
+    >>> with listening(lambda task, share: print(task, share)), part_of("own chains", 1, 4):
+    ...     report_progress("search", 0.5)
+    own chains (2 of 4): search 0.375
     """
     listener = _listener.get()
     if listener is None:
         yield
         return
-    with listening(lambda part, share: listener(f"{whole}: {part}", share)):
+    name = f"{whole} ({place + 1} of {many})" if many > 1 else whole
+    with listening(lambda part, share: listener(f"{name}: {part}", (place + share) / many)):
         yield

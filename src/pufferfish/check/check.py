@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.durations import parse_duration
-from pufferfish._base.progress import part_of, report_progress
+from pufferfish._base.progress import part_of
 from pufferfish._base.view import View
 from pufferfish.check.leaking import NoiseFor
 from pufferfish.check.network import NetworkCheck, check_network
@@ -341,8 +341,8 @@ class _Asked:
             with suppress(ModelError, NotApplicableError):  # which is told where all of them are asked for
                 laws = self._laws.of("own", self._people, noises=False)
         for i, law in enumerate(laws):
-            report_progress("everybody's own chain", i / len(laws))
-            self._own.append((law, self.noise.leakage(law.model)))
+            with part_of(law.name, i, len(laws)):
+                self._own.append((law, self.noise.leakage(law.model)))
         leakage = {law.who: leaks for law, leaks in self._own}
         return tuple(
             SubjectCheck(
@@ -374,8 +374,7 @@ class _Asked:
         asked = list(self._kinds())
         models: list[RicherModel] = []
         for i, kind in enumerate(asked):
-            report_progress("leakage under richer models", i / len(asked))
-            with part_of(f"{KNOWS[kind]} ({i + 1} of {len(asked)})"):
+            with part_of(KNOWS[kind], i, len(asked)):
                 models.append(self._of_kind(kind))
         return tuple(models)
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.progress import report_progress
+from pufferfish._base.progress import part_of
 from pufferfish._core.chains.smoothing import smoothed
 from pufferfish.fit.chain import SMOOTHING
 from pufferfish.fit.members import noise_of
@@ -54,9 +54,9 @@ def largest_by_chance(transitions: NDArray[np.int64], *, draws: int = 20, seed: 
     lengths = transitions.sum(axis=(1, 2))
     pooled = MarkovChain(smoothed(transitions.sum(axis=0), SMOOTHING))
     for draw in range(draws):
-        report_progress("own chains by chance", draw / draws)
-        counts = simulated(np.broadcast_to(pooled.transition_matrix, transitions.shape), lengths, rng)
-        largest.append(noise_of(ChainClass(tuple(map(MarkovChain, own_matrices(counts))))))
+        with part_of("own chains by chance", draw, draws):
+            counts = simulated(np.broadcast_to(pooled.transition_matrix, transitions.shape), lengths, rng)
+            largest.append(noise_of(ChainClass(tuple(map(MarkovChain, own_matrices(counts))))))
     return np.sort(largest)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from pufferfish._base.checked import real_number, whole_number
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.progress import report_progress
+from pufferfish._base.progress import part_of
 from pufferfish.data.daily import Daily
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
@@ -55,7 +55,7 @@ class Kind(ReadOnly):
     decided_by : str or None
         Whose that is.
     leakage : float or None
-        What noise for the pooled chain leaks under it.
+        What noise for the pooled chain leaks under the worst of them.
     reason : str or None
         Why it could not be tried.
     """
@@ -208,7 +208,7 @@ def _demanded(members: Members, left_out: LeftOut, persons: Sequence[int]) -> tu
             kinds.append(Kind(kind=kind, gain=gain, reason=reason or "there is nobody with enough transitions"))
             return False
         worst, first = max(laws, key=lambda law: law.noise), (kept or laws)[0]
-        leakage = max(leakage_of(law.model, first.noise) for law in laws)
+        leakage = leakage_of(worst.model, first.noise)  # of nobody else: noise far too small takes long to bound
         kinds.append(
             Kind(
                 kind=kind,
@@ -248,7 +248,6 @@ def drawn_again(law: Law, daily: Daily) -> tuple[float, float] | None:
         return None
     rng, noises = np.random.default_rng(0), list[float]()
     for draw in range(_DRAWS):
-        report_progress("days of who decides, drawn again", draw / _DRAWS)
         times = np.zeros(blocks.shape[1], dtype=np.int64)
         np.add.at(times, rng.choice(np.flatnonzero(mine), int(mine.sum())), 1)
         weights = times[of_group]
@@ -258,7 +257,8 @@ def drawn_again(law: Law, daily: Daily) -> tuple[float, float] | None:
             replace(runs, number=runs.number * weights[len(steps.number) :]),
         )
         try:
-            noises.append(noise_of(law.fit(weighed)))
+            with part_of(f"days of who decides ({law.name}), drawn again", draw, _DRAWS):
+                noises.append(noise_of(law.fit(weighed)))
         except (ModelError, NotApplicableError):  # days in which a state is never left
             noises.append(math.inf)
     low, high = np.quantile(noises, [0.1, 0.9], method="nearest")

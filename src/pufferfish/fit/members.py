@@ -4,7 +4,6 @@ Rows are given one transition of the pool's, a person's those of all others, and
 pull in the person who differs most, and decides.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.progress import report_progress
+from pufferfish._base.progress import part_of, report_progress
 from pufferfish._core.chains.smoothing import completed, smoothed
 from pufferfish.data.daily import Daily, Steps
 from pufferfish.data.sequences import Sequences
@@ -53,8 +52,7 @@ CALLED = {
 
 def noise_of(model: Any) -> float:
     """Return the noise that a class needs for a histogram at ε = 1, in a long series."""
-    noise = LeakagePropagation(model, _LONG).calibrate(Histogram(relative=False), 1.0).noise_multiplier
-    return math.inf if noise is None else noise
+    return LeakagePropagation(model, _LONG).noise_to_compare(Histogram(relative=False), 1.0)
 
 
 def leakage_of(model: Any, noise: float) -> float:
@@ -134,10 +132,12 @@ class Members:
             return [Law(kind, CALLED[kind], None, partial(fit, None), fit(None, self.daily))]
         laws = list[Law]()
         for i, who in enumerate(persons):
-            report_progress(CALLED[kind], i / len(persons))
-            name = f"{CALLED[kind].removeprefix('everybody')[3:]} of {self.daily.subjects[who]}"
-            laws.append(Law(kind, name, who, partial(fit, who), fit(who, self.daily)))
-            _ = noises and laws[-1].noise  # which takes longer than the fit
+            subject = self.daily.subjects[who]
+            with part_of(f"{CALLED[kind]}, {subject}", i, len(persons)):
+                report_progress("fitting", 0.0)
+                name = f"{CALLED[kind].removeprefix('everybody')[3:]} of {subject}"
+                laws.append(Law(kind, name, who, partial(fit, who), fit(who, self.daily)))
+                _ = noises and laws[-1].noise  # which takes longer than the fit
         return laws
 
     def _pooled(self, who: int | None, daily: Daily) -> MarkovChain:

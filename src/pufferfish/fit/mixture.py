@@ -9,13 +9,15 @@ whose beginning was not seen are left out. Expectation and maximisation start fr
 length, for there are several optima, and the likeliest is taken.
 """
 
+import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish._core.numbers.compiled import Loop
 from pufferfish.data.daily import Runs
 
 __all__ = ["Mixture", "StaysSeen", "climbed", "fit_mixture"]
@@ -118,25 +120,70 @@ def climbed(stays: StaysSeen, start: Mixture, prior: Mixture, weight: float) -> 
 
     So many stays of the prior's kinds, each of them labelled, are added to those that were seen.
     """
-    mixture, exits, before = start, np.zeros(len(start.shares)), -np.inf
+    shares, keeps, exits = start.shares.copy(), start.keeps.copy(), np.zeros(len(start.shares))
     added = weight * prior.shares
+    seen = stays.lasted, stays.ended, stays.cut
+    _CLIMB(64 * stays.lasted.size * shares.size, *seen, added, added * (prior.means - 1), shares, keeps, exits)
+    return Mixture(shares, keeps), exits
+
+
+def climb_to_mixture(
+    lasted: Any, ended: Any, cut: Any, added: Any, added_kept: Any, shares: Any, keeps: Any, exits: Any
+) -> None:
+    """Take steps of expectation and maximisation until the likelihood settles; plain, for numba.
+
+    Parameters
+    ----------
+    lasted, ended, cut : (n,) ndarray
+        How many stays ended after so many records, or were cut off then.
+    added, added_kept : (kinds,) ndarray
+        Stays of each kind that are added, and for how many steps they went on.
+    shares, keeps : (kinds,) ndarray, changed in place
+        The mixture; it is left as it is where a kind has no stays, or none that ended.
+    exits : (kinds,) ndarray, written
+        How many stays of each kind ended; 0 where a kind has none.
+    """
+    kinds, before = shares.shape[0], -np.inf
+    log_share, log_keep, log_end = np.empty(kinds), np.empty(kinds), np.empty(kinds)
+    logs, stays, kept = np.empty(kinds), np.empty(kinds), np.empty(kinds)
     for _ in range(_MOST_ROUNDS):
-        at_least, ends = mixture.logs(stays.lasted)
-        of_cut, of_ended = (np.logaddexp.reduce(logs, axis=1) for logs in (at_least, ends))
-        # how much of each stay is of each kind
-        cut = np.exp(at_least - of_cut[:, None]) * stays.cut[:, None]
-        ended = np.exp(ends - of_ended[:, None]) * stays.ended[:, None]
-        exits = ended.sum(axis=0) + added
-        kept = ((ended + cut) * (stays.lasted - 1)[:, None]).sum(axis=0) + added * (prior.means - 1)
-        shares = ended.sum(axis=0) + cut.sum(axis=0) + added
-        if not np.all(shares > 0) or not np.all(exits > 0):
-            return mixture, np.zeros_like(exits)
-        mixture = Mixture(shares / shares.sum(), kept / (kept + exits))
-        likelihood = _times(stays.ended, of_ended) + _times(stays.cut, of_cut)
+        for i in range(kinds):
+            log_share[i] = math.log(shares[i])
+            log_keep[i] = math.log(keeps[i]) if keeps[i] > 0 else -np.inf
+            log_end[i] = math.log1p(-keeps[i]) if keeps[i] < 1 else -np.inf
+            exits[i], stays[i], kept[i] = added[i], added[i], added_kept[i]
+        likelihood = 0.0
+        for n in range(lasted.shape[0]):
+            beyond = lasted[n] - 1
+            for ends in range(2):
+                count = ended[n] if ends else cut[n]
+                if not count > 0:
+                    continue
+                top, total = -np.inf, 0.0
+                for i in range(kinds):
+                    on = beyond * log_keep[i] if beyond > 0 else 0.0
+                    logs[i] = log_share[i] + on + (log_end[i] if ends else 0.0)
+                    top = max(top, logs[i])
+                for i in range(kinds):
+                    logs[i] = math.exp(logs[i] - top)
+                    total += logs[i]
+                likelihood += count * (top + math.log(total))
+                for i in range(kinds):  # how much of these stays is of each kind
+                    part = count * logs[i] / total
+                    stays[i] += part
+                    kept[i] += part * beyond
+                    exits[i] += part if ends else 0.0
+        every = 0.0
+        for i in range(kinds):
+            if not stays[i] > 0 or not exits[i] > 0:
+                exits[:] = 0.0
+                return
+            every += stays[i]
+        for i in range(kinds):
+            shares[i], keeps[i] = stays[i] / every, kept[i] / (kept[i] + exits[i])
         if abs(likelihood - before) <= _SETTLED * max(abs(likelihood), 1.0):
-            break
+            return
         before = likelihood
-    return mixture, exits
 
 
 def _divisions(stays: StaysSeen, kinds: int) -> list[Mixture]:
@@ -155,3 +202,6 @@ def _divisions(stays: StaysSeen, kinds: int) -> list[Mixture]:
 
 def _times(counts: Array, logs: Array) -> float:
     return float((counts[counts > 0] * logs[counts > 0]).sum())
+
+
+_CLIMB = Loop(climb_to_mixture)

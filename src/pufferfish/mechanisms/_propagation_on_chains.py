@@ -85,7 +85,11 @@ class _Member:
         """Return about how many times its own loss a record leaks, where losses are small: a first guess."""
         if isinstance(self.chain, IntervalChain):
             return 1.0
-        shifts = mean_shifts(self.chain.mean_matrices[0], float(losses.steps[losses.largest > 0].sum()))
+        chain, observed = self.chain, float(losses.steps[losses.largest > 0].sum())
+        if isinstance(chain, HigherOrderChain | StaysChain):  # what is not seen of a record lasts, and tells too
+            shifts = mean_shifts(chain.kernel, observed) @ np.eye(chain.k)[chain.tuples[:, 0]]
+        else:
+            shifts = mean_shifts(chain.mean_matrices[0], observed)
         return max(1.0, float(np.abs(shifts[:, None] - shifts[None]).sum(axis=2).max()) / 2)
 
 
@@ -269,11 +273,15 @@ class ChainLeakage(Engine):
     def _each(
         self, losses: RecordLoss, new: Sequence[ChainSearch]
     ) -> Iterator[tuple[int, ChainPropagation | None, BlockLoss]]:
-        """Yield every member of Θ with every chain that can decide; the chains of a member share one new search."""
+        """Yield every member of Θ with every chain that can decide; the chains of a member share one new search.
+
+        Those that seem to leak most come first: of the others it is enough that they leak no more.
+        """
         chains = list(chains_that_can_decide(losses))
-        for search in new:
+        first = sorted(new, key=lambda search: -search.spreads(chains[0])) if chains and len(new) > 1 else new
+        for i, search in enumerate(first):
             for c, chain in enumerate(chains):
-                report_progress("propagating leakage", (search.theta + c / len(chains)) / len(new))
+                report_progress("propagating leakage", (i + c / len(chains)) / len(new))
                 yield search.theta, search.propagation, chain
 
     def _witness(self, attained: Attained, theta: int, chain: BlockLoss) -> PropagationWitness:

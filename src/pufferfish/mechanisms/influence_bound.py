@@ -27,7 +27,7 @@ import itertools
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any, ClassVar
@@ -52,7 +52,8 @@ from pufferfish.mechanisms.engine import (
     steps_within,
 )
 from pufferfish.mechanisms.mechanism import Mechanism, as_epsilon
-from pufferfish.queries import FunctionQuery, LinearQuery, Query
+from pufferfish.mechanisms.witness import AnyWitness
+from pufferfish.queries import BoundQuery, FunctionQuery, LinearQuery, Query
 from pufferfish.queries.record_loss import RecordLoss, as_record_loss, loss_of_query
 from pufferfish.queries.strategy import MOST_SHARP, Strategy
 from pufferfish.theta.model_class import Theta
@@ -495,26 +496,48 @@ class InfluenceBound(Mechanism):
 
     def calibrate_strategy(self, query: Query, strategy: Strategy | None, epsilon: float) -> Calibration:
         """Return the least noise of a given shape, proved: of what is measured, and how sharply each count."""
+        with self._lock:
+            linear, noises = self._noises(query, strategy, epsilon)
+            return self._proven(query, linear, epsilon, noises, strategy)
+
+    def noise_to_compare(self, query: Query, epsilon: float) -> float:
+        """Return the noise multiplier that a calibration finds, without proving it anew: to compare, not to release.
+
+        The search that found it had a bound for it on its way.
+
+        Raises
+        ------
+        ModelError, NotApplicableError, QueryError
+            As a calibration does.
+        """
+        with self._lock:
+            linear, noises = self._noises(query, None, epsilon)
+            scale, lipschitz = next(noises)[0], linear.unit_lipschitz
+        return math.inf if lipschitz is None else scale / lipschitz
+
+    def _noises(
+        self, query: Query, strategy: Strategy | None, epsilon: float
+    ) -> tuple[BoundQuery, Iterator[tuple[float, AnyWitness]]]:
+        """Return the query, and noises to be proved, the least first."""
         linear = self.bind(query)
         if isinstance(linear, FunctionQuery):
             raise NotApplicableError("it bounds what single records move, which is not known of a function", self.title)
         losses = self._losses_of(query, strategy)
         if not losses.largest:
             raise QueryError("no record that the query reads can change its answer, which is public: ask another")
-        with self._lock:
-            noises = iter(self._asked.candidate_scales(losses, epsilon))
-            scale, witness = next(noises)
-            if not scale < math.inf:  # others would be larger still
-                raise NotApplicableError(f"no finite noise is enough at epsilon={number(epsilon, 6)}", self.title)
-            if witness is None:
-                raise ModelError(
-                    "under every θ each record that is secret has one possible state only: there is no secret to "
-                    "protect and no noise to calibrate; check the zeros of the model, such as those of "
-                    "initial_distribution and transition_matrix"
-                )
-            self._check_needed(losses, scale, epsilon)
-            others = ((scale, witness) for scale, witness in noises if witness is not None)
-            return self._proven(query, linear, epsilon, chain([(scale, witness)], others), strategy)
+        noises = iter(self._asked.candidate_scales(losses, epsilon))
+        scale, witness = next(noises)
+        if not scale < math.inf:  # others would be larger still
+            raise NotApplicableError(f"no finite noise is enough at epsilon={number(epsilon, 6)}", self.title)
+        if witness is None:
+            raise ModelError(
+                "under every θ each record that is secret has one possible state only: there is no secret to "
+                "protect and no noise to calibrate; check the zeros of the model, such as those of "
+                "initial_distribution and transition_matrix"
+            )
+        self._check_needed(losses, scale, epsilon)
+        others = ((scale, witness) for scale, witness in noises if witness is not None)
+        return linear, chain([(scale, witness)], others)
 
     def scales_around(self, made: Calibration, epsilons: Sequence[float]) -> list[float | None]:
         """Return scales of noise of the shape of a calibration, in units of the query, proved at several ε.

@@ -9,6 +9,7 @@ import pytest
 
 import pufferfish as pf
 from commands import refused, run
+from pufferfish._base.progress import listening
 from pufferfish.cli.fit import defended_lines
 from pufferfish.errors import ParameterError
 from pufferfish.fit.left_out import LeftOut
@@ -237,3 +238,24 @@ def test_one_day_cannot_be_asked_and_a_state_that_never_was_is_named(tmp_path: P
             "warning: States that never occur in the table: 'c'. What follows them is made up from other rows, and "
             "noise has to hide them too: for a histogram at ε = 1 one chain of all needs a noise multiplier of "
         )
+
+
+def test_noise_to_compare_is_what_a_calibration_finds() -> None:
+    stays = pf.StaysChain([[0, 1], [1, 0]], [[(0.8, 0.5), (0.2, 0.98)], [(1.0, 0.7)]])
+    for model in (pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), stays):
+        bound = pf.LeakagePropagation(model, 10**6)
+        found = bound.noise_to_compare(pf.Histogram(), 1.0)
+        assert found == pytest.approx(bound.calibrate(pf.Histogram(), 1.0).noise_multiplier, rel=1e-9)
+        assert bound.leakage(1 / found) <= 1 + 1e-6
+
+
+def test_progress_names_the_member_and_moves() -> None:
+    seen: list[tuple[str, float]] = []
+    rows = {"who": ["a", "b"], "s": [list("rrrrw" * 500), list("rrwwr" * 500)]}
+    table = pl.DataFrame(rows).explode("s").with_row_index("t")
+    data = pf.read_sequences(table, "s", subject="who", time="t", max_gap=1, daily=True)
+    with listening(lambda task, share: seen.append((task, share))):
+        pf.fit_defend(data)
+    own = [share for task, share in seen if task.startswith("everybody's own chain, b (2 of 2): ")]
+    assert own
+    assert min(own) >= 0.5

@@ -10,6 +10,7 @@ use for privacy honest:
     double cannot hold are computed by log-sum-exp.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -368,25 +369,34 @@ def solve(apply: Callable[[Vector], Vector], right: Vector, *, tolerance: float,
         return right.copy()
     basis = np.empty((min(most, right.size) + 1, right.size))
     basis[0] = right / size
-    # the matrix on the basis, and its least-squares problem: for the sizes at hand solved anew in every step
-    on_basis = np.zeros((len(basis), len(basis) - 1))
+    # the matrix on the basis, turned into a triangle as it grows: what is left of b then shows without solving
+    triangle = np.zeros((len(basis) - 1, len(basis) - 1))
+    turns = np.zeros((len(basis) - 1, 2))
     goal = np.zeros(len(basis))
-    goal[0] = size
-    shares = np.zeros(0)
-    for n in range(1, len(basis)):
-        following = apply(basis[n - 1])
+    goal[0], solved = size, 0
+    for n in range(len(basis) - 1):
+        following = apply(basis[n])
         if not np.isfinite(following).all():
             break
+        column = np.zeros(n + 2)
         for _ in range(2):  # twice: once leaves what rounding makes of a small rest
-            along = basis[:n] @ following
-            following = following - along @ basis[:n]
-            on_basis[:n, n - 1] += along
-        rest = float(np.linalg.norm(following))
-        on_basis[n, n - 1] = rest
-        system = on_basis[: n + 1, :n]
-        shares = np.linalg.lstsq(system, goal[: n + 1], rcond=None)[0]
-        left = float(np.linalg.norm(system @ shares - goal[: n + 1]))
-        if not rest > 0 or not left > tolerance * size:
+            along = basis[: n + 1] @ following
+            following = following - along @ basis[: n + 1]
+            column[: n + 1] += along
+        rest = column[n + 1] = float(np.linalg.norm(following))
+        above = column.tolist()
+        for i, (cosine, sine) in enumerate(turns[:n].tolist()):
+            above[i], above[i + 1] = cosine * above[i] + sine * above[i + 1], cosine * above[i + 1] - sine * above[i]
+        length = math.hypot(above[n], above[n + 1])
+        if not length > 0:  # nothing new
             break
-        basis[n] = following / rest
-    return np.asarray(shares @ basis[: shares.size]) if shares.size else right.copy()
+        turns[n] = cosine, sine = above[n] / length, above[n + 1] / length
+        triangle[:n, n], triangle[n, n] = above[:n], length
+        goal[n], goal[n + 1], solved = cosine * goal[n], -sine * goal[n], n + 1
+        if not rest > 0 or not abs(goal[n + 1]) > tolerance * size:
+            break
+        basis[n + 1] = following / rest
+    if not solved:
+        return right.copy()
+    shares = np.linalg.solve(triangle[:solved, :solved], goal[:solved])
+    return np.asarray(shares @ basis[:solved])

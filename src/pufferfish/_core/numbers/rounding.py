@@ -33,6 +33,9 @@ _MOST_EVALUATIONS = 60
 _FARTHEST = 64.0
 """No step goes farther than by this factor."""
 
+_WILD = 30.0
+"""A value so many times the level may lie beyond a place where bounds have no limit any more."""
+
 _FAR_OFF = 1e40
 """A value this far from its goal asks for the farthest step, whatever the slope; powers of more would overflow."""
 
@@ -79,13 +82,16 @@ def bracket(
             too_small = max(too_small, point)
             if from_above and value <= high:
                 break
-        slope = 1.0
-        if last is not None and last[0] != point and 0 < value < math.inf and 0 < last[1] < math.inf:
-            slope = math.log(last[1] / value) / math.log(point / last[0])
-        last = point, value
-        if 0 < value < math.inf:
-            off = min(max(value / goal, 1 / _FAR_OFF), _FAR_OFF)
-            point *= min(max(off ** (1 / min(max(slope, 0.2), 20.0)), 1 / _FARTHEST), _FARTHEST)
+        if value > _WILD * level and enough < math.inf:  # from beyond a steep place no slope leads back
+            point = _between(too_small, enough)
+        else:
+            slope = 1.0
+            if last is not None and last[0] != point and 0 < value < math.inf and 0 < last[1] < math.inf:
+                slope = math.log(last[1] / value) / math.log(point / last[0])
+            last = point, value
+            if 0 < value < math.inf:
+                off = min(max(value / goal, 1 / _FAR_OFF), _FAR_OFF)
+                point *= min(max(off ** (1 / min(max(slope, 0.2), 20.0)), 1 / _FARTHEST), _FARTHEST)
         if not too_small < point < enough:
             point = _between(too_small, enough)
         if enough < math.inf and enough - too_small <= 0.01 * tolerance * enough:

@@ -32,7 +32,7 @@ from pufferfish._core.phi.loops import walk
 from pufferfish._core.phi.simplex import climb
 from pufferfish.errors import ModelError
 
-__all__ = ["DENSE", "Kernel", "LogRatios", "close", "solve_slopes", "without_flows"]
+__all__ = ["DENSE", "Kernel", "LogRatios", "close", "in_parts", "solve_slopes", "without_flows"]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -150,7 +150,7 @@ class LogRatios:
         x, x_ = pairs.x, pairs.x_
         loops = _LOOPS.at(self._work + x.size * k**2)
         # the first trees are made where the first search is, as if each place were asked
-        alone = self._trees is None or loops is _LOOPS.plain or len(_parts(x.size, k)) > 1
+        alone = self._trees is None or loops is _LOOPS.plain or len(_parts(x.size, k**2)) > 1
         if alone or most == 1 or not x.size:
             return self(kernel, a)[None]
         known, messages = self._trees_for(kernel, a, x, x_), np.empty((most, k, k))
@@ -182,18 +182,16 @@ class LogRatios:
         trees = self._trees_for(kernel, a, x, x_)
         arcs = trees.tails, trees.heads, trees.flows
         search = self._search(x.size * a.shape[0] ** 2)
-        parts = _parts(x.size, a.shape[0]) if search is not climb else [slice(0, x.size)]
 
         def look(part: slice) -> None:
             trees.follows[part.start] = False
             changed = (array[part] for array in (trees.follows, *arcs, trees.shares))
             search(kernel.upper, kernel.lower, a, x[part], x_[part], *changed)
 
-        if len(parts) == 1:
-            look(parts[0])
-        else:  # compiled loops leave Python to the others
-            with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1)) as several:
-                list(several.map(look, parts))
+        if search is climb:
+            look(slice(0, x.size))
+        else:
+            in_parts(look, x.size, a.shape[0] ** 2)
         trees.follows[:] = False
         return certify(kernel, a, x, x_, *arcs)
 
@@ -240,11 +238,24 @@ def _inside(kernel: Kernel, x: NDArray[np.int64], x_: NDArray[np.int64]) -> Mask
     return (kernel.upper > 0)[x] | (kernel.lower > 0)[x_]
 
 
-def _parts(pairs: int, k: int) -> list[slice]:
-    """Return parts that several cores may take, always the same ones: what is found is the same on every machine."""
-    most = max(1, min(_MOST_PARTS, pairs * k**2 // _WORTH_A_CORE))
-    size = -(-pairs // most)
-    return [slice(first, min(first + size, pairs)) for first in range(0, pairs, size)]
+def in_parts(look: Callable[[slice], None], many: int, work: int) -> None:
+    """Look at so many pairs or kernels, each of which is so much work, on several cores where that pays.
+
+    The parts are always the same ones: what is found is the same on every machine. Compiled loops leave Python to the
+    others.
+    """
+    parts = _parts(many, work)
+    if len(parts) == 1:
+        look(parts[0])
+        return
+    with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1)) as several:
+        list(several.map(look, parts))
+
+
+def _parts(many: int, work: int) -> list[slice]:
+    most = max(1, min(_MOST_PARTS, many * work // _WORTH_A_CORE))
+    size = -(-many // most)
+    return [slice(first, min(first + size, many)) for first in range(0, many, size)]
 
 
 def solve_slopes(

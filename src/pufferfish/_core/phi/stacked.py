@@ -15,7 +15,7 @@ from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.phi.certificate import SEARCHED
 from pufferfish._core.phi.loops import pass_on, search_each
-from pufferfish._core.phi.phi import DENSE, Kernel, stars_of
+from pufferfish._core.phi.phi import DENSE, Kernel, in_parts, stars_of
 
 __all__ = ["StackedRatios", "solve_around"]
 
@@ -110,11 +110,18 @@ class StackedRatios:
     def _search(self, kernel: Kernel, a: Matrix, group: _Group) -> Matrix:
         proved = np.empty((group.which.size, group.x.size))
         search = self._loops(proved.size * a.shape[-1] ** 2).search_each
-        trees = group.tails, group.heads, group.flows, group.shares
         # in one layout, for the loop is compiled anew for every other
         laws = (np.ascontiguousarray(kernel.upper), np.ascontiguousarray(kernel.lower))
-        with np.errstate(all="ignore"):
-            search(*laws, a, group.which, group.x, group.x_, *trees, proved)
+
+        def look(part: slice) -> None:
+            trees = (array[part] for array in (group.tails, group.heads, group.flows, group.shares))
+            with np.errstate(all="ignore"):
+                search(*laws, a, group.which[part], group.x, group.x_, *trees, proved[part])
+
+        if not group.shares.any():  # all begin where the first one ends
+            look(slice(0, 1))
+            group.tails[:], group.heads[:] = group.tails[0], group.heads[0]
+        in_parts(look, group.which.size, group.x.size * a.shape[-1] ** 2)
         return proved
 
     def _loops(self, work: int) -> Any:

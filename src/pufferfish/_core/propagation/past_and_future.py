@@ -64,6 +64,9 @@ _SETTLED_CYCLE = 1e-7
 _DISCOUNT = 1e-7
 """By how much a first guess counts every step less than the one before: chains that never forget have sums too."""
 
+_NO_LOSS = 0.02
+"""Losses below this share of the largest count as none in a first guess: with the slack of a fixed point none is."""
+
 _MOST_STEPS = 800
 """A place takes long where laws are followed from the first record; what has not settled by then hardly will."""
 
@@ -430,7 +433,8 @@ def _for_small_losses(kernel: Kernel, loss: Matrix) -> Matrix:
     """Return about where the bounds of a side settle: what small losses of equal size add up to, if they are that.
 
     A record that moves from x to x' moves the expected time spent in z by Z(x,z) − Z(x',z), Z = Σ_i Kⁱ; half of the sum
-    of these over all z is what a loss of 1 for any change adds up to. It is a first guess, of which nothing is claimed.
+    of these over all z is what a loss of 1 for any change adds up to. Values without a loss between them, such as kinds
+    of stay in one state, are one z: a guess that is too large is a bad one. Nothing is claimed of it.
     """
     k = len(loss)
     matrix = np.where(kernel.rows[:, None], (kernel.upper + kernel.lower) / 2, 0.0)
@@ -438,10 +442,11 @@ def _for_small_losses(kernel: Kernel, loss: Matrix) -> Matrix:
         visits = np.linalg.inv(np.eye(k) - (1 - _DISCOUNT) * matrix)
     except np.linalg.LinAlgError:
         return loss
-    apart = np.array([np.abs(row - visits).sum(axis=1) for row in visits]) / 2
+    most = float(np.max(loss, where=np.isfinite(loss), initial=0.0))
+    spent = visits @ np.eye(k)[(loss <= _NO_LOSS * most).argmax(axis=1)]
+    apart = np.array([np.abs(row - spent).sum(axis=1) for row in spent]) / 2
     if not np.all(np.isfinite(apart)):
         return loss
-    most = float(np.max(loss, where=np.isfinite(loss), initial=0.0))
     with np.errstate(over="ignore"):
         return np.minimum(most * apart, loss + without_flows(kernel))
 

@@ -110,20 +110,21 @@ class FixedPoint:
     def _find(self, loss: Matrix, room: float) -> Settled | None:
         try:
             for slack in SLACKS if room > 0 else SLACKS[:1]:  # shares of nothing are all the same
-                settled = self._newton(loss, slack * room)
-                if settled is not None:
-                    self._last = loss, settled.bound
-                    return settled
-                self._first_guess = None
+                guessed = slack == SLACKS[0] or self._last is not None
+                for start in (self._guess, self._close) if guessed else (self._close,):
+                    settled = self._newton(loss, slack * room, start)
+                    if settled is not None:
+                        self._last = loss, settled.bound
+                        return settled
         except _Unbounded:
             pass
         return None
 
-    def _newton(self, loss: Matrix, slack: float) -> Settled | None:
+    def _newton(self, loss: Matrix, slack: float, start: Callable[[Matrix], Matrix]) -> Settled | None:
         off_diagonal = ~np.eye(loss.shape[-1], dtype=np.bool_)
         with np.errstate(over="ignore"):  # beyond the largest number it is infinite, and nothing is certified
             target = np.where(off_diagonal, loss + slack, loss)
-        a, best, stalled = self._guess(target), np.inf, 0
+        a, last, stalled = start(target), np.inf, 0
         for _ in range(_MOST_STEPS):
             message = self._phi(a)
             defined = np.isfinite(message)
@@ -135,8 +136,8 @@ class FixedPoint:
                 np.nextafter(loss + message, np.inf)[..., off_diagonal] <= a[..., off_diagonal]
             ):
                 return Settled(a, message)
-            stalled = stalled + 1 if size > 0.9 * best else 0
-            best = min(best, size)
+            stalled = stalled + 1 if size > 0.9 * last else 0  # a step may go too far first, and come back
+            last = size
             if stalled > 6 or not np.isfinite(size):
                 return None
             change = self._solve(residual)

@@ -358,7 +358,8 @@ def _covering(
         return lifted
     if heaviest is None:
         return None
-    roomier = heaviest * (1 + _ROOMIER)  # above what an earlier run may have settled at, its slack included
+    # above what an earlier run may have settled at, its slack included; where there is none larger losses are no help
+    roomier = heaviest * (1 + _ROOMIER) if place else heaviest
     wider = (
         lambda: side.at_worst(run.loss, room),
         lambda: side.settled(place, heaviest, room),

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from pufferfish._core.numbers.rounding import bracket
@@ -52,3 +53,22 @@ def test_levels_far_from_the_first_guess() -> None:
         found = bracket(lambda scale: 1 / scale, level, 1.0, tolerance=1e-6, from_above=False)
         assert 1 / found.enough <= level
         assert level != 1e-100 or found.enough * level < 1 + 1e-3
+
+
+LOSSES = [0.0016449, 0.0019424, 0.0022084, 0.0024332, 0.0026231, 0.0027922, 0.0030027, 0.0030627, 0.0031808, 0.0035453]
+LEAKS = [0.26743, 0.31793, 0.36356, 0.42394, 0.50319, 0.61295, 0.87400, 1.0, 1.38369, 4.35147]
+"""What a person's own kinds of stay leak."""
+
+
+def test_beyond_a_place_without_any_bound_few_points_are_asked() -> None:
+    """Where noise is too small for a fixed point, a bound is a sum over all records, which takes long to find."""
+    asked: list[float] = []
+
+    def falling(noise: float) -> float:
+        asked.append(noise)
+        loss = 1 / noise
+        return 1.5e6 * loss if loss > 0.0036 else float(np.interp(loss, [0.0, *LOSSES], [0.0, *LEAKS]))
+
+    found = bracket(falling, 1.0, 1 / LOSSES[0], tolerance=1e-6, from_above=False)
+    assert found.enough == pytest.approx(1 / 0.0030627, rel=1e-5)
+    assert sum(noise < 1 / 0.0036 for noise in asked) == 1

@@ -19,6 +19,7 @@ import pufferfish._core
 from pufferfish._core import divergence
 from pufferfish._core.numbers.compiled import Loops, reached, renamed, version
 from pufferfish._core.propagation import cluster_plan, cluster_sweep
+from pufferfish.fit.mixture import StaysSeen, fit_mixture
 
 TINY = 1e-300
 EDGES: list[Any] = [
@@ -81,7 +82,13 @@ def on_laws() -> None:
             law(pf.MarkovChain(p, [0.5, 0.5]), 4).calibrate(pf.Count("1"), 1.0)
 
 
-WORK: list[Callable[[], None]] = [on_chains, on_clocks, on_networks, on_continua, on_laws]
+def on_stays() -> None:
+    lasted = np.array([1.0, 2.0, 5.0, 40.0, 4000.0])
+    for ended in (np.array([3.0, 0.0, 2.0, 1.0, 1.0]), np.array([1.0, 0.0, 0.0, 0.0, 0.0])):
+        fit_mixture(StaysSeen(lasted, ended, np.array([1.0, 0.0, 0.0, 2.0, 1.0])), 2)
+
+
+WORK: list[Callable[[], None]] = [on_chains, on_clocks, on_networks, on_continua, on_laws, on_stays]
 
 
 MOST = 30

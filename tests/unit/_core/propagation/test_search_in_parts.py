@@ -17,7 +17,7 @@ def test_parts_find_what_the_whole_finds(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(phi, "_WORTH_A_CORE", 10**9)
     whole = LogRatios()(kernel, a)
     monkeypatch.setattr(phi, "_WORTH_A_CORE", 20_000)
-    assert len(phi._parts(k * (k - 1), k)) > 10
+    assert len(phi._parts(k * (k - 1), k**2)) > 10
     found = []
     for cores in (1, 3):
         monkeypatch.setattr("os.cpu_count", lambda n=cores: n)

@@ -5,8 +5,9 @@ import pytest
 
 import pufferfish as pf
 from pufferfish._core.propagation import sweep
-from pufferfish._core.propagation.chain import ChainPropagation
+from pufferfish._core.propagation.chain import ChainPropagation, TuplePropagation
 from pufferfish._core.propagation.past_and_future import Homogeneous
+from pufferfish._core.propagation.steps import FixedPoint
 from pufferfish._core.propagation.sweep import Run
 from pufferfish.mechanisms.binary_interval import supremum
 
@@ -71,3 +72,36 @@ def test_points_of_a_continuum_that_need_less_than_one_before_are_not_followed_t
     assert floors[0] == 0.0
     assert len(floors) > 1
     assert all(floor > 0.9 for floor in floors[1:])
+
+
+def stays_of_three_kinds(seed: int) -> pf.StaysChain:
+    rng = np.random.default_rng(seed)
+    exits = rng.dirichlet(np.ones(12), 12) * (1 - np.eye(12))
+    means = rng.choice([3.0, 20.0, 90.0, 400.0], (12, 3))
+    stays = [
+        [(share, 1 - 1 / mean) for share, mean in zip((0.7, 0.2, 0.1), of_state, strict=True)] for of_state in means
+    ]
+    return pf.StaysChain(exits / exits.sum(axis=1, keepdims=True), stays)
+
+
+def test_kinds_of_stay_are_found_from_below_in_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guess that takes kinds of stay for states is too large: Newton's method went from it step by step, in vain."""
+    slacks: list[float] = []
+    newton = FixedPoint._newton
+    monkeypatch.setattr(FixedPoint, "_newton", lambda *given: slacks.append(given[2]) or newton(*given))
+    chain = stays_of_three_kinds(0)
+    noise = pf.LeakagePropagation(chain, 10**6).noise_to_compare(pf.Histogram(), 1.0)
+    assert len(slacks) <= 16  # two for each noise that is asked
+    slacks.clear()
+    loss = 1 / noise * (1 - np.eye(12))
+    leakage = TuplePropagation(chain.kernel, chain.tuples, "stationary").leakage([Run(10**6, loss)]).total
+    assert leakage == pytest.approx(1, abs=1e-5)
+    assert len(slacks) == 2
+    assert max(slacks) <= 1e-7 / noise * (1 + 1e-9)
+
+
+def test_a_step_too_far_is_no_reason_to_give_up() -> None:
+    """Near the largest loss that has a fixed point Newton's method goes too far first, and comes back."""
+    chain, loss = stays_of_three_kinds(0), 0.0045 * (1 - np.eye(12))
+    found = TuplePropagation(chain.kernel, chain.tuples, "stationary").leakage([Run(10**6, loss)])
+    assert 6 < found.total < 7  # the sum of all losses is 6859
