@@ -60,7 +60,8 @@ def _killed(folder: Path, arguments: list[str], trial: float, before: dict[str, 
     code, said = forked(command(arguments), folder)
     if code:  # it was refused, and writes nothing: the next command that writes sweeps
         forked(command(["fit", "table.csv", *READING, "--output", "next.json"]), folder)
-    booked = len(json.loads((folder / "book.json").read_bytes())["entries"])
+    book = arguments[arguments.index("--ledger") + 1] if "--ledger" in arguments else "book.json"
+    booked = len(json.loads((folder / book).read_bytes())["entries"])
     if shown:
         holds(booked >= 2, "values were shown and not booked")
     if "--each-subject" in arguments:
@@ -70,5 +71,5 @@ def _killed(folder: Path, arguments: list[str], trial: float, before: dict[str, 
     if code == 0:
         return "the same command works:"
     holds(code == 2 and said.startswith("error: ") and said.count("\n") == 1, said)
-    holds("exists" in said, said)
+    holds("exists" in said or "are spent" in said, said)
     return "it had finished, and says so:"

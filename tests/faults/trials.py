@@ -14,6 +14,9 @@ from pufferfish.release.verify import release_in
 __all__ = ["COMMANDS", "READING", "contents", "create", "look", "prepared", "release"]
 
 READING = ["--state", "activity", "--subject", "id"]
+BY_DAY = [*READING, "--time", "day", "--max-gap", "1d"]
+PLAN = ["ledger", "plan", "grow.json", "--query", "count:active", "--up-to", "4"]
+WEEK = ["release", "days.csv", *BY_DAY, "--model", "m.json", "--query", "count:active", "--accept", "noise"]
 
 
 def prepared(folder: Path) -> Path:
@@ -24,7 +27,10 @@ def prepared(folder: Path) -> Path:
     pf.write_model(
         pf.Model(theta=pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])), folder / "m.json"
     )
-    for given in (create("book.json", "50"), release("old.json", "--ledger", "book.json")):
+    days = [f"S{s},2024-01-{d + 1:02},{['rest', 'active'][(d // 3 + s) % 2]}" for s in range(3) for d in range(28)]
+    (folder / "days.csv").write_text("id,day,activity\n" + "\n".join(days) + "\n")
+    grows = ["ledger", "create", "grow.json", "--grows", "--model", "m.json", "--budget", "9", *BY_DAY]
+    for given in (create("book.json", "50"), release("old.json", "--ledger", "book.json"), grows, PLAN):
         code, said = forked(command(given), folder)
         holds(code == 0, said)
     return folder
@@ -61,6 +67,8 @@ COMMANDS = {
     "release --ledger": release("new.json", "--ledger", "book.json"),
     "release --ledger --overwrite": release("old.json", "--ledger", "book.json", "--overwrite"),
     "release --each-subject --ledger": release("each.csv", "--each-subject", "--ledger", "book.json"),
+    "release --planned --ledger": [*WEEK, "--planned", "--ledger", "grow.json", "--output", "new.json"],
+    "ledger plan": [*PLAN[:-1], "8"],
     "compare --plot": ["compare", "m.json", "--length", "40", "--epsilon", "1", "--plot", "new.svg"],
     "check --output": ["check", "m.json", "table.csv", *READING, "--accept", "public", "--output", "new.json"],
 }
@@ -83,9 +91,12 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 def look(folder: Path, before: dict[str, bytes], spent: int) -> None:
     """Raise a Fault if a file is neither as before nor whole, or a release is not in the book."""
-    book = pf.Ledger.open(folder / "book.json")
-    holds(spent <= len(book.entries) <= spent + 1, f"{len(book.entries)} entries after {spent}")
-    holds(all(one.spent <= two.spent for one, two in zip(book.entries, book.entries[1:], strict=False)), "spent falls")
+    books = [pf.Ledger.open(folder / name) for name in ("book.json", "grow.json") if (folder / name).exists()]
+    for book in books:
+        entries = book.entries
+        holds(spent <= len(entries) <= spent + 1, f"{len(entries)} entries after {spent}")
+        holds(all(one.spent <= two.spent for one, two in zip(entries, entries[1:], strict=False)), "spent falls")
+    known = {(entry.number, entry.previous) for book in books for entry in book.entries}
     for path in folder.iterdir():
         if path.suffix == ".lock" or path.name.startswith(".pufferfish-") or path.name.endswith(".csv.pending"):
             continue
@@ -98,7 +109,7 @@ def look(folder: Path, before: dict[str, bytes], spent: int) -> None:
             found: Any = READERS[kind](path) if kind in READERS else None
             booked = getattr(found, "ledger", None)
             if booked is not None and path.suffix == ".json":
-                holds(booked.entry <= len(book.entries), f"{path.name} is released and not booked")
+                holds((booked.entry, booked.previous) in known, f"{path.name} is released and not booked")
         if path.suffix == ".svg":
             holds(content.rstrip().endswith(b"</svg>"), f"{path.name} is cut")
         if path.suffix == ".csv":
