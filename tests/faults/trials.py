@@ -1,5 +1,6 @@
 """What every trial starts from, the commands that write, and what must be true after each."""
 
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -95,7 +96,7 @@ def look(folder: Path, before: dict[str, bytes], spent: int) -> None:
     for book in books:
         entries = book.entries
         holds(spent <= len(entries) <= spent + 1, f"{len(entries)} entries after {spent}")
-        holds(all(one.spent <= two.spent for one, two in zip(entries, entries[1:], strict=False)), "spent falls")
+        holds(all(one.spent <= two.spent for one, two in itertools.pairwise(entries)), "spent falls")
     known = {(entry.number, entry.previous) for book in books for entry in book.entries}
     for path in folder.iterdir():
         if path.suffix == ".lock" or path.name.startswith(".pufferfish-") or path.name.endswith(".csv.pending"):
