@@ -339,13 +339,6 @@ MUTANTS = [
         "unit/queries/test_query_records.py",
     ),
     Mutant(
-        "ledger: lengths that are planned for subjects are taken in the order of a table",
-        "ledger/subjects.py",
-        "        return planned\n",
-        "        return sorted(planned)\n",
-        "unit/ledger/test_ledger_subjects.py",
-    ),
-    Mutant(
         "ledger: the sum of charges is rounded to nearest",
         "ledger/charges.py",
         "known[distances] = float_up(",

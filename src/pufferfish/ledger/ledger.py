@@ -191,12 +191,12 @@ class Ledger(Printed):
         base: AnyBase | Sequences | Rows | None = None,
         grows: bool = False,
     ) -> None:
-        full_bound, bound = bound, for_ever(bound) if truth(grows, "grows") else without_positions(bound)
+        bound = for_ever(bound) if truth(grows, "grows") else without_positions(bound)
         self._charging = charging_of(bound, grows=grows)
         data, base = (base, base.base) if isinstance(base, Sequences | Rows) else (None, base)
         self._charging.check_base(base)
         budget = positive(budget, "budget")
-        names = None if grows else names_in(bound, full_bound.subjects, base, data)
+        names = None if grows else names_in(bound, data)
         self._bound = bound
         self._file: BookFile | None = None
         self._lock = threading.RLock()

@@ -12,7 +12,6 @@ import base64
 import hmac
 import secrets
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,7 +23,6 @@ from pufferfish._base.frozen import FrozenRecord
 from pufferfish.data.sequences import TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.mechanisms.influence_bound import InfluenceBound
-from pufferfish.theta.lengths import ChainLength
 
 __all__ = ["Subjects", "grid_of", "names_in", "packed", "unpacked"]
 
@@ -119,53 +117,27 @@ class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         return base64.b64decode(self.digests, validate=True)
 
 
-def names_in(bound: InfluenceBound, planned: Sequence[str] | None, base: Any, data: Any) -> Sequence[str] | None:
-    """Return whose each chain of a ledger's bound is, from the base that it is made with; None where nobody said it.
+def names_in(bound: InfluenceBound, data: Any) -> Sequence[str] | None:
+    """Return whose each chain of a ledger's bound is, from the table that it is made with; None where nobody said it.
 
-    Names are ``planned`` where the bound's lengths were given by name; else the table's, if its lengths are those.
-    Chains may be planned for more records than there are by now. Who has which length is never told by an order: where
-    lengths differ from those of the table, and from each other, they have to be given by name.
+    Chains may all be planned for as many records more than there are by now. Who has which length is never told by an
+    order.
 
     Raises
     ------
     ParameterError
-        If the table is not of these subjects, or has longer chains; or if it is not said whose the lengths are.
+        If the table has other chains, or longer ones.
     """
     here: Sequence[str] | None = getattr(data, "names", None)
-    if planned is not None:
-        if getattr(base, "subject", None) is None:
-            raise ParameterError(
-                "lengths are given by name, and the ledger does not know which column names subjects: make it with "
-                "base=data, or base=data.base, of a table that is read with subject="
-            )
-        if here is not None:
-            _check_planned(data, here, bound, planned)
-        return planned
     if here is None or tuple(chain.without_positions for chain in data.length) == bound.length:
         return here
-    alike = len(set(bound.length)) == 1
-    if len(here) != len(bound.length) or not all(
-        alike and bound.length[0].covers(chain.without_positions) for chain in data.length
-    ):
+    alike = len(here) == len(bound.length) and len(set(bound.length)) == 1
+    if not alike or not all(bound.length[0].covers(chain.without_positions) for chain in data.length):
         raise ParameterError(
             f"base has {len(here)} chains, and the bound is on {len(bound.length)} of other lengths: make it with "
-            "length=data.length of the whole table, or, planned for longer chains, with their lengths by name, "
-            "length={subject: steps, …}"
+            "length=data.length of the whole table; of one that grows, with grows=True"
         )
     return here
-
-
-def _check_planned(data: Any, here: Sequence[str], bound: InfluenceBound, planned: Sequence[str]) -> None:
-    """Refuse a table that has other subjects than are planned, or longer chains."""
-    longest: dict[str, list[ChainLength]] = {}
-    for name, chain in zip(planned, bound.length, strict=True):
-        longest.setdefault(name, []).append(chain)
-    for name, chain in zip(here, data.length, strict=True):
-        if not any(length.without_positions.covers(chain.without_positions) for length in longest.get(name, ())):
-            raise ParameterError(
-                f"base has the subject {shortened(repr(name))} with a chain of {chain.steps:,} steps, and the bound is "
-                "not on such a one: give the length of every subject by its name, as long as it is planned"
-            )
 
 
 def grid_of(data: Any, names: Sequence[str] | None, bound: InfluenceBound) -> TimeGrid | None:
@@ -178,9 +150,6 @@ def grid_of(data: Any, names: Sequence[str] | None, bound: InfluenceBound) -> Ti
     if grid is None or (names is None and not len(grid.ends) == len(bound.length) == 1):
         return None
     spans = list(zip(grid.ends, data.length, strict=True))
-    if names is not None and names != data.names:  # in another order, say: by name, where it has one chain
-        index, here, there = {name: i for i, name in enumerate(data.names)}, Counter(data.names), Counter(names)
-        spans = [spans[index[name]] if here[name] == there[name] == 1 else (None, None) for name in names]
     ends = tuple(
         span if here is not None and here.steps == there.steps else None
         for (span, here), there in zip(spans, bound.length, strict=True)

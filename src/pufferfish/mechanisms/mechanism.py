@@ -33,7 +33,7 @@ from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass, Continuum
 from pufferfish.theta.given_laws import GivenLaws
-from pufferfish.theta.lengths import ChainLength, names_of_lengths
+from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of, rows_of
 from pufferfish.theta.secrets import SecretPair
@@ -88,7 +88,6 @@ class Mechanism(ABC):
         self._model = theta if isinstance(theta, Described) else None
         self._length = lengths_of(self._theta, length)
         self._rows = rows_of(self._theta, length)
-        self._subjects = names_of_lengths(length)
         reason = self._refuses(self._theta)
         if reason is not None:
             raise NotApplicableError(reason, self.title)
@@ -156,11 +155,6 @@ class Mechanism(ABC):
     def length(self) -> tuple[ChainLength, ...]:
         """Lengths of the independent chains."""
         return self._length
-
-    @property
-    def subjects(self) -> tuple[str, ...] | None:
-        """Whose each chain is, where ``length`` was given by name; None where it was not."""
-        return self._subjects
 
     @property
     def rows(self) -> int:

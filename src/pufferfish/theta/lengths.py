@@ -7,7 +7,6 @@ it spans, and the records observed on the way. Bounds that follow the correlatio
 first; group privacy, which charges every observed record in full, needs the second.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ from pufferfish._base.checked import is_list, listed, whole_number
 from pufferfish._base.frozen import ReadOnly
 from pufferfish.errors import ParameterError
 
-__all__ = ["FOR_EVER", "MOST_PLACED", "MOST_STEPS", "ChainLength", "as_lengths", "names_of_lengths"]
+__all__ = ["FOR_EVER", "MOST_PLACED", "MOST_STEPS", "ChainLength", "as_lengths"]
 
 FOR_EVER = 2**59
 """Steps of a chain that has no end: no bound of a chain that is longer would be larger."""
@@ -110,8 +109,7 @@ class ChainLength(ReadOnly):
 def as_lengths(length: Any) -> tuple[ChainLength, ...]:
     """Chain lengths from T, a ``ChainLength``, or an iterable of either (one entry per independent chain).
 
-    Or from a dict: for each subject, by name, the length of its chain, or of its chains. Chains are independent, so no
-    bound depends on their order; whose they are, a ledger has to know (:func:`names_of_lengths`).
+    Chains are independent, so no bound depends on their order.
 
     Raises
     ------
@@ -125,10 +123,6 @@ def as_lengths(length: Any) -> tuple[ChainLength, ...]:
     """
     if isinstance(length, ChainLength):
         return (length,)
-    if isinstance(length, Mapping):
-        if not length:
-            raise ParameterError("length is empty: give a length for each subject, by its name")
-        return tuple(chain for chains in _by_name(length).values() for chain in chains)
     if is_list(length) and length is not np.ma.masked:
         entries = listed(length, "length", "T, or one length per independent chain")
         lengths = tuple(_one(entry, f"length[{i}]") for i, entry in enumerate(entries))
@@ -136,29 +130,6 @@ def as_lengths(length: Any) -> tuple[ChainLength, ...]:
             raise ParameterError("length is empty: give T, or one length per independent chain")
         return lengths
     return (_one(length, "length"),)
-
-
-def names_of_lengths(length: Any) -> tuple[str, ...] | None:
-    """Return whose each chain is, as :func:`as_lengths` has them; None where lengths are given without names.
-
-    Examples
-    --------
-    >>> names_of_lengths({"ann": 8736, "bob": [200, 300]})
-    ('ann', 'bob', 'bob')
-    """
-    if not isinstance(length, Mapping):
-        return None
-    return tuple(name for name, chains in _by_name(length).items() for _ in chains)
-
-
-def _by_name(length: Mapping[Any, Any]) -> dict[str, tuple[ChainLength, ...]]:
-    for name, entry in length.items():
-        if not isinstance(name, str) or isinstance(entry, Mapping):
-            raise ParameterError(
-                f"length has the entry {name!r}: {entry!r}, expected a subject's name, as text, and the length of its "
-                "chain"
-            )
-    return {name: as_lengths(entry) for name, entry in length.items()}
 
 
 def _one(entry: Any, name: str) -> ChainLength:

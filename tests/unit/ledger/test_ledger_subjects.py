@@ -10,7 +10,7 @@ import pytest
 
 import pufferfish as pf
 from ledgers import CHAIN, COUNT, put, spends_nothing
-from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError, ReleaseRefused
+from pufferfish.errors import BudgetExceeded, ParameterError, RecordError, ReleaseRefused
 from pufferfish.ledger import Ledger
 
 PEOPLE = ["ann", "bob", "cyd", "dee"]
@@ -284,64 +284,10 @@ def test_the_same_week_of_one_person_is_charged_each_time() -> None:
         assert spent[4] > 1.5
 
 
-def test_lengths_that_are_planned_are_those_of_names() -> None:
-    """Names of a table are sorted: who comes later would move everybody to another place."""
-    plan = {"di": 4 * WEEK, "bo": 2 * WEEK, "al": 4 * WEEK, "cy": 3 * WEEK}
-    noise = pf.LeakagePropagation(YEAR, WEEK).calibrate(pf.Count("w"), 0.5)
-    first = days_of("bo", "di")
-    ledger = Ledger(pf.LeakagePropagation(YEAR, plan), 50.0, base=first)
-    ledger.spend(noise, data=first, window=(0, WEEK))
-    assert ledger.entries[0].windows == [[(0, WEEK)], [(0, WEEK)], None, None]
-    alone = ledger.spent
-    everybody = days_of("al", "cy", "di", week=2)  # newcomers before and between
-    ledger.spend(noise, data=everybody, window=(2 * WEEK, 3 * WEEK))
-    assert ledger.entries[1].windows == [[(14, 21)], None, [(14, 21)], [(14, 21)]]
-    assert ledger.spent < 1.1 * alone
-    ledger.spend(noise, data=days_of("cy", week=2), window={"cy": (2 * WEEK, 3 * WEEK)})
-    assert ledger.entries[2].windows == [None, None, None, [(14, 21)]]
-    assert ledger.spent > 1.6 * alone
-    bo = days_of("bo", week=2)  # after the end that is planned for it
-    for window in ((2 * WEEK, 3 * WEEK), {"bo": (2 * WEEK, 3 * WEEK)}):
-        with pytest.raises(PufferfishError, match=r"bo|inside a chain of 14"):
-            ledger.spend(noise, data=bo, window=window)
-    with pytest.raises(ReleaseRefused, match=r"'ed', .* nobody of this name"):
-        ledger.spend(noise, data=days_of("ed"), window=(0, WEEK))
-
-
-def test_a_planned_ledger_is_the_same_in_its_file(tmp_path: Path) -> None:
-    """Also where only the way to read the table is known: names come with the lengths."""
-    plan, noise = {"di": 4 * WEEK, "al": 2 * WEEK}, pf.LeakagePropagation(YEAR, WEEK).calibrate(pf.Count("w"), 0.5)
-    for i, base in enumerate((days_of("al"), days_of("al").base)):
-        ledger = Ledger(pf.LeakagePropagation(YEAR, plan), 50.0, base=base)
-        ledger.save(tmp_path / f"{i}.json")
-        ledger.spend(noise, data=days_of("al"), window={"al": (0, WEEK)})
-        again = Ledger.open(tmp_path / f"{i}.json")
-        again.spend(noise, data=days_of("di"), window={"di": (0, WEEK)})
-        assert [entry.windows for entry in again.entries] == [[None, [(0, WEEK)]], [[(0, WEEK)], None]]
-        assert ledger.spent == again.spent == pytest.approx(0.5, rel=0.02)
-
-
-def test_the_times_of_a_plan_are_those_of_names() -> None:
-    """Where all records of a subject are there already its times say what is read, whatever its place."""
-    later, whole = days_of("al", week=1), days_of("cy", "al", week=0)
-    plan = {"cy": WEEK, "bo": 3 * WEEK, "al": WEEK}
-    ledger = Ledger(pf.LeakagePropagation(YEAR, plan), 50.0, base=whole)
-    noise = pf.LeakagePropagation(YEAR, WEEK).calibrate(pf.Count("w"), 0.5)
-    spends_nothing(ledger, lambda: ledger.spend(noise, data=later), ReleaseRefused, "from step 7 to step 13")
-    part = pf.LeakagePropagation(YEAR, 2).calibrate(pf.Count("w"), 0.5)
-    days = pl.DataFrame({"who": ["al"] * 2, "day": [3, 4], "s": ["r", "w"]})
-    read_part = pf.read_sequences(days, "s", subject="who", time="day", max_gap=1, states=["r", "w"])
-    ledger.spend(part, data=read_part)
-    assert ledger.entries[0].windows == [None, None, [(3, 5)]]
-
-
 @pytest.mark.parametrize(
     ("length", "base", "says"),
     [
-        ({"al": 28, "bo": 28}, None, "which column names subjects"),
-        ({"al": 28, "bo": 28}, days_of("al", "cy"), "the subject 'cy' with a chain of 7 steps"),
-        ({"al": 28, "bo": 5}, days_of("al", "bo"), "the subject 'bo' with a chain of 7 steps"),
-        ([28, 14], days_of("al", "bo"), "with their lengths by name"),
+        ([28, 14], days_of("al", "bo"), "with grows=True"),
         ([28, 28, 28], days_of("al", "bo"), "base has 2 chains, and the bound is on 3"),
         ([5, 5], days_of("al", "bo"), "length=data.length of the whole table"),
     ],
