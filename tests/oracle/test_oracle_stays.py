@@ -140,6 +140,6 @@ def test_chains_with_the_same_loss_are_told_apart_by_how_much_of_it_is_a_step(pa
         for order in ([0, 1], [1, 0]):
             together = pf.LeakagePropagation(chain, [length, length])
             loss = pf.StepLoss([steps[i] for i in order], [records[i] for i in order])
-            assert together.leakage(loss) >= max(each) - 1e-12, seed
+            assert together.leakage(loss) >= max(each) * (1 - 1e-8), seed  # two proofs end at other digits
         differ += each[1] > each[0] + steps[1] + 1e-9
     assert differ
