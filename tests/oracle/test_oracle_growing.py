@@ -105,13 +105,12 @@ class ByRow:
         self.plans.append((record, step))
         self.covered.append(set())
 
-    def charge(self, rows: Rows, record: float, step: float) -> None:
+    def charge(self, rows: Rows, record: float, step: float, *, planned: bool = False) -> None:
         left = set(rows)
-        for (of_record, of_step), covered in zip(self.plans, self.covered, strict=True):
-            if record <= of_record * (1 + 1e-12) and step <= of_step * (1 + 1e-12):
-                new = left - covered
-                covered |= new
-                left -= new
+        for covered in self.covered if planned else ():
+            new = left - covered
+            covered |= new
+            left -= new
         for row in left:
             self.records[row] += record
             self.steps[row] += step
@@ -131,18 +130,19 @@ class ByRow:
 def spend(ledger: pf.Ledger, by_row: ByRow, rng: np.random.Generator, rows: Rows, chosen: str) -> None:
     """Release something of some rows, and charge it here too."""
     data = ledger.read(table(rows))
+    as_planned = False
     if chosen == "transitions" and len(rows) > len({who for who, _ in rows}):
         noise = pf.LeakagePropagation(ledger.bound.theta, data.length).calibrate(pf.Transitions(), 2.0)
         ledger.spend(noise, data=data)
         loss = 0.0, 2 / noise.unit_scale
     elif chosen == "planned" and (planned := ledger.planned):
         ledger.spend(ledger.as_planned(pf.Count("a"), data), data=data)
-        loss = 1 / planned[0].unit_scale, 0.0
+        loss, as_planned = (1 / planned[0].unit_scale, 0.0), True
     else:
         size = float(rng.choice([0.1, 0.3, 1.0]))
         ledger.spend(size, data=data)
         loss = size, 0.0
-    by_row.charge(rows, *loss)
+    by_row.charge(rows, *loss, planned=as_planned)
 
 
 KINDS = ["chain", "any", "list", "order", "order any", "clock", "interval", "forgetting"]

@@ -2,7 +2,7 @@
 
 A chain of such a ledger has no end: it is so long on both sides of all that was read that no bound would be larger if
 it were longer. What was read of a subject has a loss there, and 0 elsewhere. A **plan** is a loss on every step of
-everybody, once: what a planned release reads for the first time is covered by it, and costs nothing more. All else is
+everybody, once: what a release of its question reads for the first time is covered, and costs nothing more. All else is
 charged on top, at its own steps. So what is spent follows from which steps were read, and from nothing else: not from
 the order of releases, nor from how many subjects or weeks there are.
 """
@@ -120,8 +120,8 @@ class _Folded:
 
 
 def _within(charge: Charge, plan: Charge) -> bool:
-    """Whether a release loses no more in any record, nor step, than a plan has for it."""
-    if charge.step * plan.scale > plan.step * charge.scale:
+    """Whether a release asks what is planned, and loses no more in any record, nor step, than the plan has for it."""
+    if charge.question != plan.question or charge.step * plan.scale > plan.step * charge.scale:
         return False
     losses = zip(charge.distances[EVERY], plan.distances[EVERY], strict=True)
     return all(a * plan.scale <= b * charge.scale for row, planned in losses for a, b in zip(row, planned, strict=True))
@@ -198,11 +198,13 @@ class SeriesCharging(Charging):
             settled = replace(book.base, step=data.base.step) if book.base.step is None else book.base
             check_tied(data.base, settled, _TIES)
         self.check_base(data.base)
-        return replace(charge, steps_read=self.reads_of(data, book))
+        question = question_of(released.query) if isinstance(released, Calibration) else None
+        return replace(charge, steps_read=self.reads_of(data, book), question=question)
 
     def planned(self, calibration: Calibration, book: Book) -> Charge:
         """Return the charge of a plan: as much as a release, on every step of everybody, once."""
-        return loss_of_release(calibration, self._bound.theta.states, book.base, None, None)[0]
+        charge, *_ = loss_of_release(calibration, self._bound.theta.states, book.base, None, None)
+        return replace(charge, question=question_of(calibration.query))
 
     def reads_of(self, data: Sequences, book: Book) -> Reads:
         """Return which steps of whom data are.
@@ -275,7 +277,7 @@ class SeriesCharging(Charging):
             return known[1]
         if entry.windows is not None or entry.subjects is not None:
             raise ParameterError(f"entry {entry.number} has windows, and a table that grows has none")
-        charge = self._loss_in(entry)
+        charge = replace(self._loss_in(entry), question=entry.question)
         if entry.reads is not None:
             subjects = 1 if book.subjects is None else book.subjects.count
             charge = replace(charge, steps_read=Reads.written(entry.reads, subjects, f"entry {entry.number}"))

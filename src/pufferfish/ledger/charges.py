@@ -67,6 +67,8 @@ class Charge:
         How far one step, from a record of a chain to the next, moves the answer if it alone is changed, in units.
     steps_read : Reads, optional
         Of a table that grows: which steps of whom; None for a plan, which may read every step of everybody once.
+    question : str, optional
+        Of a table that grows: what is asked.
     """
 
     distances: dict[str | None, Distance]
@@ -75,6 +77,7 @@ class Charge:
     reads: bytes | None = None
     step: int = 0
     steps_read: Reads | None = None
+    question: str | None = None
 
 
 class Charging(ABC):

@@ -535,8 +535,8 @@ class Ledger(Printed):
         """Reserve a part of the budget for releases that read every step once each, for ever.
 
         The scale of each is found so that all of them together leak at most ``up_to``, whatever the length of the
-        series, and so that each alone would leak the same. What a release with this noise, or more, reads for the
-        first time costs nothing more, late rows included.
+        series, and so that each alone would leak the same. What a release of the query with this noise, or more, reads
+        for the first time costs nothing more, late rows included.
 
         Parameters
         ----------
@@ -728,7 +728,7 @@ class Ledger(Printed):
             created=now(),
             what=what,
             epsilon=None if calibration is None else calibration.epsilon,
-            question=question_of(calibration.query) if book.grows and calibration is not None else None,
+            question=charge.question,
             **self._charging.written(charge),
             **more,
             spent=min(spent, book.budget),

@@ -170,6 +170,20 @@ def test_a_plan_covers_each_row_once_and_nothing_beyond_its_noise() -> None:
     assert book.spent > spent
 
 
+def test_another_question_takes_no_place_in_a_plan() -> None:
+    totals = []
+    for order in (("other", "planned"), ("planned", "other")):
+        book = ledger()
+        book.plan([pf.Count("a")], up_to=1.0)
+        data = book.read(table({"x": [0, 1]}))
+        other = pf.LeakagePropagation(CHAIN, data.length).calibrate(pf.Count("b"), 0.01)
+        for which in order:
+            book.spend(other if which == "other" else book.as_planned(pf.Count("a"), data), data=data)
+        totals.append(book.spent)
+    assert totals[0] == pytest.approx(totals[1], rel=1e-9)
+    assert 1.0 < totals[0] < 1.05
+
+
 def test_plans_of_several_queries_share_the_budget_alike() -> None:
     book = ledger(1.0)
     plans = book.plan([QUERY, pf.Transitions()], dry_run=True)
