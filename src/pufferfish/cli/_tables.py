@@ -17,6 +17,7 @@ from pufferfish.cli.messages import rows_are_read
 from pufferfish.cli.options import node_names, option, split_groupings
 from pufferfish.cli.print import print_warnings, progress
 from pufferfish.data import Base, Rows, Sequences, read_rows, read_sequences
+from pufferfish.data.read import check_reading
 from pufferfish.errors import ParameterError, RecordError
 from pufferfish.fit.model_file import Model
 from pufferfish.ledger import Ledger
@@ -236,10 +237,7 @@ def check_options(model: Model, reading: Reading) -> None:
     if model.theta.networks:
         reading.of_rows()
         return
-    from pufferfish.data._options import check_options as check_reading  # here: it loads what reads tables
-
-    every = dict.fromkeys(("subject", "time", "max_gap", "bins", "where", "step"))
-    check_reading(**every | {"gaps": "unobserved"} | _of_chains(model, reading))
+    check_reading(**_of_chains(model, reading))
 
 
 def _of_chains(model: Model, reading: Reading) -> dict[str, Any]:

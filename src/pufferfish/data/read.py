@@ -20,7 +20,7 @@ from pufferfish.theta.model_class import Described, ModelClass
 if TYPE_CHECKING:
     from pufferfish.data._options import Taken
 
-__all__ = ["read_rest", "read_rows", "read_sequences"]
+__all__ = ["check_reading", "read_rest", "read_rows", "read_sequences"]
 
 # -- The entrance from rows that are independent of each other to counts ---------------------------------------------
 
@@ -236,13 +236,23 @@ def read_rest(source: Any, taken: "Taken", **reading: Any) -> Sequences:
     """
     from pufferfish.data._read_chains import read_chains
 
-    usual: dict[str, Any] = {
-        "subject": None,
-        "time": None,
-        "max_gap": None,
-        "step": None,
-        "bins": None,
-        "where": None,
-        "states": None,
-    }
-    return read_chains(source, **{**usual, "missing": "unobserved", "gaps": "unobserved", **reading, "taken": taken})
+    return read_chains(source, **{**_usual(), **reading, "taken": taken})
+
+
+def check_reading(**reading: Any) -> None:
+    """Refuse options of :func:`read_sequences` that no table can be read by.
+
+    Raises
+    ------
+    ParameterError
+        If one is out of its range or does not go with the others.
+    """
+    from pufferfish.data._options import check_options
+
+    check_options(**{**_usual(), **reading})
+
+
+def _usual() -> dict[str, Any]:
+    """Return options of chains as they are where nothing is said."""
+    nothing = dict.fromkeys(("subject", "time", "max_gap", "step", "bins", "where", "states"))
+    return {**nothing, "missing": "unobserved", "gaps": "unobserved"}

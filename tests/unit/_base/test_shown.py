@@ -70,7 +70,8 @@ def objects():
         found = pf.release(data, query, calibration, ledger=ledger)
         yield from (found, found.verify())
     grouped = pf.read_sequences(ROWS, "x", by=["id"], **READING)
-    yield pf.release(grouped, pf.Histogram(), bound.calibrate(pf.Histogram(), 0.3))
+    yield (by_group := pf.release(grouped, pf.Histogram(), bound.calibrate(pf.Histogram(), 0.3)))
+    yield pf.series([by_group, by_group], labels=[BAD, "2"])
     rows = pf.read_rows(TABLE, NETWORK)
     yield rows
     query = pf.Marginals()
