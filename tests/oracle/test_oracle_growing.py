@@ -6,6 +6,7 @@ What is charged where is kept here by single rows, in sets; the package knows ru
 import datetime as dt
 import itertools
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 
 import pufferfish as pf
 from propagation_oracle import Array, chain_law, losses_per_pair, supremum, supremum_of_steps
-from pufferfish.errors import BudgetExceeded
+from pufferfish.errors import BudgetExceeded, ReleaseRefused
 from stretch_oracle import law_of_tuples
 
 STATES = ["a", "b"]
@@ -157,8 +158,9 @@ def test_random_schedules_leak_at_most_what_is_spent(kind: str, seed: int) -> No
     ledger = pf.Ledger(pf.LeakagePropagation(theta, 2), 1e30, base=BASE, grows=True)
     by_row, plans = ByRow(), kind != "forgetting" and rng.random() < 0.6
     if plans:
-        for made in ledger.plan([pf.Count("a")], up_to=float(rng.choice([0.5, 2.0]))):
-            by_row.plan(1 / made.unit_scale, 0.0)
+        with suppress(ReleaseRefused):  # of habits that are never forgotten no noise hides an endless series
+            for made in ledger.plan([pf.Count("a")], up_to=float(rng.choice([0.5, 2.0]))):
+                by_row.plan(1 / made.unit_scale, 0.0)
     for _ in range(int(rng.integers(1, 5))):
         first, last = sorted(int(hour) for hour in rng.integers(0, hours, size=2))
         who = [name for name in "xyz" if rng.random() < 0.5] or ["x"]

@@ -4,6 +4,7 @@ Everything a table can have wrong with its rows is found here, by counting on th
 asked for the first such row, so that the message can show it.
 """
 
+import math
 from collections.abc import Sequence
 from datetime import UTC
 from functools import reduce
@@ -123,8 +124,7 @@ class ChainRows:
             return frame
         ends = nw.col(TIME).min().alias("first"), nw.col(TIME).max().alias("last"), nw.len().alias("rows")
         first, last, rows = collected(frame.select(ends)).row(0)
-        if not (isinstance(first, int) and isinstance(last, int)):
-            return frame  # they are on no grid, and refused there
+        first, last = math.floor(first), math.ceil(last)
         if not self.has_subject:
             (runs,) = taken.of([""], first, last)
             before = [(nw.col(TIME) >= start) & (nw.col(TIME) < stop) for start, stop in runs]

@@ -7,6 +7,7 @@ charged on top, at its own steps. So what is spent follows from which steps were
 the order of releases, nor from how many subjects or weeks there are.
 """
 
+import threading
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -139,7 +140,7 @@ class SeriesCharging(Charging):
     def __init__(self, bound: InfluenceBound) -> None:
         super().__init__(bound)
         self._bounds = {1: bound}
-        self._folded = _Folded()
+        self._folded, self._lock = _Folded(), threading.Lock()
         self._read: dict[str, tuple[Entry, Charge]] = {}
         self._named: tuple[Any, Any, tuple[Subjects | None, NDArray[np.int64]]] | None = None
 
@@ -297,9 +298,11 @@ class SeriesCharging(Charging):
 
     def together(self, charges: Sequence[Charge], among: Any = None) -> tuple[InfluenceBound, Any]:
         """Return the losses of every different course of reading: the plan everywhere, and on top what is beyond it."""
-        folded, k = self._folded.to(charges), self._bound.theta.k
+        k = self._bound.theta.k
+        with self._lock:  # another thread may ask about other charges
+            folded = [*self._folded.to(charges).beyond]
         plan = [i for i, charge in enumerate(charges) if charge.steps_read is None]
-        beyond = [(i, reads) for i, reads in enumerate(folded.beyond) if reads is not None and reads.groups]
+        beyond = [(i, reads) for i, reads in enumerate(folded) if reads is not None and reads.groups]
         if among is not None:
             beyond = [(i, reads.of_subjects(among)) for i, reads in beyond]
         known: dict[frozenset[int], Loss] = {}

@@ -59,6 +59,7 @@ from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
 from pufferfish.mechanisms.promises import Promise, promises_of_losses
 from pufferfish.mechanisms.protection import step_of
+from pufferfish.mechanisms.witness import StretchWitness
 from pufferfish.mechanisms.words import hidden_in_words
 from pufferfish.queries import Query
 from pufferfish.queries.record_loss import as_record_loss
@@ -567,6 +568,11 @@ class Ledger(Printed):
         if level > self.budget:
             raise BudgetExceeded(f"up_to is {number(level, 6)}, above the budget of {number(self.budget, 6)}")
         alone = [self._bound.calibrate(query, level) for query in queries]
+        if any(isinstance(made.witness, StretchWitness) and made.witness.by == "series" for made in alone):
+            raise ReleaseRefused(
+                "habits are forgotten so slowly under Θ, or never, that no noise keeps an endless series within the "
+                "budget: take a Θ that forgets, or a ledger for a table of one length"
+            )
         with self._alone():
             book, charging = self._book, self._charging
 

@@ -187,8 +187,8 @@ class ReleaseSeries(ReadOnly, Printed):
     def to_frame(self, *, into: str = "polars") -> Any:
         """Return a row for each release and output, as a table of polars, or of the library named.
 
-        Columns: ``period``, the groupings, ``output``, ``value`` and ``error_95``; ``change`` since the release before,
-        its error, and whether it ``exceeds_noise`` (that is, whether it is larger than 95% of changes by noise alone);
+        Columns: ``period``, the groupings, ``output``, ``value`` and ``error_95``; ``change`` since the last release
+        that the group is in, its error, and whether it ``exceeds_noise``: whether it is larger than 95% of changes by noise;
         ``total`` of all releases so far (of shares: the share of all their records), and ``average`` over the last few.
         Nothing is post-processed: values are as the noise left them.
         """
@@ -340,8 +340,8 @@ def _values_of(release: ReleaseFields) -> dict[tuple[str, ...], Value]:
     taken = [(scale,)] * outputs if strategy is None else strategy.taken(scale)
     cells = [()] if release.groups is None else [tuple(cell) for cell in release.groups.cells]
     divided: list[int | None] = [query.divided_by] * len(cells)
-    if release.groups is not None and query.divided_by is not None:
-        divided = list(release.groups.records)
+    if release.groups is not None and release.groups.divided_by is not None:
+        divided = list(release.groups.divided_by)
     unit = noise.unit * (query.divided_by or 1)  # that of a count, whatever it is divided by
     values: dict[tuple[str, ...], Value] = {}
     for c, (cell, records) in enumerate(zip(cells, divided, strict=True)):

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from commands import refused, run
 from pufferfish.data.sequences import Base
 from pufferfish.errors import BudgetExceeded, DataError, ParameterError, RecordError, ReleaseRefused
 from pufferfish.ledger._reads import Reads, common, joined, without
+from pufferfish.ledger._series_charges import _Folded
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=["a", "b"])
 BEGIN = dt.date(2024, 1, 1)
@@ -226,6 +228,26 @@ def test_releases_are_recorded_and_verified(tmp_path: Path) -> None:
     assert "ledger" not in [part.what for part in found.unchecked]
 
 
+def test_threads_that_ask_at_once_are_told_of_their_own_charges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One asks while another one is between what was charged and what that is beyond the plan."""
+    book = ledger(1e6)
+    one, other = book.read(table({"x": [*range(7)]})), book.read(table({"x": [*range(100)]}))
+    alone, others = book.leakage_with(0.3, data=one), list[threading.Thread]()
+    fold = _Folded.to
+
+    def slow(self: _Folded, charges: Any) -> _Folded:
+        found = fold(self, charges)
+        if not others:
+            others.append(threading.Thread(target=book.leakage_with, args=(5.0,), kwargs={"data": other}))
+            others[0].start()
+            others[0].join(0.3)
+        return found
+
+    monkeypatch.setattr(_Folded, "to", slow)
+    assert book.leakage_with(0.3, data=one) == alone
+    others[0].join()
+
+
 # -- What is refused -------------------------------------------------------------------------------------------------
 
 
@@ -238,6 +260,9 @@ def test_what_no_series_has_is_refused() -> None:
     net = pf.BayesianNetwork({"a": pf.CPT(["no", "yes"], [0.8, 0.2])})
     with pytest.raises(ReleaseRefused, match="needs LeakagePropagation on Markov chains"):
         pf.Ledger(pf.LeakagePropagation(net, length=40), 1.0, grows=True)
+    never = pf.MarkovChain([[0, 1], [1, 0]], "any", states=["a", "b"])
+    with pytest.raises(ReleaseRefused, match="no noise keeps an endless series"):
+        ledger(theta=never).plan([QUERY])
     with pytest.raises(ReleaseRefused, match="no end"):
         ledger(protect="subject")
     with pytest.raises(ParameterError, match="give time and max_gap"):
@@ -325,3 +350,16 @@ def test_steps_are_joined_shared_and_taken_away_as_sets_are() -> None:
         assert joined(runs(one), runs(other)) == runs(one | other)
         assert common(runs(one), runs(other)) == runs(one & other)
         assert without(runs(one), runs(other)) == runs(one - other)
+
+
+def test_times_that_are_numbers_of_any_kind_are_left_out_once_read() -> None:
+    reading = {"state": "state", "subject": "who", "time": "day", "max_gap": 1, "step": 1}
+    for kind in (pl.Float64, pl.Int32):
+        rows = pl.DataFrame({"who": ["x"] * 4, "day": [0, 1, 2, 3], "state": list("abab")}).cast({"day": kind})
+        book = pf.Ledger(
+            pf.LeakagePropagation(CHAIN, 2), 10.0, base=pf.read_sequences(rows[:3], **reading).base, grows=True
+        )
+        for n in (3, 4):
+            data = book.read(rows[:n], QUERY)
+            book.spend(pf.LeakagePropagation(CHAIN, data.length).calibrate(QUERY, 0.5), data=data)
+        assert (data.records, data.read_before) == (1, 3)

@@ -92,8 +92,10 @@ def test_groups_and_strategies_have_a_line_each() -> None:
     grouped = pf.series([released(pf.Histogram(), 400, 100 + n) for n in range(3)])
     assert len(grouped.rows) == 3 * 2 * 2
     assert grouped.to_frame().columns[:3] == ["period", "g", "output"]
-    for row, value in zip(grouped.rows[:4], grouped.releases[0].noisy_values, strict=True):
-        assert row["value"] == pytest.approx(value)
+    frame = grouped.releases[0].to_frame()
+    for row, value, error in zip(grouped.rows[:4], frame["value"], frame["error_95"], strict=True):
+        assert (row["value"], row["error_95"]) == (pytest.approx(value), pytest.approx(error))
+    assert all(abs(row["total"] - row["value"]) < 1 for row in grouped.rows)  # shares of all records, no sums of shares
     best = [released(pf.Histogram(), 400, n, noise="best") for n in range(2)]
     for row, value, error in zip(pf.series(best).rows, best[0].noisy_values, _errors(best[0]), strict=False):
         assert (row["value"], row["error_95"]) == (pytest.approx(value), pytest.approx(error))
