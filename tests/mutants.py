@@ -109,7 +109,7 @@ MUTANTS = [
     Mutant(
         "two-state chains in an interval: under every law a corner's past knows its own",
         "mechanisms/_propagation_on_chains.py",
-        "self._past = AnyPast(Same(matrix))",
+        "self._past = AnyPast(Same(matrix), ages=False)",
         "pass",
         "oracle/test_oracle_binary_corners.py",
     ),
@@ -337,6 +337,34 @@ MUTANTS = [
         "return tuple(query_window if there == chain else ((0, there.steps),) for there in length)",
         "return tuple(query_window for there in length)",
         "unit/queries/test_query_records.py",
+    ),
+    Mutant(
+        "tables that grow: a chain is taken to have begun long ago",
+        "mechanisms/protected.py",
+        "        if all(chain.steps < FOR_EVER for chain in self.length):\n",
+        "        if True:\n",
+        "oracle/test_oracle_growing.py",
+    ),
+    Mutant(
+        "tables that grow: a plan covers a row each time",
+        "ledger/_series_charges.py",
+        "                    late = left.hull[0] < reached  # else nothing of it was read before\n",
+        "                    late = False\n",
+        "unit/ledger/test_ledger_growing.py",
+    ),
+    Mutant(
+        "tables that grow: a plan covers any noise",
+        "ledger/_series_charges.py",
+        "a * plan.scale <= b * charge.scale for row, planned",
+        "True for row, planned",
+        "unit/ledger/test_ledger_growing.py",
+    ),
+    Mutant(
+        "tables that grow: of rows that nobody read some are left out",
+        "ledger/_series_charges.py",
+        "            times = [(origin + start * step, origin + stop * step) for start, stop in runs]\n",
+        "            times = [(origin + start * step, origin + stop * step + step) for start, stop in runs]\n",
+        "unit/ledger/test_ledger_growing.py",
     ),
     Mutant(
         "ledger: the sum of charges is rounded to nearest",

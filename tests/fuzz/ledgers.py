@@ -60,7 +60,7 @@ def one_input(data: bytes) -> None:
     ledger = pf.Ledger.open(path)
     if with_digest(data) != data:
         raise Accepted("digest: a ledger was taken whose digest does not fit")
-    spent, leaks = ledger.spent, ledger._leakage(ledger.entries)
+    spent, leaks = ledger.spent, ledger._leakage(ledger._book, ledger.entries)
     if spent < leaks * (1 - 1e-5):
         raise Accepted(f"spent: {spent} are said to be spent, and the entries leak {leaks}")
     if json.loads(data)["entries"] and spent > ledger.budget * (1 + 1e-9):

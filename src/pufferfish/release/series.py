@@ -188,9 +188,9 @@ class ReleaseSeries(ReadOnly, Printed):
         """Return a row for each release and output, as a table of polars, or of the library named.
 
         Columns: ``period``, the groupings, ``output``, ``value`` and ``error_95``; ``change`` since the last release
-        that the group is in, its error, and whether it ``exceeds_noise``: whether it is larger than 95% of changes by noise;
-        ``total`` of all releases so far (of shares: the share of all their records), and ``average`` over the last few.
-        Nothing is post-processed: values are as the noise left them.
+        that the group is in, its error, and whether it ``exceeds_noise``: whether it is larger than 95% of changes by
+        noise; ``total`` of all releases so far (of shares: the share of all their records), and ``average`` over the
+        last few. Nothing is post-processed: values are as the noise left them.
         """
         rows = self.rows
         columns = {name: [row[name] for row in rows] for name in rows[0]}

@@ -349,7 +349,7 @@ def verify(
     >>> noise = pf.MQMExact(chain, length=100).calibrate(pf.Count("active"), epsilon=1.0)
     >>> found = pf.verify(pf.release(["rest"] * 100, pf.Count("active"), noise))
     >>> found.holds, [part.what for part in found.unchecked]
-    (True, ['noise drawn', 'origin', 'Θ', 'table'])
+    (True, ['noise drawn', 'origin', 'Θ', 'check', 'table'])
     """
     source: Any = release
     if isinstance(source, ReleaseFields):
