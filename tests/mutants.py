@@ -256,8 +256,8 @@ MUTANTS = [
     Mutant(
         "ledger: what is checked is not what is written",
         "ledger/ledger.py",
-        "after = max(self._leakage(ledger_file.entries, charge), spent)",
-        "after = max(self._leakage(ledger_file.entries[1:], charge), spent)",
+        "after = max(self._leakage(settled, ledger_file.entries, charge), spent)",
+        "after = max(self._leakage(settled, ledger_file.entries[1:], charge), spent)",
         "unit/ledger/test_ledger_sums.py",
     ),
     Mutant(

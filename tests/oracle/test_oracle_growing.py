@@ -172,6 +172,12 @@ def test_random_schedules_leak_at_most_what_is_spent(kind: str, seed: int) -> No
     assert true <= ledger.spent * (1 + 1e-9) + 1e-12, (kind, seed, true, ledger.spent)
 
 
+@pytest.mark.parametrize("seed", [0, 5, 20])
+def test_a_series_may_begin_where_it_is_read(seed: int) -> None:
+    """Under every initial law: what began long ago has nearly the stationary law, and leaks up to a fifth less."""
+    test_random_schedules_leak_at_most_what_is_spent("any", seed)
+
+
 def whole_series(theta: object, by_row: ByRow, who: str, hours: int, beside: int) -> float:
     """What a sweep over the whole series of one subject proves, long before and after what was read."""
     cap = sum(record for record, _ in by_row.plans)
