@@ -54,6 +54,7 @@ bench: .venv/ready .venv/spark  ## speed, as ratios to a plain reference in the 
 	$(PY) benchmarks/bounds.py
 	$(PY) benchmarks/filters.py
 	$(PY) benchmarks/tables.py
+	$(PY) benchmarks/bulletin.py
 	$(PY) benchmarks/dependencies.py
 	$(PY) benchmarks/many_subjects.py
 	$(PY) benchmarks/compiling.py
