@@ -1,7 +1,7 @@
 """A ledger of a table that grows: what a week costs after many, beside the first: ``python benchmarks/bulletin.py``.
 
-Weekly histograms of daily records, a tenth of the subjects away at random. ``--subjects 100000 --weeks 520`` is ten years
-of an office, and takes some minutes.
+Weekly histograms of daily records, a tenth of the subjects away at random. ``--subjects 100000 --weeks 520`` is ten
+years of an office, and takes some minutes.
 """
 
 import argparse

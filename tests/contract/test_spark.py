@@ -270,6 +270,32 @@ def test_the_command_line_reads_folders_and_globs(cluster, spark, tmp_path, monk
     assert not (tmp_path / "no.json").exists()
 
 
+def test_a_table_that_grows_is_read_on_as_on_one_machine(spark, tmp_path):
+    """Rows that were read are left out on the cluster; late rows, new subjects and gaps are found there too."""
+    first = datetime(2024, 1, 1)
+    early = {"x": [0, 1, 3, 4, 6], "y": [0, 1, 2], "z": []}
+    so_far = {"x": [*range(9)], "y": [0, 1, 2, 7, 8], "z": [5, 6]}
+    chain, query = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=["a", "b"]), pf.Histogram()
+    reading = {"state": "s", "subject": "who", "time": "t", "max_gap": "1h", "step": "1h", "time_zone": "UTC"}
+
+    def rows(held):
+        told = [(who, first + timedelta(hours=n), "ab"[n % 2]) for who, some in held.items() for n in some]
+        return pl.DataFrame(told, schema=["who", "t", "s"], orient="row")
+
+    kept = []
+    for engine in ("polars", "spark"):
+        base = pf.read_sequences(rows(early), **reading).base
+        ledger = pf.Ledger(pf.LeakagePropagation(chain, 2), 5.0, base=base, grows=True)
+        for held in (early, so_far):
+            frame = rows(held)
+            source = frame if engine == "polars" else spark_frame(frame, tmp_path)
+            data = ledger.read(source, query)
+            ledger.spend(pf.LeakagePropagation(chain, data.length).calibrate(query, 0.5), data=data)
+            kept.append((engine, data.read_before, data.counts.tolist(), data.stretches, data.names))
+    assert [each[1:] for each in kept[:2]] == [each[1:] for each in kept[2:]]
+    assert kept[3][1] == 8
+
+
 @pytest.mark.slow
 def test_the_command_line_starts_spark_itself(tmp_path):
     spark_cluster.skip_without_spark()
