@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -92,9 +92,17 @@ class ReadGroup(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 @dataclass(frozen=True)
 class Reads:
-    """What is read: for each group of subjects, which have no other, the steps."""
+    """What is read: for each group of subjects, which have no other, the steps.
 
-    groups: tuple[tuple[Runs, Numbers], ...]
+    Of a ledger's file subjects are unpacked when they are asked for: mostly nobody asks again who was read years ago.
+    """
+
+    parts: "tuple[tuple[Runs, Numbers | _Packed], ...]"
+
+    @property
+    def groups(self) -> tuple[tuple[Runs, Numbers], ...]:
+        """The steps of each group, and the numbers of its subjects."""
+        return tuple((runs, who.numbers if isinstance(who, _Packed) else who) for runs, who in self.parts)
 
     @classmethod
     def of(cls, runs: Iterable[Runs], numbers: Iterable[int]) -> "Reads":
@@ -114,29 +122,30 @@ class Reads:
         ParameterError
             If no ledger wrote it.
         """
-        parts = tuple((tuple(group.steps), _unpacked(group.subjects, subjects)) for group in groups)
+        parts = tuple((tuple(group.steps), _Packed(group.subjects, subjects, entry)) for group in groups)
         apart = all(
             runs
             and all(start < stop for start, stop in runs)
             and all(stop < start for (_, stop), (start, _) in pairwise(runs))
             for runs, _ in parts
         )
-        who = [numbers for _, numbers in parts]
-        once = not who or len(np.unique(np.concatenate(who))) == sum(map(len, who))
-        if not (parts and apart and once and all(map(len, who))):
-            raise ParameterError(f"{entry} does not say which steps of the {subjects} subjects it reads")
+        if not (parts and apart and len({who.text for _, who in parts}) == len(parts)):
+            raise _none(entry, subjects)
         return cls(parts)
 
     def as_written(self) -> list[ReadGroup]:
         """Return it as an entry says it."""
-        return [ReadGroup(steps=list(runs), subjects=_packed(numbers)) for runs, numbers in self.groups]
+        return [
+            ReadGroup(steps=list(runs), subjects=who.text if isinstance(who, _Packed) else _packed(who))
+            for runs, who in self.parts
+        ]
 
     @cached_property
     def hull(self) -> tuple[int, int]:
         """The first step that is read of anybody, and one past the last; (0, 0) where nothing is read."""
-        if not self.groups:
+        if not self.parts:
             return 0, 0
-        return min(runs[0][0] for runs, _ in self.groups), max(runs[-1][1] for runs, _ in self.groups)
+        return min(runs[0][0] for runs, _ in self.parts), max(runs[-1][1] for runs, _ in self.parts)
 
     @property
     def steps(self) -> int:
@@ -167,7 +176,7 @@ class Reads:
         """Return what is read for the first time, and what some earlier releases read before."""
         first, last = self.hull
         near = [(runs, who) for reads in earlier if reads.near(first, last) for runs, who in reads.groups]
-        near = [(runs, who) for runs, who in near if any(common(runs, mine) for mine, _ in self.groups)]
+        near = [(runs, who) for runs, who in near if any(common(runs, mine) for mine, _ in self.parts)]
         if not near:
             return self, Reads(())
         new: list[tuple[Runs, Numbers]] = []
@@ -219,14 +228,29 @@ def _packed(numbers: Numbers) -> str:
 _MOST = 1 << 30
 
 
-def _unpacked(text: str, subjects: int | None) -> Any:
-    """Return the numbers of subjects that a text says; none where it says others than those that there are."""
-    subjects = _MOST if subjects is None else subjects
-    most = -(-subjects // 8)
-    try:
-        bits = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), most + 1)
-    except (ValueError, zlib.error):
-        return np.zeros(0, dtype=np.int64)
-    numbers = np.flatnonzero(np.unpackbits(np.frombuffer(bits, dtype=np.uint8)))
-    inside = len(bits) <= most and len(numbers) > 0 and numbers[-1] < subjects
-    return numbers.astype(np.int64) if inside else np.zeros(0, dtype=np.int64)
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """Subjects as an entry of a ledger of so many says them."""
+
+    text: str
+    subjects: int | None
+    entry: str
+
+    @property
+    def numbers(self) -> Numbers:
+        """Their numbers; refused where these are others than those that there are."""
+        subjects = _MOST if self.subjects is None else self.subjects
+        most = -(-subjects // 8)
+        try:
+            bits = zlib.decompressobj().decompress(base64.b64decode(self.text, validate=True), most + 1)
+        except (ValueError, zlib.error):
+            bits = b""
+        numbers = np.flatnonzero(np.unpackbits(np.frombuffer(bits, dtype=np.uint8)))
+        if not (len(bits) <= most and len(numbers) and numbers[-1] < subjects):
+            raise _none(self.entry, self.subjects)
+        return numbers.astype(np.int64)
+
+
+def _none(entry: str, subjects: int | None) -> ParameterError:
+    many = "" if subjects is None else f"{subjects} "
+    return ParameterError(f"{entry} does not say which steps of the {many}subjects it reads")

@@ -110,11 +110,11 @@ class _Folded:
             self._covered[number] = []
         else:
             for plan, covered in self._covered.items():
-                if left.groups and _within(charge, self._charges[plan]):
+                if left.parts and _within(charge, self._charges[plan]):
                     reached = covered[-1][1] if covered else left.hull[0]
                     late = left.hull[0] < reached  # else nothing of it was read before
                     new, left = left.split([reads for *_, reads in covered]) if late else (left, Reads(()))
-                    if new.groups:
+                    if new.parts:
                         covered.append((number, max(reached, new.hull[1]), new))
         self._charges.append(charge)
         self.beyond.append(left)
@@ -302,7 +302,7 @@ class SeriesCharging(Charging):
         with self._lock:  # another thread may ask about other charges
             folded = [*self._folded.to(charges).beyond]
         plan = [i for i, charge in enumerate(charges) if charge.steps_read is None]
-        beyond = [(i, reads) for i, reads in enumerate(folded) if reads is not None and reads.groups]
+        beyond = [(i, reads) for i, reads in enumerate(folded) if reads is not None and reads.parts]
         if among is not None:
             beyond = [(i, reads.of_subjects(among)) for i, reads in beyond]
         known: dict[frozenset[int], Loss] = {}

@@ -72,8 +72,9 @@ class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 
     @property
     def count(self) -> int:
-        """How many there are."""
-        return len(self._content) // _BYTES
+        """How many there are; of a hundred thousand nothing is unpacked for it."""
+        text = self.digests
+        return (3 * len(text) // 4 - text.count("=", max(len(text) - 2, 0))) // _BYTES
 
     def with_more(self, names: Sequence[str]) -> tuple["Subjects", NDArray[np.int64]]:
         """Return the subjects with those who are new, after the others, and the number of each name.
