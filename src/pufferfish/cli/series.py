@@ -1,5 +1,6 @@
 """``pufferfish series``: releases of one question, one after the other."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,12 +14,14 @@ from pufferfish.cli.options import argument, command, option
 from pufferfish.cli.print import print_table, print_warnings
 from pufferfish.errors import printable
 from pufferfish.release.cells import csv_of
-from pufferfish.release.series import series
+from pufferfish.release.series import NUMBERS, series
 
 __all__ = ["series_command"]
 
-SERIES = Kind("series of releases", lambda content: content.startswith(b"period,"), "name another file", (".csv",))
-"""It is made of records, so it is replaced as pictures are."""
+_HEADING = re.compile(rb"period,(?:.+,)?output," + ",".join(NUMBERS).encode() + rb"\r?\n")
+
+SERIES = Kind("series of releases", lambda content: _HEADING.match(content) is not None, "name another file", (".csv",))
+"""It is made of records, so it is replaced as pictures are; it is known by all of its first line."""
 
 _MOST = 40
 """Rows that are printed; all are in the table."""

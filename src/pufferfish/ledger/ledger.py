@@ -715,17 +715,19 @@ class Ledger(Printed):
         settled = ledger_file.with_settled(**self._charging.settled(data, ledger_file))
         spent = ledger_file.entries[-1].spent if ledger_file.entries else 0.0
         after = max(self._leakage(settled, ledger_file.entries, charge), spent)
-        if not after <= float_up(Fraction(repr(ledger_file.budget))):
-            raise _AboveBudget(
-                f"this release would raise what is spent from {at_most(spent)} to {at_most(after)}, above the "
-                f"budget of {number(ledger_file.budget, 6)}"
-            )
         where = filter_of(data, settled.tied_to)
         what = note or in_words(released)
         entry = self._entry(settled, charge, after, what=what, of=released, where=where, release=release)
         return entry, settled.with_entry(entry)
 
     def _entry(self, book: Book, charge: Charge, spent: float, *, what: str, of: Any, **more: Any) -> Entry:
+        """Return the next entry of a book; refused where what is spent with it is above the budget."""
+        if not spent <= float_up(Fraction(repr(book.budget))):
+            before = book.entries[-1].spent if book.entries else 0.0
+            raise _AboveBudget(
+                f"this release would raise what is spent from {at_most(before)} to {at_most(spent)}, above the "
+                f"budget of {number(book.budget, 6)}"
+            )
         calibration = of if isinstance(of, Calibration) else None
         return Entry(
             number=len(book.entries) + 1,

@@ -31,7 +31,7 @@ from pufferfish.release.together import one_history
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["ReleaseSeries", "Value", "error_of_difference", "series"]
+__all__ = ["NUMBERS", "ReleaseSeries", "Value", "error_of_difference", "series"]
 
 _ALPHA = 0.05
 _CELLS = 20_000
@@ -132,10 +132,11 @@ def error_of_difference(one: Value, other: Value, alpha: float = _ALPHA) -> floa
     return high
 
 
-_NUMBERS = (
+NUMBERS = (
     *("value", "error_95", "change", "change_error_95", "exceeds_noise"),
     *("total", "total_error_95", "average", "average_error_95"),
 )
+"""Columns of a series that are numbers, or say whether one is larger than another."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,7 @@ class ReleaseSeries(ReadOnly, Printed):
         """
         rows = self.rows
         columns = {name: [row[name] for row in rows] for name in rows[0]}
-        numbers = dict.fromkeys(_NUMBERS, float) | {"exceeds_noise": bool}
+        numbers = dict.fromkeys(NUMBERS, float) | {"exceeds_noise": bool}
         return frame_of_columns(columns, {name: numbers.get(name, str) for name in columns}, into)
 
     def _view(self) -> View:
@@ -219,7 +220,7 @@ class ReleaseSeries(ReadOnly, Printed):
     @property
     def names(self) -> list[str]:
         """The columns that say which value it is."""
-        return [name for name in self.rows[0] if name not in _NUMBERS]
+        return [name for name in self.rows[0] if name not in NUMBERS]
 
     def plot(self) -> "Figure":
         """Draw each output over time, with the errors of 95%; needs matplotlib."""

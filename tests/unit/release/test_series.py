@@ -137,9 +137,9 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "whole" not in repr(pf.series(files))
     refused("series", files[0], says=["at least two"])
     refused("series", *files, "--output", files[0], says=["--output"])
-    Path("mine.csv").write_text("a,b\n1,2\n")
+    Path("mine.csv").write_text("period,output,value\n1,2,3\n")
     refused("series", *files, "--output", "mine.csv", says=["mine.csv"])
-    assert Path("mine.csv").read_text() == "a,b\n1,2\n"
+    assert Path("mine.csv").read_text() == "period,output,value\n1,2,3\n"
     with pytest.raises(RecordError):
         pf.series(["nowhere.json", *files])
 
