@@ -65,7 +65,7 @@ what=${1:-plain}
 add_to_venv() {
   case $what in
     plain) add_packages --editable '.[plot]' ;;
-    ready) add_packages --editable '.[plot,duckdb,pandas,docs]' --group dev ;;
+    ready) add_packages --editable '.[plot,duckdb,pandas,postgresql,docs]' --group dev ;;
     spark)
       # 450 MB, which need Java: without one its tests are skipped, and say so. It comes as a source archive, and the
       # wheel made of it is used once: compressing it would take longer than all the rest, and keeping it would leave

@@ -13,6 +13,7 @@ import matplotlib.figure  # noqa: F401 - what commands load is loaded once, befo
 import opendp.measurements  # noqa: F401
 
 from pufferfish.cli import main
+from pufferfish.ledger.database import BookDatabase
 
 __all__ = ["command", "dying", "ended", "forked", "started"]
 
@@ -29,7 +30,8 @@ CALLS = (
     "chmod",
     "close",
 )
-"""What a program asks of the system when it writes; it is killed before each of these, and in the middle of a write."""
+"""What a program asks of the system when it writes; it is killed before each of these, in the middle of a write, and
+before each statement to a database."""
 
 
 def started(work: Callable[[], object], folder: Path, said: Path) -> int:
@@ -97,6 +99,7 @@ def dying(work: Callable[[], object], moment: int, counted: Path | None = None) 
 
         for name in CALLS:
             setattr(os, name, watch(name, getattr(os, name)))
+        setattr(BookDatabase, "_do", watch("statement", BookDatabase._do))  # noqa: B010 - a name of its own
         try:
             work()
         finally:

@@ -12,11 +12,12 @@ from faults.rows import holds
 from pufferfish.release.check import check_record
 from pufferfish.release.verify import release_in
 
-__all__ = ["COMMANDS", "READING", "contents", "create", "look", "prepared", "release"]
+__all__ = ["COMMANDS", "READING", "contents", "create", "look", "opened", "prepared", "release"]
 
 READING = ["--state", "activity", "--subject", "id"]
 BY_DAY = [*READING, "--time", "day", "--max-gap", "1d"]
 PLAN = ["ledger", "plan", "grow.json", "--query", "count:active", "--up-to", "4"]
+ROWS = "sqlite:///book.db"
 WEEK = ["release", "days.csv", *BY_DAY, "--model", "m.json", "--query", "count:active", "--accept", "noise"]
 
 
@@ -31,7 +32,8 @@ def prepared(folder: Path) -> Path:
     days = [f"S{s},2024-01-{d + 1:02},{['rest', 'active'][(d // 3 + s) % 2]}" for s in range(3) for d in range(28)]
     (folder / "days.csv").write_text("id,day,activity\n" + "\n".join(days) + "\n")
     grows = ["ledger", "create", "grow.json", "--grows", "--model", "m.json", "--budget", "9", *BY_DAY]
-    for given in (create("book.json", "50"), release("old.json", "--ledger", "book.json"), grows, PLAN):
+    in_rows = create(ROWS, "50"), release("old-row.json", "--ledger", ROWS)
+    for given in (create("book.json", "50"), release("old.json", "--ledger", "book.json"), grows, PLAN, *in_rows):
         code, said = forked(command(given), folder)
         holds(code == 0, said)
     return folder
@@ -66,6 +68,8 @@ COMMANDS = {
     "ledger create": create("new.json", "2"),
     "release --csv --plot": release("new.json", "--csv", "new.csv", "--plot", "new.svg"),
     "release --ledger": release("new.json", "--ledger", "book.json"),
+    "ledger create sqlite:///": create("sqlite:///new.db", "2"),
+    "release --ledger sqlite:///": release("new.json", "--ledger", ROWS),
     "release --ledger --overwrite": release("old.json", "--ledger", "book.json", "--overwrite"),
     "release --each-subject --ledger": release("each.csv", "--each-subject", "--ledger", "book.json"),
     "release --planned --ledger": [*WEEK, "--planned", "--ledger", "grow.json", "--output", "new.json"],
@@ -83,6 +87,9 @@ def _release(path: Path) -> object:
     return record
 
 
+SKIPPED = (".csv.pending", ".db", ".db-journal")
+"""What is only read as a whole, or by its ledger."""
+
 READERS: dict[str, Callable[[Path], object]] = {
     "pufferfish-model": pf.read_model,
     "pufferfish-ledger": pf.Ledger.open,
@@ -90,16 +97,22 @@ READERS: dict[str, Callable[[Path], object]] = {
 }
 
 
+def opened(folder: Path, name: str) -> pf.Ledger:
+    """Return a ledger of a folder, by its name or address there."""
+    at = ROWS.partition("book")[0]
+    return pf.Ledger.open(f"{at}{folder}/{name.removeprefix(at)}" if name.startswith(at) else folder / name)
+
+
 def look(folder: Path, before: dict[str, bytes], spent: int) -> None:
     """Raise a Fault if a file is neither as before nor whole, or a release is not in the book."""
-    books = [pf.Ledger.open(folder / name) for name in ("book.json", "grow.json") if (folder / name).exists()]
+    books = [opened(folder, name) for name in ("book.json", "grow.json", ROWS)]
     for book in books:
         entries = book.entries
         holds(spent <= len(entries) <= spent + 1, f"{len(entries)} entries after {spent}")
         holds(all(one.spent <= two.spent for one, two in itertools.pairwise(entries)), "spent falls")
     known = {(entry.number, entry.previous) for book in books for entry in book.entries}
     for path in folder.iterdir():
-        if path.suffix == ".lock" or path.name.startswith(".pufferfish-") or path.name.endswith(".csv.pending"):
+        if path.suffix == ".lock" or path.name.startswith(".pufferfish-") or path.name.endswith(SKIPPED):
             continue
         content = path.read_bytes()
         if content == before.get(path.name):

@@ -31,7 +31,7 @@ from pufferfish.data import Rows, RowsBase, Sequences
 from pufferfish.data.sequences import Base
 from pufferfish.errors import ParameterError, printable
 from pufferfish.fit.model_file import Model, read_model
-from pufferfish.ledger import LEDGER, Ledger, lock_of
+from pufferfish.ledger import LEDGER, Ledger, files_of, shown_where
 from pufferfish.ledger.shown import ALL_TELL, part_of
 from pufferfish.mechanisms import BOUNDS
 from pufferfish.release.prepare import warnings_of_model, warnings_of_reading, warnings_of_stretch
@@ -94,10 +94,12 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
     """
     if not options.table and not options.grows:
         raise ParameterError("give --table, whose releases are charged, or --grows for a table that is still to come")
-    path, inputs = options.ledger, (*options.table, options.model)
-    lock = lock_of(path)
-    if any(same_file(lock, source) for source in inputs):
-        raise ParameterError(f"{lock} is the file to be read, and would be the lock; name another")
+    inputs = (*options.table, options.model)
+    needed = files_of(options.ledger)
+    for file in needed:
+        if any(same_file(file, source) for source in inputs):
+            raise ParameterError(f"{file} is the file to be read, and would be the ledger's; name another")
+    path = options.ledger if options.ledger in needed else None  # a database is looked at when it is opened
     check_targets([("FILE", path, LEDGER)], inputs=inputs, overwrite=False)
     model, mechanism = read_model(options.model), bound_named(options.mechanism)
     settings = secret_settings(options.secrets, mechanism, model.theta)
@@ -115,12 +117,14 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
     bound = mechanism.of(model, length, **settings)
     print_warnings(() if data is None else warnings_of_stretch(data, bound.protection))
     ledger = Ledger(bound, options.budget, base=base, grows=options.grows)
-    ledger.save(path)
+    ledger.save(options.ledger)
     click.echo(printable(f"counts what is told of {ledger.hides}"))
     size = "a table that grows, for ever" if options.grows or data is None else _size(data)
     click.echo(f"ledger for {size}, budget {number(options.budget, 6)}")
-    click.echo(printable(f"written: {path}"))
-    click.echo(printable(f"{lock} keeps two programs from spending at the same time; it is empty, and stays"))
+    click.echo(printable(f"written: {shown_where(options.ledger)}"))
+    if path is not None:
+        lock = needed[-1]
+        click.echo(printable(f"{lock} keeps two programs from spending at the same time; it is empty, and stays"))
 
 
 def _base_to_come(reading: Reading, model: Model) -> Base:
@@ -173,11 +177,8 @@ def ledger_plan_command(options: LedgerPlanOptions) -> None:
     if options.dry_run:
         click.echo("a dry run: nothing was reserved; the same command without --dry-run does")
         return
-    click.echo(
-        printable(
-            f"reserved in {options.ledger}: {at_most(spent)} of {number(ledger.budget, 6)}; release with --planned"
-        )
-    )
+    reserved = f"reserved in {shown_where(options.ledger)}: {at_most(spent)} of {number(ledger.budget, 6)}"
+    click.echo(printable(f"{reserved}; release with --planned"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,8 +197,7 @@ def ledger_show_command(options: LedgerShowOptions) -> None:
     Example:
       pufferfish ledger show book.json --plot book.png
     """
-    inputs = (options.ledger, lock_of(options.ledger))
-    check_targets([("--plot", options.plot, PICTURE)], inputs=inputs, overwrite=False)
+    check_targets([("--plot", options.plot, PICTURE)], inputs=files_of(options.ledger), overwrite=False)
     ledger = Ledger.open(options.ledger)
     click.echo(printable(f"counts what is told of {ledger.hides}"))
     rows = list[tuple[str, ...]]()

@@ -12,7 +12,7 @@ from pufferfish._base.writing import write_whole
 from pufferfish.cli._tables import check_targets
 from pufferfish.cli.options import argument, command, option
 from pufferfish.errors import NotApplicableError, RecordError, printable
-from pufferfish.ledger import Ledger
+from pufferfish.ledger import Ledger, files_of, is_address, shown_where
 from pufferfish.release import MEASUREMENT
 from pufferfish.release.check import check_record
 from pufferfish.release.notebook import NOTEBOOK, notebook_of
@@ -45,7 +45,7 @@ def notebook_command(options: NotebookOptions) -> None:
       pufferfish notebook second.json --ledger book.json --output analysis.ipynb
     """
     release_path, output, ledger_path = options.release, options.output, options.ledger
-    inputs = (release_path, *([] if ledger_path is None else [ledger_path]))
+    inputs = (release_path, *(() if ledger_path is None else files_of(ledger_path)))
     check_targets([("--output", output, NOTEBOOK)], inputs=inputs, overwrite=options.overwrite)
     content = read_file(release_path)
     if MEASUREMENT.holds(content):
@@ -63,15 +63,17 @@ def notebook_command(options: NotebookOptions) -> None:
         for finding in ledger_findings(release, ledger):
             if not finding.holds:
                 raise RecordError(
-                    f"{display_path(release_path)} is not in the ledger {display_path(ledger_path)}: {finding.says}"
+                    f"{display_path(release_path)} is not in the ledger {shown_where(ledger_path)}: {finding.says}"
                 )
     here = Path(output).resolve().parent
     named = [None if path is None else _seen_from(here, path) for path in (options.table, ledger_path)]
+    if ledger is not None and ledger.path is not None and is_address(ledger_path):
+        named[-1] = shown_where(ledger.path)
     write_whole(
         output, notebook_of(release, _seen_from(here, release_path), *named), NOTEBOOK, overwrite=options.overwrite
     )
     click.echo(printable(f"written: {output}"))
-    if ledger is not None:
+    if ledger is not None and ledger_path is not None:
         spent = f"{at_most(ledger.spent)} of {number(ledger.budget, 6)}"
         short = (
             f", less than the ε = {at_most(release.epsilon)} of this release"
@@ -79,7 +81,7 @@ def notebook_command(options: NotebookOptions) -> None:
             else ""
         )
         left = f"{at_least(ledger.remaining)} of its budget is left{short}"
-        click.echo(printable(f"each run is charged to {ledger_path}: {spent} is spent, {left}"))
+        click.echo(printable(f"each run is charged to {shown_where(ledger_path)}: {spent} is spent, {left}"))
     elif release.ledger is not None:
         click.echo(
             "this release was charged to a ledger: set LEDGER in the first cell of the notebook to its file, or give "

@@ -51,7 +51,7 @@ from pufferfish.compare.contest import Contest
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import NotApplicableError, ParameterError, PufferfishError, RecordError, printable, shortened
 from pufferfish.fit.model_file import Model, read_model
-from pufferfish.ledger import Entry, Ledger, lock_of
+from pufferfish.ledger import Entry, Ledger, files_of, shown_where
 from pufferfish.ledger.shown import part_of
 from pufferfish.mechanisms import MECHANISMS, Mechanism
 from pufferfish.mechanisms.calibration import Calibration
@@ -156,7 +156,7 @@ class ReleaseOptions:
     @property
     def inputs(self) -> tuple[str, ...]:
         """The files that are read, which must not be written over."""
-        ledger_files = () if self.ledger is None else (self.ledger, str(lock_of(self.ledger)))
+        ledger_files = () if self.ledger is None else files_of(self.ledger)
         return (*self.tables, self.model, *ledger_files)
 
     def check(self) -> None:
@@ -345,10 +345,10 @@ def load_inputs(options: ReleaseOptions) -> Inputs:
     if options.reading.by is not None:
         check_group_accuracy(query, options.accuracy)
     ledger = None if options.ledger is None else Ledger.open(options.ledger)
-    if ledger is not None and ledger.bound.theta.kind != model.theta.kind:
+    if options.ledger is not None and ledger is not None and ledger.bound.theta.kind != model.theta.kind:
         raise ParameterError(
-            f"{options.ledger} is about {ledger.bound.theta.kind}, and {options.model} holds {model.theta.kind}: "
-            "name the ledger of this table"
+            f"{shown_where(options.ledger)} is about {ledger.bound.theta.kind}, and {options.model} holds "
+            f"{model.theta.kind}: name the ledger of this table"
         )
     _check_grows(options, ledger)
     if not options.each_subject:

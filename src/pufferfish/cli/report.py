@@ -9,6 +9,7 @@ from pufferfish.cli._tables import check_targets
 from pufferfish.cli.options import argument, command, option
 from pufferfish.cli.print import progress
 from pufferfish.errors import printable
+from pufferfish.ledger import files_of
 from pufferfish.release.show.page import NOT_COUNTED, read_source, write_report
 
 __all__ = ["report_command"]
@@ -38,7 +39,7 @@ def report_command(options: ReportOptions) -> None:
       pufferfish report first.json second.json --ledger book.json --output report.html
     """
     releases, output, ledger = options.releases, options.output, options.ledger
-    inputs = (*releases, *([] if ledger is None else [ledger]))
+    inputs = (*releases, *(() if ledger is None else files_of(ledger)))
     check_targets([("--output", output, REPORT)], inputs=inputs, overwrite=options.overwrite)
     sources = [read_source(path) for path in releases]
     with progress("making the report"):

@@ -1,6 +1,8 @@
 """Many releases of the same records, within one budget."""
 
-from pufferfish.ledger.file import LEDGER, Entry, lock_of
+from pufferfish.ledger.book import Entry
+from pufferfish.ledger.file import LEDGER
+from pufferfish.ledger.kept import files_of, is_address, name_of, shown_where
 from pufferfish.ledger.ledger import Ledger
 
-__all__ = ["LEDGER", "Entry", "Ledger", "lock_of"]
+__all__ = ["LEDGER", "Entry", "Ledger", "files_of", "is_address", "name_of", "shown_where"]

@@ -16,6 +16,7 @@ from pufferfish._core.numbers.rounding import float_up
 from pufferfish.data.sequences import Base, Sequences, TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger._windows import Steps, Windows, as_windows, check_within, windows_by_time, windows_read
+from pufferfish.ledger.book import Book
 from pufferfish.ledger.charges import (
     EVERY,
     Charge,
@@ -28,7 +29,6 @@ from pufferfish.ledger.charges import (
     sum_up,
     whole,
 )
-from pufferfish.ledger.file import Book
 from pufferfish.ledger.same_records import MUST_MATCH, check_lengths, check_start, groups_of
 from pufferfish.ledger.subjects import Subjects
 from pufferfish.mechanisms.calibration import Calibration

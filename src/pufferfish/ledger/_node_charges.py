@@ -12,8 +12,8 @@ from typing import Any
 from pufferfish._base.words import names_of
 from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.errors import ParameterError, ReleaseRefused
+from pufferfish.ledger.book import Book
 from pufferfish.ledger.charges import Charge, Charging, Distance, check_tied, composing, in_decimals, sum_up, whole
-from pufferfish.ledger.file import Book
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.queries import JointQuery, LinearQuery

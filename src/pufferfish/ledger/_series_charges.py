@@ -21,8 +21,8 @@ from pufferfish.data.sequences import Base, Sequences, TimeGrid
 from pufferfish.errors import ParameterError, ReleaseRefused, shortened
 from pufferfish.ledger._chain_charges import check_chains, loss_of_release, stretches_of, sum_of, with_steps
 from pufferfish.ledger._reads import Reads, Runs, joined, runs_of, signatures
+from pufferfish.ledger.book import Book, Entry, fields_of_base
 from pufferfish.ledger.charges import EVERY, Charge, Charging, check_tied
-from pufferfish.ledger.file import Book, Entry, fields_of_base
 from pufferfish.ledger.same_records import MUST_MATCH
 from pufferfish.ledger.subjects import Subjects
 from pufferfish.mechanisms.calibration import Calibration

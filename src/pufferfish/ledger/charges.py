@@ -22,7 +22,7 @@ from pufferfish._core.numbers.rounding import float_up
 from pufferfish.errors import ParameterError, ReleaseRefused
 from pufferfish.ledger._reads import Reads
 from pufferfish.ledger._windows import Windows, windows_written
-from pufferfish.ledger.file import Book, Entry, fields_of_base
+from pufferfish.ledger.book import Book, Entry, fields_of_base
 from pufferfish.ledger.subjects import Subjects, grid_of, packed, unpacked
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound

@@ -13,7 +13,6 @@ the book under its lock is one class, in this file.
 """
 
 import math
-import os
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -38,11 +37,9 @@ from pufferfish.ledger._chain_charges import ChainCharging
 from pufferfish.ledger._node_charges import NodeCharging
 from pufferfish.ledger._reads import Reads
 from pufferfish.ledger._series_charges import SeriesCharging, TakenBefore, for_ever, question_of
-from pufferfish.ledger.charges import Charge, Charging
-from pufferfish.ledger.file import (
+from pufferfish.ledger.book import (
     AnyBase,
     Book,
-    BookFile,
     Entry,
     ModelOfBook,
     check_book,
@@ -52,6 +49,8 @@ from pufferfish.ledger.file import (
     positive,
     size_of,
 )
+from pufferfish.ledger.charges import Charge, Charging
+from pufferfish.ledger.kept import Kept, Where, kept_at, shown_where
 from pufferfish.ledger.shown import entries_frame, in_words, view_of, what_fits
 from pufferfish.ledger.subjects import Subjects, grid_of, names_in
 from pufferfish.mechanisms.calibration import Calibration
@@ -199,7 +198,7 @@ class Ledger(Printed):
         budget = positive(budget, "budget")
         names = None if grows else names_in(bound, data)
         self._bound = bound
-        self._file: BookFile | None = None
+        self._file: Kept | None = None
         self._lock = threading.RLock()
         self._spending = False
         self._book = Book(
@@ -219,15 +218,15 @@ class Ledger(Printed):
         )
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> "Ledger":
-        """Open a ledger's file; it stays in the file, and other programs may spend from it too.
+    def open(cls, path: Where) -> "Ledger":
+        """Open a ledger's file, or its rows in a database; it stays there, and other programs may spend from it too.
 
         Raises
         ------
         RecordError
             If the file is missing, damaged, of another version, or contradicts itself.
         """
-        file = BookFile(path)
+        file = kept_at(path)
         ledger_file = file.read()
         try:
             bound = ledger_file.bound(ledger_file.theta.theta())
@@ -237,12 +236,12 @@ class Ledger(Printed):
             ledger._charging.check(ledger_file)
             check_book(ledger_file, partial(ledger._leakage, ledger_file))
         except (PufferfishError, ValueError, TypeError, OverflowError) as error:
-            raise RecordError(f"{path} holds no valid ledger: {error}") from error
+            raise RecordError(f"{shown_where(path)} holds no valid ledger: {error}") from error
         ledger._file, ledger._book = file, ledger_file
         return ledger
 
     def __repr__(self) -> str:
-        where = "" if self._file is None else f", {str(self._file.path)!r}"
+        where = "" if self._file is None else f", {shown_where(self._file.path)!r}"
         spent = f"spent {at_most(self.spent)} of {number(self.budget, 6)}"
         return f"Ledger({self._bound.title}, {spent}, hides {printable(self.hides)}{where})"
 
@@ -264,10 +263,12 @@ class Ledger(Printed):
             raise TypeError("a copy of a ledger would spend the same budget twice: save it, and open the file")
         return Ledger.open, (self._file.path,)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: Where) -> None:
         """Write the ledger to a new file; from now on everything spent is on the disk before ``spend`` returns.
 
-        An empty file of the same name with ``.lock`` stays beside it, by which programs wait for each other.
+        An empty file of the same name with ``.lock`` stays beside it, by which programs wait for each other. Instead of
+        a file, the address of a database: ``"sqlite:///book.db"``, or ``"postgresql://user@host/database"`` with
+        ``#name`` at its end for one of several ledgers there.
 
         Raises
         ------
@@ -277,22 +278,23 @@ class Ledger(Printed):
         """
         with self._lock:
             if self._file is not None:
-                raise RecordError(f"this ledger is kept in {self._file.path}: a copy would spend the same budget twice")
+                raise RecordError(
+                    f"this ledger is kept in {shown_where(self._file.path)}: a copy would spend the same budget twice"
+                )
             ledger_file = self._book
-            check_names(self._bound.theta, path)
+            check_names(self._bound.theta, shown_where(path))
             again = ledger_file.bound(self._bound.theta)
             if type(again) is not type(self._bound):
                 raise RecordError(
                     f"a ledger's file names its mechanism, and {type(self._bound).__name__} is none of this package's"
                 )
-            file = BookFile(path)
-            with file.alone():
-                file.write(ledger_file, new=True)
+            file = kept_at(path)
+            file.create(ledger_file)
             self._file = file
 
     @property
-    def path(self) -> Path | None:
-        """The file that the ledger is kept in; None where it is in memory alone."""
+    def path(self) -> Path | str | None:
+        """The file that the ledger is kept in, or the address of its database; None where it is in memory alone."""
         return None if self._file is None else self._file.path
 
     @property

@@ -17,7 +17,7 @@ from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import BudgetExceeded, PufferfishError
 from pufferfish.ledger._reads import Reads
-from pufferfish.ledger.file import Entry
+from pufferfish.ledger.book import Entry
 from pufferfish.ledger.subjects import unpacked
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound

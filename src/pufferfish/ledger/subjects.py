@@ -89,6 +89,15 @@ class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         content = b"".join(known)
         return Subjects(self.salt, base64.b64encode(content).decode()), np.array(numbers, dtype=np.int64)
 
+    def without(self, known: "Subjects | None") -> "Subjects":
+        """Return those who came after some known ones, who stand before them."""
+        first = 0 if known is None else _BYTES * known.count
+        return Subjects(self.salt, base64.b64encode(self._content[first:]).decode())
+
+    def with_those(self, new: "Subjects") -> "Subjects":
+        """Return the subjects with others after them, as :meth:`without` returns these."""
+        return Subjects(self.salt, base64.b64encode(self._content + new._content).decode())
+
     def places_of(self, names: Iterable[str], *, by: str = "the data have") -> dict[str, list[int]]:
         """Return the chains of each of these subjects, by their place in the base.
 

@@ -135,7 +135,7 @@ def test_two_options_that_name_one_file(folder: Path) -> None:
     create = ["--model", "model.json", "--table", "table.csv", *READING, "--budget", 1]
     shutil.copy("model.json", "new.lock")
     line = refused("ledger", "create", "new", *create, "--model", "new.lock")
-    assert "would be the lock" in line
+    assert "would be the ledger's" in line
     assert contents(folder) == before
 
 

@@ -26,8 +26,8 @@ from pufferfish._draw.page import REPORT, fold, page, section, table
 from pufferfish.compare.contest import COMPOSING, Contest, one_query_rows, row_of
 from pufferfish.compare.noise import Noise, noise_part, promise_part
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
-from pufferfish.ledger import Ledger
-from pufferfish.ledger.file import Entry
+from pufferfish.ledger import Ledger, name_of
+from pufferfish.ledger.book import Entry
 from pufferfish.mechanisms import Mechanism
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.network_picture import theta_part
@@ -159,7 +159,7 @@ def write_report(
     """
     opened = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
     ledger_path = ledger.path if isinstance(ledger, Ledger) else ledger
-    name = None if ledger_path is None else Path(ledger_path).name
+    name = None if ledger_path is None else name_of(ledger_path)
     content = report_page(sources, ledger=opened, ledger_name=name, brief=brief)
     write_whole(path, content, REPORT, overwrite=overwrite)
 

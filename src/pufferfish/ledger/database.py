@@ -1,0 +1,349 @@
+"""A ledger as rows of an SQL database: SQLite by Python's own module, or PostgreSQL by psycopg.
+
+One table of a database holds all of its ledgers. Row 0 of a ledger is its book as it began; each row after it is one
+entry, with what a release settles of the base: who came, for one. Rows are added and never changed, so that a role
+with the rights to SELECT and INSERT is enough. Each row holds a digest of itself and of the row before it.
+
+Two writers at once: who spends holds the database's own lock from before it reads what is spent until its row is
+committed. Whatever else writes there, a second row of one number breaks the table's primary key.
+
+Both modules are Python's standard interface to databases, and five statements are all that is needed: a library over
+them would bring a parser of addresses, and nothing else that is used here.
+"""
+
+import hashlib
+import os
+import re
+import sqlite3
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from pufferfish._base.frozen import FrozenRecord
+from pufferfish._base.writing import check_output
+from pufferfish.data.rows import RowsBase
+from pufferfish.data.sequences import Base, TimeGrid
+from pufferfish.errors import ParameterError, RecordError
+from pufferfish.ledger.book import Book, Entry
+from pufferfish.ledger.file import WAIT, book_of, with_digest
+from pufferfish.ledger.subjects import Subjects
+
+__all__ = ["BookDatabase", "is_address", "shown_address"]
+
+_TABLE = "pufferfish_ledger"
+_COLUMNS = (
+    "ledger TEXT NOT NULL, number INTEGER NOT NULL, digest TEXT NOT NULL, content TEXT NOT NULL, "
+    "PRIMARY KEY (ledger, number)"
+)
+_SCHEMES = ("sqlite", "postgresql")
+_NAME = "ledger"
+"""What a ledger is called whose address names none."""
+
+
+def is_address(where: Any) -> bool:
+    """Whether somebody names a database, by an address such as ``sqlite:///book.db``, and not a file."""
+    return isinstance(where, str) and "://" in where
+
+
+def shown_address(where: str) -> str:
+    """Return an address without its password, which stands in no message and no file."""
+    address, mark, name = where.partition("#")
+    address = re.sub("://([^/:@]*):[^/]*@", r"://\1@", address)
+    return re.sub("(?<=[?&])password=[^&]*", "password=", address) + mark + name
+
+
+_Stored = tuple[int, str, str]
+"""Number, digest and content of a row."""
+
+
+class _Head(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What of a book is not an entry, and may change; ``subjects`` are those who are new."""
+
+    base: Base | None
+    rows_base: RowsBase | None
+    grid: TimeGrid | None
+    subjects: Subjects | None
+
+    @classmethod
+    def between(cls, before: Book, after: Book) -> "_Head | None":
+        """Return what changes from one book to another; None for nothing."""
+        names = cls.__struct_fields__
+        if all(getattr(before, name) == getattr(after, name) for name in names):
+            return None
+        new = None if after.subjects is None else after.subjects.without(before.subjects)
+        return cls(base=after.base, rows_base=after.rows_base, grid=after.grid, subjects=new)
+
+    def on(self, book: Book) -> Book:
+        """Return a book with the change."""
+        subjects = self.subjects
+        if subjects is not None and book.subjects is not None:
+            subjects = book.subjects.with_those(subjects)
+        return msgspec.structs.replace(
+            book, base=self.base, rows_base=self.rows_base, grid=self.grid, subjects=subjects or book.subjects
+        )
+
+
+class _Row(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One row after the first."""
+
+    entry: Entry
+    settles: _Head | None
+
+
+class _Known:
+    """A book, and the number and digest of its last row."""
+
+    def __init__(self, book: Book, number: int, digest: str) -> None:
+        self.book, self.number, self.digest = book, number, digest
+
+
+def _digest(before: str, content: str) -> str:
+    return hashlib.sha256(f"{before}\n{content}".encode()).hexdigest()
+
+
+class BookDatabase:
+    """A book in a database; as :class:`~pufferfish.ledger.file.BookFile`.
+
+    Parameters
+    ----------
+    address : str
+        ``sqlite:///book.db`` (two more slashes before a path from the root) or ``postgresql://user@host/database``, as
+        libpq takes it; ``#name`` at its end for one of several ledgers.
+
+    Raises
+    ------
+    RecordError
+        If it is none.
+    """
+
+    def __init__(self, address: str) -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in _SCHEMES:
+            raise RecordError(
+                f"{shown_address(address)} is an address of {parts.scheme!r}, and a ledger is kept in a file, in "
+                "sqlite:///FILE or in postgresql://HOST/DATABASE"
+            )
+        self._ledger = parts.fragment or _NAME
+        self._known: _Known | None = None
+        self._held: Any = None
+        if parts.scheme == "sqlite":
+            if parts.netloc or len(parts.path) < 2 or parts.query:
+                raise RecordError(f"{address} names no file: write sqlite:///book.db, or sqlite:////folder/book.db")
+            file = Path(parts.path.removeprefix("/")).resolve()  # whatever folder the program moves to
+            self.file: Path | None = file
+            self.path = f"sqlite:///{file}" + (f"#{parts.fragment}" if parts.fragment else "")
+        else:
+            self.file, self.path = None, address
+        self.name = shown_address(address)
+
+    # -- The database ------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _connected(self) -> Generator[Any]:
+        """Open the database, each statement for itself; what it says is one line."""
+        if self._held is not None:
+            yield self._held
+            return
+        if self.file is not None:
+            errors: Any = sqlite3.Error
+        else:
+            errors = _psycopg().Error
+        try:
+            connection = self._connection()
+            try:
+                yield connection
+            finally:
+                with suppress(errors):
+                    connection.close()  # what was not committed was never there
+        except errors as error:
+            said = str(error).strip().splitlines() or [type(error).__name__]
+            raise RecordError(f"the ledger {self.name} cannot be used: {said[0]}") from error
+
+    def _connection(self) -> Any:
+        if self.file is not None:
+            uri = f"file:{quote(str(self.file))}?mode=rw"  # a file that is not there is not made
+            connection = sqlite3.connect(uri, uri=True, timeout=WAIT, isolation_level=None)
+            connection.execute("PRAGMA synchronous = EXTRA")
+            return connection
+        connection = _psycopg().connect(self.path.partition("#")[0], autocommit=True, connect_timeout=round(WAIT))
+        connection.execute(f"SET lock_timeout = '{WAIT:g}s'")
+        connection.execute(
+            "SELECT set_config('synchronous_commit', 'on', false) "
+            "WHERE current_setting('synchronous_commit') IN ('off', 'local')"
+        )
+        return connection
+
+    def _do(self, connection: Any, statement: str, *values: Any) -> Any:
+        return connection.execute(statement if self.file is not None else statement.replace("?", "%s"), values)
+
+    @contextmanager
+    def alone(self) -> Generator[None]:
+        """Keep every other program out; a crash lets them in again.
+
+        Raises
+        ------
+        RecordError
+            If the database cannot be reached, or another program keeps the book for longer than a minute.
+        """
+        with self._connected() as connection:
+            self._do(connection, "BEGIN IMMEDIATE" if self.file is not None else "BEGIN")
+            if self.file is None:
+                self._do(connection, "SELECT pg_advisory_xact_lock(hashtext(?))", f"{_TABLE} {self._ledger}")
+            self._held = connection
+            try:
+                yield
+            finally:
+                self._held = None
+
+    # -- The book ----------------------------------------------------------------------------------------------
+
+    def read(self) -> Book:
+        """Read the rows that are new, validated, and return the book.
+
+        Raises
+        ------
+        RecordError
+            If there is no such ledger, or its rows are damaged.
+        """
+        known = self._known
+        if self.file is not None and not self.file.exists():
+            raise RecordError(f"cannot read {self.name}: there is no such file")
+        with self._connected() as connection:
+            rows: list[_Stored] = []
+            if self._has_table(connection):
+                rows = self._rows(connection, 0 if known is None else known.number)
+                if known is not None and (not rows or rows[0][:2] != (known.number, known.digest)):
+                    known, rows = None, self._rows(connection, 0)  # the ledger will see that it is another
+            if not rows:
+                raise RecordError(f"there is no ledger {self._ledger!r} in {self.name}: {self._others(connection)}")
+        self._known = self._with(known, rows if known is None else rows[1:])
+        return self._known.book
+
+    def _rows(self, connection: Any, first: int) -> list[_Stored]:
+        found = self._do(
+            connection,
+            f"SELECT number, digest, content FROM {_TABLE} WHERE ledger = ? AND number >= ? ORDER BY number",
+            self._ledger,
+            first,
+        )
+        return [tuple(row) for row in found.fetchall()]
+
+    def _with(self, known: _Known | None, rows: list[_Stored]) -> _Known:
+        """Return the book with more rows, each of which follows the one before it."""
+        number = 0
+        try:
+            for number, digest, content in rows:
+                if digest != _digest("" if known is None else known.digest, content):
+                    raise ValueError("it was changed since it was written (its digest does not fit)")
+                if number != (0 if known is None else known.number + 1):
+                    raise ValueError("a row before it is missing")
+                if known is None:
+                    known = _Known(book_of(content.encode(), self.name), 0, digest)
+                    continue
+                row = msgspec.json.decode(content, type=_Row)
+                if _text(row) != content:
+                    raise ValueError("it is not as this program writes it")
+                book = known.book if row.settles is None else row.settles.on(known.book)
+                known = _Known(book.with_entry(row.entry), number, digest)
+        except (msgspec.MsgspecError, ValueError, TypeError) as error:
+            raise RecordError(f"the ledger {self.name} is damaged: row {number}: {error}") from error
+        assert known is not None
+        return known
+
+    def create(self, book: Book) -> None:
+        """Write a new book.
+
+        Raises
+        ------
+        RecordError
+            If there is one already, which is never replaced; or it cannot be written.
+        """
+        made = self.file is not None and not self.file.exists()
+        if self.file is not None:
+            check_output(self.file, None, overwrite=True)
+            with suppress(FileExistsError):  # it holds who is in the table: for its owner alone to read
+                os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        try:
+            with self.alone(), self._connected() as connection:
+                if not self._has_table(connection):
+                    self._do(connection, f"CREATE TABLE {_TABLE} ({_COLUMNS})")
+                elif self._rows(connection, 0):
+                    raise RecordError(
+                        f"{self.name} holds a ledger {self._ledger!r}: a ledger is never replaced; name another, as "
+                        f"in {self.name.partition('#')[0]}#second"
+                    )
+                self.write(book)
+        except BaseException:
+            if made and self.file is not None and self._known is None:
+                self.file.unlink(missing_ok=True)
+            raise
+
+    def write(self, book: Book) -> None:
+        """Add the entries that are new, in one transaction; when this returns, they are on the disk.
+
+        Raises
+        ------
+        RecordError
+            If they cannot be written, or could not be read again.
+        """
+        known, rows = self._known, list[_Stored]()
+        for number, content in enumerate(_contents(known, book), start=0 if known is None else known.number + 1):
+            digest = _digest(rows[-1][1] if rows else "" if known is None else known.digest, content)
+            rows.append((number, digest, content))
+        again = self._with(known, rows)
+        if msgspec.structs.replace(again.book, digest=book.digest) != book:
+            raise RecordError("the entry could not be read again as it is, and was not written")
+        with self._connected() as connection:
+            for row in rows:
+                self._do(connection, f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?)", self._ledger, *row)
+            self._do(connection, "COMMIT")
+        self._known = again
+
+    def _has_table(self, connection: Any) -> bool:
+        if self.file is not None:
+            found = self._do(connection, "SELECT 1 FROM sqlite_master WHERE name = ?", _TABLE)
+        else:
+            found = self._do(connection, "SELECT 1 WHERE to_regclass(?) IS NOT NULL", _TABLE)
+        return found.fetchone() is not None
+
+    def _others(self, connection: Any) -> str:
+        names: list[str] = []
+        if self._has_table(connection):
+            names = [row[0] for row in self._do(connection, f"SELECT ledger FROM {_TABLE} WHERE number = 0").fetchall()]
+        there = f"there are {', '.join(map(repr, sorted(names)))}" if names else "it has none"
+        return f"{there}; pufferfish ledger create makes one"
+
+
+def _contents(known: _Known | None, book: Book) -> Iterator[str]:
+    """Return what the rows say that make one book another; what is settled stands in the first."""
+    if known is None:
+        begun = msgspec.structs.replace(book, entries=[], digest="0" * 64)
+        yield with_digest(msgspec.json.encode(begun)).decode()
+        before = begun
+    else:
+        before = known.book
+    settles = _Head.between(before, book)
+    for entry in book.entries[len(before.entries) :]:
+        yield _text(_Row(entry=entry, settles=settles))
+        settles = None
+
+
+def _text(row: _Row) -> str:
+    try:
+        return msgspec.json.encode(row).decode()
+    except (msgspec.MsgspecError, UnicodeError, TypeError) as error:
+        raise RecordError(f"the entry could not be read again, and was not written: {error}") from error
+
+
+def _psycopg() -> Any:
+    try:
+        import psycopg
+    except ImportError:
+        raise ParameterError(
+            "a ledger in PostgreSQL needs psycopg: pip install 'pufferfish-privacy[postgresql]'"
+        ) from None
+    return psycopg
