@@ -275,6 +275,20 @@ MUTANTS = [
         "unit/ledger/test_ledger_chain.py",
     ),
     Mutant(
+        "ledger: another Θ makes what was spent less",
+        "ledger/charging.py",
+        "book.entries[number - 2].spent if number > 1 else 0.0",
+        "0.0",
+        "unit/ledger/test_ledger_changes.py",
+    ),
+    Mutant(
+        "ledger: the Θ that a ledger began with charges for ever",
+        "ledger/charging.py",
+        "        if change is None or change.theta is None:\n",
+        "        if change is None or change.theta is None or self.first:\n",
+        "unit/ledger/test_ledger_changes.py",
+    ),
+    Mutant(
         "ledger: a row of a database is digested without the row before it",
         "ledger/database.py",
         'hashlib.sha256(f"{before}\\n{content}".encode())',

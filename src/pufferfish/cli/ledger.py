@@ -29,7 +29,7 @@ from pufferfish.cli.options import (
 from pufferfish.cli.print import print_promises, print_table, print_warnings, progress
 from pufferfish.data import Rows, RowsBase, Sequences
 from pufferfish.data.sequences import Base
-from pufferfish.errors import ParameterError, printable
+from pufferfish.errors import BudgetExceeded, ParameterError, printable
 from pufferfish.fit.model_file import Model, read_model
 from pufferfish.ledger import LEDGER, Ledger, files_of, shown_where
 from pufferfish.ledger.shown import ALL_TELL, part_of
@@ -57,7 +57,7 @@ def ledger_command() -> None:
 class LedgerCreateOptions:
     """What a ledger is for."""
 
-    ledger: str = argument("FILE")
+    ledger: str = argument("FILE|ADDRESS")
     model: str = option(MODEL_HELP, "FILE", required=True)
     budget: float = option("The most that all releases may leak together, above 0.", required=True)
     table: tuple[str, ...] = option(
@@ -84,6 +84,9 @@ class LedgerCreateOptions:
 @command("create", LedgerCreateOptions, ledger_command)
 def ledger_create_command(options: LedgerCreateOptions) -> None:
     """Make a ledger for TABLE, read in one way: its records, states, filter and bins.
+
+    It is a file, or rows of a database: sqlite:///book.db, or postgresql://user@host/database#name. Every command takes
+    such an address in place of the file.
 
     \b
     Example, a table of states over time:
@@ -179,6 +182,54 @@ def ledger_plan_command(options: LedgerPlanOptions) -> None:
         return
     reserved = f"reserved in {shown_where(options.ledger)}: {at_most(spent)} of {number(ledger.budget, 6)}"
     click.echo(printable(f"{reserved}; release with --planned"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerChangeOptions:
+    """Which Θ a ledger has from now on."""
+
+    ledger: str = argument("FILE")
+    model: str = option(MODEL_HELP, "FILE", required=True)
+    dry_run: bool = option("Say what would be spent, and change nothing.")
+    accept: tuple[str, ...] = accept_option(
+        model="a check of MODEL against public data said: do not go on",
+        budget="under MODEL more is spent already than the budget, so that nothing can be released any more",
+    )
+
+
+@command("change", LedgerChangeOptions, ledger_command)
+def ledger_change_command(options: LedgerChangeOptions) -> None:
+    """Charge all releases of a ledger anew under another MODEL, and those that follow, where the old one did not hold.
+
+    What is spent never falls by it. First see what would be spent: --dry-run.
+
+    \b
+    Example:
+      pufferfish ledger change book.json --model model-2024.json --dry-run
+    """
+    model, ledger = read_model(options.model), Ledger.open(options.ledger)
+    print_warnings(warnings_of_model(None, model, accept=options.accept))
+    before, budget = ledger.spent, number(ledger.budget, 6)
+    with progress("charging all releases anew"):
+        entry = ledger.change(model, dry_run=True)
+    click.echo(printable(f"old Θ: {ledger.bound.theta.origin}"))
+    click.echo(printable(f"new Θ: {model.theta.origin}"))
+    charged = counted(sum(known.theta is None for known in ledger.entries), "release")
+    never = "; it never falls" if entry.spent == before else ""
+    spent = f"spent {at_most(before)} before, {at_most(entry.spent)} now, of {budget}{never}"
+    click.echo(f"{charged} charged anew: {spent}")
+    if entry.spent > ledger.budget:
+        if "budget" not in options.accept:
+            raise BudgetExceeded(
+                f"under {options.model} {at_most(entry.spent)} are spent already, above the budget of {budget}: "
+                "nothing could be released any more. To write that down all the same, give --accept budget"
+            )
+        click.echo("more is spent than the budget: nothing can be released any more")
+    if options.dry_run:
+        click.echo("a dry run: nothing was changed; the same command without --dry-run does")
+        return
+    number_of = ledger.change(model).number
+    click.echo(printable(f"written: {shown_where(options.ledger)}, entry {number_of}"))
 
 
 @dataclass(frozen=True, kw_only=True)

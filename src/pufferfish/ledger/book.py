@@ -7,6 +7,7 @@ predecessor tell that an old copy of the ledger was put back, or that two copies
 
 import hashlib
 import json
+import math
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -35,7 +36,7 @@ from pufferfish.theta.record import Checking, ThetaRecord
 __all__ = ["AnyBase", "Book", "Entry", "check_book", "fields_of_base", "filter_of", "new_nonce", "positive", "size_of"]
 
 FORMAT = "pufferfish-ledger"
-VERSION = 5
+VERSION = 6
 
 AnyBase = Base | RowsBase
 """How a table was read: for chains, or for networks."""
@@ -84,6 +85,8 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
         How far one step, from a record of a chain to the next, moves the answer if it alone is changed, in units.
     where : str or None
         The filter of the rows that were read, where the ledger's table has none; it is for people.
+    theta, model : optional
+        Of an entry that is no release: the class Θ under which all releases are charged from now on, those before too.
     spent : float
         Leakage of all entries up to this one together: of the subject for whom it is most.
     """
@@ -103,7 +106,14 @@ class Entry(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
     release: str | None = None
     step: int = 0
     where: str | None = None
+    theta: ThetaRecord | None = None
+    model: "ModelOfBook | None" = None
     spent: float
+
+    @classmethod
+    def of_change(cls, theta: ThetaRecord, model: "ModelOfBook | None", **more: Any) -> "Entry":
+        """Return the entry of another Θ."""
+        return cls(**more, theta=theta, model=model, epsilon=None, distance=[], scale="1", windows=None)
 
 
 _Whole = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
@@ -123,9 +133,15 @@ _DIGESTED = (
     "step",
     "question",
     "release",
+    "theta",
+    "model",
     "spent",
 )
 """Fields of an entry that its digest is of: those that tell about the release, not about subjects."""
+
+
+_OF_CHANGE = ("number", "nonce", "previous", "created", "what", "theta", "model", "spent")
+"""Fields of an entry of another Θ."""
 
 
 class ModelOfBook(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -196,7 +212,8 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
         """Return the digest of an entry, by its number; for 0 that of the ledger as it began."""
         digested, names = (self.entries[number - 1], _DIGESTED) if number else (self, _BEGINNING)
         # json, not msgspec: a note in memory may be text that UTF-8 cannot write
-        content = json.dumps({name: getattr(digested, name) for name in names})
+        said = {name: getattr(digested, name) for name in names}
+        content = json.dumps(said, default=msgspec.to_builtins)
         return hashlib.sha256(content.encode()).hexdigest()
 
     def check_chain(self, known: int = 0) -> None:
@@ -220,11 +237,11 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
         """Return the book with what a release settles of its base (:meth:`Charging.settled`)."""
         return msgspec.structs.replace(self, **of_base) if of_base else self
 
-    def bound(self, theta: Theta) -> InfluenceBound:
-        """Return the bound that the book names, on the class Θ."""
+    def bound(self, theta: Theta, model: ModelOfBook | None) -> InfluenceBound:
+        """Return the bound that the book names, on the class Θ and what is known of its model."""
         lengths = {pair: ChainLength(*pair) for pair in set(self.length)}
         length = self.rows if theta.networks else [lengths[pair] for pair in self.length]
-        given: Any = theta if self.model is None else self.model.model(theta)
+        given: Any = theta if model is None else model.model(theta)
         return bound_of(self.mechanism, given, length, self.settings)
 
 
@@ -291,7 +308,7 @@ def check_book(ledger_file: Book, leakage: Callable[[Sequence[Entry]], float], *
             raise ParameterError(f"entry {place} has the number {entry.number}")
         if not is_moment(entry.created):
             raise ParameterError(f"entry {place} was created at {entry.created!r}, expected a time with its zone")
-        if not 0 <= entry.spent <= most:
+        if not 0 <= entry.spent <= (most if entry.theta is None else math.inf):
             raise ParameterError(f"entry {place} says that {entry.spent} are spent, of {number(ledger_file.budget, 6)}")
         if entry.spent < before * (1 - _FALLS):
             raise ParameterError(
@@ -299,6 +316,8 @@ def check_book(ledger_file: Book, leakage: Callable[[Sequence[Entry]], float], *
                 "spent never falls"
             )
         before = entry.spent
+        if entry.theta is not None and entry != Entry.of_change(**{name: getattr(entry, name) for name in _OF_CHANGE}):
+            raise ParameterError(f"entry {place} changes Θ, and says what only a release does")
     free = max((entry.number for entry in entries if entry.spent == 0), default=0)
     numbers = {round(n) for n in np.linspace(known + 1, len(entries), min(_MOST_CHECKED, len(entries) - known))}
     for last in sorted(numbers | ({free} if free > known else set())):

@@ -93,6 +93,11 @@ class Charging(ABC):
         self._bound = bound
 
     @property
+    def bound(self) -> InfluenceBound:
+        """What proves how much the releases leak together."""
+        return self._bound
+
+    @property
     @abstractmethod
     def sizes(self) -> dict[str | None, int]:
         """The number of states of every node, by its label; of all records of chains, under None."""

@@ -20,23 +20,20 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from pufferfish._base.checked import truth
 from pufferfish._base.durations import now
 from pufferfish._base.view import Printed, View
 from pufferfish._base.words import at_most, number
-from pufferfish._core.numbers.laplace import accuracy
 from pufferfish._core.numbers.rounding import bracket, float_up
 from pufferfish.data.read import read_rest, read_sequences
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError, ReleaseRefused, printable
+from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError, printable
 from pufferfish.fit.model_file import check_names
-from pufferfish.ledger._chain_charges import ChainCharging
-from pufferfish.ledger._node_charges import NodeCharging
 from pufferfish.ledger._reads import Reads
-from pufferfish.ledger._series_charges import SeriesCharging, TakenBefore, for_ever, question_of
+from pufferfish.ledger._series_charges import SeriesCharging, TakenBefore, question_of
 from pufferfish.ledger.book import (
     AnyBase,
     Book,
@@ -50,7 +47,9 @@ from pufferfish.ledger.book import (
     size_of,
 )
 from pufferfish.ledger.charges import Charge, Charging
+from pufferfish.ledger.charging import Chargings
 from pufferfish.ledger.kept import Kept, Where, kept_at, shown_where
+from pufferfish.ledger.planned import Planned, alone_for_ever, planned_in, proved, with_enough_noise
 from pufferfish.ledger.shown import entries_frame, in_words, view_of, what_fits
 from pufferfish.ledger.subjects import Subjects, grid_of, names_in
 from pufferfish.mechanisms.calibration import Calibration
@@ -58,7 +57,6 @@ from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
 from pufferfish.mechanisms.promises import Promise, promises_of_losses
 from pufferfish.mechanisms.protection import step_of
-from pufferfish.mechanisms.witness import StretchWitness
 from pufferfish.mechanisms.words import hidden_in_words
 from pufferfish.queries import Query
 from pufferfish.queries.record_loss import as_record_loss
@@ -67,82 +65,33 @@ from pufferfish.theta.record import ThetaRecord
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Ledger", "charging_of", "without_positions"]
-
-# -- Which charging a ledger has -------------------------------------------------------------------------------------
-
-
-def without_positions(bound: Any) -> Any:
-    """Return a bound that knows nothing of where records are: each entry of a ledger says which steps it reads."""
-    if not (isinstance(bound, InfluenceBound) and bound.theta.of_chains and any(c.places for c in bound.length)):
-        return bound
-    return bound.of(bound.given_by, [chain.without_positions for chain in bound.length], **bound.settings)
-
-
-def charging_of(bound: Any, *, grows: bool = False) -> Charging:
-    """Return how releases under a bound are charged, refused where it cannot keep a ledger."""
-    if not isinstance(bound, InfluenceBound):
-        raise ParameterError(
-            f"bound is {type(bound).__name__}, expected a mechanism such as LeakagePropagation(theta, length)"
-        )
-    if not bound.composes:
-        raise ReleaseRefused(f"{bound.title} does not compose: use LeakagePropagation, or another influence bound")
-    if bound.theta.stands_for_more:
-        raise ReleaseRefused("a ledger needs theta, whose states are known, not pi_min and eigengap alone")
-    if grows:
-        return SeriesCharging(bound)
-    if bound.theta.of_chains:
-        return ChainCharging(bound)
-    if bound.networks:
-        return NodeCharging(bound)
-    raise ReleaseRefused(f"a ledger covers Markov chains and Bayesian networks, and Θ is a class of {bound.theta.kind}")
-
-
-def _proved(bound: InfluenceBound, calibration: Calibration) -> Calibration:
-    """Return noise with what it leaks alone, proved."""
-    leakage, witness = bound.verify(calibration)
-    return calibration if witness is None else replace(calibration, epsilon=leakage, witness=witness)
-
+__all__ = ["Ledger"]
 
 _READING = ("state", "subject", "time", "time_zone", "ambiguous", "max_gap", "step", "bins", "missing", "gaps")
 """What a base says of how its table is read."""
 
 
-class Planned(NamedTuple):
-    """Noise that is planned for a query, for ever.
-
-    Attributes
-    ----------
-    question : str
-        The query, in words.
-    what : str
-        What the book says of it.
-    entry : int
-        Its number in the book.
-    unit_scale : float
-        Scale of the noise, in units of the query: counts.
-    spent : float
-        What is spent with it and all entries before.
-    """
-
-    question: str
-    what: str
-    entry: int
-    unit_scale: float
-    spent: float
-
-    @property
-    def error_95(self) -> int:
-        """What the error of a count exceeds with probability at most 5%, in counts."""
-        return accuracy(self.unit_scale, 0.05)
+def _placed(book: Book) -> dict[str, Any]:
+    """Return the place of the next entry of a book."""
+    return {
+        "number": len(book.entries) + 1,
+        "nonce": new_nonce(),
+        "previous": book.last_digest(),
+        "created": now(),
+    }
 
 
-def _planned_in(book: Book) -> list[Planned]:
-    return [
-        Planned(entry.question, entry.what, entry.number, float(Fraction(entry.scale)), entry.spent)
-        for entry in book.entries
-        if book.grows and entry.reads is None and entry.question is not None
-    ]
+def _charges_in(charging: Charging, book: Book, entries: Sequence[Entry]) -> list[Charge]:
+    """Return the charges of some entries of a book; one of another Θ is none."""
+    return [charging.read(entry, book) for entry in entries if entry.theta is None]
+
+
+def _leakage_under(charging: Charging, book: Book, entries: Sequence[Entry], *more: Charge, among: Any = None) -> float:
+    charges = [*_charges_in(charging, book, entries), *more]
+    if not charges:
+        return 0.0
+    bound, losses = charging.together(charges, among)
+    return bound.leakage(losses, enough=book.budget)
 
 
 class _AboveBudget(BudgetExceeded):
@@ -191,13 +140,13 @@ class Ledger(Printed):
         base: AnyBase | Sequences | Rows | None = None,
         grows: bool = False,
     ) -> None:
-        bound = for_ever(bound) if truth(grows, "grows") else without_positions(bound)
-        self._charging = charging_of(bound, grows=grows)
+        self._chargings = Chargings(bound, grows=truth(grows, "grows"))
+        charging = self._chargings.first
+        bound = charging.bound
         data, base = (base, base.base) if isinstance(base, Sequences | Rows) else (None, base)
-        self._charging.check_base(base)
+        charging.check_base(base)
         budget = positive(budget, "budget")
         names = None if grows else names_in(bound, data)
-        self._bound = bound
         self._file: Kept | None = None
         self._lock = threading.RLock()
         self._spending = False
@@ -229,7 +178,7 @@ class Ledger(Printed):
         file = kept_at(path)
         ledger_file = file.read()
         try:
-            bound = ledger_file.bound(ledger_file.theta.theta())
+            bound = ledger_file.bound(ledger_file.theta.theta(), ledger_file.model)
             ledger = cls(bound, ledger_file.budget, base=ledger_file.tied_to, grows=ledger_file.grows)
             if any(getattr(ledger._book, name) != getattr(ledger_file, name) for name in ("length", "rows")):
                 raise ParameterError("it says the size of a table for another kind of models")
@@ -244,6 +193,14 @@ class Ledger(Printed):
         where = "" if self._file is None else f", {shown_where(self._file.path)!r}"
         spent = f"spent {at_most(self.spent)} of {number(self.budget, 6)}"
         return f"Ledger({self._bound.title}, {spent}, hides {printable(self.hides)}{where})"
+
+    @property
+    def _charging(self) -> Charging:
+        return self._chargings.of(self._book, self._book.entries)[0]
+
+    @property
+    def _bound(self) -> InfluenceBound:
+        return self._charging.bound
 
     def _view(self) -> View:
         return view_of(self)
@@ -283,7 +240,7 @@ class Ledger(Printed):
                 )
             ledger_file = self._book
             check_names(self._bound.theta, shown_where(path))
-            again = ledger_file.bound(self._bound.theta)
+            again = ledger_file.bound(self._bound.theta, ledger_file.model)
             if type(again) is not type(self._bound):
                 raise RecordError(
                     f"a ledger's file names its mechanism, and {type(self._bound).__name__} is none of this package's"
@@ -301,6 +258,10 @@ class Ledger(Printed):
     def bound(self) -> InfluenceBound:
         """What proves how much the releases leak together."""
         return self._bound
+
+    def bound_at(self, number: int) -> InfluenceBound:
+        """Return the bound under which an entry was written; that of all releases until Θ was changed."""
+        return self._chargings.of(self._book, self._book.entries[:number])[0].bound
 
     @property
     def budget(self) -> float:
@@ -370,7 +331,7 @@ class Ledger(Printed):
         [('one record', 1.01), ('10 steps in a row', 2.55)]
         """
         ledger_file = self._now_in_file()
-        charges = [self._charging.read(entry, ledger_file) for entry in ledger_file.entries]
+        charges = _charges_in(self._charging, ledger_file, ledger_file.entries)
         if not charges:
             return []
         read, losses = self._charging.together(charges)
@@ -467,7 +428,7 @@ class Ledger(Printed):
             raise BudgetExceeded(
                 f"{at_most(spent)} are spent, and what is left to {number(level, 6)} is too little for any noise"
             )
-        return _proved(part, calibration)
+        return proved(part, calibration)
 
     def read(
         self,
@@ -569,43 +530,86 @@ class Ledger(Printed):
             raise ParameterError("queries are none: name what shall be released again and again")
         if level > self.budget:
             raise BudgetExceeded(f"up_to is {number(level, 6)}, above the budget of {number(self.budget, 6)}")
-        alone = [self._bound.calibrate(query, level) for query in queries]
-        if any(isinstance(made.witness, StretchWitness) and made.witness.by == "series" for made in alone):
-            raise ReleaseRefused(
-                "habits are forgotten so slowly under Θ, or never, that no noise keeps an endless series within the "
-                "budget: take a Θ that forgets, or a ledger for a table of one length"
-            )
+        alone = alone_for_ever(self._bound, queries, level)
         with self._alone():
             book, charging = self._book, self._charging
 
-            def planned(times: float) -> list[Calibration]:
-                return [replace(made, unit_scale=made.unit_scale * times) for made in alone]
+            def told(planned: Sequence[Calibration]) -> float:
+                return self._leakage(book, book.entries, *(charging.planned(made, book) for made in planned))
 
-            def told(times: float) -> float:
-                charges = [charging.planned(made, book) for made in planned(times)]
-                return self._leakage(book, book.entries, *charges)
-
-            enough = bracket(told, level, len(queries), tolerance=1e-6, from_above=False).enough
-            if not enough < math.inf:
+            planned = with_enough_noise(alone, told, level)
+            if planned is None:
                 raise BudgetExceeded(
                     f"{at_most(self.spent)} are spent, and what is left to {number(level, 6)} is too little for any "
                     "noise"
                 )
-            for i, made in enumerate(_proved(self._bound, made) for made in planned(enough)):
+            for i, made in enumerate(proved(self._bound, made) for made in planned):
                 charge = charging.planned(made, book)
                 spent = self._leakage(book, book.entries, charge)
                 note = notes[i] if i < len(notes) else f"plan: {made.query.kind}"
                 book = book.with_entry(self._entry(book, charge, max(spent, self.spent), what=note, of=made))
             if not truth(dry_run, "dry_run"):
-                if self._file is not None:
-                    self._file.write(book)
-                self._book = book
-            return _planned_in(book)[-len(queries) :]
+                self._write(book)
+            return planned_in(book)[-len(queries) :]
+
+    def change(self, model: Any, *, dry_run: bool = False) -> Entry:
+        """Charge all releases so far, and all that follow, under another class Θ.
+
+        What is spent never falls by it. Where the releases so far leak more than the budget under the new class, the
+        book says so, and nothing more can be released.
+
+        Parameters
+        ----------
+        model : Model, MarkovChain, BayesianNetwork, or a class of these
+            The new Θ, with the states of the old one, in their order.
+        dry_run : bool, default False
+            Only say it, and write nothing.
+
+        Returns
+        -------
+        Entry
+            What was written: its ``spent`` is what all releases so far leak under the new class, or more.
+
+        Raises
+        ------
+        ParameterError
+            If its states are others, or the bound does not cover it.
+        """
+        with self._alone():
+            book, old = self._book, self._bound
+            size: Any = old.rows if old.networks else old.length
+            new = self._chargings.on(old.of(model, size, **old.settings))
+            theta, record = new.bound.theta, ModelOfBook.of(new.bound)
+            same = all(
+                getattr(record, name, None) in (None, getattr(book.base, name, None)) for name in ("bins", "step")
+            )
+            if theta.states != old.theta.states or not (same or book.base is None):
+                raise ParameterError(
+                    "the new Θ has other states than the ledger's, in another order, of other bins, or another step of "
+                    "time, and what was released is charged by its states: make a new ledger, and charge all releases "
+                    "of the old one to it (ledger.spend)"
+                )
+            spent = max(_leakage_under(new, book, book.entries), self.spent)
+            entry = Entry.of_change(
+                ThetaRecord.of(theta),
+                record,
+                **_placed(book),
+                what=f"from here on, and for all before, another Θ: {theta.origin}",
+                spent=spent,
+            )
+            if not truth(dry_run, "dry_run"):
+                self._write(book.with_entry(entry))
+            return entry
+
+    def _write(self, book: Book) -> None:
+        if self._file is not None:
+            self._file.write(book)
+        self._book = book
 
     @property
     def planned(self) -> list[Planned]:
         """What is planned, with the noise of each."""
-        return _planned_in(self._now_in_file())
+        return planned_in(self._now_in_file())
 
     def as_planned(self, query: Query, data: Sequences) -> Calibration:
         """Return the noise that is planned for a query, for a release of these data.
@@ -621,7 +625,7 @@ class Ledger(Printed):
         if not scales:
             questions = "; ".join(planned.question for planned in self.planned) or "nothing"
             raise ParameterError(f"no noise is planned for {question_of(query)}: planned is {questions}")
-        return _proved(part, replace(alone, unit_scale=max(scales)))
+        return proved(part, replace(alone, unit_scale=max(scales)))
 
     def spend(
         self,
@@ -674,9 +678,7 @@ class Ledger(Printed):
             entry, changed = self._next(what, data, window, coarsening, note, release)
             if begin is not None:
                 begin()
-            if self._file is not None:
-                self._file.write(changed)
-            self._book = changed
+            self._write(changed)
             return entry
 
     def check(
@@ -732,10 +734,7 @@ class Ledger(Printed):
             )
         calibration = of if isinstance(of, Calibration) else None
         return Entry(
-            number=len(book.entries) + 1,
-            nonce=new_nonce(),
-            previous=book.last_digest(),
-            created=now(),
+            **_placed(book),
             what=what,
             epsilon=None if calibration is None else calibration.epsilon,
             question=charge.question,
@@ -750,11 +749,10 @@ class Ledger(Printed):
 
     def _leakage(self, book: Book, entries: Sequence[Entry], *more: Charge, among: Any = None) -> float:
         """Return what some entries of a book leak together, with more charges; of all chains, or of some only."""
-        charges = [*(self._charging.read(entry, book) for entry in entries), *more]
-        if not charges:
-            return 0.0
-        bound, losses = self._charging.together(charges, among)
-        return bound.leakage(losses, enough=self._book.budget)
+        charging, least = self._chargings.of(book, entries)
+        return max(
+            _leakage_under(charging, book, entries, *more, among=among), least
+        )  # no number comes first, and stays
 
     def _now_in_file(self) -> Book:
         """Return the book as it is now; a file may have grown by other programs' releases."""

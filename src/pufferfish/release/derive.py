@@ -131,7 +131,7 @@ def place_in(ledger: Ledger, entry: Entry | None) -> LedgerRecord:
     number, previous, spent = 1, _NO_ENTRY, ledger.budget
     if entry is not None:
         number, previous, spent = entry.number, entry.previous, entry.spent
-    bound = ledger.bound
+    bound = ledger.bound if entry is None else ledger.bound_at(entry.number)
     hidden: dict[str, Any] = {} if bound.protection is None else bound.protection.settings
     hidden["secrets"] = None if bound.secrets is None else [(str(a), str(b)) for a, b in bound.secrets]
     return LedgerRecord(number, previous, spent, ledger.budget, bound.name, bound.theta.origin, **hidden)

@@ -135,15 +135,16 @@ def ledger_findings(record: ReleaseFields, ledger: Any) -> Iterator[Finding]:
 
 def _entry_differences(record: ReleaseFields, booked: LedgerRecord, ledger_file: Ledger, entry: Entry) -> Iterator[str]:
     """Yield what an entry of a ledger, and the ledger, say otherwise than a release that was charged."""
-    pairs = ledger_file.bound.secrets
-    about = ledger_file.bound.protection, None if pairs is None else [(str(a), str(b)) for a, b in pairs]
+    bound = ledger_file.bound_at(entry.number)
+    pairs = bound.secrets
+    about = bound.protection, None if pairs is None else [(str(a), str(b)) for a, b in pairs]
     rules = [
         (entry.epsilon == record.epsilon, f"epsilon {entry.epsilon}"),
         (entry.spent == booked.spent, f"{entry.spent} spent"),
         (entry.previous == booked.previous, "another entry, or another beginning, before it"),
         (ledger_file.budget == booked.budget, f"a budget of {ledger_file.budget}"),
-        (ledger_file.bound.name == booked.mechanism, f"the mechanism {ledger_file.bound.name}"),
-        (ledger_file.bound.theta.origin == booked.theta_origin, f"Θ: {ledger_file.bound.theta.origin}"),
+        (bound.name == booked.mechanism, f"the mechanism {bound.name}"),
+        (bound.theta.origin == booked.theta_origin, f"Θ: {bound.theta.origin}"),
         (about == (booked.protection, booked.secrets), "what is spent of something else"),
         (entry.created <= record.created or record.subjects is not None, f"a release after {entry.created}"),
     ]

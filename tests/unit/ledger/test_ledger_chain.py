@@ -15,13 +15,15 @@ import pufferfish as pf
 from ledgers import CHAIN, COUNT, in_file, ledger_of, put
 from pufferfish.errors import RecordError
 from pufferfish.ledger import Ledger
+from pufferfish.ledger.book import ModelOfBook
+from pufferfish.theta.record import ThetaRecord
 
 
 def by_hand(book: dict[str, Any], number: int) -> str:
     """Return the digest of an entry in a ledger's file, or of the file's beginning, from its text alone."""
     whole = book["entries"][number - 1] if number else book
     of_entry, of_book = (
-        "nonce number previous created what epsilon distance scale step question release spent",
+        "nonce number previous created what epsilon distance scale step question release theta model spent",
         "nonce created budget mechanism",
     )
     names = of_entry if number else of_book
@@ -90,6 +92,7 @@ def test_what_a_ledger_says_about_subjects_is_not_digested() -> None:
         },
         **{"distance": [[0, 2], [2, 0]], "scale": "7", "windows": [[(0, 1)], None], "subjects": "x", "release": "1"},
         **{"reads": [], "question": "Count"},
+        **{"theta": ThetaRecord.of(ledger.bound.theta), "model": ModelOfBook(step="1min")},
         **{"step": 4, "where": "id == 'cyd'", "spent": 0.25},
     }
     last = book.entries[-1]

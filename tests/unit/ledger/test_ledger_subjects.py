@@ -147,7 +147,7 @@ def test_edited_subjects_and_old_books_are_refused(tmp_path: Path) -> None:
         (lambda b: b.update(subjects=None), "the book has none"),
         (lambda b: b["subjects"].update(digests=b["subjects"]["digests"][:-24]), "digests"),
         (lambda b: b["subjects"].update(salt="ab"), "digests"),
-        (lambda b: b.update(version=2), "is version 2 of pufferfish-ledger, this program reads version 5"),
+        (lambda b: b.update(version=2), "is version 2 of pufferfish-ledger, this program reads version 6"),
         (lambda b: b.update(version=3), "charge all releases of the old one to it first .* or use the program that"),
     ):
         ledger_file = json.loads(json.dumps(good))
