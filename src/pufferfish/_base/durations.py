@@ -71,7 +71,10 @@ _NAMES = {
     "min": "min", "mins": "min", "minute": "min", "minutes": "min",
     "h": "h", "hour": "h", "hours": "h",
     "d": "d", "day": "d", "days": "d",
+    "w": "w", "week": "w", "weeks": "w",
 }  # fmt: skip
+_READ = {**_UNITS, "w": 7 * _UNITS["d"]}
+"""Units that are read; weeks are written as days."""
 _PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zµμ]+)")
 _LONGEST = 50  # characters, far more than any length of time needs
 _LARGEST = 10**17  # microseconds: about 3,000 years, so that no engine's 64-bit integers overflow
@@ -182,7 +185,7 @@ def _from_text(text: str, name: str) -> Duration:
         unit = _NAMES.get(part[2])
         if unit is None:
             raise _unreadable(text, name)
-        total += Fraction(part[1]) * _UNITS[unit]
+        total += Fraction(part[1]) * _READ[unit]
         end = part.end()
     if end == 0 or stripped[end:].strip():
         raise _unreadable(text, name)
@@ -202,5 +205,5 @@ def _positive(duration: Duration, given: Any, name: str) -> Duration:
 def _unreadable(value: Any, name: str) -> ParameterError:
     return ParameterError(
         f"{name} is {value!r}, expected a length of time such as '10min', '600s', '1h30min' or '2d' "
-        "(units: us, ms, s, min, h, d), a timedelta, or a number where time is numeric"
+        "(units: us, ms, s, min, h, d, w), a timedelta, or a number where time is numeric"
     )

@@ -5,9 +5,11 @@ from typing import Any
 
 import click
 
+from pufferfish._base.durations import parse_duration
 from pufferfish._base.view import counted
 from pufferfish._base.words import at_least, at_most, number
 from pufferfish._base.writing import same_file
+from pufferfish._core.numbers.laplace import laplace_sum
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.cli._tables import Reading, check_targets, opened, read_under
 from pufferfish.cli.options import (
@@ -146,6 +148,13 @@ class LedgerPlanOptions:
     every: tuple[str, ...] = option(
         "How often, such as 1w, one for each query, in their order: a note for people.", "LEN"
     )
+    levels: int = option(
+        "QUERY is asked at so many levels, such as weeks and quarters (--every 1w --every 13w): each row is read once "
+        "at each, so that a total of a quarter has the noise of one release and not of thirteen.",
+        default=1,
+        show_default=True,
+        type=click.IntRange(1, 9),
+    )
     up_to: float | None = option("What may be spent in all, instead of the whole budget: room for corrections.", "E")
     dry_run: bool = option("Say the noise, and reserve nothing.")
 
@@ -162,17 +171,27 @@ def ledger_plan_command(options: LedgerPlanOptions) -> None:
       pufferfish ledger plan book.json --query histogram --every 1w --also transitions --every 4w
     """
     ledger = Ledger.open(options.ledger)
-    texts = [options.query, *options.also]
+    texts = [*[options.query] * options.levels, *options.also]
+    if options.levels > 1 and not options.every:
+        raise ParameterError(f"--levels {options.levels} needs --every for each level, such as --every 1w --every 13w")
     if options.every and len(options.every) != len(texts):
         given = f"--every is given {len(options.every)} times for {len(texts)} queries"
         raise ParameterError(f"{given}: give one for each")
+    parts = [_parts_of(every, options.every[0]) for every in options.every[: options.levels]]
     queries = [parse_query(text, ledger.bound.theta) for text in texts]
     times = [f", every {every}" for every in options.every] or [""] * len(texts)
     notes = [f"plan: {text}{every}" for text, every in zip(texts, times, strict=True)]
     with progress("looking for noise"):
+        once = ledger.plan(queries[options.levels - 1 :], up_to=options.up_to, dry_run=True)[0]  # without levels
         before, plans = ledger.spent, ledger.plan(queries, up_to=options.up_to, notes=notes, dry_run=options.dry_run)
     rows = [(plan.what.removeprefix("plan: "), f"{plan.unit_scale:.6g}", f"{plan.error_95:.4g}") for plan in plans]
     print_table(("for ever", "noise scale, in counts", "± 95%"), rows, names=1)
+    for plan, every, part in zip(plans[1:], options.every[1:], parts[1:], strict=False):
+        as_sum, alone = (laplace_sum((each.unit_scale,) * part).accuracy(0.05) for each in (plans[0], once))
+        click.echo(
+            f"a total of {every}: ± {plan.error_95} by its own release, ± {as_sum} as the sum of {part} releases; "
+            f"without levels ± {alone}, and ± {once.error_95} of one release"
+        )
     spent = plans[-1].spent
     click.echo(printable(f"in all at most ε = {at_most(spent)} about {ledger.hides}, after any number of releases"))
     click.echo(f"spent so far: {at_most(before)}")
@@ -180,8 +199,18 @@ def ledger_plan_command(options: LedgerPlanOptions) -> None:
     if options.dry_run:
         click.echo("a dry run: nothing was reserved; the same command without --dry-run does")
         return
+    if options.levels > 1:
+        click.echo("release the first level with --planned, each other one with --planned --again")
     reserved = f"reserved in {shown_where(options.ledger)}: {at_most(spent)} of {number(ledger.budget, 6)}"
     click.echo(printable(f"{reserved}; release with --planned"))
+
+
+def _parts_of(long: str, short: str) -> int:
+    """Return how many releases of one level make one of another."""
+    lengths = [parse_duration(text, "--every").value for text in (long, short)]
+    if lengths[0] % lengths[1]:
+        raise ParameterError(f"--every {long} is no whole number of {short}, so its total is no sum of those")
+    return int(lengths[0] // lengths[1])
 
 
 @dataclass(frozen=True, kw_only=True)

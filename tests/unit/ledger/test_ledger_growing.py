@@ -13,8 +13,10 @@ import pytest
 
 import pufferfish as pf
 from commands import refused, run
+from pufferfish._core.numbers.laplace import laplace_sum
 from pufferfish.data.sequences import Base
 from pufferfish.errors import BudgetExceeded, DataError, ParameterError, RecordError, ReleaseRefused
+from pufferfish.fit.model_file import write_model
 from pufferfish.ledger._reads import Reads, common, joined, without
 from pufferfish.ledger._series_charges import _Folded
 
@@ -363,3 +365,33 @@ def test_times_that_are_numbers_of_any_kind_are_left_out_once_read() -> None:
             data = book.read(rows[:n], QUERY)
             book.spend(pf.LeakagePropagation(CHAIN, data.length).calibrate(QUERY, 0.5), data=data)
         assert (data.records, data.read_before) == (1, 3)
+
+
+def test_levels_read_every_row_once_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_model(pf.Model(theta=CHAIN, step="1d"), "m.json")
+    columns = ["--state", "state", "--subject", "who", "--time", "day", "--max-gap", "1d"]
+    people = [f"p{n}" for n in range(200)]
+    for week in range(3):
+        table({who: [*range(7 * week, 7 * week + 7)] for who in people}).write_csv(f"week{week}.csv")
+    table({who: [*range(21)] for who in people}).write_csv("all.csv")
+    assert run("ledger", "create", "b.json", "--grows", "--model", "m.json", "--budget", "1", *columns).exit_code == 0
+    plan = ["ledger", "plan", "b.json", "--query", "histogram", "--levels", "2"]
+    refused(*plan, says=["--levels 2 needs --every for each level"])
+    refused(*plan, "--every", "1w", says=["--every is given 1 times for 2 queries"])
+    refused(*plan, "--every", "1w", "--every", "10d", says=["--every 10d is no whole number of 1w"])
+    assert not pf.Ledger.open("b.json").entries
+    said = run(*plan, "--every", "1w", "--every", "3w").output
+    week, quarter = pf.Ledger.open("b.json").planned
+    (alone,) = ledger(1.0).plan([QUERY], dry_run=True)
+    sums = [laplace_sum((scale,) * 3).accuracy(0.05) for scale in (week.unit_scale, alone.unit_scale)]
+    assert f"a total of 3w: ± {quarter.error_95} by its own release, ± {sums[0]} as the sum of 3 releases" in said
+    assert f"without levels ± {sums[1]}, and ± {alone.error_95} of one release" in said
+    assert week.unit_scale == quarter.unit_scale == pytest.approx(2 * alone.unit_scale, rel=0.1)
+    release = ["--query", "histogram", "--model", "m.json", *columns, "--ledger", "b.json", "--planned"]
+    for number in range(3):
+        assert run("release", f"week{number}.csv", *release, "--output", f"{number}.json").exit_code == 0
+    assert run("release", "all.csv", *release, "--again", "--output", "quarter.json").exit_code == 0
+    assert pf.Ledger.open("b.json").spent == quarter.spent  # each row was read twice
+    done = run("release", "all.csv", *release, "--again", "--output", "more.json")
+    assert (done.exit_code, "above the budget of 1" in done.stderr) == (2, True)
