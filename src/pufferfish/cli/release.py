@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
+import msgspec
 
 from pufferfish._base.view import counted
 from pufferfish._base.words import at_most, change_of_odds, number
@@ -142,6 +143,10 @@ class ReleaseOptions:
         "Check all that a release checks, and print its noise, its errors and what the ledger would have spent; draw, "
         "spend and write nothing."
     )
+    json: bool = option(
+        "With --dry-run: print it as one JSON object, with the fields of a record that are no values; all else goes to "
+        "standard error."
+    )
 
     @property
     def kind(self) -> type[Mechanism]:
@@ -161,6 +166,8 @@ class ReleaseOptions:
 
     def check(self) -> None:
         """Refuse options that do not go with each other."""
+        if self.json and not self.dry_run:
+            raise ParameterError("--json is for --dry-run: a release is written as JSON by --output")
         if self.output is None and (self.each_subject or not self.dry_run):
             raise click.UsageError("Missing option '--output'.")
         self._check_level()
@@ -436,13 +443,15 @@ def _print_what_is_new(options: ReleaseOptions, query: Query, data: Sequences, l
     """Say which rows of a table that grows are released, before anything is spent."""
     if data.read_before:
         left = counted(data.read_before, "row")
-        click.echo(f"{left} were read by an earlier release of this query, and are left out (--again reads them too)")
+        said = f"{left} were read by an earlier release of this query, and are left out (--again reads them too)"
+        click.echo(said, err=options.json)
     late = ledger.late_steps(data, query)
     if late and options.no_late:
         raise ParameterError(f"late rows, before those that were read last: {late:,}, and --no-late refuses them")
     if late:
         twice = ", those that were read before a second time" if options.again else ""
-        click.echo(f"late rows, before those that were read last: {late:,}, charged at their own time{twice}")
+        said = f"late rows, before those that were read last: {late:,}, charged at their own time{twice}"
+        click.echo(said, err=options.json)
 
 
 def _calibration(options: ReleaseOptions, inputs: Inputs, query: Query, data: Sequences | Rows) -> Calibration:
@@ -541,12 +550,23 @@ def _print_before(inputs: Inputs, noise: Noise, warnings: Iterable[str]) -> None
 # -- A dry run -------------------------------------------------------------------------------------------------------
 
 
+_PLANNED = (
+    "query epsilon delta hides promise promises warnings not_promised assumptions noise accuracy_95 mechanism data "
+    "ledger groups"
+).split()
+"""Fields of a record that are known before noise is drawn."""
+
+
 def _plan(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> None:
     """Check all that a release checks, and print all of it but its values."""
     with progress("checking"):
         ready = _prepared(options, inputs, noise)
         plan, entry = ready.plan()
     _check_useful(options, inputs, noise.data, noise.calibration)
+    if options.json:
+        print_warnings(ready.warnings)
+        click.echo(msgspec.json.encode({name: getattr(plan, name) for name in _PLANNED}))
+        return
     _print_before(inputs, noise, ready.warnings)
     click.echo(printable(hides_line(plan)))
     if isinstance(plan, EachRelease):

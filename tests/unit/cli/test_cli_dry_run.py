@@ -1,5 +1,6 @@
 """``pufferfish release --dry-run``: says what the same command would do, and does none of it."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -208,3 +209,16 @@ def test_one_query_mechanisms_are_refused_before_anything_is_calibrated(
     asked = ("--epsilon", 1, "--mechanism", "exact-laplace", "--output", folder / "v.csv")
     for option, more in (("--by", ["--by", "id"]), ("--each-subject", ["--each-subject"])):
         refused(*command(folder, *asked, *more), says=[f"exact-laplace does not go with {option}: ", "propagation"])
+
+
+def test_json_holds_what_the_record_will_say_and_nothing_else_is_on_standard_output(folder: Path) -> None:
+    asked = command(folder, "--epsilon", 1, "--ledger", folder / "l.json")
+    dry = run(*asked, "--dry-run", "--json")
+    assert dry.exit_code == 0, dry.output
+    told = json.loads(dry.stdout)
+    assert run(*asked, "--output", folder / "made.json").exit_code == 0
+    record = json.loads((folder / "made.json").read_text())
+    assert told == {name: record[name] for name in told}
+    assert {"epsilon", "hides", "accuracy_95", "ledger", "warnings"} <= set(told)
+    assert not {"values", "noisy_values", "quantiles", "postprocessing", "counted"} & set(told)
+    refused(*asked, "--json", "--output", folder / "r.json", says=["--json is for --dry-run"])
