@@ -31,7 +31,7 @@ from pufferfish.release.together import one_history
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["NUMBERS", "ReleaseSeries", "Value", "error_of_difference", "series"]
+__all__ = ["NUMBERS", "ReleaseSeries", "Value", "error_of_difference", "label_of", "series", "values_of"]
 
 _ALPHA = 0.05
 _CELLS = 20_000
@@ -168,7 +168,7 @@ class ReleaseSeries(ReadOnly, Printed):
         rows = list[FrozenDict[str, Any]]()
         seen: dict[tuple[str, ...], list[Value]] = {}
         for label, release in zip(self.labels, self.releases, strict=True):
-            for key, value in _values_of(release).items():
+            for key, value in values_of(release).items():
                 before = seen.setdefault(key, [])
                 row: dict[str, Any] = {"period": label, **_named(release, key)}
                 row |= {"value": value.value, "error_95": value.error_95}
@@ -294,7 +294,7 @@ def series(releases: Sequence[Any], *, labels: Sequence[str] | None = None, aver
     if window < 1:
         raise ParameterError(f"average is {shortened(repr(average))}, expected over how many releases, at least 1")
     read = [each if isinstance(each, Release) else _read(each) for each in given]
-    names = [_label(each, release) for each, release in zip(given, read, strict=True)]
+    names = [label_of(each, release) for each, release in zip(given, read, strict=True)]
     if labels is not None:
         names = [str(label) for label in listed(labels, "labels", "a name for each release")]
         if len(names) != len(read):
@@ -320,8 +320,9 @@ def _read(path: Any) -> Release:
     return Release.from_json(path)
 
 
-def _label(given: Any, release: ReleaseFields) -> str:
-    if not isinstance(given, Release):
+def label_of(given: Any, release: ReleaseFields) -> str:
+    """Return what a release is called: the name of its file, or that of its table."""
+    if not isinstance(given, ReleaseFields):
         return Path(display_path(given)).stem
     reading = release.data.reading
     return release.created[:10] if reading is None else Path(reading.source).stem
@@ -332,7 +333,7 @@ def _named(release: ReleaseFields, key: tuple[str, ...]) -> dict[str, str]:
     return dict(zip((*by, "output"), key, strict=True))
 
 
-def _values_of(release: ReleaseFields) -> dict[tuple[str, ...], Value]:
+def values_of(release: ReleaseFields) -> dict[tuple[str, ...], Value]:
     """Return each value of a release, by its group and its output."""
     noise, query = release.noise, release.query
     strategy = strategy_of(query.kind, release.theta.states, noise)
