@@ -161,6 +161,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         lambda **v: str(pf.check_model(**v).verdict),
         {"model": CHAIN, "source": TABLE, "state": "s", "public": True, "epsilon": 1.0},
     ),
+    "check_released": (lambda **v: str(pf.check_released(**v).verdict), {"model": CHAIN, "releases": [RELEASE]}),
     "compare": (
         lambda **v: [row.scale for row in pf.compare(**v)],
         {"theta": CHAIN, "query": COUNT, "epsilon": 1.0, "length": 5, "noise": "equal"},
