@@ -88,8 +88,7 @@ def things() -> dict[str, Any]:
     defended = pf.fit_defend(daily)
     checked = pf.check_model(CHAIN, pl.DataFrame({"s": list("abba" * 5)}), "s", public=True)
     of_rows = pf.check_model(NETWORK, TABLE, public=True)
-    series = pf.read_sequences(pl.DataFrame({"s": list("abba" * 5)}), "s")
-    of_steps = pf.release(series, STEPS, pf.LeakagePropagation(CHAIN, 20).calibrate(STEPS, 1.0))
+    of_steps = pf.release(SEQUENCES, pf.Transitions(), BOUND.calibrate(pf.Transitions(), 1.0))
     fitted = pf.fit_forgetting(pl.DataFrame({"s": ["a", "b", "b", "a"] * 5}), "s", 3)
     return {
         "CPT": pf.CPT(["a", "b"], STEP, ["u"]),
