@@ -228,7 +228,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "verify": (lambda **v: pf.verify(**v).holds, {"release": RELEASE, "model": None, "ledger": None, "table": None}),
     "series": (
         lambda **v: len(pf.series(**v).rows),
-        {"releases": [RELEASE, RELEASE], "labels": ["a", "b"], "average": 2},
+        {"releases": [RELEASE, RELEASE], "labels": ["a", "b"], "average": 2, "against": None},
     ),
     "verify_together": (lambda **v: pf.verify_together(**v).holds, {"releases": [RELEASE, RELEASE]}),
     "write_model": (pf.write_model, {"model": pf.Model(theta=CHAIN), "path": "no-folder/model.json"}),
