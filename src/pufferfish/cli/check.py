@@ -105,6 +105,7 @@ def check_command(options: CheckOptions) -> None:
 def _check_released(options: CheckOptions, model: Model) -> None:
     """Print what releases say of a model, and write it."""
     given = [*options.reading.given, *(name for name in ("accept", "plot") if getattr(options, name))]
+    given += ["epsilon"] if options.epsilon != 1 else []
     if given:
         named = names_of(f"--{name.replace('_', '-')}" for name in given)
         raise ParameterError(f"{named} is about tables, and --released reads releases: leave it out")

@@ -72,10 +72,10 @@ def series_command(options: SeriesOptions) -> None:
         click.echo(f"{len(rows) - _MOST:,} earlier rows are not shown; all are in --output")
     click.echo("a change exceeds noise where noise alone makes so large a one in at most 5% of cases")
     if found.against is not None:
-        many = sum(row["differs"] is not None for row in rows)
+        many, against = sum(row["differs"] is not None for row in rows), printable(found.against_in_words)
         click.echo(
-            f"a group differs from {printable(found.against_in_words)} where noise alone makes so large a difference in "
-            f"at most 5% of cases: of {counted(many, 'difference')} about {number(many / 20, 2)} though there are none"
+            f"a group differs from {against} where noise alone makes so large a difference in at most 5% of cases: of "
+            f"{counted(many, 'difference')} about {number(many / 20, 2)} though there are none"
         )
     if options.output is not None:
         with Output(options.output, SERIES, overwrite=True) as file:

@@ -93,8 +93,9 @@ def variance_of_noise(scales: Sequence[float]) -> float:
     return sum(1 / (2 * math.sinh(1 / (2 * b)) ** 2) for b in scales if b > 0.002)
 
 
-_TRIED = np.geomspace(0.25, 40, 24)
-"""Moments that are tried, in standard deviations."""
+_LITTLE = 1e-4
+_TRIED = np.append(_LITTLE, np.geomspace(0.25, 40, 24))
+"""Moments that are tried, in standard deviations; by the least of them expected values are known."""
 
 _MOST_TILT = 50.0
 _INSIDE = 1 - 1e-6
@@ -121,23 +122,25 @@ def allowed(parts: Sequence[Part], nats: float) -> Allowed:
     widest = max(abs(part.factor) * max(part.scales) for part in parts)
     farthest = _MOST_TILT / (many * max(abs(part.factor) * part.largest for part in parts))
     sampling = sum(abs(p.factor) * p.largest * math.sqrt(p.records) for p in parts)
-    low = high = 0.0
+    # standard deviations: how fast moments of one standard deviation grow, but for what starts may add
     for _ in range(_ROUNDS):
         one = min(1 / math.hypot(noise, sampling, 1e-300), farthest)
-        ends = sums(np.array([1e-6 * one, -1e-6 * one, one, -one]))
-        high, low = float(ends[0]) / (1e-6 * one), -float(ends[1]) / (1e-6 * one)
-        excess = max(float(ends[2]) - one * high, float(ends[3]) + one * low, 0.0)
+        none, up, down, more, less = sums(one * np.array([0.0, _LITTLE, -_LITTLE, 1.0, -1.0])).tolist()
+        excess = max(more - none - (up - none) / _LITTLE, less - none - (down - none) / _LITTLE, 0.0)
         sampling = math.sqrt(2 * excess) / one
     tried = np.minimum(_TRIED / max(math.hypot(noise, sampling), 1e-300), min(_INSIDE / widest, farthest))
-    most = float(np.min((sums(tried) + noises(tried) + nats) / tried))
-    least = -float(np.min((sums(-tried) + noises(tried) + nats) / tried))
-    if high - low < _AS_ONE * math.hypot(noise, sampling):  # one number, which was computed from two sides
-        low = high = (low + high) / 2 if abs(low + high) > _AS_ONE * math.hypot(noise, sampling) else 0.0
+    above, below, loud = sums(tried), sums(-tried), noises(tried) + nats  # the noise is symmetric
+    high, low = float(np.min(above / tried)), -float(np.min(below / tried))
+    most, least = float(np.min((above + loud) / tried)), -float(np.min((below + loud) / tried))
+    seen = _AS_ONE * math.hypot(noise, sampling)
+    if high - low < seen:  # one number, which was computed from two sides
+        low = high = (low + high) / 2 if abs(low + high) > seen else 0.0
     return Allowed(low, high, least, most, noise, sampling)
 
 
 _ROUNDS = 4
-_AS_ONE = 1e-5
+_AS_ONE = 0.01
+"""Expected values that are less apart than this, in standard deviations, are told as one."""
 
 # -- What Θ says of sums over records and steps ----------------------------------------------------------------------
 
@@ -194,7 +197,7 @@ def chain_sums(theta: Theta) -> Callable[[LinearQuery | StepQuery, int, DataReco
     walks = [_walk(member) for member in _members(theta)]
 
     def of(query: LinearQuery | StepQuery, output: int, data: DataRecord) -> tuple[LogMoments, float, int]:
-        chains = min(data.subjects, data.chains)
+        chains = data.chains if data.base is None else min(data.subjects, data.chains)  # pieces between gaps are one
         complete = chains == data.chains and data.records == chains * data.longest_chain
         of_steps = isinstance(query, StepQuery)
         values = (query.outputs == output if of_steps else query.weights[output]).astype(np.float64)

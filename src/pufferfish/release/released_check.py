@@ -9,6 +9,7 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.checked import listed
+from pufferfish._base.durations import parse_duration
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.reading import display_path
 from pufferfish._base.view import Grid, View, counted
@@ -265,7 +267,7 @@ class _Held:
         if function_of_user(record) is not None:
             raise ParameterError("it is of a function of the user's")
         ours, theirs = self._theta.step, record.step
-        if ours is not None and theirs is not None and ours != theirs:
+        if ours and theirs and parse_duration(ours, "step") != parse_duration(theirs, "step"):
             raise ParameterError(f"its records are {theirs} apart, and those of Θ {ours}")
         made = calibration_again(record)
         linear = made.linear
@@ -415,6 +417,8 @@ def _compared_after(
 
 
 def _compared(release: str, output: str, released: float, allows: Allowed, ends: tuple[float, float]) -> ReleasedNumber:
+    low, high = ends  # nothing else can be counted
+    allows = replace(allows, low=max(allows.low, low), high=min(allows.high, high))
     return ReleasedNumber(
         release=release,
         output=output,
@@ -426,7 +430,7 @@ def _compared(release: str, output: str, released: float, allows: Allowed, ends:
         departure=allows.beyond(released),
         least=allows.least,
         most=allows.most,
-        says=allows.least > ends[0] or allows.most < ends[1],
+        says=allows.least > low or allows.most < high,
     )
 
 

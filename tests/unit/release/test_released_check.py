@@ -15,6 +15,7 @@ from commands import refused, run
 from pufferfish.errors import ParameterError
 from pufferfish.release.against import Part, allowed, allowed_after, chain_sums, network_sums, step_bounds
 from pufferfish.release.facts import DataRecord
+from release_cases import releases
 
 STATES = ["home", "ward", "icu"]
 HABITS = np.array([[0.9, 0.09, 0.01], [0.25, 0.65, 0.1], [0.05, 0.45, 0.5]])
@@ -250,6 +251,19 @@ def test_networks_are_held_against_their_marginals() -> None:
     query = pf.LeakagePropagation(bound, length=4000).calibrate(pf.Marginals(), 1.0).linear
     sums, *_ = network_sums(pf.ModelClass((bound,)))(query, 1, release.data)  # type: ignore[arg-type]
     assert float(sums(np.array([0.5]))[0]) == pytest.approx(4000 * math.log(0.8 + 0.2 * math.exp(0.5)))
+
+
+def test_every_kind_of_release_is_compared_or_named() -> None:
+    for name, release in releases():
+        theta = release.theta.any_theta()
+        if theta is None or not (theta.of_chains or theta.networks):
+            continue
+        check = pf.check_released(theta, release)
+        assert check.numbers or check.not_compared, name
+        assert check.verdict.reasons
+        for n in check.numbers:
+            assert n.least <= n.low <= n.high <= n.most, (name, n)
+            assert math.isfinite(n.noise), (name, n)
 
 
 def test_what_is_no_release_of_these_states_is_refused(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ _MOST_WORK = 2e9
 _FAR = 64
 """Steps apart up to which what two records tell of each other is looked at by itself."""
 
-_RAISED = 1 + 1e-12
+_RAISED = 1 + 1e-13
 """What norms are multiplied by, as they are computed in doubles."""
 
 _INSIDE = 1 - 1e-9
