@@ -204,16 +204,18 @@ def chain_sums(theta: Theta) -> Callable[[LinearQuery | StepQuery, int, DataReco
         counted = (data.steps or 0) if of_steps else data.records
 
         def sums(s: Array) -> Array:
-            starts, each, whole = (np.full(len(s), -np.inf) for _ in range(3))
-            known = complete
-            for walk in walks:
-                first, more = (0.0, walk.of_steps(values, s)) if of_steps else walk.of_records(values, s)
-                starts, each = np.maximum(starts, walk.start + first), np.maximum(each, more)
-                exact = walk.whole(data.longest_chain, values, s) if known else None
-                known = exact is not None
-                whole = whole if exact is None else np.maximum(whole, walk.start + exact)
-            bound = chains * starts + (counted if of_steps else max(counted - chains, 0)) * each
-            return np.minimum(bound, chains * whole) if known else bound
+            if complete:
+                whole = [walk.whole(data.longest_chain, values, s) for walk in walks]
+                exact = [walk.start + one for walk, one in zip(walks, whole, strict=True) if one is not None]
+                if len(exact) == len(walks):
+                    return chains * np.max(exact, axis=0)
+            if of_steps:
+                bounds = [(np.zeros(len(s)), walk.of_steps(values, s)) for walk in walks]
+            else:
+                bounds = [walk.of_records(values, s) for walk in walks]
+            start = np.max([walk.start + first for walk, (first, _) in zip(walks, bounds, strict=True)], axis=0)
+            more = counted if of_steps else max(counted - chains, 0)
+            return chains * start + more * np.max([each for _, each in bounds], axis=0)
 
         return sums, max(float(np.abs(values).max()), 1e-300), counted
 

@@ -24,8 +24,8 @@ __all__ = ["Walk", "laplace_log_moments", "rate_of"]
 
 Array = NDArray[np.float64]
 
-_MOST_WORK = 2e9
-"""Multiplications above which moments are bounded, and not computed."""
+_MOST_NUMBERS = 20_000_000
+"""Numbers of all matrices together above which moments are bounded, and not computed."""
 
 _FAR = 64
 """Steps apart up to which what two records tell of each other is looked at by itself."""
@@ -82,17 +82,25 @@ class Walk:
         Values are of states, shape (k,), or of steps, shape (k, k).
         """
         cycle, size, _ = self.kernels.shape
-        if records * cycle * size**2 * len(s) > _MOST_WORK:
+        if cycle * size**2 * len(s) > _MOST_NUMBERS:
             return None
         tilts = np.exp(s[(slice(None), *[None] * values.ndim)] * values[np.ix_(*[self.seen] * values.ndim)])
         g = tilts if values.ndim == 1 else np.ones((len(s), size))
-        tilted = self.kernels[:, None] * (1.0 if values.ndim == 1 else tilts)
-        # from the last record back: what a chain gains that begins at this step of the cycle in this state
+        # what a chain gains by twice as many steps each time, from every step of the cycle on
+        by, by_logs = self.kernels[:, None] * (g[:, :, None] if values.ndim == 1 else tilts), np.zeros((cycle, len(s)))
         gained, logs = np.repeat(g[None], cycle, axis=0), np.zeros((cycle, len(s)))
-        for _ in range(records - 1):
-            gained = g * (tilted @ np.roll(gained, -1, axis=0)[..., None])[..., 0]
-            largest = gained.max(axis=2)
-            gained, logs = gained / largest[:, :, None], np.roll(logs, -1, axis=0) + np.log(largest)
+        left, steps = records - 1, 1
+        while left:
+            if left % 2:
+                gained = (by @ np.roll(gained, -steps, axis=0)[..., None])[..., 0]
+                largest = gained.max(axis=2)
+                logs = by_logs + np.roll(logs, -steps, axis=0) + np.log(largest)
+                gained = gained / largest[:, :, None]
+            left //= 2
+            by = by @ np.roll(by, -steps, axis=0)
+            largest = by.max(axis=(2, 3))
+            by_logs = by_logs + np.roll(by_logs, -steps, axis=0) + np.log(largest)
+            by, steps = by / largest[:, :, None, None], 2 * steps % cycle
         whole: Array = np.max(np.log(np.sum(self.laws[:, None] * gained, axis=2)) + logs, axis=0)
         return whole
 

@@ -74,7 +74,16 @@ def test_moments_of_the_noise_are_those_of_its_law(b: float) -> None:
     assert laplace_log_moments(np.array([b]), np.array([1 / b])) == np.inf
 
 
-def test_of_much_work_only_the_bound_is_there() -> None:
-    walk = Walk(np.array([[[0.9, 0.1], [0.2, 0.8]]]), np.array([[2 / 3, 1 / 3]]), np.arange(2), 0.0)
-    assert walk.whole(10**9, np.array([1.0, 0.0]), TILTS) is None
-    assert walk.whole(10, np.array([1.0, 0.0]), TILTS) is not None
+def test_moments_of_long_chains_are_computed_and_of_very_long_cycles_bounded() -> None:
+    kernel, law = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([2 / 3, 1 / 3])
+    values = np.array([1.0, 0.0])
+    walk = Walk(kernel[None], law[None], np.arange(2), 0.0)
+    steps = 10**6
+    whole = walk.whole(steps, values, TILTS)
+    tilted = np.exp(TILTS[:, None, None] * values[:, None]) * kernel
+    growth = np.log(np.max(np.abs(np.linalg.eigvals(tilted)), axis=1))
+    assert whole is not None
+    assert np.allclose(whole / steps, growth, atol=1e-5)
+    many = 2_000_000
+    cycle = Walk(np.broadcast_to(kernel, (many, 2, 2)), np.broadcast_to(law, (many, 2)), np.arange(2), 0.0)
+    assert cycle.whole(10, values, TILTS) is None
