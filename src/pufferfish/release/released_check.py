@@ -28,11 +28,12 @@ from pufferfish.check.record import FORMAT, VERSION, Checked, Verdict
 from pufferfish.check.words import WITHIN, aligned, some
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, PufferfishError, printable, shortened
 from pufferfish.fit.model_file import Model
-from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms import GroupDP
 from pufferfish.queries import FunctionQuery, LinearQuery, StepQuery, Transitions
 from pufferfish.queries.of_steps import ARROW
+from pufferfish.queries.query import RecordQuery
 from pufferfish.release.against import Allowed, Part, allowed, allowed_after, chain_sums, network_sums, step_bounds
-from pufferfish.release.record import ReleaseFields, calibration_again, function_of_user
+from pufferfish.release.record import ReleaseFields, calibration_again, function_of_user, query_again
 from pufferfish.release.release import Release
 from pufferfish.release.series import Value, label_of, values_of
 from pufferfish.release.steps import chain_of_counts
@@ -219,7 +220,7 @@ class _Held:
     def __init__(self, theta: Theta) -> None:
         self._theta = theta
         self._names, self._not = list[str](), list[str]()
-        self._releases = list[tuple[str, ReleaseFields, Calibration, list[Value]]]()
+        self._releases = list[tuple[str, ReleaseFields, RecordQuery, list[Value]]]()
         self._sums: Any = None
         self._steps: Any = None
         try:
@@ -255,12 +256,12 @@ class _Held:
                 f"{shortened(', '.join(self._theta.states))}: name the model of these records"
             )
         try:
-            made, values = self._values(record)
-            self._releases.append((name, record, made, values))
+            linear, values = self._values(record)
+            self._releases.append((name, record, linear, values))
         except PufferfishError as error:
             self._not.append(f"{name}: {error}")
 
-    def _values(self, record: ReleaseFields) -> tuple[Calibration, list[Value]]:
+    def _values(self, record: ReleaseFields) -> tuple[RecordQuery, list[Value]]:
         """Return a release's values, of all its groups together, and its query; refused where they are of no sums."""
         if record.subjects is not None:
             raise ParameterError("its values are in a table, one for each subject")
@@ -269,21 +270,23 @@ class _Held:
         ours, theirs = self._theta.step, record.step
         if ours and theirs and parse_duration(ours, "step") != parse_duration(theirs, "step"):
             raise ParameterError(f"its records are {theirs} apart, and those of Θ {ours}")
-        made = calibration_again(record)
-        linear = made.linear
-        one_chain = isinstance(linear, LinearQuery) and self._theta.of_chains and linear.factors is not None
-        if (
-            isinstance(linear, FunctionQuery)
-            or one_chain
-            or (record.data.reading is None and not record.theta.of_chains)
+        alike = self._theta.of_chains and record.theta.of_chains
+        if not alike and record.theta.kind != self._theta.kind:
+            raise ParameterError(f"it is of a class of {record.theta.kind}, and Θ of {self._theta.kind}")
+        length: Any = record.calibration.chains() if alike else record.calibration.records
+        linear = GroupDP.of(self._theta, length).bind(query_again(record))  # which covers every class
+        if list(linear.labels) != record.query.labels:
+            raise ParameterError("its numbers have other names under Θ")
+        if isinstance(linear, FunctionQuery) or (
+            alike and isinstance(linear, LinearQuery) and linear.factors is not None
         ):
             raise ParameterError(f"a query of the kind {record.query.kind} is not compared")
         groups, outputs, values = record.groups, len(record.query.labels), list(values_of(record).values())
         if groups is None:
-            return made, values
+            return linear, values
         if sum(groups.records) != record.data.counted:
             raise ParameterError("its groups do not hold every record once")
-        return made, [values[o].total_with(values[o + outputs :: outputs]) for o in range(outputs)]
+        return linear, [values[o].total_with(values[o + outputs :: outputs]) for o in range(outputs)]
 
     # -- Every number ----------------------------------------------------------------------------------------------
 
@@ -326,12 +329,12 @@ class _Held:
         """Yield what compares the mean of each output, as shares where it is of several releases."""
         if self._sums is None:
             return
-        of_steps = isinstance(releases[0][2].linear, StepQuery)
+        of_steps = isinstance(releases[0][2], StepQuery)
         for output, label in enumerate(releases[0][1].query.labels):
             parts, value, ends = list[Part](), 0.0, [0.0, 0.0]
-            for (own, record, made, values), factor in zip(releases, worth, strict=True):
+            for (own, record, linear, values), factor in zip(releases, worth, strict=True):
                 try:
-                    sums, largest, number_of = self._sums(made.linear, output, record.data)
+                    sums, largest, number_of = self._sums(linear, output, record.data)
                 except ModelError as error:
                     self._not.append(f"{own}, {label}: {error}")
                     return

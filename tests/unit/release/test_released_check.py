@@ -248,6 +248,15 @@ def test_networks_are_held_against_their_marginals() -> None:
         release = pf.release(rows, query, pf.LeakagePropagation(bound, length=rows.length).calibrate(query, 1.0))
         assert pf.check_released(network(0.1), release).verdict.word == "go on"
         assert pf.check_released(network(0.3), release).verdict.word == "do not go on"
+    others = pf.BayesianNetwork({"sun": pf.CPT(["no", "yes"], [0.8, 0.2]), "wet": pf.CPT(["no", "yes"], [0.7, 0.3])})
+    for query, says in ((pf.Marginals(), "its numbers have other names"), (pf.Joint(["rain", "wet"]), "'rain'")):
+        rows = pf.read_rows(table, bound, joint=["rain", "wet"])
+        noise = pf.LeakagePropagation(bound, length=rows.length).calibrate(query, 1.0)
+        check = pf.check_released(others, pf.release(rows, query, noise))
+        assert not check.numbers
+        assert says in str(check)
+    of_chain = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=["no", "yes"])
+    assert "it is of a class of" in str(pf.check_released(of_chain, release))
     query = pf.LeakagePropagation(bound, length=4000).calibrate(pf.Marginals(), 1.0).linear
     sums, *_ = network_sums(pf.ModelClass((bound,)))(query, 1, release.data)  # type: ignore[arg-type]
     assert float(sums(np.array([0.5]))[0]) == pytest.approx(4000 * math.log(0.8 + 0.2 * math.exp(0.5)))
