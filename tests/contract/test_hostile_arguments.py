@@ -161,6 +161,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         lambda **v: str(pf.check_model(**v).verdict),
         {"model": CHAIN, "source": TABLE, "state": "s", "public": True, "epsilon": 1.0},
     ),
+    "check_released": (lambda **v: str(pf.check_released(**v).verdict), {"model": CHAIN, "releases": [RELEASE]}),
     "compare": (
         lambda **v: [row.scale for row in pf.compare(**v)],
         {"theta": CHAIN, "query": COUNT, "epsilon": 1.0, "length": 5, "noise": "equal"},
@@ -227,7 +228,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "verify": (lambda **v: pf.verify(**v).holds, {"release": RELEASE, "model": None, "ledger": None, "table": None}),
     "series": (
         lambda **v: len(pf.series(**v).rows),
-        {"releases": [RELEASE, RELEASE], "labels": ["a", "b"], "average": 2},
+        {"releases": [RELEASE, RELEASE], "labels": ["a", "b"], "average": 2, "against": None},
     ),
     "verify_together": (lambda **v: pf.verify_together(**v).holds, {"releases": [RELEASE, RELEASE]}),
     "write_model": (pf.write_model, {"model": pf.Model(theta=CHAIN), "path": "no-folder/model.json"}),
@@ -246,6 +247,7 @@ MADE_BY_THE_PROGRAM = {
     "ForgettingFit",
     "ForgettingWitness",
     "LawWitness",
+    "LeaksTo",
     "MadeUp",
     "MatrixWitness",
     "MeasurementRelease",
@@ -260,6 +262,8 @@ MADE_BY_THE_PROGRAM = {
     "QuiltWitness",
     "Release",
     "ReleaseSeries",
+    "ReleasedCheck",
+    "ReleasedNumber",
     "Remedy",
     "RicherModel",
     "Robustness",

@@ -88,6 +88,7 @@ def things() -> dict[str, Any]:
     defended = pf.fit_defend(daily)
     checked = pf.check_model(CHAIN, pl.DataFrame({"s": list("abba" * 5)}), "s", public=True)
     of_rows = pf.check_model(NETWORK, TABLE, public=True)
+    of_steps = pf.release(SEQUENCES, pf.Transitions(), BOUND.calibrate(pf.Transitions(), 1.0))
     fitted = pf.fit_forgetting(pl.DataFrame({"s": ["a", "b", "b", "a"] * 5}), "s", 3)
     return {
         "CPT": pf.CPT(["a", "b"], STEP, ["u"]),
@@ -150,6 +151,9 @@ def things() -> dict[str, Any]:
         "Coverage": defended.coverage,
         "MadeUp": subjects.made_up,
         "ModelCheck": checked,
+        "ReleasedCheck": (held := pf.check_released(CHAIN, of_steps)),
+        "ReleasedNumber": held.numbers[0],
+        "LeaksTo": held.leaks[0],
         "NetworkCheck": of_rows,
         "PairCheck": of_rows.arrows[0],
         "SubjectCheck": checked.subjects[0],

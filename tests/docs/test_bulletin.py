@@ -28,6 +28,7 @@ def test_the_bulletin_of_a_year(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             assert result.exit_code == 0, (line, result.output)
             printed += result.output
     assert "late rows, before those that were read last: 1," in printed
+    assert "the releases fit Θ: none of 18 numbers is beyond what Θ allows" in printed
     book = json.loads(Path("book.json").read_text())
     spent = [entry["spent"] for entry in book["entries"]]
     assert spent[0] == pytest.approx(0.9, rel=1e-5)

@@ -22,6 +22,7 @@ from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, printable
 from pufferfish.fit.model_file import Model, is_bif, read_model, write_model
 from pufferfish.mechanisms.mechanism import as_epsilon
+from pufferfish.release.released_check import check_released, released_text
 
 __all__ = ["check_command"]
 
@@ -34,6 +35,7 @@ class CheckOptions:
     tables: tuple[str, ...] = argument("TABLE...", required=True)
     reading: Reading
     epsilon: float = option("Privacy parameter of the noise that is spoken of.", default=1.0, show_default=True)
+    released: bool = option("TABLE are releases (.json): what they say of MODEL, with their noise; it costs nothing.")
     plot: str | None = option("Draw stays, hours and forgetting (.png, .svg, .pdf).", "FILE")
     details: bool = option("Print the numbers of subjects and hours, and how soon is forgotten, too.")
     output: str | None = option("Write all numbers, as JSON.", "FILE")
@@ -49,10 +51,14 @@ def check_command(options: CheckOptions) -> None:
     you say that it is public; never a table that shall be protected. The verdict is kept in MODEL, and every release
     under it tells it.
 
+    With --released it reads releases instead, which everybody may see: whether MODEL allows their numbers, with their
+    noise. That verdict is not kept.
+
     \b
     Example:
       pufferfish check model.json survey-2019.csv --state activity --subject id --time minute --max-gap 1min
       pufferfish check patients.json register.csv
+      pufferfish check model.json --released week1.json week2.json
       pufferfish check model.json survey-2021.csv --state activity --subject id --time minute --max-gap 1min \\
         --accept public --plot check.png
     """
@@ -63,6 +69,9 @@ def check_command(options: CheckOptions) -> None:
         overwrite=options.overwrite,
     )
     model = read_model(options.model)
+    if options.released:
+        _check_released(options, model)
+        return
     networks = model.theta.networks
     if networks and plot is not None:
         raise ParameterError("--plot draws stays, hours and forgetting of chains: leave it out for a network")
@@ -91,6 +100,21 @@ def check_command(options: CheckOptions) -> None:
         save_figure(draw_check(check), plot)
         click.echo(printable(f"written: {plot}"))
     click.echo(printable(_kept(options, model, check, read)))
+
+
+def _check_released(options: CheckOptions, model: Model) -> None:
+    """Print what releases say of a model, and write it."""
+    given = [*options.reading.given, *(name for name in ("accept", "plot") if getattr(options, name))]
+    given += ["epsilon"] if options.epsilon != 1 else []
+    if given:
+        named = names_of(f"--{name.replace('_', '-')}" for name in given)
+        raise ParameterError(f"{named} is about tables, and --released reads releases: leave it out")
+    with progress("checking the model"):
+        check = check_released(model, options.tables)
+    click.echo(released_text(check, details=options.details))
+    if options.output is not None:
+        check.to_json(options.output, overwrite=options.overwrite)
+        click.echo(printable(f"written: {options.output}"))
 
 
 def _kept(options: CheckOptions, model: Model, check: ModelCheck | NetworkCheck, read: Sequences | Rows) -> str:

@@ -1,24 +1,24 @@
 """``pufferfish series``: releases of one question, one after the other."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import click
 
+from pufferfish._base.view import counted
 from pufferfish._base.words import number
 from pufferfish._base.writing import Kind, Output
 from pufferfish._draw.figure import PICTURE, picture_of
 from pufferfish.cli._tables import check_targets
-from pufferfish.cli.options import argument, command, option
+from pufferfish.cli.options import argument, command, option, split_list
 from pufferfish.cli.print import print_table, print_warnings
 from pufferfish.errors import printable
 from pufferfish.release.cells import csv_of
-from pufferfish.release.series import NUMBERS, series
+from pufferfish.release.series import NUMBERS, OF_GROUPS, series
 
 __all__ = ["series_command"]
 
-_HEADING = re.compile(rb"period,(?:.+,)?output," + ",".join(NUMBERS).encode() + rb"\r?\n")
+_HEADING = re.compile(f"period,(?:.+,)?output,{','.join(NUMBERS)}(?:,{','.join(OF_GROUPS)})?\r?\n".encode())
 
 SERIES = Kind("series of releases", lambda content: _HEADING.match(content) is not None, "name another file", (".csv",))
 """It is made of records, so it is replaced as pictures are; it is known by all of its first line."""
@@ -35,6 +35,9 @@ class SeriesOptions:
     output: str | None = option("Where the series is written as a table (.csv), with totals and averages.", "FILE")
     plot: str | None = option("Where a picture is drawn (.png, .svg, .pdf).", "FILE")
     average: int = option("Over how many releases in a row averages are taken.", "N", default=4, show_default=True)
+    against: str | None = option(
+        "Of releases by groups that with which others are compared [default: the first].", "GROUP"
+    )
 
 
 @command("series", SeriesOptions)
@@ -42,7 +45,7 @@ def series_command(options: SeriesOptions) -> None:
     """Put releases of one query one after the other: values, changes, totals and averages, with their errors.
 
     Records alone are read, so it costs no privacy. Errors are exact for the noise. A change is marked where noise alone
-    makes so large a one in at most 5% of cases.
+    makes so large a one in at most 5% of cases. Where the releases are by groups, so are differences from one of them.
 
     \b
     Example:
@@ -50,19 +53,30 @@ def series_command(options: SeriesOptions) -> None:
     """
     targets = [("--output", options.output, SERIES), ("--plot", options.plot, PICTURE)]
     check_targets(targets, inputs=options.releases, overwrite=True)
-    found = series(options.releases, average=options.average)
+    against = None if options.against is None else split_list(options.against)
+    found = series(options.releases, average=options.average, against=against)
     if found.history.holds is False:
         print_warnings([found.history.says])
     rows, names = found.rows, found.names
+    numbers, marks = [*_SHOWN], ["exceeds_noise"]
+    heads = ["value", "± 95%", "change", "± 95%", "total", "± 95%", "exceeds noise"]
+    if found.against is not None:
+        numbers, marks = [*numbers, *OF_GROUPS[:2]], [*marks, OF_GROUPS[2]]
+        heads[-1:] = [f"less {found.against_in_words}", "± 95%", "change exceeds noise", "differs"]
     shown = [
-        (*(str(row[name]) for name in names), *_told(row), "yes" if row["exceeds_noise"] else "")
+        (*(str(row[n]) for n in names), *(_told(row[n]) for n in numbers), *(_yes(row[n]) for n in marks))
         for row in rows[-_MOST:]
     ]
-    heads = ("value", "± 95%", "change", "± 95%", "total", "± 95%", "exceeds noise")
     print_table((*names, *heads), shown, names=len(names))
     if len(rows) > _MOST:
         click.echo(f"{len(rows) - _MOST:,} earlier rows are not shown; all are in --output")
     click.echo("a change exceeds noise where noise alone makes so large a one in at most 5% of cases")
+    if found.against is not None:
+        many, against = sum(row["differs"] is not None for row in rows), printable(found.against_in_words)
+        click.echo(
+            f"a group differs from {against} where noise alone makes so large a difference in at most 5% of cases: of "
+            f"{counted(many, 'difference')} about {number(many / 20, 2)} though there are none"
+        )
     if options.output is not None:
         with Output(options.output, SERIES, overwrite=True) as file:
             file.write(csv_of(found.to_frame(), for_spreadsheets=False))
@@ -73,6 +87,12 @@ def series_command(options: SeriesOptions) -> None:
         click.echo(printable(f"written: {options.plot}"))
 
 
-def _told(row: Mapping[str, object]) -> list[str]:
-    names = ("value", "error_95", "change", "change_error_95", "total", "total_error_95")
-    return ["" if row[name] is None else number(float(str(row[name])), 4) for name in names]
+_SHOWN = ("value", "error_95", "change", "change_error_95", "total", "total_error_95")
+
+
+def _told(value: object) -> str:
+    return "" if value is None else number(float(str(value)), 4)
+
+
+def _yes(mark: object) -> str:
+    return "yes" if mark else ""

@@ -4,6 +4,7 @@ from pufferfish.release.measurement import release_measurement
 from pufferfish.release.postprocessing import project_to_simplex
 from pufferfish.release.record import MEASUREMENT, RELEASE
 from pufferfish.release.release import EachRelease, MeasurementRelease, Release, prepare, release
+from pufferfish.release.released_check import LeaksTo, ReleasedCheck, ReleasedNumber, check_released
 from pufferfish.release.series import ReleaseSeries, series
 from pufferfish.release.store import prepare_each, release_each
 from pufferfish.release.together import verify_together
@@ -15,10 +16,14 @@ __all__ = [
     "RELEASE",
     "EachRelease",
     "Finding",
+    "LeaksTo",
     "MeasurementRelease",
     "Release",
     "ReleaseSeries",
+    "ReleasedCheck",
+    "ReleasedNumber",
     "Verification",
+    "check_released",
     "prepare",
     "prepare_each",
     "project_to_simplex",

@@ -47,6 +47,7 @@ from pufferfish.release.facts import (
 )
 from pufferfish.release.postprocessing import BySubject, Clipped, PostProcessing, QuantileRecord, quantiles_of
 from pufferfish.theta.given_laws import GivenLaws
+from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import Checking, ThetaRecord
 
 if TYPE_CHECKING:
@@ -287,8 +288,8 @@ def function_of_user(record: ReleaseFields) -> str | None:
     return None
 
 
-def mechanism_again(record: ReleaseFields) -> Mechanism:
-    """Return the mechanism of a release, made again from its record: Θ, lengths and settings.
+def mechanism_again(record: ReleaseFields, theta: Theta | None = None) -> Mechanism:
+    """Return the mechanism of a release, made again from its record: Θ, if no other is given, lengths and settings.
 
     Raises
     ------
@@ -297,7 +298,7 @@ def mechanism_again(record: ReleaseFields) -> Mechanism:
     """
     stated = record.calibration
     kind = mechanism_named(record.mechanism.name)
-    theta = record.theta.any_theta()
+    theta = record.theta.any_theta() if theta is None else theta
     if theta is None:
         raise ParameterError("Θ is described by a function of the user's")
     length: Any = stated.chains() if theta.of_chains else stated.records if theta.networks else None
@@ -324,8 +325,10 @@ def query_again(record: ReleaseFields) -> Query:
     return query
 
 
-def calibration_again(record: ReleaseFields) -> Calibration:
+def calibration_again(record: ReleaseFields, theta: Theta | None = None) -> Calibration:
     """Return the calibration of a release, made again from its record alone; nothing in it is proved yet.
+
+    Where another Θ is given, it is that of the same noise under it.
 
     Raises
     ------
@@ -333,7 +336,7 @@ def calibration_again(record: ReleaseFields) -> Calibration:
         If Θ, the mechanism, the query or the lengths are none, or do not go together; or one is a function of the
         user's.
     """
-    bound, query = mechanism_again(record), query_again(record)
+    bound, query = mechanism_again(record, theta), query_again(record)
     return Calibration(
         epsilon=record.epsilon,
         unit_scale=record.calibration.unit_scale,

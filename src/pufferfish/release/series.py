@@ -9,7 +9,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from pufferfish._base.checked import listed, whole_number
 from pufferfish._base.frozen import FrozenDict, ReadOnly
 from pufferfish._base.reading import display_path
 from pufferfish._base.view import Grid, Printed, View, frame_of_columns
+from pufferfish._base.words import did_you_mean, names_of
 from pufferfish._core.numbers.laplace import laplace_sum
 from pufferfish._draw.figure import new_figure
 from pufferfish._draw.svg import PALE, clean, titled
@@ -31,7 +32,7 @@ from pufferfish.release.together import one_history
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["NUMBERS", "ReleaseSeries", "Value", "error_of_difference", "series"]
+__all__ = ["NUMBERS", "OF_GROUPS", "ReleaseSeries", "Value", "error_of_difference", "label_of", "series", "values_of"]
 
 _ALPHA = 0.05
 _CELLS = 20_000
@@ -93,10 +94,15 @@ def error_of_difference(one: Value, other: Value, alpha: float = _ALPHA) -> floa
     alpha : float
         The probability.
     """
-    a, b = one.worth, other.worth
+    return _error(one.worth, one.scales, other.worth, other.scales, alpha)
+
+
+@lru_cache(maxsize=4096)
+def _error(a: float, scales: tuple[float, ...], b: float, others: tuple[float, ...], alpha: float) -> float:
+    """Return the error of a difference; groups of the same sizes, week after week, ask for the same."""
     if a == b:
-        return laplace_sum(tuple(sorted((*one.scales, *other.scales)))).accuracy(alpha) * a
-    x_law, y_law = laplace_sum(one.scales), laplace_sum(other.scales)
+        return laplace_sum(tuple(sorted((*scales, *others)))).accuracy(alpha) * a
+    x_law, y_law = laplace_sum(scales), laplace_sum(others)
     # cells of the first law, rounded away from 0, with the probability of each
     farthest = x_law.accuracy(_SURE)
     width = max(1, -(-farthest // _CELLS))
@@ -123,7 +129,8 @@ def error_of_difference(one: Value, other: Value, alpha: float = _ALPHA) -> floa
         return inside + float(sum(m * 2 * (above(t - x) + above(t + x)) for m, x in zip(mass, ends, strict=True) if m))
 
     high = a * farthest + b * y_law.accuracy(_SURE)
-    low = max(one.error_95 if a * max(one.scales) > b * max(other.scales) else other.error_95, 0.0) / 2
+    larger, worth = (x_law, a) if a * max(scales) > b * max(others) else (y_law, b)
+    low = larger.accuracy(alpha) * worth / 2
     for _ in range(40):
         middle_of = (low + high) / 2
         low, high = (low, middle_of) if beyond(middle_of) <= alpha else (middle_of, high)
@@ -138,6 +145,9 @@ NUMBERS = (
 )
 """Columns of a series that are numbers, or say whether one is larger than another."""
 
+OF_GROUPS = ("difference", "difference_error_95", "differs")
+"""The same where the releases are by groups: of each group against one of them."""
+
 
 @dataclass(frozen=True)
 class ReleaseSeries(ReadOnly, Printed):
@@ -151,11 +161,14 @@ class ReleaseSeries(ReadOnly, Printed):
         What each is called, such as its week.
     average : int
         Over how many releases in a row averages are taken.
+    against : tuple of str or None
+        The group that others are compared with, its label under every grouping; None without groups.
     """
 
     releases: tuple[ReleaseFields, ...]
     labels: tuple[str, ...]
     average: int
+    against: tuple[str, ...] | None = None
 
     @property
     def history(self) -> Any:
@@ -168,7 +181,8 @@ class ReleaseSeries(ReadOnly, Printed):
         rows = list[FrozenDict[str, Any]]()
         seen: dict[tuple[str, ...], list[Value]] = {}
         for label, release in zip(self.labels, self.releases, strict=True):
-            for key, value in _values_of(release).items():
+            values = values_of(release)
+            for key, value in values.items():
                 before = seen.setdefault(key, [])
                 row: dict[str, Any] = {"period": label, **_named(release, key)}
                 row |= {"value": value.value, "error_95": value.error_95}
@@ -181,6 +195,8 @@ class ReleaseSeries(ReadOnly, Printed):
                     whole = value.total_with(last)
                     parts = len(last) + 1 if name == "average" and value.divided_by is None else 1
                     row |= {name: whole.value / parts, f"{name}_error_95": whole.error_95 / parts}
+                if self.against is not None:
+                    row |= _compared(value, None if key[:-1] == self.against else values.get((*self.against, key[-1])))
                 before.append(value)
                 rows.append(FrozenDict(row))
         return tuple(rows)
@@ -191,28 +207,23 @@ class ReleaseSeries(ReadOnly, Printed):
         Columns: ``period``, the groupings, ``output``, ``value`` and ``error_95``; ``change`` since the last release
         that the group is in, its error, and whether it ``exceeds_noise``: whether it is larger than 95% of changes by
         noise; ``total`` of all releases so far (of shares: the share of all their records), and ``average`` over the
-        last few. Nothing is post-processed: values are as the noise left them.
+        last few. Of groups, ``difference`` from the group :attr:`against` in the same release, its error, and whether
+        it ``differs``: whether that is larger than 95% of differences by noise. Nothing is post-processed: values are
+        as the noise left them.
         """
         rows = self.rows
         columns = {name: [row[name] for row in rows] for name in rows[0]}
-        numbers = dict.fromkeys(NUMBERS, float) | {"exceeds_noise": bool}
+        numbers = dict.fromkeys((*NUMBERS, *OF_GROUPS), float) | {"exceeds_noise": bool, "differs": bool}
         return frame_of_columns(columns, {name: numbers.get(name, str) for name in columns}, into)
 
     def _view(self) -> View:
         rows = self.rows
-        shown = [
-            *self.names,
-            "value",
-            "error_95",
-            "change",
-            "change_error_95",
-            "exceeds_noise",
-            "total",
-            "total_error_95",
-        ]
+        shown = [*self.names, *NUMBERS[:7], *(OF_GROUPS if self.against is not None else ())]
         words = {True: "yes", False: "", None: ""}
-        table = [[words[row[name]] if name == "exceeds_noise" else row[name] for name in shown] for row in rows]
+        marks = ("exceeds_noise", "differs")
+        table = [[words[row[name]] if name in marks else row[name] for name in shown] for row in rows]
         caption = "Values over time; noise alone makes a change that exceeds it in at most 5%"
+        caption += "" if self.against is None else f", and so a difference from {self.against_in_words}"
         notes = () if self.history.holds is not False else (self.history.says,)
         query = self.releases[0].query
         return View(f"{query.kind}, {len(self.releases)} releases", {}, [Grid(caption, shown, table)], notes=notes)
@@ -220,34 +231,57 @@ class ReleaseSeries(ReadOnly, Printed):
     @property
     def names(self) -> list[str]:
         """The columns that say which value it is."""
-        return [name for name in self.rows[0] if name not in NUMBERS]
+        return [name for name in self.rows[0] if name not in (*NUMBERS, *OF_GROUPS)]
+
+    @property
+    def against_in_words(self) -> str:
+        """The group that others are compared with; empty without groups."""
+        return ", ".join(self.against or ())
 
     def plot(self) -> "Figure":
-        """Draw each output over time, with the errors of 95%; needs matplotlib."""
-        figure = new_figure(min(12.0, max(5.5, 0.3 * len(self.labels) + 3)), 4.0)
-        axes: Any = figure.add_subplot()
+        """Draw each output over time, with the errors of 95%, by groups in a panel each; needs matplotlib."""
+        outputs = self.releases[0].query.labels if self.against is not None else [None]
+        wide = min(12.0, max(5.5, 0.3 * len(self.labels) + 3))
+        figure = new_figure(wide, 4.0 if len(outputs) == 1 else 1.2 + 2.4 * len(outputs))
+        panels: Any = figure.subplots(len(outputs), 1, squeeze=False)[:, 0]
+        for axes, output in zip(panels, outputs, strict=True):
+            self._draw(axes, output)
+            clean(axes)
+        figure.legend(
+            *panels[0].get_legend_handles_labels(), loc="outside lower left", ncols=3, frameon=False, fontsize=9
+        )
+        marks = "bands: ± 95%; rings: changes that exceed noise"
+        marks += "" if self.against is None else f"; crosses: so different from {self.against_in_words}"
+        titled(figure, f"{self.releases[0].query.kind} over time", marks)
+        return figure
+
+    def _draw(self, axes: Any, output: str | None) -> None:
+        """Draw the lines of one output, one for each group, or of all outputs."""
         place = {label: n for n, label in enumerate(self.labels)}
         lines: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
         for row in self.rows:
-            lines.setdefault(tuple(row[name] for name in self.names[1:]), []).append(row)
+            if output in (None, row["output"]):
+                lines.setdefault(tuple(row[name] for name in self.names[1:]), []).append(row)
         for key, rows in lines.items():
             at, values = [place[row["period"]] for row in rows], np.array([row["value"] for row in rows])
             errors = np.array([row["error_95"] for row in rows])
-            (line,) = axes.plot(at, values, marker="o", markersize=4, label=" ".join(map(str, key)))
+            name = " ".join(map(str, key if output is None else key[:-1]))
+            (line,) = axes.plot(at, values, marker="o", markersize=4, label=name)
             color = line.get_color()
             axes.fill_between(at, values - errors, values + errors, color=color, alpha=0.15, linewidth=0)
-            ringed = [n for n, row in enumerate(rows) if row["exceeds_noise"]]
-            ring: dict[str, Any] = {"marker": "o", "markersize": 9, "markerfacecolor": "none", "color": color}
-            axes.plot([at[n] for n in ringed], values[ringed], linestyle="", **ring)
+            for column, marker in (("exceeds_noise", "o"), ("differs", "x")):
+                marked = [n for n, row in enumerate(rows) if row.get(column)]
+                shape: dict[str, Any] = {"marker": marker, "markersize": 9, "markerfacecolor": "none", "color": color}
+                axes.plot([at[n] for n in marked], values[marked], linestyle="", **shape)
         axes.set_xticks(range(len(self.labels)), self.labels, rotation=45 if len(self.labels) > 8 else 0)
         axes.grid(color=PALE)
-        figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=9)
-        clean(axes)
-        titled(figure, f"{self.releases[0].query.kind} over time", "bands: ± 95%; rings: changes that exceed noise")
-        return figure
+        if output is not None:
+            axes.set_title(output, loc="left", fontsize=10)
 
 
-def series(releases: Sequence[Any], *, labels: Sequence[str] | None = None, average: int = 4) -> ReleaseSeries:
+def series(
+    releases: Sequence[Any], *, labels: Sequence[str] | None = None, average: int = 4, against: Any = None
+) -> ReleaseSeries:
     """Put releases of one question one after the other: values, changes and totals, with the errors of their noise.
 
     Parameters
@@ -258,6 +292,9 @@ def series(releases: Sequence[Any], *, labels: Sequence[str] | None = None, aver
         What each is called; by default the name of its file, or that of its table.
     average : int, default 4
         Over how many releases in a row averages are taken.
+    against : str or sequence of str, optional
+        Of releases by groups the group that others are compared with, its label, or one under every grouping; by
+        default the first.
 
     Returns
     -------
@@ -294,7 +331,7 @@ def series(releases: Sequence[Any], *, labels: Sequence[str] | None = None, aver
     if window < 1:
         raise ParameterError(f"average is {shortened(repr(average))}, expected over how many releases, at least 1")
     read = [each if isinstance(each, Release) else _read(each) for each in given]
-    names = [_label(each, release) for each, release in zip(given, read, strict=True)]
+    names = [label_of(each, release) for each, release in zip(given, read, strict=True)]
     if labels is not None:
         names = [str(label) for label in listed(labels, "labels", "a name for each release")]
         if len(names) != len(read):
@@ -311,7 +348,33 @@ def series(releases: Sequence[Any], *, labels: Sequence[str] | None = None, aver
                     f"{name} has the {what} {shortened(repr(theirs))}, and {names[0]} {shortened(repr(ours))}: a "
                     "series is of one question"
                 )
-    return ReleaseSeries(tuple(read), tuple(names), window)
+    return ReleaseSeries(tuple(read), tuple(names), window, _reference(read, against))
+
+
+def _reference(releases: Sequence[ReleaseFields], against: Any) -> tuple[str, ...] | None:
+    """Return the group that others are compared with, checked; None without groups."""
+    groups = [release.groups for release in releases if release.groups is not None]
+    if not groups:
+        if against is not None:
+            raise ParameterError(f"against is {shortened(repr(against))}, and the releases are not by groups (--by)")
+        return None
+    known = list(dict.fromkeys(tuple(map(str, cell)) for group in groups for cell in group.cells))
+    if against is None:
+        return known[0]
+    named = (against,) if isinstance(against, str) else tuple(map(str, listed(against, "against", "a group's labels")))
+    if named not in known:
+        name, names = ", ".join(named), [", ".join(cell) for cell in known]
+        known_as = f"{did_you_mean(name, names)} Groups: {names_of(names)}"
+        raise ParameterError(f"against is {shortened(repr(name))}, which is no group.{known_as}")
+    return named
+
+
+def _compared(value: Value, with_other: Value | None) -> dict[str, Any]:
+    """Return how far a group is from another one in the same release; nothing where that has none."""
+    if with_other is None:
+        return dict.fromkeys(OF_GROUPS)
+    difference, error = value.value - with_other.value, error_of_difference(value, with_other)
+    return {"difference": difference, "difference_error_95": error, "differs": abs(difference) > error}
 
 
 def _read(path: Any) -> Release:
@@ -320,8 +383,9 @@ def _read(path: Any) -> Release:
     return Release.from_json(path)
 
 
-def _label(given: Any, release: ReleaseFields) -> str:
-    if not isinstance(given, Release):
+def label_of(given: Any, release: ReleaseFields) -> str:
+    """Return what a release is called: the name of its file, or that of its table."""
+    if not isinstance(given, ReleaseFields):
         return Path(display_path(given)).stem
     reading = release.data.reading
     return release.created[:10] if reading is None else Path(reading.source).stem
@@ -332,7 +396,7 @@ def _named(release: ReleaseFields, key: tuple[str, ...]) -> dict[str, str]:
     return dict(zip((*by, "output"), key, strict=True))
 
 
-def _values_of(release: ReleaseFields) -> dict[tuple[str, ...], Value]:
+def values_of(release: ReleaseFields) -> dict[tuple[str, ...], Value]:
     """Return each value of a release, by its group and its output."""
     noise, query = release.noise, release.query
     strategy = strategy_of(query.kind, release.theta.states, noise)

@@ -7,6 +7,7 @@ counts that a stationary chain expects do exactly. A histogram, a chain and synt
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from pufferfish.queries import Switches, Transitions
 from pufferfish.release.record import ReleaseFields
 from pufferfish.theta.markov_chain import MarkovChain
 
-__all__ = ["dwell_times_of", "fitted_chain", "histogram_of", "nearest_balanced", "switches_of"]
+__all__ = ["chain_of_counts", "dwell_times_of", "fitted_chain", "histogram_of", "nearest_balanced", "switches_of"]
 
 Array = NDArray[np.float64]
 
@@ -38,8 +39,17 @@ def histogram_of(record: ReleaseFields) -> dict[str, float]:
 
 def fitted_chain(record: ReleaseFields) -> MarkovChain:
     """Return the stationary chain that the counts, half a step added to each, are those of."""
-    table = _table(record) + _SMOOTHED
-    return MarkovChain(table / table.sum(axis=1, keepdims=True), states=record.theta.states)
+    return _smoothed(_table(record), record.theta.states)
+
+
+def chain_of_counts(counts: Array, total: int, states: Sequence[str]) -> MarkovChain:
+    """Return the same of noisy counts of transitions, (k, k), and how many there are."""
+    return _smoothed(nearest_balanced(counts, float(total)), states)
+
+
+def _smoothed(table: Array, states: Sequence[str]) -> MarkovChain:
+    table = table + _SMOOTHED
+    return MarkovChain(table / table.sum(axis=1, keepdims=True), states=states)
 
 
 def dwell_times_of(record: ReleaseFields) -> dict[str, float]:

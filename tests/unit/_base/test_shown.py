@@ -71,6 +71,7 @@ def objects():
         yield from (found, found.verify())
     grouped = pf.read_sequences(ROWS, "x", by=["id"], **READING)
     yield (by_group := pf.release(grouped, pf.Histogram(), bound.calibrate(pf.Histogram(), 0.3)))
+    yield pf.check_released(CHAIN, [by_group, found])
     yield pf.series([by_group, by_group], labels=[BAD, "2"])
     rows = pf.read_rows(TABLE, NETWORK)
     yield rows

@@ -101,6 +101,41 @@ def test_groups_and_strategies_have_a_line_each() -> None:
         assert (row["value"], row["error_95"]) == (pytest.approx(value), pytest.approx(error))
 
 
+def test_differences_of_groups_have_the_error_of_simulated_noise() -> None:
+    releases = [released(pf.Histogram(relative=True), 400 + 40 * n, 100 + n) for n in range(2)]
+    found = pf.series(releases, labels=["1", "2"])
+    assert found.against == ("f",)
+    rng, size = np.random.default_rng(6), 200_000
+    for release, rows in zip(releases, (found.rows[:4], found.rows[4:]), strict=True):
+        assert release.groups is not None
+        n, m = release.groups.divided_by or []
+        noise = laplace(rng, release.noise.one_scale, size) / n - laplace(rng, release.noise.one_scale, size) / m
+        least = float(np.quantile(np.abs(noise), 0.95))
+        for first, second in zip(rows[:2], rows[2:], strict=True):
+            assert first["difference"] is first["difference_error_95"] is first["differs"] is None
+            assert second["difference"] == pytest.approx(second["value"] - first["value"])
+            assert least * 0.98 <= second["difference_error_95"] <= least * 1.03 + 1 / n
+            assert second["differs"] == (abs(second["difference"]) > second["difference_error_95"])
+    turned = pf.series(releases, labels=["1", "2"], against="m")
+    assert turned.rows[0]["difference"] == pytest.approx(-found.rows[2]["difference"])
+    assert turned.to_frame().columns[-3:] == ["difference", "difference_error_95", "differs"]
+    assert "difference" not in pf.series([released(pf.Histogram(), 400, n) for n in range(2)]).to_frame().columns
+
+
+def test_groups_that_differ_are_marked() -> None:
+    def both(share: float, seed: int) -> pf.Release:
+        rng = np.random.default_rng(seed)
+        active = rng.random(2000) < np.repeat([0.3, share], 1000)
+        table = pl.DataFrame({"s": np.where(active, "active", "rest"), "g": ["f"] * 1000 + ["m"] * 1000})
+        data = pf.read_sequences(table, "s", by="g", states=["rest", "active"])
+        return pf.release(
+            data, pf.Count("active"), pf.LeakagePropagation(CHAIN, data.length).calibrate(pf.Count("active"), 1.0)
+        )
+
+    far = pf.series([both(0.5, n) for n in range(3)]).rows
+    assert [row["differs"] for row in far if row["g"] == "m"] == [True] * 3
+
+
 def _errors(release: pf.Release) -> list[float]:
     accuracy = release.accuracy_95
     return accuracy.outputs or [accuracy.each] * len(release.query.labels)
@@ -118,6 +153,11 @@ def test_what_is_no_series_is_refused() -> None:
             pf.series(releases)
     with pytest.raises(ParameterError, match="average is 0"):
         pf.series([one, one], average=0)
+    by_group = released(pf.Histogram(), 400, 100)
+    with pytest.raises(ParameterError, match=r"against is 'x', which is no group\. Groups: f, m"):
+        pf.series([by_group, by_group], against="x")
+    with pytest.raises(ParameterError, match="are not by groups"):
+        pf.series([one, one], against="f")
     with pytest.raises(ParameterError, match="1 names for 2 releases"):
         pf.series([one, one], labels=["a"])
 
@@ -142,6 +182,19 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert Path("mine.csv").read_text() == "period,output,value\n1,2,3\n"
     with pytest.raises(RecordError):
         pf.series(["nowhere.json", *files])
+
+
+def test_groups_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for n in range(2):
+        released(pf.Histogram(), 400, 100 + n).to_json(f"week{n}.json")
+    for against in ((), ("--against", "m")):  # a series of groups is made anew, too
+        told = run("series", "week0.json", "week1.json", *against, "--output", "s.csv", "--plot", "s.png")
+        assert told.exit_code == 0, told.output
+    assert "less m" in told.stdout
+    assert "of 4 differences about 0.2 though there are none" in told.stdout
+    assert pl.read_csv("s.csv")["difference"].null_count() == 4
+    refused("series", "week0.json", "week1.json", "--against", "x", says=["which is no group"])
 
 
 def test_two_records_with_one_predecessor_are_named() -> None:
