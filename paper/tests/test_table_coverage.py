@@ -58,7 +58,7 @@ def test_people_with_kinds_of_stay_are_surveyed_as_they_live() -> None:
 
 @pytest.mark.slow
 def test_a_household_in_the_next_year() -> None:
-    (chain,), (slower,) = _household(1.0, _CHAINS), _household(1.3, _STAYS)
+    (chain,), (slower,) = _household((2008,), 1.0, _CHAINS), _household((2008,), 1.3, _STAYS)
     assert chain["covered"] == 0
     assert chain["largest_leakage"] == pytest.approx(1.194, abs=0.01)
     assert slower["covered"] == 1
