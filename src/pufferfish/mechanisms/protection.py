@@ -77,10 +77,19 @@ class Protection(ABC):
 
     @staticmethod
     def in_settings(settings: Mapping[str, Any] | None) -> "Protection | None":
-        """Return what the settings of a mechanism say, as a record holds them; None where they say nothing."""
+        """Return what the settings of a mechanism say, as a record holds them; None where they say nothing.
+
+        Raises
+        ------
+        ParameterError
+            If no mechanism has such settings.
+        """
         protect = settings.get("protect") if settings else None
         if not settings or protect is None:
             return None
+        whole = isinstance(protect, int) and not isinstance(protect, bool) and protect >= 1
+        if not (whole or protect in (ROW, SUBJECT) or (isinstance(protect, list | tuple) and protect)):
+            raise ParameterError(f"protect is {shortened(repr(protect))}, expected steps, names, {ROW!r} or {SUBJECT!r}")
         if protect == ROW or isinstance(protect, list | tuple):
             return ColumnsProtection(None if protect == ROW else tuple(map(str, protect)))
         within: Any = settings.get("within")
