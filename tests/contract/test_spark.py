@@ -302,6 +302,7 @@ def test_the_command_line_starts_spark_itself(tmp_path):
     rows = {"who": ["a"] * 9, "t": range(9), "act": list("xyxxyyxyx")}
     pl.DataFrame(rows).write_parquet(tmp_path / "day.parquet")
     reading = ["--state", "act", "--subject", "who", "--time", "t", "--spark", "local[1]", "--output", "model.json"]
+    reading += ["--accept", "smoothing"]  # of nine rows
     for table, code, last in (("none.parquet", 2, "error: file none.parquet not found"), ("day.parquet", 0, "")):
         command = [sys.executable, "-m", "pufferfish", "fit", table, *reading]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)

@@ -125,7 +125,7 @@ def promised_more(data: bytes, seeds: Any, allowed: Sequence[str] = ()) -> None:
         told = f"{name}: {old!r} became {new!r}, and everything is said to hold; changed: {sorted(changed)}"
         if not (isinstance(new, int | float) and isinstance(old, int | float)):
             raise Accepted(told)
-        if (MORE[name] == 0 and abs(new - old) > _UNIT * abs(old)) or new < old * (1 - _UNIT):
+        if abs(new - old) > _UNIT * abs(old) and (MORE[name] == 0 or new < old):
             raise Accepted(told)
 
 
