@@ -89,9 +89,8 @@ class Protection(ABC):
             return None
         whole = isinstance(protect, int) and not isinstance(protect, bool) and protect >= 1
         if not (whole or protect in (ROW, SUBJECT) or (isinstance(protect, list | tuple) and protect)):
-            raise ParameterError(
-                f"protect is {shortened(repr(protect))}, expected steps, names, {ROW!r} or {SUBJECT!r}"
-            )
+            given = shortened(repr(protect))
+            raise ParameterError(f"protect is {given}, expected a number of steps, names, {ROW!r} or {SUBJECT!r}")
         if protect == ROW or isinstance(protect, list | tuple):
             return ColumnsProtection(None if protect == ROW else tuple(map(str, protect)))
         within: Any = settings.get("within")
