@@ -18,6 +18,8 @@ from .compare.contest import compare as compare
 from .data import (
     Rows as Rows,
     Sequences as Sequences,
+    columns as columns,
+    read_lengths as read_lengths,
     read_rows as read_rows,
     read_sequences as read_sequences,
 )

@@ -43,7 +43,7 @@ LONG = {"guarantee.md", "networks.md", "intervals.md"}
 ON_SPARK = {"spark.md"}
 """Takes the session that runs."""
 SLOW = (pytest.mark.slow,)
-FOLLOWED = {"tutorial.md": (), "patients.md": SLOW, "composing.md": SLOW, "power_meter.md": SLOW}
+FOLLOWED = {"project.md": (), "tutorial.md": (), "patients.md": SLOW, "composing.md": SLOW, "power_meter.md": SLOW}
 """Pages whose commands and Python are run one after the other, as a reader does."""
 ELSEWHERE = {"bulletin.md"}
 """It is followed in a test of its own."""
@@ -98,7 +98,7 @@ def test_a_page_can_be_followed_from_beginning_to_end(
             program, *arguments = shlex.split(line, comments=True)
             result = run(*arguments)
             assert (program, result.exit_code) == ("pufferfish", 0), (line, result.output)
-    assert pf.Release.from_json("release.json").epsilon == 1.0
+    assert name == "project.md" or pf.Release.from_json("release.json").epsilon == 1.0
 
 
 def command_lines() -> list[tuple[str, str]]:
@@ -121,7 +121,16 @@ def test_every_command_line_shown_is_accepted(name: str, line: str) -> None:
     command, arguments = every_command()[words[1]], words[2:]
     if isinstance(command, click.Group):
         command, arguments = command.commands[arguments[0]], arguments[1:]
-    command.parse_args(click.Context(command, info_name=words[1]), arguments)
+    context = click.Context(command, info_name=words[1])
+    if name.startswith(("docs/project.md", "init")):  # in a folder that says the rest
+        context.default_map = {
+            "tables": ["x.csv"],
+            "model": "m.json",
+            "ledger": "l.json",
+            "output": "m.json",
+            "budget": 1,
+        }
+    command.parse_args(context, arguments)
 
 
 def test_make_targets_named_in_the_readme_exist() -> None:

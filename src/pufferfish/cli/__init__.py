@@ -25,6 +25,7 @@ __all__ = ["Commands", "main"]
 
 
 _COMMANDS = {
+    "init": "Write pufferfish.toml, which holds what every command of a folder would repeat.",
     "fit": "Estimate a model from public data.",
     "check": "Whether a model describes public data, and what its noise leaks where it does not.",
     "compare": "The noise of every mechanism, before anything is spent.",
@@ -202,7 +203,14 @@ def _nearest_choice(error: click.UsageError) -> str:
     help="Errors and warnings say nothing of the rows of a table, but only what kind of thing failed: for logs that "
     "others read. Stands before the command, or is set by PUFFERFISH_QUIET_ERRORS=1.",
 )
-def main(quiet_errors: bool) -> None:
+@click.option(
+    "--project",
+    metavar="FOLDER",
+    envvar="PUFFERFISH_PROJECT",
+    help="Folder whose pufferfish.toml holds what every command would repeat [default: the one where the program "
+    "runs, if there is one]; pufferfish init writes it. Stands before the command.",
+)
+def main(quiet_errors: bool, project: str | None) -> None:
     """Private statistics of correlated records.
 
     \b
@@ -212,3 +220,6 @@ def main(quiet_errors: bool) -> None:
       pufferfish release  PRIVATE.csv --state activity --subject id --time t --max-gap 1min --model model.json
                                       --query histogram --epsilon 1 --output release.json --plot release.png
     """
+    from pufferfish.cli.project import enter
+
+    enter(project)

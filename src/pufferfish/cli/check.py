@@ -17,6 +17,7 @@ from pufferfish.cli._tables import Reading, check_targets, opened, read_under
 from pufferfish.cli.messages import as_options
 from pufferfish.cli.options import accept_option, argument, command, node_names, option
 from pufferfish.cli.print import progress
+from pufferfish.cli.project import from_project
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, printable
@@ -104,7 +105,8 @@ def check_command(options: CheckOptions) -> None:
 
 def _check_released(options: CheckOptions, model: Model) -> None:
     """Print what releases say of a model, and write it."""
-    given = [*options.reading.given, *(name for name in ("accept", "plot") if getattr(options, name))]
+    given = [name for name in options.reading.given if not from_project(name)]
+    given += [name for name in ("accept", "plot") if getattr(options, name)]
     given += ["epsilon"] if options.epsilon != 1 else []
     if given:
         named = names_of(f"--{name.replace('_', '-')}" for name in given)

@@ -35,7 +35,8 @@ from pufferfish.errors import BudgetExceeded, ParameterError, printable
 from pufferfish.fit.model_file import Model, read_model
 from pufferfish.ledger import LEDGER, Ledger, files_of, shown_where
 from pufferfish.ledger.shown import ALL_TELL, part_of
-from pufferfish.mechanisms import BOUNDS
+from pufferfish.mechanisms import BOUNDS, InfluenceBound
+from pufferfish.queries import Histogram, Marginals
 from pufferfish.release.prepare import warnings_of_model, warnings_of_reading, warnings_of_stretch
 
 __all__ = ["ledger_command"]
@@ -124,12 +125,23 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
     ledger = Ledger(bound, options.budget, base=base, grows=options.grows)
     ledger.save(options.ledger)
     click.echo(printable(f"counts what is told of {ledger.hides}"))
+    if not options.grows:
+        click.echo(_two_together(bound))
     size = "a table that grows, for ever" if options.grows or data is None else _size(data)
     click.echo(f"ledger for {size}, budget {number(options.budget, 6)}")
     click.echo(printable(f"written: {shown_where(options.ledger)}"))
     if path is not None:
         lock = needed[-1]
         click.echo(printable(f"{lock} keeps two programs from spending at the same time; it is empty, and stays"))
+
+
+def _two_together(bound: InfluenceBound) -> str:
+    """Say what two releases cost together that cost ε = 1 each: losses add, and leakage does not."""
+    query = Marginals() if bound.networks else Histogram()
+    ledger = Ledger(bound, 1e6)
+    for _ in range(2):
+        ledger.spend(bound.calibrate(query, 1.0))
+    return f"two releases of ε = 1 each, of {query.kind}, cost {at_most(ledger.spent)} together"
 
 
 def _base_to_come(reading: Reading, model: Model) -> Base:

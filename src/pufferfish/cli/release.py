@@ -11,7 +11,7 @@ import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -48,6 +48,7 @@ from pufferfish.cli.options import (
     secret_settings,
 )
 from pufferfish.cli.print import print_promises, print_table, print_warnings, progress, until_done
+from pufferfish.cli.project import from_project, here
 from pufferfish.compare.contest import Contest
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import NotApplicableError, ParameterError, PufferfishError, RecordError, printable, shortened
@@ -130,6 +131,7 @@ class ReleaseOptions:
     )
     overwrite: bool = option("Replace the record of an earlier release.")
     ledger: str | None = option("Ledger that this release is charged to.", "FILE")
+    no_ledger: bool = option("Charge no ledger, though pufferfish.toml names one.")
     each_subject: bool = option(
         "A value for each subject, under the subject's own name: --output is a table of them (.parquet or .csv), and "
         "its record goes into a .json file of the same name. If interrupted, run the same command again to continue."
@@ -296,6 +298,7 @@ def release_command(options: ReleaseOptions) -> None:
         --output release.json
     """
     messages().interrupted = "interrupted: nothing was drawn or spent"
+    options = _as_in_project(options)
     options.check()
     inputs = load_inputs(options)
     noise = calibrate(options, inputs)
@@ -309,6 +312,20 @@ def release_command(options: ReleaseOptions) -> None:
         _release_each_subject(options, inputs, noise, inputs.files)
     else:
         _release(options, inputs, noise)
+
+
+def _as_in_project(options: ReleaseOptions) -> ReleaseOptions:
+    """Return the options with what a project says where they say nothing: which file is written, what is hidden."""
+    project = here()
+    if options.no_ledger:
+        if options.ledger is not None and not from_project("ledger"):
+            raise ParameterError("--ledger and --no-ledger are both given: give one")
+        hidden: dict[str, Any] = {} if project is None else dict(project.hidden)
+        hidden |= {name: given for name in hidden if (given := getattr(options, name)) is not None}
+        options = replace(options, ledger=None, **hidden)
+    if options.output is None and project is not None and not options.each_subject and not options.dry_run:
+        options = replace(options, output=project.free_output(options.query or "release"))
+    return options
 
 
 # -- Inputs: the model, the ledger, and the files that are to be written ---------------------------------------------
@@ -568,7 +585,7 @@ def _plan(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> None:
         click.echo(msgspec.json.encode({name: getattr(plan, name) for name in _PLANNED}))
         return
     _print_before(inputs, noise, ready.warnings)
-    click.echo(printable(hides_line(plan)))
+    _print_head(plan)
     if isinstance(plan, EachRelease):
         for line in (*lines_of_each(plan), *_errors_of_subjects(plan, noise.data)):
             click.echo(printable(line))
@@ -717,7 +734,7 @@ _MOST_ROWS = 48
 
 
 def _print_release(release: Release, data: Sequences | Rows, options: ReleaseOptions, ledger: Ledger | None) -> None:
-    click.echo(printable(hides_line(release)))
+    _print_head(release)
     if release.groups is None:
         _print_values(release)
     else:
@@ -728,6 +745,12 @@ def _print_release(release: Release, data: Sequences | Rows, options: ReleaseOpt
     _print_promise(release, data, entry, ledger)
     print_promises(release.promises)
     click.echo(printable(f"assumed (in full in {options.output}): {assumed_in_short(release)}"))
+
+
+def _print_head(release: Release | EachRelease) -> None:
+    """Print what stands before any value: what is hidden, and whether a ledger counts the release."""
+    counted_by = "; no ledger counts it" if release.ledger is None else ""
+    click.echo(printable(f"{hides_line(release)}{counted_by}"))
 
 
 def _print_values(release: Release) -> None:

@@ -28,8 +28,8 @@ Spark cluster stay there.
 ====================  =======================================================================
 """
 
-from pufferfish.data.read import read_rows, read_sequences
+from pufferfish.data.read import columns, read_lengths, read_rows, read_sequences
 from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.data.sequences import Base, Sequences
 
-__all__ = ["Base", "Rows", "RowsBase", "Sequences", "read_rows", "read_sequences"]
+__all__ = ["Base", "Rows", "RowsBase", "Sequences", "columns", "read_lengths", "read_rows", "read_sequences"]

@@ -20,7 +20,7 @@ from pufferfish.theta.model_class import Described, ModelClass
 if TYPE_CHECKING:
     from pufferfish.data._options import Taken
 
-__all__ = ["check_reading", "read_rest", "read_rows", "read_sequences"]
+__all__ = ["check_reading", "columns", "read_lengths", "read_rest", "read_rows", "read_sequences"]
 
 # -- The entrance from rows that are independent of each other to counts ---------------------------------------------
 
@@ -256,3 +256,81 @@ def _usual() -> dict[str, Any]:
     """Return options of chains as they are where nothing is said."""
     nothing = dict.fromkeys(("subject", "time", "max_gap", "step", "bins", "where", "states"))
     return {**nothing, "missing": "unobserved", "gaps": "unobserved"}
+
+
+# -- What everybody may know of a table ------------------------------------------------------------------------------
+
+
+def columns(source: Any) -> list[str]:
+    """Return the names of a table's columns; no row is read.
+
+    Parameters
+    ----------
+    source : path, list of paths, or table
+        As for :func:`read_sequences`.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or the object is no table.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> columns(pl.DataFrame({"id": ["a"], "minute": [1], "activity": ["rest"]}))
+    ['id', 'minute', 'activity']
+    """
+    from pufferfish.data.source import open_source
+
+    found: list[str] = []
+
+    def look(present: Sequence[str]) -> Sequence[str]:
+        found[:] = present
+        return present
+
+    open_source(source, look)
+    return found
+
+
+def read_lengths(source: Any, *, subject: str | None = None, **reading: Any) -> Sequences:
+    """Read the public part of a table alone: who has records, how many, and when; no state.
+
+    Parameters
+    ----------
+    source : path, list of paths, or table
+        As for :func:`read_sequences`.
+    subject : str, optional
+        Column of the independent unit.
+    **reading
+        ``time``, ``time_zone``, ``ambiguous``, ``max_gap``, ``step`` and ``gaps``, as for :func:`read_sequences`.
+
+    Returns
+    -------
+    Sequences
+        Its ``length`` is what mechanisms take, ``usual_step`` the time between most records, ``names`` whose each
+        chain is. Its counts say nothing: every record is taken to be in one state.
+
+    Raises
+    ------
+    DataError
+        If the table cannot be read.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"id": ["a", "a", "b"], "minute": [1, 2, 1], "activity": ["rest", "active", "rest"]})
+    >>> read_lengths(table, subject="id", time="minute", max_gap=1).length
+    (ChainLength(steps=2, records=2), ChainLength(steps=1, records=1))
+    """
+    import narwhals as nw
+
+    from pufferfish.data.source import ROW, open_source
+
+    public = [name for name in (subject, reading.get("time")) if name is not None]
+    table = open_source(source, public or columns(source)[:1], public)
+    rows = table.frame.drop([name for name in table.frame.collect_schema().names() if name == ROW])
+    rows = rows.with_columns(nw.lit("any").alias(_STATE))
+    return read_sequences(nw.to_native(rows), _STATE, states=["any", "other"], subject=subject, **reading)
+
+
+_STATE = "state of a record"

@@ -30,7 +30,8 @@ def test_a_release_for_an_hour_says_so_first(folder: Path) -> None:
     asked = ["release", "steps.csv", *READING, "--query", "histogram", "--epsilon", 1]
     hour = run(*asked, "--model", "model.json", "--protect", "1h", "--output", "hour.json")
     assert hour.exit_code == 0, hour.output
-    first = "hides any stretch of 60 steps in a row of one subject (1h, where no step takes less than 1min), at ε = 1"
+    hides = "hides any stretch of 60 steps in a row of one subject (1h, where no step takes less than 1min), at ε = 1"
+    first = f"{hides}; no ledger counts it"
     assert hour.stdout.splitlines()[0] == first
     for line in (
         "1h (60 steps in a row)  ",
@@ -41,11 +42,11 @@ def test_a_release_for_an_hour_says_so_first(folder: Path) -> None:
     record = json.loads((folder / "hour.json").read_text())
     assert record["calibration"]["settings"] == {"protect": 60, "within": None}
     minute = run(*asked, "--model", "model.json", "--output", "minute.json")
-    assert minute.stdout.startswith("hides any one record (the state of one subject at one time), at ε = 1\n")
+    assert minute.stdout.startswith("hides any one record (the state of one subject at one time), at ε = 1; no ledger counts it\n")
     scales = [pf.Release.from_json(f"{name}.json").scale for name in ("hour", "minute")]
     assert scales[0] > 3 * scales[1]
     shown = run("show", "hour.json").stdout
-    assert shown.startswith(f"{first}\n")
+    assert shown.startswith(f"{hides}\n")
     assert "Facts about longer stretches, or about two separate ones together, are not hidden" in shown
     assert run("verify", "hour.json", "--table", "steps.csv", "--model", "model.json").exit_code == 0
     planned = run(*asked, "--model", "model.json", "--protect", "1h", "--dry-run")

@@ -1,0 +1,151 @@
+"""``pufferfish init``: write ``pufferfish.toml``, which holds what every command of a folder would repeat."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pufferfish._base.view import counted
+from pufferfish._base.words import did_you_mean, names_of
+from pufferfish._base.writing import Kind, check_output, write_whole
+from pufferfish.cli._tables import ChainReading
+from pufferfish.cli.messages import rows_are_read
+from pufferfish.cli.options import PROTECT_HELP, WITHIN_HELP, argument, command, option, plain_number
+from pufferfish.cli.project import load_project, new_file
+from pufferfish.data import columns, read_lengths
+from pufferfish.data.sequences import Sequences
+from pufferfish.errors import ParameterError, printable, shortened
+from pufferfish.ledger import shown_where
+from pufferfish.ledger.book import positive
+
+__all__ = ["init_command"]
+
+_PROJECT = Kind(
+    "project file",
+    lambda content: b"[table]" in content,
+    "give --overwrite to replace it, or change it in an editor",
+    (".toml",),
+)
+
+_SUBJECTS = ("id", "subject", "patient", "person", "participant", "user", "who", "household", "name")
+_TIMES = ("time", "timestamp", "datetime", "minute", "date", "day", "hour")
+
+
+@dataclass(frozen=True, kw_only=True)
+class InitOptions:
+    """What a project holds."""
+
+    tables: tuple[str, ...] = argument("TABLE...", required=True)
+    reading: ChainReading
+    model: str = option(
+        "Model file: the class Θ; pufferfish fit writes it.", "FILE", default="model.json", show_default=True
+    )
+    ledger: str = option(
+        "Ledger that every release is charged to: a file, or the address of a database.",
+        "FILE",
+        default="book.json",
+        show_default=True,
+    )
+    budget: float | None = option("The most that all releases may leak together, such as 1 [asked for].", "E")
+    protect: str | None = option(PROTECT_HELP, "1h")
+    within: str | None = option(WITHIN_HELP, "R")
+    overwrite: bool = option("Replace an earlier pufferfish.toml.")
+
+
+@command("init", InitOptions)
+def init_command(options: InitOptions) -> None:
+    """Write pufferfish.toml for TABLE: how it is read, the model, the ledger and its budget.
+
+    What no option says is asked, on a terminal. It looks at the names of the columns, at times and at subjects, never
+    at states. Every command of this folder then reads the file, and options given to a command come first.
+
+    \b
+    Example:
+      pufferfish init steps.csv --state activity --subject id --time minute --max-gap 1min --budget 1
+      pufferfish fit survey-2019.csv
+      pufferfish ledger create
+      pufferfish release --query histogram --epsilon 0.5
+    """
+    file = new_file()
+    target = check_output(file, _PROJECT, overwrite=options.overwrite)
+    rows_are_read()
+    present = columns(list(options.tables) if len(options.tables) > 1 else options.tables[0])
+    reading, public = _reading(options, present)
+    budget = options.budget
+    if budget is None:
+        budget = plain_number(_asked("--budget", "Budget of all releases together, ε", "1"))
+    budget = positive(budget, "budget")
+    keys: dict[str, Any] = {"model": options.model, "ledger": options.ledger, "budget": budget}
+    keys |= {name: value for name in ("protect", "within") if (value := getattr(options, name)) is not None}
+    content = _written(keys, {"path": _one_or_many([_seen(path, file) for path in options.tables]), **reading})
+    write_whole(target, content.encode(), _PROJECT, overwrite=options.overwrite)
+    load_project(file)  # what this program wrote, it reads
+    if public is not None:
+        subjects = "1 chain" if public.names is None else counted(public.subjects, "subject")
+        step = "" if public.usual_step is None else f", most of them {public.usual_step} after the one before"
+        click.echo(printable(f"{counted(public.records, 'record')} of {subjects}{step}"))
+    click.echo(printable(f"written: {file}"))
+    model, ledger = options.model, options.ledger
+    click.echo("next:")
+    if not Path(model).exists():
+        click.echo(printable(f"  pufferfish fit PUBLIC.csv    # writes {model}; never from this table"))
+    if not Path(ledger).exists():
+        click.echo(printable(f"  pufferfish ledger create     # makes {shown_where(ledger)}"))
+    click.echo("  pufferfish release --query histogram --epsilon 0.5")
+
+
+def _reading(options: InitOptions, present: Sequence[str]) -> tuple[dict[str, Any], Sequences | None]:
+    """Return how the table is read, and its public part; what is not given is asked."""
+    given = {name: getattr(options.reading, name) for name in options.reading.given if name != "spark"}
+    for name in ("state", "subject", "time"):
+        if name in given and given[name] not in present:
+            what = f"--{name} is {shortened(repr(given[name]))}, and the table has no such column"
+            raise ParameterError(f"{what}.{did_you_mean(given[name], present)} Columns are {names_of(present)}")
+    if "state" not in given:
+        left = [name for name in present if name not in given.values()]
+        given["state"] = _asked("--state", f"Column of states ({', '.join(left)})", None, present)
+    for name, usual, what in (("subject", _SUBJECTS, "subjects"), ("time", _TIMES, "times")):
+        if name not in given and sys.stdin.isatty():
+            left = [column for column in present if column not in given.values()]
+            guess = next((column for column in left if column.lower() in usual), "")
+            answer = click.prompt(f"Column of {what}, or nothing ({', '.join(left)})", default=guess)
+            given |= {name: answer} if answer else {}
+    public = None
+    if "time" in given:
+        asked = {name: given[name] for name in ("subject", "time", "time_zone", "ambiguous", "step") if name in given}
+        source: Any = list(options.tables) if len(options.tables) > 1 else options.tables[0]
+        gap = given.get("max_gap")
+        public = read_lengths(source, **asked, max_gap=gap) if gap else None
+        if gap is None and sys.stdin.isatty():
+            given["max_gap"] = click.prompt("Longest time from one record to the next, such as 1min")
+            public = read_lengths(source, **asked, max_gap=given["max_gap"])
+    return given, public
+
+
+def _asked(name: str, text: str, default: str | None, choices: Sequence[str] | None = None) -> str:
+    """Ask on a terminal; elsewhere say which option is missing."""
+    if not sys.stdin.isatty():
+        raise ParameterError(f"give {name}: nobody can be asked here")
+    kind = None if choices is None else click.Choice(list(choices))
+    return click.prompt(text, default=default, type=kind, show_choices=False)
+
+
+def _seen(path: str, file: str) -> str:
+    """Return a table as seen from the folder of the file."""
+    return Path(os.path.relpath(path, os.path.dirname(file) or ".")).as_posix()
+
+
+def _one_or_many(paths: list[str]) -> str | list[str]:
+    return paths[0] if len(paths) == 1 else paths
+
+
+def _written(keys: dict[str, Any], table: dict[str, Any]) -> str:
+    """Return the content of a file: text of JSON is text of TOML, and so are numbers and lists."""
+    top, rows = ([f"{k} = {json.dumps(v, ensure_ascii=False)}" for k, v in part.items()] for part in (keys, table))
+    lines = ["# What every pufferfish command of this folder would repeat; options on a command line come first.", *top]
+    return "\n".join([*lines, "", "[table]", *rows]) + "\n"

@@ -1,0 +1,178 @@
+"""``pufferfish.toml``: what every command of a folder would repeat. Options on the command line come first.
+
+It holds defaults of options, by the names that the command line has for them, and nothing else: a command with the file
+does what the same command does with these options written out. Paths are those of the folder that the file is in.
+"""
+
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import msgspec
+from click.core import ParameterSource
+
+from pufferfish._base.reading import display_path, read_file
+from pufferfish._base.words import did_you_mean
+from pufferfish.errors import ParameterError
+from pufferfish.ledger.kept import is_address
+
+__all__ = ["FILE", "Project", "ProjectFile", "TableKeys", "enter", "from_project", "here", "load_project", "new_file"]
+
+FILE = "pufferfish.toml"
+
+_KEY = "pufferfish.project"
+
+
+class TableKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """How the tables are read: keys are the options of that name."""
+
+    path: str | list[str] | None = None
+    state: str | None = None
+    columns: list[str] | None = None
+    subject: str | None = None
+    time: str | None = None
+    time_zone: str | None = None
+    ambiguous: str | None = None
+    max_gap: str | None = None
+    step: str | None = None
+    bins: str | list[int | float] | None = None
+    missing: str | None = None
+    gaps: str | None = None
+
+
+class ProjectFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """What a ``pufferfish.toml`` holds."""
+
+    model: str | None = None
+    ledger: str | None = None
+    budget: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    protect: str | int | None = None
+    within: str | int | float | None = None
+    table: TableKeys = TableKeys()
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder with a ``pufferfish.toml``."""
+
+    folder: Path
+    file: ProjectFile
+
+    def path_of(self, name: str) -> str:
+        """Return a file of the folder as seen from where the program runs; an address is one everywhere."""
+        if is_address(name):
+            where, file = name.partition(":///")[::2]
+            return f"sqlite:///{self.path_of(file)}" if where == "sqlite" else name
+        return os.path.relpath(self.folder / name)
+
+    @property
+    def tables(self) -> list[str]:
+        """The tables that are read where a command names none."""
+        given = self.file.table.path
+        return [self.path_of(path) for path in ([] if given is None else [given] if isinstance(given, str) else given)]
+
+    @property
+    def hidden(self) -> dict[str, str]:
+        """What noise hides, where no ledger says it: the options ``protect`` and ``within``."""
+        asked = {"protect": self.file.protect, "within": self.file.within}
+        return {name: str(value) for name, value in asked.items() if value is not None}
+
+    def defaults(self) -> dict[str, Any]:
+        """Return for each command the options that it has from here, by the names of their values."""
+        file, table = self.file, msgspec.structs.asdict(self.file.table)
+        table.pop("path")
+        if isinstance(table["bins"], list):
+            table["bins"] = ",".join(map(str, table["bins"]))
+        table["columns"] = None if table["columns"] is None else ",".join(f'"{name}"' for name in table["columns"])
+        reading = {name: value for name, value in table.items() if value is not None}
+        model = {"model": None if file.model is None else self.path_of(file.model)}
+        ledger = {"ledger": None if file.ledger is None else self.path_of(file.ledger)}
+        tables = {"tables": self.tables, "table": self.tables}
+        of_command = {
+            "fit": reading | {"output": model["model"]},
+            "check": reading,
+            "compare": reading | model | self.hidden | {"table": self.tables},
+            "release": reading | tables | model | (ledger if file.ledger else self.hidden),
+            "robustness": model,
+            "report": ledger,
+        }
+        of_ledger = {
+            "create": reading | tables | model | ledger | self.hidden | {"budget": file.budget},
+            "change": model | ledger,
+            "plan": ledger,
+            "show": ledger,
+        }
+        every = {name: _given(values) for name, values in of_command.items()}
+        return every | {"ledger": {name: _given(values) for name, values in of_ledger.items()}}
+
+    def free_output(self, name: str) -> str:
+        """Return where a release is written that nobody named: ``name.json``, or the first ``name-2.json`` there is."""
+        stem = "".join(each if each.isalnum() else "-" for each in name).strip("-") or "release"
+        number = 1
+        while (self.folder / (file := f"{stem}.json" if number == 1 else f"{stem}-{number}.json")).exists():
+            number += 1
+        return self.path_of(file)
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value not in (None, [])}
+
+
+def load_project(place: str | None) -> Project | None:
+    """Return the project of a folder, or of the one where the program runs; None where that has none.
+
+    Raises
+    ------
+    ParameterError
+        If the file is named and not there, or is no such file.
+    """
+    path = Path(FILE) if place is None else Path(place)
+    path = path / FILE if path.is_dir() else path
+    if place is None and not path.exists():
+        return None
+    try:
+        content = tomllib.loads(read_file(path).decode("utf-8-sig"))
+        file = msgspec.convert(content, ProjectFile)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ParameterError(f"{display_path(path)} is no TOML: {error}") from error
+    except msgspec.ValidationError as error:
+        raise ParameterError(f"{display_path(path)}: {_in_words(str(error))}") from error
+    return Project(path.resolve().parent, file)
+
+
+def _in_words(said: str) -> str:
+    """Return what is wrong with a key as this program says it, and which key was probably meant."""
+    unknown = said.split("`")
+    if "unknown field" in said:
+        fields = TableKeys.__struct_fields__ if "$.table" in said else ProjectFile.__struct_fields__
+        return f"there is no key {unknown[1]!r}.{did_you_mean(unknown[1], fields)} Keys are {', '.join(fields)}"
+    return said.replace("$.", "").replace("`", "'").replace(" | null", "")
+
+
+def new_file() -> str:
+    """Return where ``init`` writes: into the folder that ``--project`` names."""
+    place = click.get_current_context().find_root().params["project"]
+    return FILE if place is None else os.path.join(place, FILE) if os.path.isdir(place) else place
+
+
+def here() -> Project | None:
+    """Return the project of the command that runs."""
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.find_root().meta.get(_KEY)
+
+
+def enter(place: str | None) -> None:
+    """Give the options of a project to the command that is called next."""
+    context = click.get_current_context()
+    project = None if context.invoked_subcommand == "init" else load_project(place)  # which writes it
+    if project is not None:
+        context.meta[_KEY] = project
+        context.default_map = project.defaults()
+
+
+def from_project(name: str) -> bool:
+    """Whether the value of an option of the command that runs stands in the project's file, and was not given."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.DEFAULT_MAP

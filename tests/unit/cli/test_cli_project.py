@@ -1,0 +1,211 @@
+"""``pufferfish init`` and ``pufferfish.toml``: options that stand once for a folder."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import pufferfish as pf
+from commands import every_command, refused, run
+from pufferfish.cli import main
+from pufferfish.cli.project import Project, ProjectFile, TableKeys
+
+READING = ["--state", "activity", "--subject", "id", "--time", "minute", "--max-gap", "1min"]
+FULL = Project(
+    Path.cwd(),
+    ProjectFile(
+        model="m.json",
+        ledger="l.json",
+        budget=1.0,
+        protect="1h",
+        within=2,
+        table=TableKeys(
+            path=["a.csv", "b.csv"],
+            state="s",
+            columns=["a", "b"],
+            subject="i",
+            time="t",
+            time_zone="UTC",
+            ambiguous="drop",
+            max_gap="1min",
+            step="1min",
+            bins=[0, 1.5, 3],
+            missing="split",
+            gaps="independent",
+        ),
+    ),
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    assert run("example").exit_code == 0
+    done = run("init", "steps.csv", *READING, "--budget", 1)
+    assert done.exit_code == 0, done.output
+    assert "25,920 records of 6 subjects, most of them 1min after the one before" in done.output
+    return tmp_path
+
+
+def done(*arguments: object) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_commands_are_short_and_do_what_long_ones_do(folder: Path) -> None:
+    assert done("fit", "survey-2019.csv").splitlines()[-2] == "written: model.json"
+    long = [*READING, "--model", "model.json"]
+    short = done("ledger", "create")
+    assert (
+        done("ledger", "create", "long.json", *long, "--table", "steps.csv", "--budget", 1).splitlines()[:3]
+        == (short.splitlines()[:3])
+    )
+    assert "two releases of ε = 1 each, of histogram, cost 2.0" in short
+    assert "no ledger" not in done("release", "--query", "histogram", "--epsilon", 0.4)
+    done("release", "--query", "histogram", "--epsilon", 0.3)
+    done("release", "--query", "count:active", "--up-to", 0.9)
+    found = [pf.Release.from_json(name) for name in ("histogram.json", "histogram-2.json", "count-active.json")]
+    assert [release.ledger.entry for release in found if release.ledger] == [1, 2, 3]
+    assert [entry.number for entry in pf.Ledger.open("book.json").entries] == [1, 2, 3]
+    assert (
+        found[0].data.base
+        == pf.read_sequences(
+            "steps.csv", "activity", subject="id", time="minute", max_gap="1min", states=["active", "rest"]
+        ).base
+    )
+    assert "histogram" in done("ledger", "show")
+    assert "LeakagePropagation" in done("compare", "--epsilon", 1, "--mechanisms", "propagation")
+    done("report", "histogram.json", "--output", "r.html")
+
+
+def test_without_a_ledger_the_first_line_says_so(folder: Path) -> None:
+    done("fit", "survey-2019.csv")
+    done("ledger", "create")
+    first = done("release", "--query", "histogram", "--epsilon", 0.4, "--no-ledger").splitlines()[0]
+    assert first == "hides any one record (the state of one subject at one time), at ε = 0.4; no ledger counts it"
+    assert not pf.Ledger.open("book.json").entries
+    said = refused("release", "--query", "histogram", "--epsilon", 0.4, "--no-ledger", "--ledger", "book.json")
+    assert "--ledger and --no-ledger are both given" in said
+
+
+def test_options_come_first_and_paths_are_those_of_the_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done("fit", "survey-2019.csv")
+    done("ledger", "create")
+    (folder / "elsewhere").mkdir()
+    monkeypatch.chdir(folder / "elsewhere")
+    refused("release", "--query", "histogram", "--epsilon", 0.1)
+    done("--project", "..", "release", "--query", "histogram", "--epsilon", 0.1)
+    monkeypatch.setenv("PUFFERFISH_PROJECT", str(folder / "pufferfish.toml"))
+    done("release", "--query", "histogram", "--epsilon", 0.1, "--output", "here.json")
+    assert sorted(os.listdir(folder)) == sorted(
+        "book.json book.json.lock elsewhere histogram.json model.json pufferfish.toml steps.csv survey-2019.csv".split()
+    )
+    assert os.listdir(folder / "elsewhere") == ["here.json"]
+    assert len(pf.Ledger.open(folder / "book.json").entries) == 2
+    done("release", "--where", "id == 'p1'", "--max-gap", "2min", "--epsilon", 0.1, "--no-ledger", "--dry-run")
+
+
+@pytest.mark.parametrize("protect", ["5", "1h"])
+def test_what_is_hidden_is_said_once(folder: Path, protect: str) -> None:
+    text = (folder / "pufferfish.toml").read_text()
+    kept = protect if protect.isdigit() else json.dumps(protect)
+    (folder / "pufferfish.toml").write_text(f"protect = {kept}\n" + text)
+    done("fit", "survey-2019.csv")
+    done("ledger", "create")
+    query = ["release", "--query", "histogram", "--accept", "noise"]
+    charged = done(*query, "--up-to", 0.5).splitlines()[0]
+    alone = done(*query, "--epsilon", 0.5, "--no-ledger").splitlines()[0]
+    steps = "5 steps" if protect == "5" else "60 steps"
+    assert steps in charged
+    assert steps in alone
+
+
+WRONG = {
+    "a key": ("modle = 'x'\n", "there is no key 'modle'. Did you mean 'model'?"),
+    "a key of the table": ("[table]\nstat = 'x'\n", "there is no key 'stat'. Did you mean 'state'?"),
+    "a type": ("budget = 'much'\n", "Expected `float`, got `str` - at 'budget'"),
+    "a number": ("budget = -1\n", "Expected `float` > 0.0"),
+    "no TOML": ("budget =\n", "is no TOML"),
+    "no text": (b"\xff\xfe", "is no TOML"),
+}
+
+
+@pytest.mark.parametrize(("content", "says"), WRONG.values(), ids=WRONG)
+def test_a_file_that_is_none_is_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: Any, says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pufferfish.toml").write_bytes(content if isinstance(content, bytes) else content.encode())
+    line = refused("ledger", "show", "x.json")
+    assert says.replace("`", "'") in line.replace("`", "'")
+    assert "pufferfish.toml" in line
+    refused("--project", "none", "ledger", "show", says=["none"])
+
+
+def test_init_refuses_what_it_cannot_know(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run("example")
+    refused("init", "steps.csv", "--budget", 1, says=["give --state: nobody can be asked here"])
+    refused("init", "steps.csv", "--state", "activity", says=["give --budget"])
+    refused("init", "steps.csv", "--state", "activty", "--budget", 1, says=["Did you mean 'activity'?"])
+    refused("init", "none.csv", "--state", "activity", "--budget", 1, says=["none.csv"])
+    refused("init", "steps.csv", "--state", "activity", "--budget", -1)
+    assert not Path("pufferfish.toml").exists()
+    done("init", "steps.csv", "--state", "activity", "--budget", 1)
+    before = Path("pufferfish.toml").read_bytes()
+    refused("init", "steps.csv", "--state", "activity", "--budget", 2, says=["give --overwrite"])
+    assert Path("pufferfish.toml").read_bytes() == before
+    done("init", "steps.csv", "--state", "activity", "--budget", 2, "--overwrite")
+    assert "budget = 2" in Path("pufferfish.toml").read_text()
+
+
+def test_init_says_nothing_of_rows_where_it_is_asked_to(tmp_path: Path) -> None:
+    Path(tmp_path / "t.csv").write_text("id,minute,activity\nann,2024-01-01 00:00,rest\nann,not-a-time,rest\n")
+    init = ["--project", tmp_path, "init", tmp_path / "t.csv", *READING, "--budget", 1]
+    assert "not-a-time" in refused(*init)
+    assert "not-a-time" not in refused("--quiet-errors", *init)
+    assert os.listdir(tmp_path) == ["t.csv"]
+    Path(tmp_path / "t.csv").write_text("id,minute,activity\nann,2024-01-01 00:00,rest\nann,2024-01-01 00:01,rest\n")
+    done(*init)
+    assert 'path = "t.csv"' in (tmp_path / "pufferfish.toml").read_text()
+
+
+def test_released_tables_are_checked_though_the_project_says_how_tables_are_read(folder: Path) -> None:
+    done("fit", "survey-2019.csv")
+    done("release", "--query", "histogram", "--epsilon", 1, "--no-ledger")
+    done("check", "model.json", "--released", "histogram.json")
+    refused("check", "model.json", "--released", "histogram.json", "--state", "x", says=["--state is about tables"])
+
+
+def test_every_default_is_of_an_option_that_there_is() -> None:
+    """A key that no command knows would be passed over in silence."""
+    taken = set[str]()
+    commands = every_command()
+    for name, values in FULL.defaults().items():
+        command = commands[name]
+        group = command.commands if isinstance(command, click.Group) else None
+        for each, of in [(command, values)] if group is None else [(group[n], v) for n, v in values.items()]:
+            taken |= {param.name for param in each.params if param.name in of}
+    written = {name for values in FULL.defaults().values() for name in values if name not in ("create", "show")}
+    assert taken >= written - {"plan", "change"}
+
+
+def test_public_parts_look_at_no_state(folder: Path) -> None:
+    assert pf.columns("steps.csv") == ["id", "sex", "minute", "activity"]
+    text = Path("steps.csv").read_text().replace("rest", "?").replace("active", "")
+    Path("unreadable.csv").write_text(text)
+    reading = {"subject": "id", "time": "minute", "max_gap": "1min"}
+    public = pf.read_lengths("unreadable.csv", **reading)
+    known = pf.read_sequences("steps.csv", "activity", **reading)
+    assert public.length == known.length
+    assert (public.names, public.usual_step) == (known.names, known.usual_step)
+    assert pf.read_lengths("unreadable.csv").length == (pf.ChainLength(25_920, 25_920),)
+
+
+def test_the_program_without_a_project_is_as_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "Missing option '--model'" in run("release", "x.csv", "--epsilon", 1, program=main).output
