@@ -30,6 +30,7 @@ from pufferfish.cli.options import (
 )
 from pufferfish.cli.print import print_promises, print_table, print_warnings, progress
 from pufferfish.data import Rows, RowsBase, Sequences
+from pufferfish.data.read import check_reading
 from pufferfish.data.sequences import Base
 from pufferfish.errors import BudgetExceeded, ParameterError, printable
 from pufferfish.fit.model_file import Model, read_model
@@ -100,6 +101,8 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
     """
     if not options.table and not options.grows:
         raise ParameterError("give --table, whose releases are charged, or --grows for a table that is still to come")
+    if options.grows and options.reading.where is not None:
+        raise ParameterError("--where is for releases of a table that grows: leave it out, its ledger counts all rows")
     inputs = (*options.table, options.model)
     needed = files_of(options.ledger)
     for file in needed:
@@ -147,7 +150,8 @@ def _two_together(bound: InfluenceBound) -> str:
 def _base_to_come(reading: Reading, model: Model) -> Base:
     """Return how the files of a table will be read that is still to come."""
     arguments: dict[str, Any] = {"step": model.step, "bins": model.bins, **reading.of_chains()}
-    return Base(source="a table that grows", **{name: value for name, value in arguments.items() if name != "where"})
+    check_reading(**arguments)
+    return Base(source="a table that grows", **arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +191,8 @@ def ledger_plan_command(options: LedgerPlanOptions) -> None:
     if options.levels > 1 and not options.every:
         raise ParameterError(f"--levels {options.levels} needs --every for each level, such as --every 1w --every 13w")
     if options.every and len(options.every) != len(texts):
-        given = f"--every is given {len(options.every)} times for {len(texts)} queries"
+        what = "queries, each level for itself" if options.levels > 1 else "queries"
+        given = f"--every is given {len(options.every)} times for {len(texts)} {what}"
         raise ParameterError(f"{given}: give one for each")
     parts = [_parts_of(every, options.every[0]) for every in options.every[: options.levels]]
     queries = [parse_query(text, ledger.bound.theta) for text in texts]
@@ -255,7 +260,7 @@ def ledger_change_command(options: LedgerChangeOptions) -> None:
         entry = ledger.change(model, dry_run=True)
     click.echo(printable(f"old Θ: {ledger.bound.theta.origin}"))
     click.echo(printable(f"new Θ: {model.theta.origin}"))
-    charged = counted(sum(known.theta is None for known in ledger.entries), "release")
+    charged = counted(sum(known.theta is None for known in ledger.entries), "entry", "entries")
     never = "; it never falls" if entry.spent == before else ""
     spent = f"spent {at_most(before)} before, {at_most(entry.spent)} now, of {budget}{never}"
     click.echo(f"{charged} charged anew: {spent}")

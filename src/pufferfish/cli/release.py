@@ -243,6 +243,7 @@ class ReleaseOptions:
             raise ParameterError(f"{by_ledger} needs --ledger: it says {says}; else give --epsilon or --accuracy")
         settled = {"--mechanism": self.mechanism, "--secrets": self.secrets}
         settled |= {"--protect": self.protect, "--within": self.within}
+        settled |= {"--noise best": "best" if self.planned and self.noise == "best" else None}
         for name, value in settled.items():
             if value is not None:
                 raise ParameterError(
@@ -475,6 +476,11 @@ def _calibration(options: ReleaseOptions, inputs: Inputs, query: Query, data: Se
     """Calibrate the noise: by the ledger, by the mechanism, or by the one of all with the least noise."""
     theta, ledger, level = inputs.model.theta, inputs.ledger, {"accuracy": options.accuracy, "alpha": options.alpha}
     if options.planned and ledger is not None and isinstance(data, Sequences):
+        if ThetaRecord.of(theta) != ThetaRecord.of(ledger.bound.theta):
+            raise ParameterError(
+                f"--planned uses the ledger's Θ ({ledger.bound.theta.origin}), and {options.model} holds another one: "
+                "name the ledger's model, or charge all to the new one first (pufferfish ledger change)"
+            )
         return ledger.as_planned(query, data)
     if options.up_to is not None and ledger is not None:
         theirs, ours = ledger.bound.theta.states, theta.states

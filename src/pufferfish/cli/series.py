@@ -57,6 +57,14 @@ def series_command(options: SeriesOptions) -> None:
     found = series(options.releases, average=options.average, against=against)
     if found.history.holds is False:
         print_warnings([found.history.says])
+    made = [(release.created, release.ledger and release.ledger.entry) for release in found.releases]
+    if made != sorted(made):
+        print_warnings(
+            [
+                "the releases are in another order than they were made in: changes and totals follow the order that "
+                "is given; week10 comes before week2 where a shell sorts names (ls -v sorts numbers)"
+            ]
+        )
     rows, names = found.rows, found.names
     numbers, marks = [*_SHOWN], ["exceeds_noise"]
     heads = ["value", "± 95%", "change", "± 95%", "total", "± 95%", "exceeds noise"]

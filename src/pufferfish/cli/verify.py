@@ -25,7 +25,9 @@ class VerifyOptions:
     releases: tuple[str, ...] = argument("RELEASE...", required=True)
     model: str | None = option("Model file, to be compared with the Θ of each release.", "FILE")
     ledger: str | None = option("Ledger that the releases were charged to.", "FILE")
-    table: str | None = option("The private table: its public facts are compared.", "FILE")
+    table: tuple[str, ...] = option(
+        "The private table: its public facts are compared; repeat for one of several files.", "FILE"
+    )
     values: str | None = option(
         "Table of values of a release for each subject [default: the one beside the record]; for one release.", "FILE"
     )
@@ -65,12 +67,13 @@ def verify_command(options: VerifyOptions) -> None:
 
 def _verified(options: VerifyOptions) -> list[Verification]:
     """Verify each release by itself."""
-    if options.table is not None:
+    table = None if not options.table else options.table[0] if len(options.table) == 1 else list(options.table)
+    if table is not None:
         rows_are_read()
     with progress("computing the proof again"):
         ledger = None if options.ledger is None else Ledger.open(options.ledger)  # once for all releases
         return [
-            verify(release, model=options.model, ledger=ledger, table=options.table, values=options.values)
+            verify(release, model=options.model, ledger=ledger, table=table, values=options.values)
             for release in options.releases
         ]
 

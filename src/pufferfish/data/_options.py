@@ -47,6 +47,11 @@ Ambiguous = Literal["earlier", "later", "drop"]
 class Taken(Protocol):
     """Which rows were read before, and are left out."""
 
+    @property
+    def entries(self) -> int | None:
+        """How many entries of a ledger were asked; None where nothing is left out."""
+        ...
+
     def of(self, subjects: Sequence[str], first: int, last: int) -> Sequence[Sequence[tuple[int, int]]]:
         """Return for each subject the stretches of time that were read, between the first and the last time of a table.
 

@@ -202,6 +202,7 @@ def _sequences(
         clock_changes=changes,
         stretches=None if options.taken is None else tuple(places.get(label) for label, _ in chains),
         read_before=rows.read_before,
+        asked=None if options.taken is None else options.taken.entries,
         fingerprint=_fingerprint(table, options, counted, states, counts, transitions, lengths),
     )
 

@@ -376,6 +376,8 @@ class Sequences(Printed, ReadOnly):
         of a table that grows asked for it (:meth:`~pufferfish.Ledger.read`).
     read_before : int, default 0
         Rows that are left out because an earlier release of such a ledger read them.
+    asked : int, optional
+        How many entries of the ledger were asked for such releases.
 
     Examples
     --------
@@ -404,6 +406,7 @@ class Sequences(Printed, ReadOnly):
     daily: Daily | None = None
     stretches: tuple[tuple[int, ...] | None, ...] | None = None
     read_before: int = 0
+    asked: int | None = None
 
     def __post_init__(self) -> None:
         self._check_kinds()

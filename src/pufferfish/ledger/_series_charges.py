@@ -190,17 +190,51 @@ class SeriesCharging(Charging):
                 "the noise was calibrated for chains whose first record has a given law, and most files of a table "
                 'that grows begin later: use a Θ with initial_distribution="stationary" or "any"'
             )
+        self.check_tied(data, book)
         charge, _, query = loss_of_release(released, self._bound.theta.states, book.base, data, coarsening)
         if isinstance(query, LinearQuery) and query.factors is not None:
             raise ReleaseRefused(
                 "the query names places in a chain, and a table that grows has none: choose rows by where"
             )
-        if book.base is not None:
-            settled = replace(book.base, step=data.base.step) if book.base.step is None else book.base
-            check_tied(data.base, settled, _TIES)
-        self.check_base(data.base)
         question = question_of(released.query) if isinstance(released, Calibration) else None
-        return replace(charge, steps_read=self.reads_of(data, book), question=question)
+        reads = self.reads_of(data, book)
+        self._check_not_read_meanwhile(reads, question, data, book)
+        return replace(charge, steps_read=reads, question=question)
+
+    def _check_not_read_meanwhile(self, reads: Reads, question: str | None, data: Sequences, book: Book) -> None:
+        """Refuse rows that another program released between the time when this one read the table, and now.
+
+        Raises
+        ------
+        ReleaseRefused
+            If there are any: one of two programs that began at the same time.
+        """
+        if data.asked is None or question is None:
+            return
+        for entry in book.entries[data.asked :]:
+            steps = self.read(entry, book).steps_read if entry.question == question else None
+            if steps is not None and entry.where == data.base.where and reads.split([steps])[1].parts:
+                raise ReleaseRefused(
+                    f"entry {entry.number} of the ledger, which another program wrote while this one was at work, is "
+                    "a release of the same query that read some of these rows: do it again, and they are left out"
+                )
+
+    def check_tied(self, data: Sequences, book: Book) -> None:
+        """Refuse data that were not read as the ledger's table is.
+
+        Raises
+        ------
+        ReleaseRefused, ParameterError
+            If they were not.
+        """
+        self.check_base(data.base)
+        if book.base is None:
+            return
+        settled = replace(book.base, step=data.base.step) if book.base.step is None else book.base
+        here = data.base
+        if here.ambiguous == "drop":  # fewer rows are read, each at its own time
+            here = replace(here, ambiguous=settled.ambiguous)
+        check_tied(here, settled, _TIES)
 
     def planned(self, calibration: Calibration, book: Book) -> Charge:
         """Return the charge of a plan: as much as a release, on every step of everybody, once."""
@@ -340,10 +374,12 @@ class TakenBefore:
         The book.
     reads : sequence of Reads
         What they read.
+    entries : int or None
+        How many entries of the book were asked; None where nothing is left out.
     """
 
-    def __init__(self, book: Book, reads: Sequence[Reads]) -> None:
-        self._book, self._reads = book, reads
+    def __init__(self, book: Book, reads: Sequence[Reads], entries: int | None) -> None:
+        self._book, self._reads, self.entries = book, reads, entries
 
     def of(self, subjects: Sequence[str], first: int, last: int) -> list[list[tuple[int, int]]]:
         """Return for each subject the stretches of time that were read."""

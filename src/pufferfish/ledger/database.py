@@ -237,10 +237,10 @@ class BookDatabase:
         number = 0
         try:
             for number, digest, content in rows:
-                if digest != _digest("" if known is None else known.digest, content):
-                    raise ValueError("it was changed since it was written (its digest does not fit)")
                 if number != (0 if known is None else known.number + 1):
                     raise ValueError("a row before it is missing")
+                if digest != _digest("" if known is None else known.digest, content):
+                    raise ValueError("it was changed since it was written (its digest does not fit)")
                 if known is None:
                     known = _Known(book_of(content.encode(), self.name), 0, digest)
                     continue

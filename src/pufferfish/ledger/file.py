@@ -145,7 +145,11 @@ class BookFile:
                 f"the ledger {display_path(self._given)} has {names} names (hard links), which would become two "
                 "books: delete all of them but one"
             )
-        return book_of(read_file(self.path), display_path(self._given))
+        content = read_file(self.path)
+        if content.startswith(b"SQLite format 3"):
+            given = display_path(self._given)
+            raise RecordError(f"{given} is an SQLite database: name the ledger in it sqlite:///{given}")
+        return book_of(content, display_path(self._given))
 
     def _names(self) -> int:
         return self.path.stat().st_nlink if self.path.is_file() else 1

@@ -30,7 +30,7 @@ from pufferfish._core.numbers.rounding import bracket, float_up
 from pufferfish.data.read import read_rest, read_sequences
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
-from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError, printable
+from pufferfish.errors import BudgetExceeded, ParameterError, PufferfishError, RecordError, printable, shortened
 from pufferfish.fit.model_file import check_names
 from pufferfish.ledger._reads import Reads
 from pufferfish.ledger._series_charges import SeriesCharging, TakenBefore, question_of
@@ -69,6 +69,10 @@ __all__ = ["Ledger"]
 
 _READING = ("state", "subject", "time", "time_zone", "ambiguous", "max_gap", "step", "bins", "missing", "gaps")
 """What a base says of how its table is read."""
+
+
+def _of_one_question(entry: Entry, question: str | None, where: str | None) -> bool:
+    return entry.question == question and entry.where == where
 
 
 def _placed(book: Book) -> dict[str, Any]:
@@ -467,13 +471,34 @@ class Ledger(Printed):
         options: dict[str, Any] = {**known, "states": self._bound.theta.states, "where": where, "by": by, **reading}
         if not book.grows:
             return read_sequences(source, **options)
-        same = () if query is None or truth(again, "again") else self._asked(book, query, where)
-        taken = TakenBefore(book, [reads for entry in same if (reads := self._read_by(book, entry)) is not None])
-        return read_rest(source, taken, **options)
+        if query is None or truth(again, "again"):
+            return read_rest(source, TakenBefore(book, [], None), **options)
+        if not isinstance(query, Query):
+            raise ParameterError(f"query is {query!r}, expected a query such as Histogram()")
+        return read_rest(source, self._taken(book, self._asked(book, query, where)), **options)
+
+    def read_as(self, number: int, source: Any, *, again: bool, **reading: Any) -> Sequences:
+        """Read a table as the release of an entry did: without rows that earlier ones of the question read, or again.
+
+        Raises
+        ------
+        DataError
+            If the table cannot be read so.
+        """
+        book = self._now_in_file()
+        entry = book.entries[number - 1]
+        same = [each for each in book.entries[: number - 1] if _of_one_question(each, entry.question, entry.where)]
+        return read_rest(source, self._taken(book, [] if again else same), **reading)
+
+    def _taken(self, book: Book, same: Sequence[Entry]) -> TakenBefore:
+        reads = [steps for entry in same if (steps := self._read_by(book, entry)) is not None]
+        return TakenBefore(book, reads, len(book.entries))
 
     def late_steps(self, data: Sequences, query: Query) -> int:
         """Return how many steps of data come before the last one that a release of the same question read."""
         book = self._now_in_file()
+        if isinstance(self._charging, SeriesCharging):
+            self._charging.check_tied(data, book)
         reads = [self._read_by(book, entry) for entry in self._asked(book, query, data.base.where)]
         last = max((read.hull[1] for read in reads if read is not None), default=None)
         if last is None or not isinstance(self._charging, SeriesCharging):
@@ -483,7 +508,7 @@ class Ledger(Printed):
     def _asked(self, book: Book, query: Query, where: str | None) -> list[Entry]:
         """Return the entries of releases of the same question, of the same rows."""
         question = question_of(query)
-        return [entry for entry in book.entries if entry.question == question and entry.where == where]
+        return [entry for entry in book.entries if _of_one_question(entry, question, where)]
 
     def _read_by(self, book: Book, entry: Entry) -> Reads | None:
         return self._charging.read(entry, book).steps_read
@@ -528,6 +553,13 @@ class Ledger(Printed):
             raise ParameterError("plan is for a table that grows: make the ledger with grows=True")
         if not queries:
             raise ParameterError("queries are none: name what shall be released again and again")
+        known = {planned.question: planned.entry for planned in self.planned}
+        for query in queries:
+            if question_of(query) in known:
+                raise ParameterError(
+                    f"{question_of(query)} is planned already, as entry {known[question_of(query)]}, and a plan stays: "
+                    "its noise is what releases take. Plan all queries, and all levels, in one command"
+                )
         if level > self.budget:
             raise BudgetExceeded(f"up_to is {number(level, 6)}, above the budget of {number(self.budget, 6)}")
         alone = alone_for_ever(self._bound, queries, level)
@@ -594,7 +626,7 @@ class Ledger(Printed):
                 ThetaRecord.of(theta),
                 record,
                 **_placed(book),
-                what=f"from here on, and for all before, another Θ: {theta.origin}",
+                what=f"another Θ, for all entries: {shortened(theta.origin)}",
                 spent=spent,
             )
             if not truth(dry_run, "dry_run"):
@@ -619,12 +651,17 @@ class Ledger(Printed):
         ParameterError
             If nothing is planned for it.
         """
+        if not (isinstance(query, Query) and isinstance(data, Sequences)):
+            raise ParameterError("as_planned takes a query and the data of one release, in this order")
         part = self._charging.part(data.length, None)
         alone = part.calibrate(query, self.budget)
         scales = [planned.unit_scale for planned in self.planned if planned.question == question_of(query)]
         if not scales:
-            questions = "; ".join(planned.question for planned in self.planned) or "nothing"
-            raise ParameterError(f"no noise is planned for {question_of(query)}: planned is {questions}")
+            plans = "; ".join(planned.what.removeprefix("plan: ") for planned in self.planned) or "nothing"
+            raise ParameterError(
+                f"no noise is planned for {query.kind}, and planned is {plans}: plan it too (pufferfish ledger plan), "
+                "or give an epsilon"
+            )
         return proved(part, replace(alone, unit_scale=max(scales)))
 
     def spend(

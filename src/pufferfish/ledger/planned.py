@@ -13,7 +13,7 @@ from pufferfish.ledger.book import Book
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.witness import StretchWitness
-from pufferfish.queries import Query
+from pufferfish.queries import Mean, Query
 
 __all__ = ["Planned", "alone_for_ever", "planned_in", "proved", "with_enough_noise"]
 
@@ -70,6 +70,12 @@ def alone_for_ever(bound: InfluenceBound, queries: Sequence[Query], level: float
     ReleaseRefused
         If no noise is enough, however long one waits.
     """
+    for query in queries:
+        if isinstance(query, Mean):
+            raise ReleaseRefused(
+                f"{query.kind} is divided by a number of records that a plan for ever does not know: plan the sum, and "
+                "divide each release by its records"
+            )
     alone = [bound.calibrate(query, level) for query in queries]
     if any(isinstance(made.witness, StretchWitness) and made.witness.by == "series" for made in alone):
         raise ReleaseRefused(

@@ -134,7 +134,7 @@ def place_in(ledger: Ledger, entry: Entry | None) -> LedgerRecord:
     bound = ledger.bound if entry is None else ledger.bound_at(entry.number)
     hidden: dict[str, Any] = {} if bound.protection is None else bound.protection.settings
     hidden["secrets"] = None if bound.secrets is None else [(str(a), str(b)) for a, b in bound.secrets]
-    return LedgerRecord(number, previous, spent, ledger.budget, bound.name, bound.theta.origin, **hidden)
+    return LedgerRecord(number, previous, spent, ledger.budget, bound.name, bound.theta.origin, ledger.grows, **hidden)
 
 
 _NO_ENTRY = "0" * 64

@@ -490,6 +490,7 @@ class LedgerRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 
     ``previous`` is the digest of the ledger's entry before it, or of the ledger as it began. It depends on all entries
     before, and only who has the ledger can compute it. In one history of a ledger no two releases have the same one.
+    ``grows``: the table gets new rows, and a release can have left out those that were read before.
     ``protect`` and ``within``, or the pairs of ``secrets``, say what ``spent`` is about, where that is not one record
     and any two of its values.
     """
@@ -500,6 +501,7 @@ class LedgerRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     budget: float
     mechanism: str
     theta_origin: str
+    grows: bool = False
     protect: int | str | list[str] | None = None
     within: float | list[tuple[str, str]] | None = None
     secrets: list[tuple[str, str]] | None = None

@@ -37,7 +37,7 @@ from pufferfish.release.record import ReleaseFields, calibration_again, function
 from pufferfish.release.release import Release
 from pufferfish.release.series import Value, label_of, values_of
 from pufferfish.release.steps import chain_of_counts
-from pufferfish.release.together import any_release_in
+from pufferfish.release.together import any_release_in, check_named_once
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta, as_theta
 
@@ -220,6 +220,7 @@ class _Held:
     def __init__(self, theta: Theta) -> None:
         self._theta = theta
         self._names, self._not = list[str](), list[str]()
+        self._named: list[tuple[str, ReleaseFields]] = []
         self._releases = list[tuple[str, ReleaseFields, RecordQuery, list[Value]]]()
         self._sums: Any = None
         self._steps: Any = None
@@ -255,6 +256,8 @@ class _Held:
                 f"{name} is of the states {shortened(', '.join(record.theta.states))}, and the model of "
                 f"{shortened(', '.join(self._theta.states))}: name the model of these records"
             )
+        self._named.append((name, record))
+        check_named_once(self._named)
         try:
             linear, values = self._values(record)
             self._releases.append((name, record, linear, values))

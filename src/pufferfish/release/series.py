@@ -27,7 +27,7 @@ from pufferfish.errors import ParameterError, shortened
 from pufferfish.release.facts import strategy_of
 from pufferfish.release.record import ReleaseFields
 from pufferfish.release.release import Release
-from pufferfish.release.together import one_history
+from pufferfish.release.together import check_named_once, one_history
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -336,6 +336,7 @@ def series(
         names = [str(label) for label in listed(labels, "labels", "a name for each release")]
         if len(names) != len(read):
             raise ParameterError(f"labels has {len(names)} names for {len(read)} releases: give one for each")
+    check_named_once(list(zip(names, read, strict=True)))
     first = read[0]
     for name, release in zip(names[1:], read[1:], strict=True):
         for what, theirs, ours in (

@@ -9,6 +9,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from pufferfish._base.checked import listed
 from pufferfish._base.reading import decode_record, display_path
 from pufferfish._base.writing import read_file
@@ -24,7 +26,7 @@ from pufferfish.release.record import (
 from pufferfish.release.verification import Finding, fails, holds, unchecked
 from pufferfish.release.verify import release_in
 
-__all__ = ["AnyRelease", "any_release_in", "one_history", "verify_together"]
+__all__ = ["AnyRelease", "any_release_in", "check_named_once", "one_history", "verify_together"]
 
 AnyRelease = ReleaseFields | MeasurementFields
 """All kinds of releases that have a record."""
@@ -83,6 +85,22 @@ def any_release_in(content: bytes, source: str) -> AnyRelease:
         return release_in(content, source)
     form, version = MEASUREMENT_FORMAT, MEASUREMENT_VERSION
     return decode_record(content, source, MeasurementFields, format_=form, version=version, complete=True)
+
+
+def check_named_once(releases: Sequence[tuple[str, Any]]) -> None:
+    """Refuse a release that is named twice: its noise would be taken for that of two.
+
+    Raises
+    ------
+    ParameterError
+        If there is one.
+    """
+    known: dict[bytes, str] = {}
+    for name, release in releases:
+        content = msgspec.json.encode(release)
+        if content in known:
+            raise ParameterError(f"{name} is the same release as {known[content]}: name each once")
+        known[content] = name
 
 
 def one_history(releases: Sequence[tuple[str, AnyRelease]]) -> Finding:

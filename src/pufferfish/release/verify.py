@@ -9,6 +9,7 @@ import dataclasses
 import math
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
@@ -25,7 +26,7 @@ from pufferfish._base.writing import read_file
 from pufferfish.data import read_rows, read_sequences
 from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.data.sequences import Base, Sequences
-from pufferfish.errors import ParameterError, PufferfishError, RecordError, shortened
+from pufferfish.errors import DataError, ParameterError, PufferfishError, RecordError, shortened
 from pufferfish.fit.model_file import Model, read_model
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms import bound_of
@@ -142,6 +143,7 @@ def _entry_differences(record: ReleaseFields, booked: LedgerRecord, ledger_file:
         (entry.epsilon == record.epsilon, f"epsilon {entry.epsilon}"),
         (entry.spent == booked.spent, f"{entry.spent} spent"),
         (entry.previous == booked.previous, "another entry, or another beginning, before it"),
+        (ledger_file.grows == booked.grows, "another kind of table: one that grows, or one that does not"),
         (ledger_file.budget == booked.budget, f"a budget of {ledger_file.budget}"),
         (bound.name == booked.mechanism, f"the mechanism {bound.name}"),
         (bound.theta.origin == booked.theta_origin, f"Θ: {bound.theta.origin}"),
@@ -161,8 +163,8 @@ def _entry_differences(record: ReleaseFields, booked: LedgerRecord, ledger_file:
     yield from (rule for ok, rule in rules if not ok)
 
 
-def table_findings(record: ReleaseFields, table: Any) -> Iterator[Finding]:
-    """Compare the public facts of a table with those in the record."""
+def table_findings(record: ReleaseFields, table: Any, ledger: Ledger | None = None) -> Iterator[Finding]:
+    """Compare the public facts of a table with those in the record; of one that grows, as the ledger knows it."""
     base = record.data.reading
     if table is None:
         says = "that these are its records, read like this" + ("" if base is None else "; compare it with the table")
@@ -170,12 +172,21 @@ def table_findings(record: ReleaseFields, table: Any) -> Iterator[Finding]:
         return
     if base is None:
         raise ParameterError("this release is of one database that was given as a list or dict: there is no table")
-    data = _read_again(record, base, table)
+    readings = list(_readings(record, base, table, ledger))
+    found = [_compared(record, base, data) for data in readings]
+    best = next((finding for finding in found if finding.holds), found[0] if found else None)
+    grows = record.ledger is not None and record.ledger.grows
+    if best is None or (grows and ledger is None and not best.holds):
+        says = "the ledger knows which rows of a table that grows this release left out: compare it with the ledger too"
+        best = unchecked("table", says, [*_READ, *_LENGTHS])
+    yield best
+
+
+def _compared(record: ReleaseFields, base: Base | RowsBase, data: Sequences | Rows) -> Finding:
     try:
         derived_data = data_record(data, calibration_again(record))
     except BROKEN as error:
-        yield fails("table", f"the noise is not for such a table: {error}", _READ)
-        return
+        return fails("table", f"the noise is not for such a table: {error}", _READ)
     name = data.base.source
     named = "" if name == base.source else f"; it is {name!r}, and the record names {base.source!r}"
     base_read: Any = dataclasses.replace(data.base, source=base.source)
@@ -185,10 +196,26 @@ def table_findings(record: ReleaseFields, table: Any) -> Iterator[Finding]:
     ]
     if differs:
         stated = "; ".join(f"{field} {shortened(repr(getattr(record.data, field)))}" for field in differs)
-        yield fails("table", f"the table differs from the record, which says: {stated}{named}", _READ)
-    else:
-        has = f"{data_read.subjects:,} rows" if isinstance(data, Rows) else f"{data_read.records:,} records and lengths"
-        yield holds("table", f"it was read again, and has the record's {has}{named}", _READ)
+        return fails("table", f"the table differs from the record, which says: {stated}{named}", _READ)
+    has = f"{data_read.subjects:,} rows" if isinstance(data, Rows) else f"{data_read.records:,} records and lengths"
+    return holds("table", f"it was read again, and has the record's {has}{named}", _READ)
+
+
+def _readings(
+    record: ReleaseFields, base: Base | RowsBase, table: Any, ledger: Ledger | None
+) -> Iterator[Sequences | Rows]:
+    """Read a table in the ways that a release can have read it: of one that grows, all rows or those that were new."""
+    booked = record.ledger
+    if booked is None or not booked.grows or not isinstance(base, Base):
+        yield _read_again(record, base, table)
+        return
+    for again in (False, True):
+        with suppress(DataError):
+            if ledger is None:
+                yield _read_again(record, base, table)
+                return
+            if 1 <= booked.entry <= len(ledger.entries):
+                yield ledger.read_as(booked.entry, table, again=again, **_options(record, base))
 
 
 def _read_again(record: ReleaseFields, base: Base | RowsBase, table: Any) -> Sequences | Rows:
@@ -201,12 +228,18 @@ def _read_again(record: ReleaseFields, base: Base | RowsBase, table: Any) -> Seq
         return read_rows(
             table, theta.networks, columns=columns, subject=base.subject, where=base.where, missing=missing, by=base.by
         )
-    options: Any = {
-        option.name: getattr(base, option.name) for option in fields(base) if option.name not in ("source", "state")
+    return read_sequences(table, **_options(record, base))
+
+
+def _options(record: ReleaseFields, base: Base) -> dict[str, Any]:
+    """Return the options of reading that a record says."""
+    options: dict[str, Any] = {
+        option.name: getattr(base, option.name) for option in fields(base) if option.name != "source"
     }
     if record.data.usual_step is not None:  # it was found in the times, not given
         options["step"] = None
-    return read_sequences(table, base.state, states=theta.states, **options)
+    theta: Any = record.theta.any_theta()
+    return options | {"states": theta.states}
 
 
 def values_findings(
@@ -363,8 +396,9 @@ def verify(
     elif values is not None:
         raise ParameterError("values is for releases for each subject; this one holds its values itself")
     findings += model_findings(record, model)
-    findings += ledger_findings(record, ledger)
-    findings += table_findings(record, table)
+    opened = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
+    findings += ledger_findings(record, opened)
+    findings += table_findings(record, table, opened)
     return Verification(_in_one_line(record), findings)
 
 

@@ -204,7 +204,9 @@ def test_plans_of_several_queries_share_the_budget_alike() -> None:
         book.spend(book.as_planned(query, week), data=week)
     assert book.spent == pytest.approx(1.0, rel=1e-5)
     with pytest.raises(BudgetExceeded):
-        book.plan([QUERY])
+        book.plan([pf.Count("a")])
+    with pytest.raises(ParameterError, match=r"Histogram.* is planned already, as entry 1, and a plan stays"):
+        book.plan([pf.Switches(), QUERY])
 
 
 def test_a_budget_about_days_is_one_about_days() -> None:
@@ -303,7 +305,7 @@ def test_data_that_no_time_places_are_refused() -> None:
     minutes = pf.Ledger(pf.LeakagePropagation(CHAIN, 2), 1.0, grows=True)
     with pytest.raises(ReleaseRefused, match="round them to steps"):
         minutes.spend(0.1, data=pf.read_sequences(late, **{**READING, "max_gap": 65, "step": 60}, states=["a", "b"]))
-    with pytest.raises(ParameterError, match="no noise is planned for Count"):
+    with pytest.raises(ParameterError, match="no noise is planned for count, and planned is nothing"):
         book.as_planned(pf.Count("a"), data)
 
 
@@ -395,3 +397,100 @@ def test_levels_read_every_row_once_each(tmp_path: Path, monkeypatch: pytest.Mon
     assert pf.Ledger.open("b.json").spent == quarter.spent  # each row was read twice
     done = run("release", "all.csv", *release, "--again", "--output", "more.json")
     assert (done.exit_code, "above the budget of 1" in done.stderr) == (2, True)
+
+
+def test_two_programs_that_begin_at_once_do_not_pay_twice(tmp_path: Path) -> None:
+    """Both read the week before one of them spends: the second learns that its rows were read meanwhile."""
+    book = ledger()
+    book.save(tmp_path / "book.json")
+    book.plan([QUERY], up_to=2.0)
+    week = table({"x": [*range(7)], "y": [*range(3)]})
+    both = [pf.Ledger.open(tmp_path / "book.json") for _ in range(2)]
+    read = [each.read(week, QUERY) for each in both]
+    noise = [each.as_planned(QUERY, data) for each, data in zip(both, read, strict=True)]
+    both[0].spend(noise[0], data=read[0])
+    spent = both[0].spent
+    with pytest.raises(ReleaseRefused, match="entry 2 of the ledger, which another program wrote while this one"):
+        both[1].spend(noise[1], data=read[1])
+    assert both[1].spent == spent
+    again = both[1].read(week, QUERY, again=True)  # who means it pays
+    both[1].spend(both[1].as_planned(QUERY, again), data=again)
+    assert both[1].spent > spent
+    other = both[1].read(week, pf.Count("a"))  # another question
+    both[0].spend(
+        both[0].bound.of(CHAIN, other.length).calibrate(QUERY, 0.1), data=both[0].read(table({"z": [1]}), QUERY)
+    )
+    both[1].spend(both[1].bound.of(CHAIN, other.length).calibrate(pf.Count("a"), 0.1), data=other)
+
+
+def test_a_table_so_far_is_verified_as_the_ledger_knows_it(tmp_path: Path) -> None:
+    book = ledger(20.0)
+    book.save(tmp_path / "book.json")
+    first, so_far = table({"x": [*range(70)]}), table({"x": [*range(140)], "y": [*range(90)]})
+    for number, (rows, again) in enumerate([(first, False), (so_far, False), (so_far, True)]):
+        data = book.read(rows, QUERY, again=again)
+        noise = pf.LeakagePropagation(CHAIN, data.length).calibrate(QUERY, 1.0)
+        pf.release(data, QUERY, noise, ledger=book).to_json(tmp_path / f"{number}.json")
+    for number, rows in enumerate([first, so_far, so_far]):
+        found = pf.verify(tmp_path / f"{number}.json", ledger=tmp_path / "book.json", table=rows)
+        assert found.holds, str(found)
+        assert next(finding for finding in found.findings if finding.what == "table").holds
+    alone = pf.verify(tmp_path / "1.json", table=so_far)
+    (table_finding,) = [finding for finding in alone.findings if finding.what == "table"]
+    assert (alone.holds, table_finding.holds) == (True, None)
+    assert "the ledger knows which rows" in table_finding.says
+    other = pf.verify(tmp_path / "1.json", ledger=tmp_path / "book.json", table=table({"x": [*range(150)]}))
+    assert not other.holds
+
+
+def test_how_a_file_is_read_is_looked_at_before_its_times() -> None:
+    book = ledger()
+    for option, why in (
+        ({"gaps": "independent"}, "leave out gaps='independent'"),
+        ({"max_gap": "2d"}, "max_gap of the ledger's table is '1d', and of these data '2d'"),
+    ):
+        data = pf.read_sequences(table({"x": [0, 1, 3]}), **{**READING, **option}, states=["a", "b"])
+        with pytest.raises((ParameterError, ReleaseRefused), match=why):
+            book.late_steps(data, QUERY)
+
+
+def test_what_cannot_work_is_refused_before_there_is_a_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_model(pf.Model(theta=CHAIN, step="1h"), "m.json")
+    create = [
+        "ledger",
+        "create",
+        "b.json",
+        "--grows",
+        "--model",
+        "m.json",
+        "--budget",
+        "1",
+        "--state",
+        "s",
+        "--time",
+        "t",
+    ]
+    refused(*create, "--max-gap", "1min", says=["step"])
+    refused(*create, "--max-gap", "1h", "--time-zone", "Mars/Base", says=["Mars/Base"])
+    refused(*create, "--max-gap", "1h", "--where", "x == 1", says=["--where is for releases of a table that grows"])
+    assert not Path("b.json").exists()
+    with pytest.raises(ReleaseRefused, match="plan the sum, and divide each release by its records"):
+        ledger().plan([pf.Mean([0, 1])])
+    with pytest.raises(ParameterError, match="expected a query such as Histogram"):
+        ledger().read(table({"x": [1]}), "histogram")  # type: ignore[arg-type]
+
+
+def test_times_that_come_twice_can_be_left_out_by_a_release() -> None:
+    reading = {"state": "state", "subject": "who", "time": "at", "max_gap": "1h", "step": "1h"}
+    night = [dt.datetime(2024, 10, 27, hour) for hour in (0, 1, 2, 2, 3, 4)]
+    rows = pl.DataFrame([("x", at, "ab"[at.hour % 2]) for at in night], schema=["who", "at", "state"], orient="row")
+    base = pf.read_sequences(rows[:2], **reading, time_zone="Europe/Berlin").base
+    book = pf.Ledger(pf.LeakagePropagation(CHAIN, 2), 10.0, base=base, grows=True)
+    with pytest.raises(DataError, match="twice"):
+        book.read(rows, QUERY)
+    data = book.read(rows, QUERY, ambiguous="drop")
+    assert data.records == 4
+    book.spend(0.1, data=data)
+    with pytest.raises(ReleaseRefused, match="ambiguous"):
+        book.spend(0.1, data=book.read(rows.unique(maintain_order=True), QUERY, ambiguous="earlier"))

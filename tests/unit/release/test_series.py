@@ -153,11 +153,14 @@ def test_what_is_no_series_is_refused() -> None:
             pf.series(releases)
     with pytest.raises(ParameterError, match="average is 0"):
         pf.series([one, one], average=0)
+    with pytest.raises(ParameterError, match="b is the same release as a: name each once"):
+        pf.series([one, one], labels=["a", "b"])
+    another = released(pf.Histogram(), 402, 2)
     by_group = released(pf.Histogram(), 400, 100)
     with pytest.raises(ParameterError, match=r"against is 'x', which is no group\. Groups: f, m"):
-        pf.series([by_group, by_group], against="x")
+        pf.series([by_group, released(pf.Histogram(), 402, 100)], against="x")
     with pytest.raises(ParameterError, match="are not by groups"):
-        pf.series([one, one], against="f")
+        pf.series([one, another], against="f")
     with pytest.raises(ParameterError, match="1 names for 2 releases"):
         pf.series([one, one], labels=["a"])
 
