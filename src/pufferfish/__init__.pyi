@@ -119,12 +119,14 @@ from .queries import (
     Window as Window,
 )
 from .release import (
+    Certificate as Certificate,
     EachRelease as EachRelease,
     Finding as Finding,
     MeasurementRelease as MeasurementRelease,
     Release as Release,
     ReleaseSeries as ReleaseSeries,
     Verification as Verification,
+    certify as certify,
     release as release,
     release_each as release_each,
     release_measurement as release_measurement,
