@@ -250,7 +250,12 @@ def _of_chain(chain: Any, claim: Any) -> tuple[dict[str, list[Numbers]], float]:
         *[max(map(max, claim.factors(chain)))] * max(claim.records, len(chain.cells[0])),
         *[claim.step_factor(chain)] * (claim.records - 1),
     )
-    least = _least(lambda n: checker.tells_at_most(n, chain, *bounds, at, claim), most, checker.ONE, most >> 40)
+    after, before = bounds
+
+    def enough(limit: int) -> bool:
+        return checker.tells_at_most(limit, chain, after, before, at, claim)
+
+    least = _least(enough, most, checker.ONE, most >> 40)
     return {"future": found[0], "past": found[1]}, math.log(least / checker.ONE) * (1 + 1e-15)
 
 

@@ -18,6 +18,7 @@ TWO = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=STATES[:2])
 THREE = pf.MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]], states=STATES)
 OTHER = pf.MarkovChain([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]], states=STATES)
 STAYS = pf.StaysChain([[0, 1], [1, 0]], [[(0.8, 0.5), (0.2, 0.98)], [(1.0, 0.7)]], states=STATES[:2])
+BETWEEN = pf.IntervalChain([[0.6, 0.2], [0.2, 0.5]], [[0.8, 0.4], [0.5, 0.8]])
 FORGETS = pf.ForgettingClass([8, 20], [0.43, 0.9], STATES)
 SECOND = pf.HigherOrderChain([[[0.9, 0.1], [0.6, 0.4]], [[0.8, 0.2], [0.2, 0.8]]], states=STATES[:2])
 CLOCK = [[[0.9, 0.1], [0.4, 0.6]], [[0.5, 0.5], [0.3, 0.7]]]
@@ -120,7 +121,7 @@ def test_a_release_that_was_made() -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: pf.LeakagePropagation(pf.IntervalChain([[0.6, 0.2], [0.2, 0.5]], [[0.8, 0.4], [0.5, 0.8]]), 50), "interval"),
+        (lambda: pf.LeakagePropagation(BETWEEN, 50), "interval"),
         (lambda: pf.LeakagePropagation(pf.BayesianNetwork({"a": pf.CPT(["0", "1"], [0.8, 0.2])})), ""),
     ],
 )  # fmt: skip
