@@ -34,6 +34,10 @@ def unseen(value):
     return True
 
 
+def loose(value):
+    return whole(value)  # it only has to go with the rest
+
+
 def later(value):
     return True  # it is looked at below
 
@@ -75,7 +79,9 @@ QUERIES = {
 }  # fmt: skip
 RELEASE = {
     "format": "pufferfish-release", "version": 4, "created": unseen, "software": unseen, "warnings": unseen,
-    "query": {"kind": text, "description": unseen, "labels": [text], "lipschitz": unseen, "divided_by": (None, whole)},
+    "query": {
+        "kind": unseen, "description": unseen, "labels": [text], "lipschitz": unseen, "divided_by": (None, whole),
+    },
     "values": unseen, "noisy_values": [number], "postprocessing": unseen, "quantiles": unseen, "accuracy_95": unseen,
     "epsilon": number, "delta": number, "hides": text, "promise": text, "promises": unseen, "not_promised": unseen,
     "assumptions": unseen, "checked": unseen, "ledger": unseen, "groups": None, "subjects": None,
@@ -85,19 +91,19 @@ RELEASE = {
     },
     "counted": {"each": text, "of": [text], "adds": [[[[integer]]]], "factors": None, "scale": text},
     "mechanism": {
-        "name": unseen, "title": unseen, "leakage": unseen, "longest_chain": whole, "witness": unseen, "secrets": None
+        "name": unseen, "title": unseen, "leakage": unseen, "longest_chain": loose, "witness": unseen, "secrets": None
     },
     "data": {
-        "base": unseen, "subjects": unseen, "chains": whole, "records": whole, "longest_chain": whole,
-        "lengths": [[whole]], "places": unseen, "rows": None, "observed": None, "steps": unseen, "usual_step": unseen,
+        "base": unseen, "subjects": unseen, "chains": loose, "records": loose, "longest_chain": loose,
+        "lengths": [[loose]], "places": unseen, "rows": None, "observed": None, "steps": unseen, "usual_step": unseen,
         "clock_changes": unseen,
     },
     "theta": {
-        "origin": unseen, "states": [text], "kind": text, "names": [text], "chains": [KINDS["Markov chains"]],
+        "origin": unseen, "states": [text], "kind": text, "names": unseen, "chains": [KINDS["Markov chains"]],
         "members": [later],
     },
     "calibration": {
-        "unit_scale": number, "query": later, "lengths": [[whole]], "records": whole, "places": unseen,
+        "unit_scale": number, "query": later, "lengths": [[loose]], "records": loose, "places": unseen,
         "settings": ({}, {"protect": (whole, "subject"), "within": (None, [[text]])}),
     },
 }  # fmt: skip
@@ -118,10 +124,12 @@ def fits(value, schema):
 
 
 def fields_unseen(schema, path=""):
-    """The fields of which nothing is asked."""
+    """The fields of which nothing is asked, or only that they go with the rest."""
+    while type(schema) is list:
+        schema = schema[0]
     parts = schema.items() if type(schema) is dict else []
     inner = [name for key, part in parts for name in fields_unseen(part, f"{path}.{key}".strip("."))]
-    return [path] if schema is unseen else inner
+    return [path] if schema in (unseen, loose) else inner
 
 
 def parsed(content, schema, what):
@@ -488,7 +496,7 @@ def asked(query, states):
     if kind in ("Transitions", "Switches"):
         steps = list(product(states, repeat=2))
         if kind == "Switches":
-            return [[int(x != y) for x, y in steps]], one, None
+            return [[int(x != y) for x, y in steps]], one, ["switch-rate" if query["relative"] else "switches"]
         return [[int(step == other) for other in steps] for step in steps], one, [f"{x} → {y}" for x, y in steps]
     if kind == "Histogram":
         return [[int(x == y) for y in states] for x in states], one, states
@@ -530,7 +538,7 @@ class Claim:
         need(
             query["divided_by"] == (made["records"] if relative else None), "it is divided by another number of records"
         )
-        need(query["labels"] == (labels or [query["kind"]]), "the labels are not those of the query")
+        need(query["labels"] == labels, "the labels are not those of the query")
         need(len(release["noisy_values"]) == len(rows), "there are other values than the query has outputs")
         rows = self.noise(release, made, unit / made["records"] if relative else unit) or rows
         self.moves(release["counted"], rows, kind in ("Transitions", "Switches"))
@@ -538,11 +546,13 @@ class Claim:
         self.hidden(made["settings"], release["data"]["base"])
 
     def lengths(self, data, made, mechanism):
-        """The steps of the longest chain, and the records of all; all that is said of them must agree."""
-        lengths = [*data["lengths"], *made["lengths"]]
-        need(all(len(each) == 3 for each in lengths), "lengths are damaged")
-        self.longest = max([data["longest_chain"], mechanism["longest_chain"], *(steps for steps, _, _ in lengths)])
-        self.of_records = made["records"]
+        """The steps of the longest chain, and the records of all; what is said of them in two places must agree."""
+        for part, longest in ((data, data["longest_chain"]), (made, mechanism["longest_chain"])):
+            chains = part["lengths"]
+            need(chains and all(len(each) == 3 for each in chains), "lengths are damaged")
+            need(max(steps for steps, _, _ in chains) == longest > 0, "the longest chain is not that of the lengths")
+            need(sum(seen * many for _, seen, many in chains) <= part["records"], "chains have more records than all")
+        self.longest, self.of_records = max(data["longest_chain"], mechanism["longest_chain"]), made["records"]
         need(0 < data["records"] <= made["records"], "the noise is for fewer records than were read")
         need(data["records"] <= data["chains"] * self.longest, "there are more records than such chains have")
 
@@ -598,13 +608,16 @@ class Claim:
         lasts, among = r"( \([^()]*, where no step takes less than [^()]*\))?", "" if within is None else " that .*"
         changes = "has one value as if it has another" if protect == 1 else "takes one course as if it takes another"
         sentence = (
-            rf"Whatever is released here is at most e\^([0-9.e-]+)( ≈ [0-9.e+]+)? times as likely if {re.escape(what)}"
-            rf"{lasts} {changes}, for every {every}{among}, and every distribution in Θ, the records' correlation with "
-            "each other included."
+            rf"Whatever is released here is at most e\^([0-9.e-]+)(?: ≈ ([0-9.e+]+))? times as likely if "
+            rf"{re.escape(what)}{lasts} {changes}, for every {every}{among}, and every distribution in Θ, the records' "
+            "correlation with each other included."
         )
         promise = re.fullmatch(sentence, self.release["promise"])
         need(promise and Fraction(promise[1]) >= self.epsilon, "the promise says something else than what is proved")
-        need(self.release["hides"].startswith(what), "hides says something else than what is proved")
+        about = Fraction(promise[2] or Fraction(self.limit, ONE)) * ONE
+        need(abs(about - self.limit) * 100 < self.limit, "the promise says another factor than its epsilon")
+        named = "" if within is None else ", between these states only: .*"
+        need(re.fullmatch(re.escape(what) + lasts + named, self.release["hides"]), "hides says something else")
         self.hides = f"{what} {changes}" + ("" if within is None else f", between the values of these pairs: {within}")
 
     def bound(self, rows, chain):

@@ -30,7 +30,7 @@ from pufferfish.release.ready import Ready
 from pufferfish.release.record import ReleaseFields, encoded
 from pufferfish.theta.forgetting_class import ForgettingClass
 
-__all__ = ["PROOF", "Certificate", "certify"]
+__all__ = ["PROOF", "Certificate", "certify", "check_texts", "proved", "record_of_noise", "scaled"]
 
 FORMAT = "pufferfish-proof"
 
@@ -118,16 +118,16 @@ def certify(noise: Calibration | ReleaseFields) -> Certificate:
     """
     if isinstance(noise, ReleaseFields):
         claim = _claim_of(noise)
-        members = _proved(claim)[0]
+        members = proved(claim)[0]
         proof = _proof(claim, members)
         _check(noise, proof)
         return Certificate(proof, None, 0.0)
     if not isinstance(noise, Calibration):
         raise ParameterError(f"noise is {type(noise).__name__}, expected a Calibration or a Release")
-    claim = _claim_of(_record_of(noise))
+    claim = _claim_of(record_of_noise(noise))
     scale, members = _provable(claim, noise.unit_scale)
     provable = replace(noise, unit_scale=scale)
-    record = _record_of(provable)
+    record = record_of_noise(provable)
     proof = _proof(claim, members)
     _check(record, proof)
     return Certificate(proof, provable, scale / noise.unit_scale - 1)
@@ -147,7 +147,7 @@ def check_texts(release: str | bytes, proof: str | bytes) -> None:
     checker.prove(claim, checker.parsed(proof, checker.PROOF, "proof"))
 
 
-def _record_of(calibration: Calibration) -> ReleaseFields:
+def record_of_noise(calibration: Calibration) -> ReleaseFields:
     """Return the record of a release with this noise, of no data: its values are 0."""
     data = data_record(Database({}), calibration)
     draft = Ready(calibration, data, (calibration.epsilon, calibration.witness, ()), False, (), (), None).draft()
@@ -174,9 +174,9 @@ def _provable(claim: Any, scale: float) -> tuple[float, list[Any]]:
     """Return the least scale found that can be proved, at least ``scale``, and the proofs of members."""
     epsilon, first = float(claim.epsilon), scale
     enough: tuple[float, list[Any]] | None = None
-    too_small = 0.0
+    too_small, members = 0.0, list[Any]()
     for _ in range(_MOST_SCALES):
-        members, leakage = _proved(_scaled(claim, first, scale))
+        members, leakage = proved(scaled(claim, first, scale), members)
         if leakage <= epsilon:
             enough = scale, members
             if scale == first or leakage >= epsilon * (1 - _NEAR) or scale <= too_small * (1 + _NEAR):
@@ -192,7 +192,7 @@ def _provable(claim: Any, scale: float) -> tuple[float, list[Any]]:
     return enough
 
 
-def _scaled(claim: Any, first: float, scale: float) -> Any:
+def scaled(claim: Any, first: float, scale: float) -> Any:
     """Return a claim with noise of another scale."""
     other, ratio = copy(claim), Fraction(first) / Fraction(scale)
     other.losses = [[loss * ratio for loss in row] for row in claim.losses]
@@ -200,11 +200,11 @@ def _scaled(claim: Any, first: float, scale: float) -> Any:
     return other
 
 
-def _proved(claim: Any) -> tuple[list[Any], float]:
-    """Return a proof of every member, and what leaks at most, in nats."""
-    theta = claim.release["theta"]
+def proved(claim: Any, near: Sequence[Any] = ()) -> tuple[list[Any], float]:
+    """Return a proof of every member, and what leaks at most, in nats; ``near`` are proofs for nearly such noise."""
+    members = checker.members_of(claim.release["theta"])
     proofs, most = list[Any](), 0.0
-    for kind, member in checker.members_of(theta):
+    for (kind, member), guess in zip(members, near or [None] * len(members), strict=True):
         proof: dict[str, list[Numbers]] | None = None
         try:
             if claim.of_all <= claim.epsilon:  # the losses of all records together: it needs no model
@@ -213,7 +213,7 @@ def _proved(claim: Any) -> tuple[list[Any], float]:
                 leakage = _of_forgetting(member, claim)
             else:
                 try:
-                    proof, leakage = _of_chain(checker.chain_of(kind, member, len(claim.states)), claim)
+                    proof, leakage = _of_chain(checker.chain_of(kind, member, len(claim.states)), claim, guess)
                 except _Unbounded:
                     leakage = math.inf
         except checker.NotProved as error:
@@ -239,24 +239,35 @@ def _of_forgetting(member: Any, claim: Any) -> float:
     return math.log(_least(enough, most, checker.ONE, most >> 40) / checker.ONE) if enough(most) else math.inf
 
 
-def _of_chain(chain: Any, claim: Any) -> tuple[dict[str, list[Numbers]], float]:
+def _of_chain(
+    chain: Any, claim: Any, near: Mapping[str, list[Numbers]] | None
+) -> tuple[dict[str, list[Numbers]], float]:
     """Return a proof of a chain, and what leaks at most by it, in nats."""
-    futures, pasts = _numbers_of_bounds(chain, claim)
-    sides, at = checker.sides_of(chain, claim, futures, pasts)
-    found = [_bounds(chain, claim, *side, count) for side, count in zip(sides, (futures, pasts), strict=True)]
-    bounds = [[claim.bound(each, chain) for each in of_side] for of_side in found]
-    most = checker.over(
-        *(max(entry for bound in of_side for row in bound for entry in row) for of_side in bounds),
-        *[max(map(max, claim.factors(chain)))] * max(claim.records, len(chain.cells[0])),
-        *[claim.step_factor(chain)] * (claim.records - 1),
-    )
-    after, before = bounds
+    counts = _numbers_of_bounds(chain, claim)
+    sides, at = checker.sides_of(chain, claim, *counts)
+    names = ("future", "past")
+    found = {
+        name: _bounds(chain, claim, *side, count, None if near is None else near[name])
+        for name, side, count in zip(names, sides, counts, strict=True)
+    }
+    after, before = ([claim.bound(each, chain) for each in found[name]] for name in names)
+    of_states, m = claim.factors(chain), len(chain.cells[0])
+    if claim.records > 1:
+        largest = [max(entry for bound in side for row in bound for entry in row) for side in (after, before)]
+        paid = max(map(max, checker.multiplied(of_states, claim.near)))
+        steps = [claim.step_factor(chain)] * (claim.records - 1)
+        most = checker.over(*largest, *[paid] * max(claim.records, m), *steps)
+    else:
+        every = chain.factors(of_states, slice(0, m))
+        pairs = [(i, j) for i in range(len(before)) for j in range(len(after)) if i + j < claim.longest]
+        pairs = [(i, j) for i, j in pairs if chain.phases == 1 or (i + j) % chain.phases == 0]
+        most = max(max(map(max, checker.multiplied(every, before[i], after[j]))) for i, j in pairs)
 
     def enough(limit: int) -> bool:
         return checker.tells_at_most(limit, chain, after, before, at, claim)
 
-    least = _least(enough, most, checker.ONE, most >> 40)
-    return {"future": found[0], "past": found[1]}, math.log(least / checker.ONE) * (1 + 1e-15)
+    nearly = most - (most >> 32)
+    return found, math.log((_least(enough, nearly, checker.ONE, most >> 32) if enough(nearly) else most) / checker.ONE)
 
 
 def _numbers_of_bounds(chain: Any, claim: Any) -> tuple[int, int]:
@@ -278,7 +289,7 @@ def _numbers_of_bounds(chain: Any, claim: Any) -> tuple[int, int]:
     return 1, ages
 
 
-def _bounds(chain: Any, claim: Any, loss: Any, steps: Any, count: int) -> list[Numbers]:
+def _bounds(chain: Any, claim: Any, loss: Any, steps: Any, count: int, near: list[Numbers] | None) -> list[Numbers]:
     """Return bounds of a side, as few as fulfil the checker's inequalities, one after the other."""
     size, links = len(chain.cells), list(steps)
     found: list[Numbers] = [[[0] * size for _ in range(size)] for _ in range(count)]
@@ -289,13 +300,18 @@ def _bounds(chain: Any, claim: Any, loss: Any, steps: Any, count: int) -> list[N
             follows.raise_(step, found[start], found[end])
     again = [link for link in links if link[0] == link[1] or chain.phases > 1]
     if again:
-        _close(found, again, follows)
+        _close(found, again, follows, near)
     return found
 
 
-def _close(found: list[Numbers], links: Sequence[tuple[int, int, Any]], follows: "_Follows") -> None:
+def _close(
+    found: list[Numbers], links: Sequence[tuple[int, int, Any]], follows: "_Follows", near: list[Numbers] | None
+) -> None:
     """Find bounds that lead to each other: step by step until they rest, then raised until each follows."""
     last, ratio, slow, floors = 0, 1.0, 0, {end: np.array(found[end], dtype=object) for _, end, _ in links}
+    if near is not None:
+        for end, floor in floors.items():
+            found[end] = np.maximum(floor, np.array(near[end], dtype=object)).tolist()
     for _ in range(_MOST_ROUNDS):
         changes = dict[int, Any]()
         for start, end, step in links:
