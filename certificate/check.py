@@ -104,7 +104,7 @@ RELEASE = {
     },
     "calibration": {
         "unit_scale": number, "query": later, "lengths": [[loose]], "records": loose, "places": unseen,
-        "settings": ({}, {"protect": (whole, "subject"), "within": (None, [[text]])}),
+"settings": later,
     },
 }  # fmt: skip
 BOUNDS = {"future": [[[whole]]], "past": [[[whole]]]}
@@ -587,7 +587,10 @@ class Claim:
 
     def hidden(self, settings, base):
         """What is hidden, by the settings; the release's own sentence must say the same."""
+        of_mechanism = {"max_quilt_length", "max_quilts", "support"}  # how it searches; nothing of what is hidden
+        need(type(settings) is dict and settings.keys() <= {"protect", "within", *of_mechanism}, "unknown settings")
         protect, within = settings.get("protect", 1), settings.get("within")
+        need(fits(protect, (whole, "subject")) and fits(within, (None, [[text]])), "a protection is not covered")
         self.records = self.longest if protect == "subject" else protect
         need(0 < self.records <= 10**6, "nothing is hidden, or too long a stretch")
         self.cut = base is not None and base["gaps"] != "unobserved"

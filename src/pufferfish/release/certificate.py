@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from pufferfish._base.checked import truth
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.writing import record_kind, write_whole
 from pufferfish._core.phi.greedy import least_factors
@@ -70,28 +71,50 @@ Numbers = list[list[int]]
 
 @dataclass(frozen=True)
 class Certificate(ReadOnly):
-    """A proof of what a release leaks, for a checker that shares no code with this program.
+    """A proof of what a release leaks, for a checker that shares no code with this program; made by :func:`certify`.
 
     Parameters
     ----------
-    proof : dict
-        What the checker reads beside the release.
-    calibration : Calibration
-        Noise whose promise it proves: that which was given, or a little more (``price``).
+    proof : str
+        What the checker reads beside the release, as JSON.
+    calibration : Calibration or None
+        Noise whose promise it proves: that which was given, or a little more (``price``); None for a release.
     price : float
         By which share the scale of the noise is larger than that which was given.
     """
 
-    proof: Mapping[str, Any]
+    proof: str
     calibration: Calibration | None
     price: float
 
+    def check(self, record: ReleaseFields) -> None:
+        """Ask the checker whether it proves what a record promises; values may be lacking.
+
+        Raises
+        ------
+        NotApplicableError
+            If not.
+        """
+        values = record.noisy_values or [0.0] * len(record.query.labels)
+        try:
+            check_texts(encoded(msgspec.structs.replace(record, noisy_values=values)), self.proof)
+        except checker.NotProved as error:
+            raise NotApplicableError(f"the checker does not prove it: {error}", "certify") from error
+        except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
+            raise NotApplicableError(f"the checker cannot read it: {error!r}", "certify") from error
+
     def to_json(self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> str:
-        """Return the proof as JSON, and write it to a file if a path is given."""
-        content = json.dumps(self.proof, separators=(",", ":"))
+        """Return the proof as JSON, and write it to a file if a path is given.
+
+        Raises
+        ------
+        RecordError
+            If the file cannot be written, or is there already.
+        """
+        replaces = truth(overwrite, "overwrite")
         if path is not None:
-            write_whole(path, content.encode(), PROOF, overwrite=overwrite)
-        return content
+            write_whole(path, self.proof.encode(), PROOF, overwrite=replaces)
+        return self.proof
 
 
 def certify(noise: Calibration | ReleaseFields) -> Certificate:
@@ -113,32 +136,22 @@ def certify(noise: Calibration | ReleaseFields) -> Certificate:
     >>> import pufferfish as pf
     >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
     >>> certificate = pf.certify(pf.LeakagePropagation(chain, length=100).calibrate(pf.Histogram(), epsilon=1.0))
-    >>> certificate.price < 1e-3, certificate.proof["members"][0].keys()
-    (True, dict_keys(['future', 'past']))
+    >>> certificate.price < 1e-3, certificate.proof[:61]
+    (True, '{"format":"pufferfish-proof","version":1,"digits":9,"members"')
     """
     if isinstance(noise, ReleaseFields):
         claim = _claim_of(noise)
-        members = proved(claim)[0]
-        proof = _proof(claim, members)
-        _check(noise, proof)
-        return Certificate(proof, None, 0.0)
+        found = Certificate(_text(claim, proved(claim)[0]), None, 0.0)
+        found.check(noise)
+        return found
     if not isinstance(noise, Calibration):
         raise ParameterError(f"noise is {type(noise).__name__}, expected a Calibration or a Release")
     claim = _claim_of(record_of_noise(noise))
     scale, members = _provable(claim, noise.unit_scale)
     provable = replace(noise, unit_scale=scale)
-    record = record_of_noise(provable)
-    proof = _proof(claim, members)
-    _check(record, proof)
-    return Certificate(proof, provable, scale / noise.unit_scale - 1)
-
-
-def _check(record: ReleaseFields, proof: Mapping[str, Any]) -> None:
-    """Ask the checker, of the texts that it would read."""
-    try:
-        check_texts(encoded(record), json.dumps(proof))
-    except checker.NotProved as error:
-        raise NotApplicableError(f"{_REFUSED}{error}", "certify") from error
+    found = Certificate(_text(claim, members), provable, scale / noise.unit_scale - 1)
+    found.check(record_of_noise(provable))
+    return found
 
 
 def check_texts(release: str | bytes, proof: str | bytes) -> None:
@@ -163,8 +176,9 @@ def _claim_of(record: ReleaseFields) -> Any:
     return claim
 
 
-def _proof(claim: Any, members: Sequence[Any]) -> dict[str, Any]:
-    return {"format": FORMAT, "version": 1, "digits": claim.digits, "members": list(members)}
+def _text(claim: Any, members: Sequence[Any]) -> str:
+    proof = {"format": FORMAT, "version": 1, "digits": claim.digits, "members": list(members)}
+    return json.dumps(proof, separators=(",", ":"))
 
 
 # -- The least scale that is provable --------------------------------------------------------------------------------
