@@ -320,6 +320,10 @@ class Chain:
         if type(start) is list:
             self.given, start = laws([start], len(cells)), "given" if self.phases == 1 else "any"
         self.start = start  # the clock of a chain with phases may begin at any of them
+        first = self.given[0] if start == "given" else identity(len(cells))[0]
+        self.reached = living(first)
+        for _ in cells:  # those that no record can have are none
+            self.reached = living([*first, *(kernels[0][0][c] for c in self.reached)])
 
     def laws_at(self, bounds):
         """The law of the record of each bound of the past; for any first law the power that leads to it."""
@@ -343,9 +347,9 @@ class Chain:
 
     def future(self, bounds, longest):
         """Bound j is for records with j records after them, the last one for all with more."""
-        cells = range(len(self.cells))
         for i, j in self.links(bounds, longest):
-            yield i, j, Step(self.kernels[-(i + 1) % self.phases], cells, list(permutations(cells, 2)))
+            kernel = self.kernels[-(i + 1) % self.phases]
+            yield i, j, Step(kernel, self.reached, list(permutations(self.reached, 2)))
 
     def past(self, at, longest):
         """Bound j is for records with j records before them, the last one for all with more."""
@@ -530,7 +534,7 @@ class Claim:
         need(self.epsilon > 0 and release["delta"] == 0, "epsilon must be above 0, and delta 0")
         need(1 < len(set(self.states)) == len(self.states), "states must be two or more, and different")
         self.limit, self.query = exp(self.epsilon, False), made["query"]
-        kind = self.query["is"]
+        kind = self.query.get("is") if type(self.query) is dict else "a function"
         need(kind in QUERIES and fits(self.query, {"is": kind, **QUERIES[kind]}), f"{kind} is damaged, or not covered")
         self.lengths(release["data"], made, release["mechanism"])
         rows, unit, labels = asked(self.query, self.states)

@@ -275,7 +275,8 @@ def _of_chain(
         every = chain.factors(of_states, slice(0, m))
         pairs = [(i, j) for i in range(len(before)) for j in range(len(after)) if i + j < claim.longest]
         pairs = [(i, j) for i, j in pairs if chain.phases == 1 or (i + j) % chain.phases == 0]
-        most = max(max(map(max, checker.multiplied(every, before[i], after[j]))) for i, j in pairs)
+        told = (checker.multiplied(every, before[i], after[j]) for i, j in pairs)
+        most = max(max(bound[x][x_] for x in chain.reached for x_ in chain.reached) for bound in told)
 
     def enough(limit: int) -> bool:
         return checker.tells_at_most(limit, chain, after, before, at, claim)
