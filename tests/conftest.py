@@ -149,3 +149,14 @@ def an_independent_reader_agrees() -> Generator[None]:
         patch.setattr(release.Release, "check_readable", readable)
         patch.setattr(store, "_finish_record", asked(store._finish_record, lambda record, *_: record))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def noise_is_certified(slow: bool) -> Generator[None]:
+    """Some of the calibrations that tests make, with --slow all, are proved by the checker too (:mod:`certified`)."""
+    from certified import ONE_IN, checking
+    from pufferfish.mechanisms.mechanism import Mechanism
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Mechanism, "calibrate", checking(Mechanism.calibrate, 1 if slow else ONE_IN))
+        yield

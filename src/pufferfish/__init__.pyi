@@ -121,6 +121,7 @@ from .queries import (
     Window as Window,
 )
 from .release import (
+    Certificate as Certificate,
     EachRelease as EachRelease,
     Finding as Finding,
     LeaksTo as LeaksTo,
@@ -130,6 +131,7 @@ from .release import (
     ReleasedNumber as ReleasedNumber,
     ReleaseSeries as ReleaseSeries,
     Verification as Verification,
+    certify as certify,
     check_released as check_released,
     release as release,
     release_each as release_each,

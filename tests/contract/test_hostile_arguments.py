@@ -225,6 +225,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         pf.release_measurement,
         {"records": ["a"] * 5, "measurement": len, "bound": BOUND, "epsilon": 1.0},
     ),
+    "certify": (lambda **v: pf.certify(**v).price, {"noise": NOISE}),
     "verify": (lambda **v: pf.verify(**v).holds, {"release": RELEASE, "model": None, "ledger": None, "table": None}),
     "series": (
         lambda **v: len(pf.series(**v).rows),
@@ -238,6 +239,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 MADE_BY_THE_PROGRAM = {
     "AloneWitness",
     "Calibration",
+    "Certificate",
     "ClusterWitness",
     "CouplingWitness",
     "Coverage",

@@ -123,6 +123,7 @@ def things() -> dict[str, Any]:
         "ParticipantDP": pf.ParticipantDP([3], theta=CHAIN),
         "ApproximateWasserstein": pf.ApproximateWasserstein(CLIQUES, delta=1e-3),
         "Calibration": BOUND.calibrate(SUM, 1.0),
+        "Certificate": pf.certify(BOUND.calibrate(SUM, 1.0)),
         "calibration of the best noise": pf.LeakagePropagation(CHAIN, 3).calibrate(pf.Histogram(), 1.0, noise="best"),
         "calibration of a network": ON_ROWS.calibrate(pf.Marginals(), 1.0),
         "Sequences": SEQUENCES,

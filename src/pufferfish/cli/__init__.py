@@ -35,6 +35,8 @@ _COMMANDS = {
     "report": "A page about releases that a browser shows, with a slider for ε.",
     "series": "Releases of one query over time: changes, totals, averages, with their errors.",
     "verify": "Check a release: its proof is computed again.",
+    "certify": "A proof of a release, to be checked without this program.",
+    "checker": "Write the program that checks such proofs.",
     "ledger": "One budget for many releases of the same table.",
     "robustness": "How much more leaks if a belief is outside of the model.",
     "example": "Write made-up tables to try the other commands on.",

@@ -60,7 +60,16 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import MOST_EPSILON, as_epsilon
 from pufferfish.mechanisms.words import noise_hides_everything
 from pufferfish.queries import Query, Transitions
-from pufferfish.release import RELEASE, EachRelease, Release, prepare, prepare_each
+from pufferfish.release import (
+    PROOF,
+    RELEASE,
+    Certificate,
+    EachRelease,
+    Release,
+    certify,
+    prepare,
+    prepare_each,
+)
 from pufferfish.release.cells import csv_of, errors_of_groups, records_of_subjects, warning_of_formulas
 from pufferfish.release.facts import GroupsRecord
 from pufferfish.release.prepare import ACCEPTED, warnings_of_model, warnings_of_reading
@@ -132,6 +141,11 @@ class ReleaseOptions:
     overwrite: bool = option("Replace the record of an earlier release.")
     ledger: str | None = option("Ledger that this release is charged to.", "FILE")
     no_ledger: bool = option("Charge no ledger, though pufferfish.toml names one.")
+    certificate: str | None = option(
+        "Where a proof of the promise is written, which anybody can check without this program (pufferfish checker); "
+        "the noise is what is provable so, mostly no more.",
+        "FILE",
+    )
     each_subject: bool = option(
         "A value for each subject, under the subject's own name: --output is a table of them (.parquet or .csv), and "
         "its record goes into a .json file of the same name. If interrupted, run the same command again to continue."
@@ -158,7 +172,8 @@ class ReleaseOptions:
     @property
     def targets(self) -> list[Target]:
         """The files of a release, and the options that name them."""
-        return [("--output", self.output, RELEASE), ("--csv", self.csv, TABLE), ("--plot", self.plot, PICTURE)]
+        files = [("--output", self.output, RELEASE), ("--csv", self.csv, TABLE), ("--plot", self.plot, PICTURE)]
+        return [*files, ("--certificate", self.certificate, PROOF)]
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -183,8 +198,22 @@ class ReleaseOptions:
             raise ParameterError(
                 "--for-spreadsheets is about a table of --csv, or of --each-subject: give one, or leave it out"
             )
+        if self.certificate is not None:
+            self._check_certificate()
         if self.each_subject:
             self._check_each_subject()
+
+    def _check_certificate(self) -> None:
+        """Refuse ``--certificate`` with what no certificate covers, or with noise that another option settles."""
+        one = "--certificate is for one release of all records"
+        for conflict, value in (
+            (f"{one}: leave out --by", self.reading.by),
+            (f"{one}: leave out --each-subject", self.each_subject),
+        ):
+            if value:
+                raise ParameterError(conflict)
+        if self.epsilon is None:
+            raise ParameterError("--certificate takes the noise that is provable for an epsilon: give --epsilon")
 
     def _check_level(self) -> None:
         """Refuse none or two of the options that say how much may leak, and what goes with another of them only."""
@@ -435,7 +464,8 @@ class Noise:
     warnings: list[str]
     """Those that the release keeps."""
     epsilon_note: str | None
-    """What an accuracy takes, and ``--once`` took."""
+    """What an accuracy takes, ``--once`` took, and a certificate costs."""
+    certificate: Certificate | None = None
 
 
 def calibrate(options: ReleaseOptions, inputs: Inputs) -> Noise:
@@ -454,7 +484,18 @@ def calibrate(options: ReleaseOptions, inputs: Inputs) -> Noise:
         _check_useful(options, inputs, data, calibration)
     lines: list[str] = [] if options.accuracy is None else [_accuracy_note(options, options.accuracy, calibration)]
     lines += [_once_note(calibration)] if options.once else []
-    return Noise(data, query, calibration, warnings, "\n".join(lines) or None)
+    certificate = None
+    if options.certificate is not None:
+        with progress("finding a proof"):
+            certificate = certify(calibration)
+        assert certificate.calibration is not None
+        lines += [f"certificate: proved in whole numbers, with {_price(certificate.price)}"]
+        calibration = certificate.calibration
+    return Noise(data, query, calibration, warnings, "\n".join(lines) or None, certificate)
+
+
+def _price(share: float) -> str:
+    return "this very noise" if share == 0 else f"{at_most(100 * share, 3)}% more noise than the mechanism's"
 
 
 def _print_what_is_new(options: ReleaseOptions, query: Query, data: Sequences, ledger: Ledger) -> None:
@@ -632,6 +673,8 @@ def _release(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> None:
         _reserve(outputs, inputs, noise)
         with progress("releasing"):
             ready = _prepared(options, inputs, noise)
+            if noise.certificate is not None:
+                noise.certificate.check(ready.plan()[0])
         with ExitStack() as to_the_end:
             late = until_done("noise is being drawn" if ledger is None else "budget is being spent, and noise drawn")
 
@@ -644,6 +687,8 @@ def _release(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> None:
             release: Release = ready.finish(begin)
             replaced = Path(targets["--output"][0]).exists()  # by check_targets an earlier release, and nothing else
             _write(release, outputs, options)
+            if noise.certificate is not None:
+                outputs["--certificate"].write(noise.certificate.to_json().encode())
             _print_release(release, data, options, ledger)
             click.echo(printable(f"written: {', '.join(path for path, _ in targets.values())}"))
             if replaced:

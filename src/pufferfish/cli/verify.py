@@ -28,6 +28,9 @@ class VerifyOptions:
     table: tuple[str, ...] = option(
         "The private table: its public facts are compared; repeat for one of several files.", "FILE"
     )
+    certificate: str | None = option(
+        "Proof of the release, to be checked in whole numbers too; for one release.", "FILE"
+    )
     values: str | None = option(
         "Table of values of a release for each subject [default: the one beside the record]; for one release.", "FILE"
     )
@@ -50,6 +53,8 @@ def verify_command(options: VerifyOptions) -> None:
     """
     if len(options.releases) > 1 and options.values is not None:
         raise click.UsageError("--values is the table of one release: verify that release alone")
+    if len(options.releases) > 1 and options.certificate is not None:
+        raise click.UsageError("--certificate is the proof of one release: verify that release alone")
     together = verify_together(options.releases) if len(options.releases) > 1 else None  # first: it reads all of them
     verifications = _verified(options)
     if together is None:
@@ -73,7 +78,14 @@ def _verified(options: VerifyOptions) -> list[Verification]:
     with progress("computing the proof again"):
         ledger = None if options.ledger is None else Ledger.open(options.ledger)  # once for all releases
         return [
-            verify(release, model=options.model, ledger=ledger, table=table, values=options.values)
+            verify(
+                release,
+                model=options.model,
+                ledger=ledger,
+                table=table,
+                values=options.values,
+                certificate=options.certificate,
+            )
             for release in options.releases
         ]
 

@@ -1,5 +1,6 @@
 """The one place where rows meet noise: a private value, and the record of what was promised."""
 
+from pufferfish.release.certificate import PROOF, Certificate, certify
 from pufferfish.release.measurement import release_measurement
 from pufferfish.release.postprocessing import project_to_simplex
 from pufferfish.release.record import MEASUREMENT, RELEASE
@@ -13,7 +14,9 @@ from pufferfish.release.verify import verify
 
 __all__ = [
     "MEASUREMENT",
+    "PROOF",
     "RELEASE",
+    "Certificate",
     "EachRelease",
     "Finding",
     "LeaksTo",
@@ -23,6 +26,7 @@ __all__ = [
     "ReleasedCheck",
     "ReleasedNumber",
     "Verification",
+    "certify",
     "check_released",
     "prepare",
     "prepare_each",

@@ -29,6 +29,7 @@ from pufferfish.ledger.same_records import check_start
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import Query
 from pufferfish.release.cells import cells_of
+from pufferfish.release.certificate import Certificate, certify
 from pufferfish.release.check import check_record
 from pufferfish.release.derive import place_in, total_of, with_values
 from pufferfish.release.draw import Database, database_of, sampler
@@ -161,9 +162,11 @@ class Recorded(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_field
     def __str__(self) -> str:
         return summary(self, most=20)
 
-    def verify(self, *, model: Any = None, ledger: Any = None, table: Any = None, values: Any = None) -> Verification:
+    def verify(
+        self, *, model: Any = None, ledger: Any = None, table: Any = None, values: Any = None, certificate: Any = None
+    ) -> Verification:
         """Compute the proof again, and all that follows from something else; arguments as for :func:`verify`."""
-        return verify(self, model=model, ledger=ledger, table=table, values=values)
+        return verify(self, model=model, ledger=ledger, table=table, values=values, certificate=certificate)
 
 
 class Release(Recorded, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -314,6 +317,21 @@ class Release(Recorded, frozen=True, forbid_unknown_fields=True, kw_only=True):
         if path is not None:
             write_whole(path, content, RELEASE, overwrite=replaces)
         return content.decode()
+
+    def certificate(self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> Certificate:
+        """Return a proof of what this release promises, and write it to a file if a path is given; see :func:`certify`.
+
+        Raises
+        ------
+        NotApplicableError
+            If certificates do not cover it, or its noise is too little to be proved so.
+        RecordError
+            If the file cannot be written, or is there already.
+        """
+        found = certify(self)
+        if path is not None:
+            found.to_json(path, overwrite=overwrite)
+        return found
 
     def __repr__(self) -> str:
         noise = f"{self.mechanism.title}, ε = {at_most(self.epsilon)}, noise scale {self.scale:.6g}"

@@ -26,13 +26,21 @@ from pufferfish._base.writing import read_file
 from pufferfish.data import read_rows, read_sequences
 from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.data.sequences import Base, Sequences
-from pufferfish.errors import DataError, ParameterError, PufferfishError, RecordError, shortened
+from pufferfish.errors import (
+    DataError,
+    NotApplicableError,
+    ParameterError,
+    PufferfishError,
+    RecordError,
+    shortened,
+)
 from pufferfish.fit.model_file import Model, read_model
 from pufferfish.ledger import Entry, Ledger
 from pufferfish.mechanisms import bound_of
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.mechanisms.witness import AnyWitness
+from pufferfish.release.certificate import Certificate
 from pufferfish.release.check import BROKEN, differences, rules_on_place
 from pufferfish.release.derive import data_record, promised
 from pufferfish.release.facts import LedgerRecord, TableRecord
@@ -348,6 +356,7 @@ def verify(
     ledger: Ledger | str | os.PathLike[str] | None = None,
     table: Any = None,
     values: str | os.PathLike[str] | None = None,
+    certificate: Certificate | str | os.PathLike[str] | None = None,
 ) -> Verification:
     """Check a release from its record alone: compute its proof again, and all that follows from something else.
 
@@ -365,6 +374,8 @@ def verify(
         The private table: it is read as the record says, and its public facts are compared. Nothing is printed of it.
     values : path-like, optional
         For a release for each subject, its table of values; by default the one beside the record.
+    certificate : Certificate or path-like, optional
+        A proof of the promise, which is checked in whole numbers, beside the proof by the mechanism.
 
     Returns
     -------
@@ -390,7 +401,7 @@ def verify(
         record, folder = source, None
     else:
         record, folder = release_in(read_file(source), display_path(source)), Path(source).parent
-    findings = list(_record_findings(record))
+    findings = [*_record_findings(record), *_certificate_findings(record, certificate)]
     if record.subjects is not None:
         findings += values_findings(record, record.subjects.table, values, folder)
     elif values is not None:
@@ -496,6 +507,22 @@ def _leakage_findings(record: ReleaseFields, calibration: Calibration) -> Iterat
     if stated.witness.nearest is not None:
         says = "how near the noise is to what some member of Θ needs: only the proof of this noise is computed again"
         yield unchecked("gap", says, ["mechanism.witness.nearest.gap"])
+
+
+def _certificate_findings(
+    record: ReleaseFields, certificate: Certificate | str | os.PathLike[str] | None
+) -> Iterator[Finding]:
+    """Yield whether a certificate, if there is one, proves what the record promises."""
+    if certificate is None:
+        return
+    if not isinstance(certificate, Certificate):
+        certificate = Certificate(read_file(certificate).decode(errors="replace"), None, 0.0)
+    try:
+        certificate.check(record)
+    except NotApplicableError as error:
+        yield fails("certificate", error.reason)
+        return
+    yield holds("certificate", "proved by certificate, in whole numbers")
 
 
 def _promises_finding(record: ReleaseFields, calibration: Calibration) -> Finding:

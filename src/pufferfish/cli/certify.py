@@ -1,0 +1,41 @@
+"""``pufferfish certify``: a proof of a release that was made, for a checker that shares no code with this program."""
+
+from dataclasses import dataclass
+
+import click
+
+from pufferfish.cli._tables import check_targets
+from pufferfish.cli.options import argument, command, option
+from pufferfish.cli.print import progress
+from pufferfish.errors import printable
+from pufferfish.release import PROOF, Release, certify
+
+__all__ = ["certify_command"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CertifyOptions:
+    """What is certified."""
+
+    release: str = argument("RELEASE")
+    output: str = option("Where the proof is written, as JSON.", "FILE", required=True)
+    overwrite: bool = option("Replace the proof of another release.")
+
+
+@command("certify", CertifyOptions)
+def certify_command(options: CertifyOptions) -> None:
+    """Prove a release that was made, from its record alone, for the checker that `pufferfish checker` writes.
+
+    The noise of the release is as it is. Where it is too little to be proved so, though the mechanism proves it, the
+    release is refused: pufferfish release --certificate takes noise that is provable.
+
+    \b
+    Example:
+      pufferfish certify release.json --output proof.json
+    """
+    check_targets([("--output", options.output, PROOF)], inputs=(options.release,), overwrite=options.overwrite)
+    release = Release.from_json(options.release)
+    with progress("finding a proof"):
+        certificate = certify(release)
+    certificate.to_json(options.output, overwrite=options.overwrite)
+    click.echo(printable(f"written: {options.output}"))

@@ -1,0 +1,463 @@
+"""Certificates: proofs of a release's bound that plain code checks in whole numbers (docs/proofs/certificate.md).
+
+The checker (:mod:`pufferfish.release.checker`, the same file as ``certificate/check.py``) asks for bounds F and G that
+what later and earlier records tell does not exceed. Here they are found: by the checker's own rule, first in doubles,
+then in whole numbers, until each follows from the others. No engine of a mechanism has a part in it, and nothing that
+is found has to be right.
+"""
+
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from pufferfish._base.checked import truth
+from pufferfish._base.frozen import ReadOnly
+from pufferfish._base.writing import record_kind, write_whole
+from pufferfish._core.phi.greedy import least_factors
+from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.release import checker
+from pufferfish.release.derive import data_record
+from pufferfish.release.draw import Database
+from pufferfish.release.ready import Ready
+from pufferfish.release.record import ReleaseFields, encoded
+from pufferfish.theta.forgetting_class import ForgettingClass
+
+__all__ = ["PROOF", "Certificate", "certify", "check_texts", "proved", "record_of_noise", "scaled"]
+
+FORMAT = "pufferfish-proof"
+
+PROOF = record_kind("proof", FORMAT, "it is the proof of another release; name another file")
+
+_SLACK = 1e-7
+"""By which share losses are taken larger while bounds are searched, with 9 digits: room for whole numbers."""
+
+_STEADY = 0.05
+"""Changes whose ratio moves by less than this share of what it lacks to 1 are summed up in advance."""
+
+_SLOWEST, _MOST_SLOW = 0.9999, 100
+"""Changes that shrink no more than this for so many rounds are taken to go on for ever."""
+
+_MOST_ROUNDS = 3000
+"""How often bounds are raised until none has to be."""
+
+_SHORT = 48
+"""Series of at most so many records have a bound for each record: one for all lengths would take more noise."""
+
+_SETTLED = Fraction(1, 10**7)
+"""How near a given law must have come to the stationary one for the last bound."""
+
+_MOST_SCALES, _FURTHER = 50, 1.4
+"""How many scales are tried, and how much larger the next one is at most."""
+
+_MOST_AGES = 120
+"""Bounds of the past of chains with a given law, or any, at most."""
+
+_NEAR = 2e-5
+"""How near the proved leakage comes to ε, as a share of it."""
+
+_REFUSED = "there is no certificate: "
+
+Numbers = list[list[int]]
+
+
+@dataclass(frozen=True)
+class Certificate(ReadOnly):
+    """A proof of what a release leaks, for a checker that shares no code with this program; made by :func:`certify`.
+
+    Parameters
+    ----------
+    proof : str
+        What the checker reads beside the release, as JSON.
+    calibration : Calibration or None
+        Noise whose promise it proves: that which was given, or a little more (``price``); None for a release.
+    price : float
+        By which share the scale of the noise is larger than that which was given.
+    """
+
+    proof: str
+    calibration: Calibration | None
+    price: float
+
+    def check(self, record: ReleaseFields) -> None:
+        """Ask the checker whether it proves what a record promises; values may be lacking.
+
+        Raises
+        ------
+        NotApplicableError
+            If not.
+        """
+        values = record.noisy_values or [0.0] * len(record.query.labels)
+        try:
+            check_texts(encoded(msgspec.structs.replace(record, noisy_values=values)), self.proof)
+        except checker.NotProved as error:
+            raise NotApplicableError(f"the checker does not prove it: {error}", "certify") from error
+        except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
+            raise NotApplicableError(f"the checker cannot read it: {error!r}", "certify") from error
+
+    def to_json(self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> str:
+        """Return the proof as JSON, and write it to a file if a path is given.
+
+        Raises
+        ------
+        RecordError
+            If the file cannot be written, or is there already.
+        """
+        replaces = truth(overwrite, "overwrite")
+        if path is not None:
+            write_whole(path, self.proof.encode(), PROOF, overwrite=replaces)
+        return self.proof
+
+
+def certify(noise: Calibration | ReleaseFields) -> Certificate:
+    """Return a proof that a noise, or a release that was made, keeps its promise.
+
+    Parameters
+    ----------
+    noise : Calibration or Release
+        What is to be proved. Of a calibration the scale is raised to what is provable, mostly by less than .2%; that of
+        a release stays as it is.
+
+    Raises
+    ------
+    NotApplicableError
+        If certificates do not cover it, or if none was found for the scale of a release; the message says why.
+
+    Examples
+    --------
+    >>> import pufferfish as pf
+    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    >>> certificate = pf.certify(pf.LeakagePropagation(chain, length=100).calibrate(pf.Histogram(), epsilon=1.0))
+    >>> certificate.price < 1e-3, certificate.proof[:61]
+    (True, '{"format":"pufferfish-proof","version":1,"digits":9,"members"')
+    """
+    if isinstance(noise, ReleaseFields):
+        claim = _claim_of(noise)
+        found = Certificate(_text(claim, proved(claim)[0]), None, 0.0)
+        found.check(noise)
+        return found
+    if not isinstance(noise, Calibration):
+        raise ParameterError(f"noise is {type(noise).__name__}, expected a Calibration or a Release")
+    claim = _claim_of(record_of_noise(noise))
+    scale, members = _provable(claim, noise.unit_scale)
+    provable = replace(noise, unit_scale=scale)
+    found = Certificate(_text(claim, members), provable, scale / noise.unit_scale - 1)
+    found.check(record_of_noise(provable))
+    return found
+
+
+def check_texts(release: str | bytes, proof: str | bytes) -> None:
+    """Check a proof by the checker's own functions."""
+    claim = checker.Claim(checker.parsed(release, checker.RELEASE, "release"))
+    checker.prove(claim, checker.parsed(proof, checker.PROOF, "proof"))
+
+
+def record_of_noise(calibration: Calibration) -> ReleaseFields:
+    """Return the record of a release with this noise, of no data: its values are 0."""
+    data = data_record(Database({}), calibration)
+    draft = Ready(calibration, data, (calibration.epsilon, calibration.witness, ()), False, (), (), None).draft()
+    return msgspec.structs.replace(draft, noisy_values=[0.0] * len(draft.query.labels))
+
+
+def _claim_of(record: ReleaseFields) -> Any:
+    try:
+        claim: Any = checker.Claim(checker.parsed(encoded(record), checker.RELEASE, "release"))
+    except checker.NotProved as error:
+        raise NotApplicableError(f"{_REFUSED}{error}", "certify") from error
+    claim.digits = 9 if len(claim.states) <= 8 else 5
+    return claim
+
+
+def _text(claim: Any, members: Sequence[Any]) -> str:
+    proof = {"format": FORMAT, "version": 1, "digits": claim.digits, "members": list(members)}
+    return json.dumps(proof, separators=(",", ":"))
+
+
+# -- The least scale that is provable --------------------------------------------------------------------------------
+
+
+def _provable(claim: Any, scale: float) -> tuple[float, list[Any]]:
+    """Return the least scale found that can be proved, at least ``scale``, and the proofs of members."""
+    epsilon, first = float(claim.epsilon), scale
+    enough: tuple[float, list[Any]] | None = None
+    too_small, members = 0.0, list[Any]()
+    for _ in range(_MOST_SCALES):
+        members, leakage = proved(scaled(claim, first, scale), members)
+        if leakage <= epsilon:
+            enough = scale, members
+            if scale == first or leakage >= epsilon * (1 - _NEAR) or scale <= too_small * (1 + _NEAR):
+                break
+            scale = max(too_small * (1 + _NEAR / 2), scale * leakage / epsilon * (1 + _NEAR / 2))
+        else:
+            too_small = scale
+            scale *= min(leakage / epsilon * (1 + _NEAR / 2), _FURTHER)
+            if enough is not None and scale >= enough[0]:
+                break
+    if enough is None:
+        raise NotApplicableError(f"{_REFUSED}no scale near that of the noise was found that is provable", "certify")
+    return enough
+
+
+def scaled(claim: Any, first: float, scale: float) -> Any:
+    """Return a claim with noise of another scale."""
+    other, ratio = copy(claim), Fraction(first) / Fraction(scale)
+    other.losses = [[loss * ratio for loss in row] for row in claim.losses]
+    other.most, other.step, other.of_all = claim.most * ratio, claim.step * ratio, claim.of_all * ratio
+    return other
+
+
+def proved(claim: Any, near: Sequence[Any] = ()) -> tuple[list[Any], float]:
+    """Return a proof of every member, and what leaks at most, in nats; ``near`` are proofs for nearly such noise."""
+    members = checker.members_of(claim.release["theta"])
+    proofs, most = list[Any](), 0.0
+    for (kind, member), guess in zip(members, near or [None] * len(members), strict=True):
+        proof: dict[str, list[Numbers]] | None = None
+        try:
+            if claim.of_all <= claim.epsilon:  # the losses of all records together: it needs no model
+                leakage = float(claim.of_all)
+            elif kind == ForgettingClass.kind:
+                leakage = _of_forgetting(member, claim)
+            else:
+                try:
+                    proof, leakage = _of_chain(checker.chain_of(kind, member, len(claim.states)), claim, guess)
+                except _Unbounded:
+                    leakage = math.inf
+        except checker.NotProved as error:
+            raise NotApplicableError(f"{_REFUSED}{error}", "certify") from error
+        proofs.append(proof)
+        most = max(most, leakage)
+    return proofs, most
+
+
+def _of_forgetting(member: Any, claim: Any) -> float:
+    """Return what leaks at most under a class that forgets, in nats."""
+
+    def enough(limit: int) -> bool:
+        other = copy(claim)
+        other.limit = limit
+        try:
+            checker.prove_forgetting(member, other)
+        except checker.NotProved:
+            return False
+        return True
+
+    most = checker.exp(2 * claim.epsilon, True)
+    return math.log(_least(enough, most, checker.ONE, most >> 40) / checker.ONE) if enough(most) else math.inf
+
+
+def _of_chain(
+    chain: Any, claim: Any, near: Mapping[str, list[Numbers]] | None
+) -> tuple[dict[str, list[Numbers]], float]:
+    """Return a proof of a chain, and what leaks at most by it, in nats."""
+    counts = _numbers_of_bounds(chain, claim)
+    sides, at = checker.sides_of(chain, claim, *counts)
+    names = ("future", "past")
+    found = {
+        name: _bounds(chain, claim, *side, count, None if near is None else near[name])
+        for name, side, count in zip(names, sides, counts, strict=True)
+    }
+    after, before = ([claim.bound(each, chain) for each in found[name]] for name in names)
+    of_states, m = claim.factors(chain), len(chain.cells[0])
+    if claim.records > 1:
+        largest = [max(entry for bound in side for row in bound for entry in row) for side in (after, before)]
+        paid = max(map(max, checker.multiplied(of_states, claim.near)))
+        steps = [claim.step_factor(chain)] * (claim.records - 1)
+        most = checker.over(*largest, *[paid] * max(claim.records, m), *steps)
+    else:
+        every = chain.factors(of_states, slice(0, m))
+        pairs = [(i, j) for i in range(len(before)) for j in range(len(after)) if i + j < claim.longest]
+        pairs = [(i, j) for i, j in pairs if chain.phases == 1 or (i + j) % chain.phases == 0]
+        told = (checker.multiplied(every, before[i], after[j]) for i, j in pairs)
+        most = max(max(bound[x][x_] for x in chain.reached for x_ in chain.reached) for bound in told)
+
+    def enough(limit: int) -> bool:
+        return checker.tells_at_most(limit, chain, after, before, at, claim)
+
+    nearly = most - (most >> 32)
+    return found, math.log((_least(enough, nearly, checker.ONE, most >> 32) if enough(nearly) else most) / checker.ONE)
+
+
+def _numbers_of_bounds(chain: Any, claim: Any) -> tuple[int, int]:
+    """Return how many bounds each side has: one for all lengths, of short series one for each record."""
+    if chain.phases > 1:
+        return chain.phases, chain.phases
+    if claim.longest <= _SHORT:
+        return claim.longest, claim.longest
+    if chain.start == "stationary":
+        return 1, 1
+    ages = min(claim.longest, _MOST_AGES)
+    if chain.given is None:
+        return 1, ages
+    settled = checker.stationary(chain.kernels[0])[0][0]
+    for age, (law, _) in enumerate(chain.laws_at(ages)):
+        ratios = [Fraction(a, b) for a, b in zip(law[0], settled, strict=True)]
+        if min(ratios) > 0 and max(ratios) / min(ratios) < 1 + _SETTLED:
+            return 1, age + 1
+    return 1, ages
+
+
+def _bounds(chain: Any, claim: Any, loss: Any, steps: Any, count: int, near: list[Numbers] | None) -> list[Numbers]:
+    """Return bounds of a side, as few as fulfil the checker's inequalities, one after the other."""
+    size, links = len(chain.cells), list(steps)
+    found: list[Numbers] = [[[0] * size for _ in range(size)] for _ in range(count)]
+    follows = _Follows(claim, loss, claim.step_factor(chain))
+    for start, end, step in links:
+        if start != end and chain.phases == 1:
+            found[end] = follows.least(step, found[start], found[start])
+            follows.raise_(step, found[start], found[end])
+    again = [link for link in links if link[0] == link[1] or chain.phases > 1]
+    if again:
+        _close(found, again, follows, near)
+    return found
+
+
+def _close(
+    found: list[Numbers], links: Sequence[tuple[int, int, Any]], follows: "_Follows", near: list[Numbers] | None
+) -> None:
+    """Find bounds that lead to each other: step by step until they rest, then raised until each follows."""
+    last, ratio, slow, floors = 0, 1.0, 0, {end: np.array(found[end], dtype=object) for _, end, _ in links}
+    if near is not None:
+        for end, floor in floors.items():
+            found[end] = np.maximum(floor, np.array(near[end], dtype=object)).tolist()
+    for _ in range(_MOST_ROUNDS):
+        changes = dict[int, Any]()
+        for start, end, step in links:
+            now = np.array(found[end], dtype=object)
+            least = np.array(follows.least(step, found[start], found[end]), dtype=object)
+            found[end] = np.maximum(least, floors[end]).tolist()
+            changes[end] = np.array(found[end], dtype=object) - now
+        most = max(int(np.abs(change).max()) for change in changes.values())
+        if most <= 1:
+            break
+        before, ratio = ratio, most / last if last else 1.0
+        last, slow = most, slow + 1 if ratio > _SLOWEST else 0
+        if slow > _MOST_SLOW:
+            raise _Unbounded
+        if abs(ratio - before) < _STEADY * (1 - ratio):  # changes shrink by this ratio: all that are to come, at once
+            for end, change in changes.items():
+                ahead = np.array([int(n * ratio / (1 - ratio)) for n in change.ravel()], dtype=object)
+                further = np.array(found[end], dtype=object) + ahead.reshape(change.shape)
+                found[end] = np.maximum(further, floors[end]).tolist()
+            last = 0
+    for _ in range(_MOST_ROUNDS):
+        if not sum(follows.raise_(step, found[start], found[end]) for start, end, step in links):
+            return
+    raise _Unbounded
+
+
+@dataclass(frozen=True)
+class _Follows:
+    """What follows from bounds that are whole numbers of a proof, by the checker's inequality."""
+
+    claim: Any
+    loss: Any
+    step_factor: int
+    in_doubles: dict[int, tuple[Any, list[int]]] = field(default_factory=dict[int, Any])
+
+    @property
+    def _unit(self) -> int:
+        return 10 ** (18 - self.claim.digits)
+
+    def _arrives(self, before: Numbers, slack: float) -> list[list[int]]:
+        """Return bounds and the loss of a record together, the loss taken larger by a share."""
+        loss = self.loss
+        if slack:
+            loss = [[math.ceil(entry * (entry / checker.ONE) ** slack) for entry in row] for row in loss]
+        return checker.multiplied(loss, [[checker.ONE + n * self._unit for n in row] for row in before])
+
+    def _asked(self, step: Any, bound: list[list[int]]) -> Callable[[int, int, int], bool]:
+        """Return what says whether a number is enough for a pair."""
+        moves = step.moves(bound)
+
+        def enough(x: int, x_: int, n: int) -> bool:
+            factor = (checker.ONE + n * self._unit) * checker.ONE // self.step_factor
+            return step.holds(x, x_, factor, bound, moves)
+
+        return enough
+
+    def least(self, step: Any, before: Numbers, guess: Numbers) -> Numbers:
+        """Return the least numbers found that follow from those before, for losses that are a little larger."""
+        bound = self._arrives(before, _SLACK * 10.0 ** (9 - self.claim.digits))
+        found = [[0] * len(row) for row in before]
+        if not step.pairs:
+            return found
+        if id(step) not in self.in_doubles:
+            cases = [list(step.cases(x, x_)) for x, x_ in step.pairs]
+            rows = np.array([_in_doubles(row, case) for of_pair in cases for case in of_pair for row in case])
+            self.in_doubles[id(step)] = rows, [*map(len, cases)]
+        rows, counts = self.in_doubles[id(step)]
+        place, guesses = np.arange(len(rows)).reshape(-1, 2), [guess[x][x_] for x, x_ in step.pairs]
+        doubles = np.array(bound, dtype=np.float64) / checker.ONE
+        start = np.repeat(1 + np.array(guesses, dtype=np.float64) / 10**self.claim.digits, counts)
+        factors = least_factors(rows, place, doubles, np.array(step.alive, dtype=np.intp), start)
+        largest = np.maximum.reduceat(factors, np.cumsum([0, *counts[:-1]]))
+        if isinstance(step, checker.StepOfAnyLaw):
+            largest = np.minimum(largest, _of_two_states(step, doubles))
+        if not np.all(largest < 9 * math.exp(4 * float(self.claim.epsilon))):  # far more than may leak
+            raise _Unbounded
+        over = self.step_factor / checker.ONE
+        for (x, x_), factor in zip(step.pairs, largest.tolist(), strict=True):
+            found[x][x_] = math.ceil((factor * over - 1) * 10**self.claim.digits)
+        return found
+
+    def raise_(self, step: Any, before: Numbers, after: Numbers) -> int:
+        """Raise numbers that do not follow from those before, and return how many there were."""
+        enough, raised = self._asked(step, self._arrives(before, 0.0)), 0
+        for x, x_ in step.pairs:
+            if not enough(x, x_, after[x][x_]):
+                after[x][x_] = _first(lambda n, x=x, x_=x_: enough(x, x_, n), after[x][x_])
+                raised += 1
+        return raised
+
+
+def _in_doubles(row: Sequence[int], case: Sequence[Sequence[int]]) -> list[float]:
+    """Return a row of a case as doubles, both of its rows over one number."""
+    largest = max(max(part) for part in case) or 1
+    return [entry / largest for entry in row]
+
+
+def _of_two_states(step: Any, bound: Any) -> Any:
+    """Return what two states of the earlier record allow at most, for each pair of a step under any first law."""
+    rows = np.array([[entry / checker.FINE for entry in row] for row in step.rows])[step.alive]
+    s, off = bound[np.ix_(step.alive, step.alive)], ~np.eye(len(step.alive), dtype=np.bool_)
+    factors = list[float]()
+    for x, x_ in step.pairs:
+        a, b = (np.outer(rows[:, one], rows[:, other]) for one, other in ((x, x_), (x_, x)))
+        root, most = 2 * np.sqrt(a * b * s), a + b * s
+        some = off & (most > 0)
+        factors.append(float(np.max((b + a * s + root)[some] / (most + root)[some], initial=1.0)))
+    return np.array(factors)
+
+
+def _first(enough: Callable[[int], bool], guess: int) -> int:
+    """Return a number that is enough, the least near a guess."""
+    if enough(guess):
+        return _least(enough, guess, 0, guess >> 24)
+    low, step = guess, 1
+    while not enough(low + step):
+        low, step = low + step, 2 * step
+        if step > 1 << 60:
+            raise _Unbounded
+    return _least(enough, low + step, low, step >> 24)
+
+
+class _Unbounded(Exception):
+    """No finite bounds were found."""
+
+
+def _least(enough: Callable[[int], bool], most: int, least: int, near: int) -> int:
+    """Return the least number that is enough, where ``most`` is; within so much of it."""
+    if enough(least):
+        return least
+    while most - least > max(1, near):
+        middle = (least + most) // 2
+        least, most = (least, middle) if enough(middle) else (middle, most)
+    return most

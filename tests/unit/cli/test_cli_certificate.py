@@ -1,0 +1,85 @@
+"""``release --certificate``, ``certify``, ``checker`` and ``verify --certificate``."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+import pufferfish as pf
+from pufferfish.cli import main
+from pufferfish.fit.model_file import write_model
+from pufferfish.release import checker
+
+READ = ["--state", "state", "--subject", "id", "--time", "t", "--max-gap", "1"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [(person, t, "walk" if t % 5 == person else "rest") for person in range(3) for t in range(100)]
+    pl.DataFrame(rows, schema=["id", "t", "state"], orient="row").write_csv("t.csv")
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "walk"])
+    write_model(pf.Model(theta=chain), "model.json")
+
+
+def run(*arguments: Any) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def release(*more: str) -> Result:
+    return run("release", "t.csv", *READ, "--model", "model.json", "--query", "histogram", *more)
+
+
+def test_a_release_with_its_proof() -> None:
+    found = release("--epsilon", "1", "--output", "r.json", "--certificate", "proof.json")
+    assert found.exit_code == 0, found.output
+    assert "certificate: proved in whole numbers, with this very noise" in found.stdout
+    assert "written: r.json, proof.json" in found.stdout
+    assert run("checker", "check.py").exit_code == 0
+    assert Path("check.py").read_bytes() == Path(checker.__file__).read_bytes()
+    checker.main("r.json", "proof.json", "model.json")
+    told = run("verify", "r.json", "--certificate", "proof.json")
+    assert (told.exit_code, "proved by certificate, in whole numbers" in told.stdout) == (0, True)
+    assert run("certify", "r.json", "--output", "again.json").exit_code == 0
+    checker.main("r.json", "again.json")
+
+
+def test_a_proof_of_something_else() -> None:
+    assert release("--epsilon", "1", "--output", "r.json", "--certificate", "proof.json").exit_code == 0
+    proof = json.loads(Path("proof.json").read_text())
+    for members, says in ([], "other members"), ([None], "the losses of all"):
+        Path("proof.json").write_text(json.dumps(proof | {"members": members}))
+        told = run("verify", "r.json", "--certificate", "proof.json")
+        assert (told.exit_code, says in " ".join(told.stdout.split())) == (1, True), told.stdout
+    for content in ("", "{}", "[1", '{"format": "pufferfish-proof"}'):
+        Path("proof.json").write_text(content)
+        assert run("verify", "r.json", "--certificate", "proof.json").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--epsilon", "1", "--by", "id"], "leave out --by"),
+        (["--accuracy", "0.1"], "give --epsilon"),
+        (["--epsilon", "1", "--mechanism", "exact-laplace"], "no certificate"),
+    ],
+)
+def test_what_is_refused(more: list[str], says: str) -> None:
+    """In one line, with nothing drawn or written."""
+    found = release(*more, "--output", "r.json", "--certificate", "proof.json")
+    assert (found.exit_code, says in found.output) in ((2, True),), found.output
+    assert not Path("r.json").exists()
+    assert not Path("proof.json").exists()
+
+
+def test_files_of_others_are_kept() -> None:
+    Path("mine.py").write_text("mine = 1\n")
+    assert run("checker", "mine.py").exit_code == 2
+    assert Path("mine.py").read_text() == "mine = 1\n"
+    assert release("--epsilon", "1", "--output", "r.json").exit_code == 0
+    assert run("certify", "r.json", "--output", "r.json", "--overwrite").exit_code == 2
+    assert run("certify", "model.json", "--output", "p.json").exit_code == 2
+    assert not Path("p.json").exists()

@@ -1,0 +1,136 @@
+"""Certificates: what the maker finds is proved by the checker, which runs alone."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pufferfish as pf
+from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.release import checker
+
+CHECKER = Path(__file__).parents[3] / "certificate" / "check.py"
+STATES = ["a", "b", "c"]
+TWO = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=STATES[:2])
+THREE = pf.MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]], states=STATES)
+OTHER = pf.MarkovChain([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]], states=STATES)
+STAYS = pf.StaysChain([[0, 1], [1, 0]], [[(0.8, 0.5), (0.2, 0.98)], [(1.0, 0.7)]], states=STATES[:2])
+BETWEEN = pf.IntervalChain([[0.6, 0.2], [0.2, 0.5]], [[0.8, 0.4], [0.5, 0.8]])
+FORGETS = pf.ForgettingClass([8, 20], [0.43, 0.9], STATES)
+SECOND = pf.HigherOrderChain([[[0.9, 0.1], [0.6, 0.4]], [[0.8, 0.2], [0.2, 0.8]]], states=STATES[:2])
+CLOCK = [[[0.9, 0.1], [0.4, 0.6]], [[0.5, 0.5], [0.3, 0.7]]]
+DIES = pf.MarkovChain([[0.99, 0.01, 0], [0.01, 0.99, 0], [0.5, 0.5, 0]], "any", states=STATES)
+CHAINS: dict[str, tuple[Any, int]] = {
+    "two states": (TWO, 1000),
+    "three states": (THREE, 1000),
+    "few records": (THREE, 4),
+    "a given law": (pf.MarkovChain(TWO.transition_matrix, [0.3, 0.7], states=STATES[:2]), 1000),
+    "a certain start": (pf.MarkovChain(TWO.transition_matrix, [1, 0], states=STATES[:2]), 1000),
+    "few records of a given law": (pf.MarkovChain(TWO.transition_matrix, [1, 0], states=STATES[:2]), 3),
+    "any law": (pf.MarkovChain(TWO.transition_matrix, "any", states=STATES[:2]), 1000),
+    "a state that dies": (DIES, 1000),
+    "a periodic chain": (pf.MarkovChain([[0, 1, 0], [0.5, 0, 0.5], [0, 1, 0]], states=STATES), 1000),
+    "independent": (pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=STATES[:2]), 1000),
+    "several members": ([THREE, OTHER], 1000),
+    "kinds of stay": (STAYS, 1000),
+    "kinds of stay, any law": (pf.StaysChain(STAYS.exits, STAYS.stays, "any", states=STATES[:2]), 1000),
+    "a clock": (pf.PeriodicChain(CLOCK, states=STATES[:2]), 1000),
+    "a clock, any law": (pf.PeriodicChain(CLOCK, "any", states=STATES[:2]), 1000),
+    "hours": (pf.PeriodicChain(CLOCK * 12, clock="hour", step="1h", states=STATES[:2]), 1000),
+    "order two": (SECOND, 1000),
+    "order two, any law": (pf.HigherOrderChain(SECOND.tensor, "any", states=STATES[:2]), 20),
+    "forgetting": (FORGETS, 10_000),
+    "mixed": ([FORGETS, THREE], 10_000),
+}  # fmt: skip
+PRICES = {"any law": 0.07, "state that dies": 0.1, "periodic": 1.1}
+"""More noise where whole numbers, or the checker's rule, prove less than the program."""
+
+
+def price_of(name: str) -> float:
+    return next((price for part, price in PRICES.items() if part in name), 5e-5)
+
+
+def files_of(certificate: Any, folder: Path, data: list[str]) -> list[str]:
+    """Write a release with certified noise, and its proof."""
+    noise = certificate.calibration
+    release = pf.release(data, noise.query, noise)
+    release.to_json(folder / "release.json")
+    certificate.to_json(folder / "proof.json")
+    return [str(folder / "release.json"), str(folder / "proof.json")]
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize(
+    "query", [pf.Histogram(), pf.Count("b"), pf.Transitions(), pf.Mean([0, 1.5, 4]), pf.CDF()], ids=lambda q: q.kind
+)
+def test_what_is_certified_is_proved_by_the_checker(query: Any, name: str) -> None:
+    theta, length = CHAINS[name]
+    bound = pf.LeakagePropagation(theta, length)
+    if query.kind == "mean" and len(bound.theta.states) == 2:
+        query = pf.Mean([0, 1.5])
+    noise = bound.calibrate(query, 1.0)
+    certificate = pf.certify(noise)
+    assert certificate.calibration is not None
+    assert 0 <= certificate.price <= price_of(name)
+    assert certificate.calibration.unit_scale >= noise.unit_scale
+
+
+@pytest.mark.parametrize("name", ["two states", "three states", "kinds of stay", "order two", "forgetting"])
+@pytest.mark.parametrize("hidden", [{"protect": 2}, {"protect": 60}, {"protect": "subject"}, {"within": [("a", "b")]}])
+@pytest.mark.parametrize("query", [pf.Histogram(), pf.Transitions()], ids=lambda q: q.kind)
+def test_what_is_hidden(query: Any, hidden: dict[str, Any], name: str) -> None:
+    theta, length = CHAINS[name]
+    noise = pf.LeakagePropagation(theta, length).calibrate(query, 1.0, **hidden)
+    certificate = pf.certify(noise)
+    assert 0 <= certificate.price <= (0.05 if "stay" in name or "within" in hidden else 5e-5)
+
+
+def test_the_checker_stands_alone(tmp_path: Path) -> None:
+    """It runs by itself, in an empty folder, and says what it proved; with more ε than is proved it does not."""
+    noise = pf.LeakagePropagation(STAYS, 100).calibrate(pf.Histogram(), 1.0)
+    (tmp_path / "files").mkdir()
+    files = files_of(pf.certify(noise), tmp_path / "files", ["a", "b"] * 50)
+    run = [sys.executable, "-I", "-S", str(CHECKER)]
+    found = subprocess.run([*run, *files], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert found.stdout.startswith(
+        "PROVED: this release of Histogram, by itself, is at most e^1 times as likely if any"
+    )
+    record = json.loads(Path(files[0]).read_text())
+    record["epsilon"] = 0.999
+    Path(files[0]).write_text(json.dumps(record))
+    found = subprocess.run([*run, *files], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout) == (1, "NOT PROVED: theta[0]: more than ε leaks\n")
+
+
+def test_the_copy_in_the_package() -> None:
+    assert Path(checker.__file__).read_bytes() == CHECKER.read_bytes()
+
+
+def test_a_release_that_was_made() -> None:
+    """Where the bound is the truth, as with two states, a release of any other day has a proof too."""
+    noise = pf.LeakagePropagation(TWO, 100).calibrate(pf.Histogram(), 1.0)
+    release = pf.release(["a", "b"] * 50, pf.Histogram(), noise)
+    assert pf.certify(release).price == 0
+    assert pf.certify(release).calibration is None
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: pf.LeakagePropagation(BETWEEN, 50), "interval"),
+        (lambda: pf.LeakagePropagation(pf.BayesianNetwork({"a": pf.CPT(["0", "1"], [0.8, 0.2])})), ""),
+    ],
+)  # fmt: skip
+def test_what_is_not_covered_is_said(make: Any, says: str) -> None:
+    with pytest.raises(NotApplicableError, match="there is no certificate") as error:
+        pf.certify(make().calibrate(pf.Count("1"), 1.0))
+    assert says in str(error.value)
+
+
+def test_only_noise_and_releases_are_certified() -> None:
+    with pytest.raises(ParameterError, match="expected a Calibration or a Release"):
+        pf.certify(1.0)  # pyrefly: ignore[bad-argument-type]
