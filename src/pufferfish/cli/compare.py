@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 import click
@@ -24,8 +24,8 @@ from pufferfish.cli.options import (
     command,
     each_once,
     node_names,
+    notes_of_query,
     option,
-    order_of_states,
     parse_lengths,
     parse_query,
     protection_asked,
@@ -34,6 +34,7 @@ from pufferfish.cli.options import (
     step_in,
 )
 from pufferfish.cli.print import print_promises, print_warnings, progress
+from pufferfish.cli.project import from_project
 from pufferfish.cli.release import check_group_accuracy, print_group_errors
 from pufferfish.compare.contest import COMPOSING, ComparisonRow, Contest, mechanisms_named, one_query_rows
 from pufferfish.compare.picture import draw_noise
@@ -92,6 +93,15 @@ class CompareOptions:
     draw: str | None = option("Draw a network, its worst node and that node's best quilt.", "FILE")
 
 
+def _as_in_project(options: CompareOptions) -> CompareOptions:
+    """Return the options; where lengths are given, without the table of the project, and how it is read."""
+    if not (options.length and from_project("table")):
+        return options
+    usual: dict[str, Any] = {"gaps": "unobserved"}
+    theirs = {name: usual.get(name) for name in options.reading.given if from_project(name)}
+    return replace(options, table=(), reading=replace(options.reading, **theirs))
+
+
 @command("compare", CompareOptions)
 def compare_command(options: CompareOptions) -> None:
     """Noise of every mechanism under MODEL, before anything is spent.
@@ -106,6 +116,7 @@ def compare_command(options: CompareOptions) -> None:
       pufferfish compare model.json --table steps.csv --state activity --subject id --time minute --max-gap 1min \\
         --by hour,sex --epsilon 1
     """
+    options = _as_in_project(options)
     epsilon, accuracy, reading = options.epsilon, options.accuracy, options.reading
     tables, lengths = options.table, options.length
     if (epsilon is None) == (accuracy is None):
@@ -126,7 +137,7 @@ def compare_command(options: CompareOptions) -> None:
     model = read_model(options.model)
     theta = model.theta
     secret, nodes = node_names(options.secrets, theta), node_names(reading.columns, theta)
-    query = parse_query(options.query, theta, nodes)
+    query = parse_query(options.query, theta, nodes, bins=model.bins)
     kinds, left_out = _kinds_asked(options.mechanisms, groups=reading.by is not None)
     if reading.by is not None:
         check_group_accuracy(query, accuracy)
@@ -143,7 +154,7 @@ def compare_command(options: CompareOptions) -> None:
         with opened(tables, reading) as table:
             data = read_under(table, model, reading)
         length: Any = data.length
-        query = parse_query(options.query, theta, nodes, data.nodes if isinstance(data, Rows) else None)
+        query = parse_query(options.query, theta, nodes, data.nodes if isinstance(data, Rows) else None, model.bins)
     else:
         length = cast(Any, _rows(lengths) if theta.networks else parse_lengths(lengths))
     step = step_in(data, model)
@@ -162,8 +173,8 @@ def compare_command(options: CompareOptions) -> None:
     if data is not None:
         nodes = [state_label(node) for network in theta.networks[:1] for node in network.nodes]
         click.echo(printable(read_line(data, nodes)))
-    if (order := order_of_states(query, model)) is not None:
-        click.echo(order)
+    for said in notes_of_query(query, model):
+        click.echo(said)
     taken = next((row for row in comparison if row.recommended), None)
     if taken is not None and options.promises:
         print_promises(contest.calibration(taken).promises(step))

@@ -195,7 +195,8 @@ def ledger_plan_command(options: LedgerPlanOptions) -> None:
         given = f"--every is given {len(options.every)} times for {len(texts)} {what}"
         raise ParameterError(f"{given}: give one for each")
     parts = [_parts_of(every, options.every[0]) for every in options.every[: options.levels]]
-    queries = [parse_query(text, ledger.bound.theta) for text in texts]
+    bins = ledger.base.bins if isinstance(ledger.base, Base) else None
+    queries = [parse_query(text, ledger.bound.theta, bins=bins) for text in texts]
     times = [f", every {every}" for every in options.every] or [""] * len(texts)
     notes = [f"plan: {text}{every}" for text, every in zip(texts, times, strict=True)]
     with progress("looking for noise"):

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get
 import click
 
 from pufferfish._base.reading import read_file
-from pufferfish._base.words import did_you_mean, names_of
+from pufferfish._base.words import did_you_mean, names_of, number
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, QueryError, RecordError, printable
 from pufferfish.fit.model_file import Model
@@ -39,7 +39,9 @@ from pufferfish.queries import (
     Transitions,
     refuse_pooling,
 )
+from pufferfish.queries.of_numbers import is_range, states_within, values_of_bins
 from pufferfish.theta.model_class import Theta
+from pufferfish.theta.states import intervals_of_states
 
 __all__ = [
     "ACCURACY_HELP",
@@ -62,8 +64,8 @@ __all__ = [
     "hidden_by",
     "mechanism_named",
     "node_names",
+    "notes_of_query",
     "option",
-    "order_of_states",
     "parse_lengths",
     "parse_query",
     "plain_number",
@@ -501,6 +503,7 @@ _WORDS: Mapping[str, _Word] = {
     "histogram-counts": _Word(partial(Histogram, relative=False)),
     "count": _Word(Count, _STATES),
     "frequency": _Word(Frequency, _STATES),
+    "share": _Word(Frequency, _STATES),
     "sum": _Word(Sum, _VALUES),
     "mean": _Word(Mean, _VALUES),
     "cdf": _Word(CDF),
@@ -523,7 +526,8 @@ QUERY_HELP = (
     f"{', '.join(f'{name}:{word.parts.shown}' if word.parts else name for name, word in _WORDS.items())} (* is all "
     "other states; a state with a comma is given in double quotes; V1,V2,… are the values of all states in their "
     "order; a histogram is of shares; cdf and quantiles are of ordered states, such as bins; transitions: how often "
-    "each state is followed by each; bouts: how often states begin; switches: changes of state; rates are per record); "
+    "each state is followed by each; of bins also mean and sum alone, and share:>=180, share:70..180 or count:<70; "
+    "bouts: how often states begin; switches: changes of state; rates are per record); "
     "for networks marginals (shares in every column) and marginal-counts, joint:NODE,NODE,… and "
     "joint-counts:NODE,NODE,… (rows in each combination of their states), and the others on --columns that have the "
     "same states "
@@ -531,7 +535,12 @@ QUERY_HELP = (
 )
 
 
-def order_of_states(query: Query, model: Model) -> str | None:
+def notes_of_query(query: Query, model: Model) -> list[str]:
+    """Return what is to be known of a query before it is answered: the order of states, what bins count as."""
+    return [said for said in (_order_of_states(query, model), _middles_of_bins(query, model)) if said is not None]
+
+
+def _order_of_states(query: Query, model: Model) -> str | None:
     """Say in which order a cumulative query takes states that are no bins: it is that of the model's list."""
     if not query.is_cumulative or model.bins is not None:
         return None
@@ -539,12 +548,17 @@ def order_of_states(query: Query, model: Model) -> str | None:
 
 
 def parse_query(
-    text: str | None, theta: Theta, named: Sequence[Any] | None = None, present: Sequence[Any] | None = None
+    text: str | None,
+    theta: Theta,
+    named: Sequence[Any] | None = None,
+    present: Sequence[Any] | None = None,
+    bins: Sequence[float] | None = None,
 ) -> Query:
     """Return the query of ``--query``.
 
     For networks ``named`` are the nodes of ``--columns``, and ``present`` those that a table has: the histogram of
     every column is of those that are there, and queries that take several columns for one are of those that were named.
+    ``bins`` are the edges of bins, at whose middles a mean counts.
     """
     if not theta.networks:
         if text in _OF_COLUMNS:
@@ -554,7 +568,7 @@ def parse_query(
                 f"query {text!r} counts columns of a network's table together, and the model is made of Markov chains: "
                 "how often each state is followed by each is --query transitions"
             )
-        return _parse("histogram" if text is None else text)
+        return _of_numbers(text, theta.states, bins) or _parse("histogram" if text is None else text)
     if text is None or text in _OF_COLUMNS:
         return Marginals(named if present is None else present, relative=text != "marginal-counts")
     query = _parse(text)
@@ -564,6 +578,33 @@ def parse_query(
     query = query if named is None else Subset(query, named)
     refuse_pooling(query, theta.networks[0].node_states)
     return query
+
+
+def _of_numbers(text: str | None, states: Sequence[str], bins: Sequence[float] | None) -> Query | None:
+    """Return a query of states that are numbers or bins, which takes no list of states; None for all others."""
+    name, _, argument = (text or "").partition(":")
+    if text in ("mean", "sum"):
+        values = values_of_bins(states, bins).values
+        return Mean(values) if text == "mean" else Sum(values)
+    if name in ("share", "frequency", "count") and is_range(argument.strip()) and argument not in states:
+        within = states_within(states, argument.strip())
+        return Count(within) if name == "count" else Frequency(within)
+    return None
+
+
+def _middles_of_bins(query: Query, model: Model) -> str | None:
+    """Say how far a mean or sum of bins can be off beside its noise, where each bin counts at its middle."""
+    if not isinstance(query, Mean | Sum) or model.theta.networks or intervals_of_states(model.theta.states) is None:
+        return None
+    known = values_of_bins(model.theta.states, model.bins)
+    if known.clamped is None or repr(query) not in (repr(Mean(known.values)), repr(Sum(known.values))):
+        return None
+    low, high = known.clamped
+    off = f"at most {number(known.off)}" + ("" if isinstance(query, Mean) else " a record")
+    return (
+        f"bins count at their middle, so the {query.kind} can be off by {off} beside the noise; values below "
+        f"{number(low)} count as {number(low)}, and those of {number(high)} or more as {number(high)}"
+    )
 
 
 def _parse(text: str) -> Query:

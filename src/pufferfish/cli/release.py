@@ -42,8 +42,8 @@ from pufferfish.cli.options import (
     hidden_by,
     mechanism_named,
     node_names,
+    notes_of_query,
     option,
-    order_of_states,
     parse_query,
     secret_settings,
 )
@@ -387,7 +387,7 @@ def load_inputs(options: ReleaseOptions) -> Inputs:
     check_options(model, options.reading)
     settings = secret_settings(options.secrets, options.kind, model.theta)
     nodes = node_names(options.reading.columns, model.theta)
-    query = parse_query(options.query, model.theta, nodes)
+    query = parse_query(options.query, model.theta, nodes, bins=model.bins)
     hidden_by(options.kind, options.protect, options.within, None, model)
     if options.each_subject and not model.theta.of_chains:
         raise ParameterError(
@@ -477,7 +477,8 @@ def calibrate(options: ReleaseOptions, inputs: Inputs) -> Noise:
         _print_what_is_new(options, inputs.query, data, inputs.ledger)
     warnings = warnings_of_model(data, model, accept=options.accept)
     # without --columns a network's query asks for the nodes that the table has
-    query = parse_query(options.query, model.theta, inputs.nodes, data.nodes if isinstance(data, Rows) else None)
+    present = data.nodes if isinstance(data, Rows) else None
+    query = parse_query(options.query, model.theta, inputs.nodes, present, model.bins)
     with progress("calibrating noise"):
         calibration = _calibration(options, inputs, query, data)
     if options.up_to is not None or options.each_subject:
@@ -607,8 +608,8 @@ def _print_before(inputs: Inputs, noise: Noise, warnings: Iterable[str]) -> None
     print_warnings(text for text in warnings if text not in known)
     if noise.epsilon_note is not None:
         click.echo(noise.epsilon_note)
-    if (order := order_of_states(noise.query, inputs.model)) is not None:
-        click.echo(order)
+    for said in notes_of_query(noise.query, inputs.model):
+        click.echo(said)
 
 
 # -- A dry run -------------------------------------------------------------------------------------------------------

@@ -79,6 +79,7 @@ def test_commands_are_short_and_do_what_long_ones_do(folder: Path) -> None:
     )
     assert "histogram" in done("ledger", "show")
     assert "LeakagePropagation" in done("compare", "--epsilon", 1, "--mechanisms", "propagation")
+    assert "LeakagePropagation" in done("compare", "--epsilon", 1, "--length", 500, "--mechanisms", "propagation")
     done("report", "histogram.json", "--output", "r.html")
 
 
