@@ -98,7 +98,7 @@ def _as_in_project(options: CompareOptions) -> CompareOptions:
     if not (options.length and from_project("table")):
         return options
     usual: dict[str, Any] = {"gaps": "unobserved"}
-    theirs = {name: usual.get(name) for name in options.reading.given if from_project(name)}
+    theirs: dict[str, Any] = {name: usual.get(name) for name in options.reading.given if from_project(name)}
     return replace(options, table=(), reading=replace(options.reading, **theirs))
 
 
