@@ -152,11 +152,13 @@ def an_independent_reader_agrees() -> Generator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def noise_is_certified(slow: bool) -> Generator[None]:
+def noise_is_certified(request: pytest.FixtureRequest) -> Generator[None]:
     """Some of the calibrations that tests make, with --slow all, are proved by the checker too (:mod:`certified`)."""
     from certified import ONE_IN, checking
     from pufferfish.mechanisms.mechanism import Mechanism
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Mechanism, "calibrate", checking(Mechanism.calibrate, 1 if slow else ONE_IN))
+        patch.setattr(
+            Mechanism, "calibrate", checking(Mechanism.calibrate, 1 if request.config.getoption("--slow") else ONE_IN)
+        )
         yield

@@ -35,6 +35,7 @@ EACH = pf.read_sequences(TABLE.sort("w"), "s", subject="w")
 COUNT, BOUND = pf.Count("a"), pf.MQMExact(CHAIN, 5)
 NOISE = pf.GroupDP(CHAIN, DATA.length).calibrate(COUNT, 1.0)
 RELEASE = pf.release(DATA, COUNT, NOISE)
+ANOTHER = pf.release(DATA, COUNT, pf.LeakagePropagation(NOISE.theta, DATA.length).calibrate(COUNT, 0.9))
 
 
 def loss(mechanism: Any) -> Any:
@@ -225,11 +226,13 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         pf.release_measurement,
         {"records": ["a"] * 5, "measurement": len, "bound": BOUND, "epsilon": 1.0},
     ),
+    "columns": (lambda **v: pf.columns(**v), {"source": TABLE}),
+    "read_lengths": (lambda **v: pf.read_lengths(**v).length, {"source": TABLE, "subject": None}),
     "certify": (lambda **v: pf.certify(**v).price, {"noise": NOISE}),
     "verify": (lambda **v: pf.verify(**v).holds, {"release": RELEASE, "model": None, "ledger": None, "table": None}),
     "series": (
         lambda **v: len(pf.series(**v).rows),
-        {"releases": [RELEASE, RELEASE], "labels": ["a", "b"], "average": 2, "against": None},
+        {"releases": [RELEASE, ANOTHER], "labels": ["a", "b"], "average": 2, "against": None},
     ),
     "verify_together": (lambda **v: pf.verify_together(**v).holds, {"releases": [RELEASE, RELEASE]}),
     "write_model": (pf.write_model, {"model": pf.Model(theta=CHAIN), "path": "no-folder/model.json"}),

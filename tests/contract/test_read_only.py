@@ -133,7 +133,9 @@ def things() -> dict[str, Any]:
         "Verification": _each().verify(),
         "Finding": _each().verify().findings[0],
         "Release": pf.release(ROWS, pf.Marginals(), ON_ROWS.calibrate(pf.Marginals(), 1.0)),
-        "ReleaseSeries": pf.series([pf.release(ROWS, pf.Marginals(), ON_ROWS.calibrate(pf.Marginals(), 1.0))] * 2),
+        "ReleaseSeries": pf.series(
+            [pf.release(ROWS, pf.Marginals(), ON_ROWS.calibrate(pf.Marginals(), e)) for e in (1.0, 1.1)]
+        ),
         "Robustness": pf.robustness(CHAIN, CHAIN, 3),
         "Ledger": _ledger(),
         "Witness": pf.Witness(theta=0, length=3),

@@ -583,6 +583,8 @@ def parse_query(
 def _of_numbers(text: str | None, states: Sequence[str], bins: Sequence[float] | None) -> Query | None:
     """Return a query of states that are numbers or bins, which takes no list of states; None for all others."""
     name, _, argument = (text or "").partition(":")
+    if intervals_of_states(states) is None:
+        return None
     if text in ("mean", "sum"):
         values = values_of_bins(states, bins).values
         return Mean(values) if text == "mean" else Sum(values)

@@ -202,12 +202,12 @@ class SeriesCharging(Charging):
         return replace(charge, steps_read=reads, question=question)
 
     def _check_not_read_meanwhile(self, reads: Reads, question: str | None, data: Sequences, book: Book) -> None:
-        """Refuse rows that another program released between the time when this one read the table, and now.
+        """Refuse rows that were released between the time when the table was read, and now.
 
         Raises
         ------
         ReleaseRefused
-            If there are any: one of two programs that began at the same time.
+            If there are any, as of one of two programs that began at the same time.
         """
         if data.asked is None or question is None:
             return
@@ -215,8 +215,9 @@ class SeriesCharging(Charging):
             steps = self.read(entry, book).steps_read if entry.question == question else None
             if steps is not None and entry.where == data.base.where and reads.split([steps])[1].parts:
                 raise ReleaseRefused(
-                    f"entry {entry.number} of the ledger, which another program wrote while this one was at work, is "
-                    "a release of the same query that read some of these rows: do it again, and they are left out"
+                    f"entry {entry.number} of the ledger, written since this table was read, is a release of the same "
+                    "query that read some of these rows: read it again, and they are left out (a command does that "
+                    "when it is run again)"
                 )
 
     def check_tied(self, data: Sequences, book: Book) -> None:

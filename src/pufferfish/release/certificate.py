@@ -37,8 +37,11 @@ FORMAT = "pufferfish-proof"
 
 PROOF = record_kind("proof", FORMAT, "it is the proof of another release; name another file")
 
-_SLACK = 1e-7
-"""By which share losses are taken larger while bounds are searched, with 9 digits: room for whole numbers."""
+_DIGITS, _FEW_DIGITS, _FEW_STATES = 9, 5, 8
+"""Digits of the numbers of proofs, and of those of chains with more states: so they stay small."""
+
+_SLACK = {_DIGITS: 1e-7, _FEW_DIGITS: 5e-4}
+"""By which share losses are taken larger while bounds are searched: room for rounding numbers up."""
 
 _STEADY = 0.05
 """Changes whose ratio moves by less than this share of what it lacks to 1 are summed up in advance."""
@@ -172,7 +175,7 @@ def _claim_of(record: ReleaseFields) -> Any:
         claim: Any = checker.Claim(checker.parsed(encoded(record), checker.RELEASE, "release"))
     except checker.NotProved as error:
         raise NotApplicableError(f"{_REFUSED}{error}", "certify") from error
-    claim.digits = 9 if len(claim.states) <= 8 else 5
+    claim.digits = _DIGITS if len(claim.states) <= _FEW_STATES else _FEW_DIGITS
     return claim
 
 
@@ -305,24 +308,38 @@ def _numbers_of_bounds(chain: Any, claim: Any) -> tuple[int, int]:
 
 
 def _bounds(chain: Any, claim: Any, loss: Any, steps: Any, count: int, near: list[Numbers] | None) -> list[Numbers]:
-    """Return bounds of a side, as few as fulfil the checker's inequalities, one after the other."""
+    """Return bounds of a side, as small as fulfil the checker's inequalities, one after the other."""
     size, links = len(chain.cells), list(steps)
     found: list[Numbers] = [[[0] * size for _ in range(size)] for _ in range(count)]
-    follows = _Follows(claim, loss, claim.step_factor(chain))
-    for start, end, step in links:
-        if start != end and chain.phases == 1:
-            found[end] = follows.least(step, found[start], found[start])
-            follows.raise_(step, found[start], found[end])
+    fine, left_out = copy(claim), 10 ** (_DIGITS - claim.digits)
+    fine.digits = _DIGITS
+    follows = _Follows(fine, loss, claim.step_factor(chain), _SLACK[claim.digits])
+    onwards = [link for link in links if link[0] != link[1] and chain.phases == 1]
     again = [link for link in links if link[0] == link[1] or chain.phases > 1]
+    for start, end, step in onwards:
+        found[end] = follows.least(step, found[start], found[start])
     if again:
-        _close(found, again, follows, near)
-    return found
+        start = near and [[[n * left_out for n in row] for row in bound] for bound in near]
+        _settle(found, again, follows, start, rest=max(1, left_out // 4))
+    found = [[[-(-n // left_out) for n in row] for row in bound] for bound in found]
+    whole = _Follows(claim, loss, claim.step_factor(chain))
+    for start, end, step in onwards:
+        whole.raise_(step, found[start], found[end])
+    for _ in range(_MOST_ROUNDS):
+        if not sum(whole.raise_(step, found[start], found[end]) for start, end, step in again):
+            return found
+    raise _Unbounded
 
 
-def _close(
-    found: list[Numbers], links: Sequence[tuple[int, int, Any]], follows: "_Follows", near: list[Numbers] | None
+def _settle(
+    found: list[Numbers],
+    links: Sequence[tuple[int, int, Any]],
+    follows: "_Follows",
+    near: list[Numbers] | None,
+    *,
+    rest: int,
 ) -> None:
-    """Find bounds that lead to each other: step by step until they rest, then raised until each follows."""
+    """Find bounds that lead to each other, step by step until they change by no more than ``rest``."""
     last, ratio, slow, floors = 0, 1.0, 0, {end: np.array(found[end], dtype=object) for _, end, _ in links}
     if near is not None:
         for end, floor in floors.items():
@@ -335,21 +352,20 @@ def _close(
             found[end] = np.maximum(least, floors[end]).tolist()
             changes[end] = np.array(found[end], dtype=object) - now
         most = max(int(np.abs(change).max()) for change in changes.values())
-        if most <= 1:
-            break
+        if most <= rest:
+            return
         before, ratio = ratio, most / last if last else 1.0
         last, slow = most, slow + 1 if ratio > _SLOWEST else 0
         if slow > _MOST_SLOW:
-            raise _Unbounded
+            if all((change >= 0).all() for change in changes.values()):
+                raise _Unbounded
+            return  # they go round: the rule does not always take less for less
         if abs(ratio - before) < _STEADY * (1 - ratio):  # changes shrink by this ratio: all that are to come, at once
             for end, change in changes.items():
                 ahead = np.array([int(n * ratio / (1 - ratio)) for n in change.ravel()], dtype=object)
                 further = np.array(found[end], dtype=object) + ahead.reshape(change.shape)
                 found[end] = np.maximum(further, floors[end]).tolist()
             last = 0
-    for _ in range(_MOST_ROUNDS):
-        if not sum(follows.raise_(step, found[start], found[end]) for start, end, step in links):
-            return
     raise _Unbounded
 
 
@@ -360,6 +376,7 @@ class _Follows:
     claim: Any
     loss: Any
     step_factor: int
+    slack: float = 0.0
     in_doubles: dict[int, tuple[Any, list[int]]] = field(default_factory=dict[int, Any])
 
     @property
@@ -385,7 +402,7 @@ class _Follows:
 
     def least(self, step: Any, before: Numbers, guess: Numbers) -> Numbers:
         """Return the least numbers found that follow from those before, for losses that are a little larger."""
-        bound = self._arrives(before, _SLACK * 10.0 ** (9 - self.claim.digits))
+        bound = self._arrives(before, self.slack)
         found = [[0] * len(row) for row in before]
         if not step.pairs:
             return found

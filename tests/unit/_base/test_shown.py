@@ -72,7 +72,8 @@ def objects():
     grouped = pf.read_sequences(ROWS, "x", by=["id"], **READING)
     yield (by_group := pf.release(grouped, pf.Histogram(), bound.calibrate(pf.Histogram(), 0.3)))
     yield pf.check_released(CHAIN, [by_group, found])
-    yield pf.series([by_group, by_group], labels=[BAD, "2"])
+    another = pf.release(grouped, pf.Histogram(), bound.calibrate(pf.Histogram(), 0.4))
+    yield pf.series([by_group, another], labels=[BAD, "2"])
     rows = pf.read_rows(TABLE, NETWORK)
     yield rows
     query = pf.Marginals()

@@ -410,7 +410,7 @@ def test_two_programs_that_begin_at_once_do_not_pay_twice(tmp_path: Path) -> Non
     noise = [each.as_planned(QUERY, data) for each, data in zip(both, read, strict=True)]
     both[0].spend(noise[0], data=read[0])
     spent = both[0].spent
-    with pytest.raises(ReleaseRefused, match="entry 2 of the ledger, which another program wrote while this one"):
+    with pytest.raises(ReleaseRefused, match="entry 2 of the ledger, written since this table was read"):
         both[1].spend(noise[1], data=read[1])
     assert both[1].spent == spent
     again = both[1].read(week, QUERY, again=True)  # who means it pays

@@ -18,6 +18,7 @@ import pufferfish as pf
 import pufferfish._core
 from pufferfish._core import divergence
 from pufferfish._core.numbers.compiled import Loops, reached, renamed, version
+from pufferfish._core.phi.greedy import least_factors
 from pufferfish._core.propagation import cluster_plan, cluster_sweep
 from pufferfish.fit.mixture import StaysSeen, fit_mixture
 
@@ -88,7 +89,14 @@ def on_stays() -> None:
         fit_mixture(StaysSeen(lasted, ended, np.array([1.0, 0.0, 0.0, 2.0, 1.0])), 2)
 
 
-WORK: list[Callable[[], None]] = [on_chains, on_clocks, on_networks, on_continua, on_laws, on_stays]
+def on_certificates() -> None:
+    rows, pairs = np.array(EDGES[0]), np.array([[0, 1], [1, 0]])
+    for most in (1.0, 1.5, 40.0):
+        bound = np.array([[1.0, most], [most, 1.0]])
+        least_factors(rows, pairs, bound, np.arange(2), np.array([1.0, 3.0]))
+
+
+WORK: list[Callable[[], None]] = [on_chains, on_clocks, on_networks, on_continua, on_laws, on_stays, on_certificates]
 
 
 MOST = 30
