@@ -368,6 +368,11 @@ class Chain:
                 law = settled[0], settled[1] ** 2 * law[1] * max(ratios) / min(ratios)
             yield i, j, Step(backwards(law, kernel), alive[i], pairs)
 
+    def places(self, pasts, futures, longest):
+        """Which bounds of the past and the future meet at a record: of one phase, or in a series of at most longest."""
+        every = product(range(pasts), range(futures))
+        return [(i, j) for i, j in every if (i + j < longest if self.phases == 1 else (i + j) % self.phases == 0)]
+
     def factors(self, of_states, part):
         """Factors of cells from those of states: the product over a part of their records."""
         parts = [cell[part] for cell in self.cells]
@@ -416,13 +421,12 @@ def tells_at_most(limit, chain, future, past, at, claim):
         most += [max(map(max, multiplied(of_states, claim.near)))] * max(claim.records, m)
         return over(*most, *[claim.step_factor(chain)] * (claim.records - 1)) <= limit
     others = chain.factors(of_states, slice(1, m))
-    for (i, before), (j, after) in product(enumerate(past), enumerate(future)):
-        if (i + j < claim.longest) if chain.phases == 1 else (i + j) % chain.phases == 0:
-            step, states = chain.reading(at[i])
-            step.pairs = [(v, w) for v, w in step.pairs if claim.near[states[v]][states[w]]]
-            left = [[limit * ONE // of_states[x][y] for y in states] for x in states]
-            if not holds(step, multiplied(others, before, after), left):
-                return False
+    for i, j in chain.places(len(past), len(future), claim.longest):
+        step, states = chain.reading(at[i])
+        step.pairs = [(v, w) for v, w in step.pairs if claim.near[states[v]][states[w]]]
+        left = [[limit * ONE // of_states[x][y] for y in states] for x in states]
+        if not holds(step, multiplied(others, past[i], future[j]), left):
+            return False
     return True
 
 

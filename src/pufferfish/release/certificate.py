@@ -31,7 +31,7 @@ from pufferfish.release.ready import Ready
 from pufferfish.release.record import ReleaseFields, encoded
 from pufferfish.theta.forgetting_class import ForgettingClass
 
-__all__ = ["PROOF", "Certificate", "certify", "check_texts", "proved", "record_of_noise", "scaled"]
+__all__ = ["PROOF", "Certificate", "certify", "check_texts", "claim_of", "proved", "record_of_noise", "scaled"]
 
 FORMAT = "pufferfish-proof"
 
@@ -143,13 +143,13 @@ def certify(noise: Calibration | ReleaseFields) -> Certificate:
     (True, '{"format":"pufferfish-proof","version":1,"digits":9,"members"')
     """
     if isinstance(noise, ReleaseFields):
-        claim = _claim_of(noise)
+        claim = claim_of(noise)
         found = Certificate(_text(claim, proved(claim)[0]), None, 0.0)
         found.check(noise)
         return found
     if not isinstance(noise, Calibration):
         raise ParameterError(f"noise is {type(noise).__name__}, expected a Calibration or a Release")
-    claim = _claim_of(record_of_noise(noise))
+    claim = claim_of(record_of_noise(noise))
     scale, members = _provable(claim, noise.unit_scale)
     provable = replace(noise, unit_scale=scale)
     found = Certificate(_text(claim, members), provable, scale / noise.unit_scale - 1)
@@ -170,7 +170,8 @@ def record_of_noise(calibration: Calibration) -> ReleaseFields:
     return msgspec.structs.replace(draft, noisy_values=[0.0] * len(draft.query.labels))
 
 
-def _claim_of(record: ReleaseFields) -> Any:
+def claim_of(record: ReleaseFields) -> Any:
+    """Return what a record promises, as the checker reads it."""
     try:
         claim: Any = checker.Claim(checker.parsed(encoded(record), checker.RELEASE, "release"))
     except checker.NotProved as error:
@@ -276,8 +277,7 @@ def _of_chain(
         most = checker.over(*largest, *[paid] * max(claim.records, m), *steps)
     else:
         every = chain.factors(of_states, slice(0, m))
-        pairs = [(i, j) for i in range(len(before)) for j in range(len(after)) if i + j < claim.longest]
-        pairs = [(i, j) for i, j in pairs if chain.phases == 1 or (i + j) % chain.phases == 0]
+        pairs = chain.places(len(before), len(after), claim.longest)
         told = (checker.multiplied(every, before[i], after[j]) for i, j in pairs)
         most = max(max(bound[x][x_] for x in chain.reached for x_ in chain.reached) for bound in told)
 

@@ -38,6 +38,7 @@ CHAINS: dict[str, tuple[Any, int]] = {
     "kinds of stay": (STAYS, 1000),
     "kinds of stay, any law": (pf.StaysChain(STAYS.exits, STAYS.stays, "any", states=STATES[:2]), 1000),
     "a clock": (pf.PeriodicChain(CLOCK, states=STATES[:2]), 1000),
+    "few records of a clock": (pf.PeriodicChain(CLOCK, states=STATES[:2]), 2),
     "a clock, any law": (pf.PeriodicChain(CLOCK, "any", states=STATES[:2]), 1000),
     "hours": (pf.PeriodicChain(CLOCK * 12, clock="hour", step="1h", states=STATES[:2]), 1000),
     "order two": (SECOND, 1000),
@@ -45,7 +46,7 @@ CHAINS: dict[str, tuple[Any, int]] = {
     "forgetting": (FORGETS, 10_000),
     "mixed": ([FORGETS, THREE], 10_000),
 }  # fmt: skip
-PRICES = {"any law": 0.07, "state that dies": 0.1, "periodic": 1.1}
+PRICES = {"records of a clock": 0.5, "any law": 0.07, "state that dies": 0.1, "periodic": 1.1}
 """More noise where whole numbers, or the checker's rule, prove less than the program."""
 
 
