@@ -8,7 +8,7 @@
 "use strict";
 
 const pufferfish = (() => {
-  const ONE = 10n ** 30n; // the factor 1: factors are whole numbers over ONE, those that must be large enough rounded up
+  const ONE = 10n ** 30n; // the factor 1: factors are whole numbers over ONE, rounded up where more is asked
   const FINE = 10n ** 100n; // the probability 1: probabilities are whole numbers over FINE, rounded down
   const LEAST = 10n ** 80n; // the least probability above 0, which one unit is at most 10^-80 of
   const EXACT = FINE + 10n ** 20n; // so much larger the truth may be than a probability, over FINE, after one rounding
@@ -19,7 +19,7 @@ const pufferfish = (() => {
     if (isTrue !== true) throw new NotProved(why);
   };
 
-  // -- 1. Reading: JSON with exact numbers, every key once and no other, every value of its type -----------------------
+  // -- 1. Reading: JSON with exact numbers, every key once and no other, every value of its type --------------------
 
   class Fraction {
     constructor(over, under = 1n) {
@@ -39,7 +39,7 @@ const pufferfish = (() => {
     size() { return new Fraction(size(this.over), this.under); }
     less(other) { return this.over * other.under < other.over * this.under; }
     is(other) { return this.over === other.over && this.under === other.under; }
-    toString() { return this.under === 1n ? `${this.over}` : decimal(this) ?? `${this.over}/${this.under}`; }
+    toString() { return this.under === 1n ? `${this.over}` : `${this.over}/${this.under}`; }
   }
 
   const size = (n) => (n < 0n ? -n : n);
@@ -52,17 +52,6 @@ const pufferfish = (() => {
   const ZERO = new Fraction(0n);
   const largest = (fractions) => fractions.reduce((most, one) => (most.less(one) ? one : most));
   const total = (fractions) => fractions.reduce((sum, one) => sum.plus(one), ZERO);
-
-  const decimal = (value) => { // the digits of a fraction, if it has finitely many
-    for (let places = 0n; places < 30n; places++) {
-      const shifted = value.times(new Fraction(10n ** places));
-      if (shifted.under === 1n) {
-        const digits = `${size(shifted.over)}`.padStart(Number(places) + 1, "0"), cut = digits.length - Number(places);
-        return `${value.over < 0n ? "-" : ""}${digits.slice(0, cut)}.${digits.slice(cut)}`;
-      }
-    }
-    return null;
-  };
 
   const NUMBER = /(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?/y;
 
@@ -85,7 +74,7 @@ const pufferfish = (() => {
     return fraction(value);
   };
 
-  // Objects are Maps, for which no key has a meaning of its own; arrays, strings, true, false and null are what they are.
+  // Objects are Maps, for which no key has a meaning of its own; all others are what they are.
   const parsed = (text, what) => {
     let at = 0;
     const space = () => { while (at < text.length && " \t\n\r".includes(text[at])) at++; };
@@ -152,8 +141,7 @@ const pufferfish = (() => {
     return found;
   };
 
-  // A schema is a function, an object of exactly these keys, a list of one schema for every entry, any one of several, or
-  // the value itself.
+  // A schema is a function, an object of exactly these keys, a list of one schema for every entry, or the value itself.
   const unseen = () => true; // nothing is asked of it
   const later = () => true; // it is looked at where it is used
   const text = (value) => typeof value === "string";
@@ -184,7 +172,8 @@ const pufferfish = (() => {
     "chains with several kinds of stay": { exits: [[number]], stays: [[[number]]], initial_distribution: START },
     "Markov processes that forget": { steps: [whole], overlap: [number] },
   }));
-  const WHETHER = { is: text, relative: bool }, STATES = { is: text, states: [text] }, VALUES = { is: text, values: later };
+  const WHETHER = { is: text, relative: bool }, STATES = { is: text, states: [text] };
+  const VALUES = { is: text, values: later };
   const QUERIES = new Map(Object.entries({
     Histogram: WHETHER, CDF: WHETHER, Transitions: WHETHER, Switches: WHETHER, Count: STATES, Frequency: STATES,
     Sum: VALUES, Mean: VALUES,
@@ -242,7 +231,7 @@ const pufferfish = (() => {
     return one === other;
   };
 
-  // -- 2. Numbers: e^x; probabilities with their error -----------------------------------------------------------------
+  // -- 2. Numbers: e^x; probabilities with their error --------------------------------------------------------------
 
   const exp = (x, upwards) => { // over ONE, for a fraction 0 <= x < 700: Taylor at x / 2^h <= 1/256, squared h times
     need(!x.less(ZERO) && x.less(new Fraction(700n)), "a loss is out of range");
@@ -260,14 +249,14 @@ const pufferfish = (() => {
   };
   const times = (...factors) => factors.reduce((product, factor) => ceil(product * factor, ONE));
 
-  // A table has rows of probabilities, and a slack over FINE: the truth is at least what stands there, and at most slack
-  // times it.
+  // A table has rows of probabilities, and a slack over FINE: the truth is at least what stands there, and at most
+  // slack times it.
   const lawOf = (parts) => { // a list of fractions over its sum
     const values = parts.map(fraction);
     need(values.length > 0 && values.every((value) => value.over >= 0n), "a probability is below 0");
     const under = values.reduce((lcm, value) => (lcm / gcd(lcm, value.under)) * value.under, 1n);
     const weights = values.map((value) => value.over * (under / value.under));
-    const sum = weights.reduce((a, b) => a + b, 0n);
+    const sum = sumOf(weights);
     need(sum > 0n, "a row of probabilities is 0");
     return weights.map((weight) => large((weight * FINE) / sum, weight));
   };
@@ -285,6 +274,8 @@ const pufferfish = (() => {
     slack: slackOf(one.slack, other.slack, EXACT),
   });
   const identity = (k) => ({ rows: range(k).map((x) => range(k).map((y) => (x === y ? FINE : 0n))), slack: FINE });
+  const sumOf = (row) => row.reduce((a, b) => a + b, 0n);
+  const highest = (row) => row.reduce((a, b) => (a > b ? a : b));
   const range = (n) => Array.from({ length: n }, (_, i) => i);
   const columnsWithMass = (rows) => rows[0].map((_, y) => rows.some((row) => row[y] > 0n));
 
@@ -292,7 +283,7 @@ const pufferfish = (() => {
     const k = kernel.rows.length, low = kernel.rows.map((row) => [...row]);
     const high = kernel.rows.map((row) => row.map((entry) => ceil(entry * kernel.slack, FINE)));
     for (let n = k - 1; n > 0; n--) {
-      const leaves = (rows) => rows[n].slice(0, n).reduce((a, b) => a + b, 0n), least = leaves(low), most = leaves(high);
+      const [least, most] = [low, high].map((rows) => sumOf(rows[n].slice(0, n)));
       need(least > 0n, "a chain has no single stationary law");
       for (let x = 0; x < n; x++) {
         low[x][n] = (low[x][n] * FINE) / most;
@@ -309,10 +300,10 @@ const pufferfish = (() => {
       most.push(ceil(most.reduce((sum, mass, x) => sum + mass * high[x][n], 0n), FINE));
     }
     need(least.every((mass) => mass > 0n), "a chain has states that it leaves for ever, and no first law");
-    return { rows: [least], slack: least.map((mass, x) => ceil(most[x] * FINE, mass)).reduce((a, b) => (a > b ? a : b)) };
+    return { rows: [least], slack: highest(least.map((mass, x) => ceil(most[x] * FINE, mass))) };
   };
 
-  // -- 3. The inequality -----------------------------------------------------------------------------------------------
+  // -- 3. The inequality --------------------------------------------------------------------------------------------
 
   // Whether left·v <= 0 for all v > 0 with v(y) <= R(y,z) v(z): by moves, each of which lets left·v rise or stay.
   const covers = (left, moves) => {
@@ -328,7 +319,6 @@ const pufferfish = (() => {
     pairsOf(factors.length).map(([y, z]) => [y, z, factors[y][z]])
       .sort(([, , one], [, , other]) => (one < other ? -1 : one > other ? 1 : 0));
   const pairsOf = (k) => range(k).flatMap((x) => range(k).filter((y) => y !== x).map((y) => [x, y]));
-  const sumOf = (row) => row.reduce((a, b) => a + b, 0n);
 
   // Whether p ⊨ c q for two rows of a table, each over its own sum.
   const rowsCover = (p, q, slack, factor, moves) => {
@@ -341,7 +331,7 @@ const pufferfish = (() => {
     .every(([x, other]) => step.ofAnyLaw ? holdsForAnyLaw(step, moves, goal[x][other], x, other)
       : rowsCover(step.rows[x], step.rows[other], step.slack, goal[x][other], moves));
 
-  // -- 4. Chains -------------------------------------------------------------------------------------------------------
+  // -- 4. Chains ----------------------------------------------------------------------------------------------------
 
   const forward = (kernel) => ({ ...kernel, occurs: kernel.rows.map(() => true) });
   const backward = (law, kernel, apart = FINE) => { // row x: the law of the record before one in x
@@ -356,7 +346,7 @@ const pufferfish = (() => {
     };
   };
 
-  // Given or mixed first laws: it suffices to look at two rows of the power; or the formula for all laws of the record before.
+  // It suffices to look at two rows of the power; or, pair by pair, at the formula for all laws of the record before.
   const holdsForAnyLaw = (step, moves, goal, x, other) => {
     const { kernel, laws, nexts, slack } = step, k = kernel.length;
     const byRows = laws.every((one, m) => laws.slice(m).every((two, later) => {
@@ -444,11 +434,11 @@ const pufferfish = (() => {
     }
   }
 
-  const links = (bounds, cells, phases) => { // which bound leads to which, in a series of so many cells
-    if (cells < 2n) return [];
+  const links = (bounds, records, phases) => { // which bound leads to which, in a series of so many records
+    if (records < 2n) return [];
     if (phases > 1) return range(bounds).map((i) => [i, (i + 1) % bounds]);
-    const found = range(bounds - 1).filter((i) => BigInt(i) + 1n < cells).map((i) => [i, i + 1]);
-    return cells > BigInt(bounds) ? [...found, [bounds - 1, bounds - 1]] : found;
+    const found = range(bounds - 1).filter((i) => BigInt(i) + 1n < records).map((i) => [i, i + 1]);
+    return records > BigInt(bounds) ? [...found, [bounds - 1, bounds - 1]] : found;
   };
 
   const proveChain = (chain, proof, claim) => {
@@ -456,48 +446,44 @@ const pufferfish = (() => {
     const past = of("past"), future = of("future"), { phases, order } = chain;
     need(past.length > 0 && future.length > 0, "a proof without bounds");
     need(phases === 1 || (past.length === phases && future.length === phases), "other bounds than a clock has phases");
-    const cells = claim.longest > BigInt(order) ? claim.longest - BigInt(order) + 1n : 1n; // of the longest series
     const record = claim.factors(order > 1), step = order > 1 ? ONE : exp(claim.step, true);
     const passes = (bound, place) => movesOf(bound.map((row, y) => row.map((factor, z) =>
       times(factor, record[chain.cells[y].at(place)][chain.cells[z].at(place)]))));
     const goal = (bound) => bound.map((row) => row.map((factor) => (factor * ONE) / step));
 
     const forwards = chain.kernels.map(forward);
-    for (const [i, next] of links(future.length, cells, phases))
+    for (const [i, next] of links(future.length, claim.longest, phases))
       need(holds(forwards[(phases - (next % phases)) % phases], passes(future[i], -1), goal(future[next])),
         `future bound ${next} does not follow from bound ${i}`);
     const laws = chain.laws(past.length);
-    for (const [i, next] of links(past.length, cells, phases))
+    for (const [i, next] of links(past.length, claim.longest, phases))
       need(holds(chain.back(laws, i, i === next && phases === 1), passes(past[i], 0), goal(past[next])),
         `past bound ${next} does not follow from bound ${i}`);
 
-    const places = past.flatMap((_, i) => future.map((_, j) => [i, j]))
-      .filter(([i, j]) => (phases > 1 ? (i + j) % phases === 0 : BigInt(i + j) < cells));
     if (claim.records > 1n) return proveStretch(chain, past, future, claim);
-    for (const [i, j] of places)
-      for (const position of range(order))
-        need(tellsEnough(chain, laws[i], past[i], future[j], position, record, claim), "more than ε leaks");
+    for (const i of range(past.length))
+      for (const j of range(future.length))
+        if (phases > 1 ? (i + j) % phases === 0 : BigInt(i + j) < claim.longest)
+          need(tellsLittle(chain, laws[i], past[i], future[j], record, claim), "more than ε leaks");
   };
 
-  // Whether a bound of both sides leaves at most ε of a record in this position of its cell.
-  const tellsEnough = (chain, law, past, future, position, record, claim) => {
-    const occurs = columnsWithMass(law.rows), masses = chain.start === "stationary" ? law.rows[0] : null;
-    const cells = range(chain.cells.length).filter((c) => occurs[c]), others = range(chain.order).filter((p) => p !== position);
-    const rows = []; // of a state: the law of the cells, or, where it is not known, each cell alone
-    for (const state of range(claim.states.length)) {
-      const having = cells.filter((c) => chain.cells[c][position] === state);
-      const alone = masses ? (having.length ? [having] : []) : having.map((c) => [c]);
-      for (const group of alone)
-        rows.push([state, occurs.map((_, c) => (group.includes(c) ? (masses ? masses[c] : FINE) : 0n))]);
+  // Whether at most ε is told of a record that begins its cell. After the end of a series are records nobody reads.
+  const tellsLittle = (chain, law, past, future, record, claim) => {
+    const occurs = columnsWithMass(law.rows), masses = chain.start === "stationary" ? law.rows[0] : null, rows = [];
+    for (const x of range(claim.states.length)) { // the law of its cells, or, where it is not known, each cell alone
+      const having = range(occurs.length).filter((c) => occurs[c] && chain.cells[c][0] === x);
+      for (const group of masses && having.length ? [having] : having.map((c) => [c]))
+        rows.push([x, occurs.map((_, c) => (group.includes(c) ? (masses ? masses[c] : FINE) : 0n))]);
     }
+    const others = range(chain.order).slice(1), slack = masses ? law.slack : FINE;
     const factors = past.map((row, y) => row.map((factor, z) => times(factor, future[y][z],
       ...others.map((p) => record[chain.cells[y][p]][chain.cells[z][p]]))));
-    const moves = movesOf(factors), slack = masses ? law.slack : FINE;
+    const moves = movesOf(factors);
     return rows.every(([x, p]) => rows.every(([y, q]) => x === y || !claim.near[x][y]
       || rowsCover(p, q, slack, (claim.limit * ONE) / record[x][y], moves)));
   };
 
-  const proveStretch = (chain, past, future, claim) => { // each term of the sum over the stretch replaced by its largest
+  const proveStretch = (chain, past, future, claim) => { // each term of the sum replaced by its largest
     const records = new Fraction(claim.records), m = new Fraction(BigInt(chain.order)), one = new Fraction(1n);
     const most = largest([ZERO, ...pairsOf(claim.states.length).filter(([x, y]) => claim.near[x][y])
       .map(([x, y]) => claim.losses[x][y])]);
@@ -506,8 +492,7 @@ const pufferfish = (() => {
     const inner = chain.order > 1 ? ZERO : claim.step.times(records.minus(one));
     const loss = records.times(most.plus(twice)).plus(beside.times(claim.most.plus(twice))).plus(inner);
     need(!claim.epsilon.less(loss), "more than ε leaks");
-    const worst = (bounds) => bounds.flat(2).reduce((a, b) => (a > b ? a : b));
-    need(times(exp(loss, true), worst(past), worst(future)) <= claim.limit, "more than ε leaks");
+    need(times(exp(loss, true), highest(past.flat(2)), highest(future.flat(2))) <= claim.limit, "more than ε leaks");
   };
 
   // A class that forgets: e^A = (1 - o) e^(nd) / (1 - o e^(nd)), o what laws may differ by after n steps.
@@ -529,7 +514,7 @@ const pufferfish = (() => {
     }), "more than ε leaks");
   };
 
-  // -- 5. The release --------------------------------------------------------------------------------------------------
+  // -- 5. The release -----------------------------------------------------------------------------------------------
 
   const PHASES = new Map([["hour", [24n, 3600n]], ["weekday", [7n, 86400n]], ["weekday-hour", [168n, 3600n]]]);
   const SECONDS = { s: 1n, min: 60n, h: 3600n, d: 86400n };
@@ -540,7 +525,8 @@ const pufferfish = (() => {
   };
 
   const chainOf = (kind, model, k) => {
-    need(KINDS.has(kind) && fits(model, KINDS.get(kind)) && model.has("initial_distribution"), `${kind} are damaged, or not covered`);
+    need(KINDS.has(kind) && fits(model, KINDS.get(kind)) && model.has("initial_distribution"),
+      `${kind} are damaged, or not covered`);
     const start = model.get("initial_distribution"), states = range(k).map((x) => [x]);
     if (kind === "Markov chains") return new Chain([squareTable(model.get("transition_matrix"), k)], states, start);
     if (kind === "periodic Markov chains") {
@@ -578,7 +564,8 @@ const pufferfish = (() => {
     const isRow = (list) => Array.isArray(list) && list.length === k && list.every(number);
     need(rows.length === k, "a tensor is of other states");
     while (!rows.every(isRow)) {
-      need(rows.every((part) => Array.isArray(part) && part.length === k) && rows.length * k <= 10_000, "a tensor is of other states");
+      need(rows.every((part) => Array.isArray(part) && part.length === k) && rows.length * k <= 10_000,
+        "a tensor is of other states, or too large");
       rows = rows.flat();
       cells = cells.flatMap((cell) => range(k).map((x) => [...cell, x]));
     }
@@ -603,7 +590,8 @@ const pufferfish = (() => {
       const steps = states.flatMap((x) => states.map((y) => [x, y]));
       if (kind === "Switches")
         return [[steps.map(([x, y]) => bit(x !== y))], one, [query.get("relative") ? "switch-rate" : "switches"]];
-      return [steps.map((step) => steps.map((other) => bit(step === other))), one, steps.map(([x, y]) => `${x} → ${y}`)];
+      const labels = steps.map(([x, y]) => `${x} → ${y}`);
+      return [steps.map((step) => steps.map((other) => bit(step === other))), one, labels];
     }
     if (kind === "Histogram") return [states.map((x) => states.map((y) => bit(x === y))), one, states];
     if (kind === "CDF") {
@@ -619,8 +607,8 @@ const pufferfish = (() => {
     let values = query.get("values");
     if (values instanceof Map) {
       const map = values.get("map");
-      need(values.size === 1 && map instanceof Map && [...map.keys()].every((key) => key === "*" || states.includes(key)),
-        "the query has values of other states");
+      need(values.size === 1 && map instanceof Map, "the query's values are damaged");
+      need([...map.keys()].every((key) => key === "*" || states.includes(key)), "the query has values of other states");
       values = states.map((state) => map.get(state) ?? map.get("*"));
     }
     need(fits(values, [number]) && values.length === states.length, "the query has no value for each state");
@@ -638,7 +626,10 @@ const pufferfish = (() => {
   const determined = (outputs, measured) => {
     const basis = [];
     const rest = (row) => {
-      for (const [pivot, base] of basis) row = row.map((entry, x) => entry.minus(base[x].times(row[pivot].by(base[pivot]))));
+      for (const [pivot, base] of basis) {
+        const share = row[pivot].by(base[pivot]);
+        row = row.map((entry, x) => entry.minus(base[x].times(share)));
+      }
       return row;
     };
     for (const row of [...measured, outputs[0].map(() => 1n)]) {
@@ -654,8 +645,9 @@ const pufferfish = (() => {
       this.release = release;
       this.states = release.get("theta").get("states");
       this.epsilon = fraction(release.get("epsilon"));
-      need(ZERO.less(this.epsilon) && fraction(release.get("delta")).over === 0n, "epsilon must be above 0, and delta 0");
-      need(this.states.length > 1 && new Set(this.states).size === this.states.length, "states must be two or more, and different");
+      need(ZERO.less(this.epsilon) && fraction(release.get("delta")).is(ZERO), "epsilon must be above 0, and delta 0");
+      need(this.states.length > 1 && new Set(this.states).size === this.states.length,
+        "states must be two or more, and different");
       this.limit = exp(this.epsilon, false);
       this.query = made.get("query");
       this.kind = this.query instanceof Map ? this.query.get("is") : "a function";
@@ -680,7 +672,8 @@ const pufferfish = (() => {
         need(chains.length > 0 && chains.every((each) => each.length === 3), "lengths are damaged");
         need(longest > 0n && chains.every(([steps]) => steps <= longest) && chains.some(([steps]) => steps === longest),
           "the longest chain is not that of the lengths");
-        need(chains.reduce((sum, [, seen, many]) => sum + seen * many, 0n) <= part.get("records"), "chains have more records than all");
+        need(sumOf(chains.map(([, seen, many]) => seen * many)) <= part.get("records"),
+          "chains have more records than all");
       }
       const longest = [data, mechanism].map((part) => part.get("longest_chain"));
       this.longest = longest[0] > longest[1] ? longest[0] : longest[1];
@@ -691,16 +684,18 @@ const pufferfish = (() => {
     }
 
     noise(release, made, unit, outputs) { // all that is said of the scale; what got noise
-      const noise = release.get("noise"), scale = release.get("counted").get("scale"), parts = noise.get("measurements");
-      const found = /^([1-9][0-9]{0,400})(?:\/([1-9][0-9]{0,400}))?$/.exec(scale);
+      const noise = release.get("noise"), parts = noise.get("measurements");
+      const found = /^([1-9][0-9]{0,400})(?:\/([1-9][0-9]{0,400}))?$/.exec(release.get("counted").get("scale"));
       need(found !== null, "the scale is no fraction");
       this.scale = new Fraction(BigInt(found[1]), BigInt(found[2] ?? "1"));
       const stated = fraction(noise.get("scale"));
-      const every = parts === null ? [[stated, 1n]] : parts.map((each) => [fraction(each.get("scale")), each.get("sharpness")]);
-      need(every.length > 0 && largest(every.map(([each]) => each)).is(stated), "the scale is not that of measurements");
+      const every = (parts ?? [noise]).map((each) => [fraction(each.get("scale")), each.get("sharpness") ?? 1n]);
+      need(every.length > 0 && largest(every.map(([each]) => each)).is(stated),
+        "the scale is not that of measurements");
       const exact = this.scale.times(unit);
       need(near(fraction(made.get("unit_scale")), this.scale) && near(fraction(noise.get("unit")), unit)
-        && every.every(([each, sharpness]) => near(each.times(new Fraction(sharpness)), exact)), "two scales of the noise, or two units");
+        && every.every(([each, sharpness]) => near(each.times(new Fraction(sharpness)), exact)),
+        "two scales of the noise, or two units");
       need(release.get("noisy_values").map(fraction).every((value) => {
         const many = value.by(unit), below = many.over / many.under; // of the whole numbers around it the nearest one
         return [-1n, 0n, 1n].some((more) => near(value, unit.times(new Fraction(below + more))));
@@ -730,7 +725,7 @@ const pufferfish = (() => {
     }
 
     hidden(settings, base) { // by the settings; the release's own sentence must say the same
-      const known = ["protect", "within", "max_quilt_length", "max_quilts", "support"]; // the last: how a mechanism searches
+      const known = ["protect", "within", "max_quilt_length", "max_quilts", "support"]; // the last: how it was searched
       need(settings instanceof Map && [...settings.keys()].every((key) => known.includes(key)), "unknown settings");
       const protect = settings.has("protect") ? settings.get("protect") : 1n, within = settings.get("within") ?? null;
       need(fits(protect, any(whole, "subject")) && fits(within, maybe([[text]])), "a protection is not covered");
@@ -743,22 +738,26 @@ const pufferfish = (() => {
       need(protect === 1n || !this.cut, "a stretch may go over gaps, which cut the chains here");
       this.near = this.states.map((x) => this.states.map((y) =>
         within === null || within.some((pair) => x !== y && pair.includes(x) && pair.includes(y))));
-      let what = `any stretch of ${protect} steps in a row of one subject`;
-      let every = "such stretch, every two courses it can take";
-      if (protect === 1n) [what, every] = ["any one record (the state of one subject at one time)", "record, every two values it can have"];
-      if (protect === "subject") [what, every] = ["the whole series of one subject", "subject, every two courses it can take"];
-      const changes = protect === 1n ? "has one value as if it has another" : "takes one course as if it takes another";
-      const exactly = (words) => words.replace(/[()^.+]/g, "\\$&"), lasts = "(?: \\([^()]*, where no step takes less than [^()]*\\))?";
-      const promise = new RegExp("^Whatever is released here is at most e\\^([0-9.e-]+)(?: ≈ ([0-9.e+]+))? times as likely if "
-        + `${exactly(what)}${lasts} ${changes}, for every ${every}${within === null ? "" : " that .*"}, and every distribution in Θ, `
-        + "the records' correlation with each other included\\.$", "u").exec(this.release.get("promise"));
-      need(promise !== null && !numberOf(promise[1]).less(this.epsilon), "the promise says something else than what is proved");
+      const one = protect === 1n, all = protect === "subject";
+      const what = one ? "any one record (the state of one subject at one time)"
+        : all ? "the whole series of one subject" : `any stretch of ${protect} steps in a row of one subject`;
+      const every = one ? "record, every two values it can have"
+        : `${all ? "subject" : "such stretch"}, every two courses it can take`;
+      const changes = one ? "has one value as if it has another" : "takes one course as if it takes another";
+      const told = what.replace(/[()]/g, "\\$&") + "(?: \\([^()]*, where no step takes less than [^()]*\\))?";
+      const among = within === null ? ["", ""] : [" that .*", ", between these states only: .*"];
+      const promise = new RegExp("^Whatever is released here is at most e\\^([0-9.e-]+)(?: ≈ ([0-9.e+]+))? times as "
+        + `likely if ${told} ${changes}, for every ${every}${among[0]}, and every distribution in Θ, the records' `
+        + "correlation with each other included\\.$", "u").exec(this.release.get("promise"));
+      need(promise !== null && !numberOf(promise[1]).less(this.epsilon),
+        "the promise says something else than what is proved");
       const limit = new Fraction(this.limit, ONE), about = promise[2] === undefined ? limit : numberOf(promise[2]);
-      need(about.minus(limit).size().times(new Fraction(100n)).less(limit), "the promise says another factor than its epsilon");
-      const hides = new RegExp(`^${exactly(what)}${lasts}${within === null ? "" : ", between these states only: .*"}$`, "u");
-      need(hides.test(this.release.get("hides")), "hides says something else than what is proved");
-      this.hides = `${what} ${changes}`
-        + (within === null ? "" : `, between the values of these pairs: ${within.map((pair) => pair.join(" or ")).join("; ")}`);
+      need(about.minus(limit).size().times(new Fraction(100n)).less(limit),
+        "the promise says another factor than its epsilon");
+      need(new RegExp(`^${told}${among[1]}$`, "u").test(this.release.get("hides")),
+        "hides says something else than what is proved");
+      const pairs = within === null ? "" : within.map((pair) => pair.join(" or ")).join("; ");
+      this.hides = `${what} ${changes}${pairs && `, between the values of these pairs: ${pairs}`}`;
     }
 
     factors(steps) { // of a record that goes from state to state, and of both of its steps where nothing else pays them
@@ -799,15 +798,17 @@ const pufferfish = (() => {
           "Θ is not that of the model");
       }
       const many = theta.get("chains").length + theta.get("members").length;
-      return { proved: true, says: `PROVED: this release of ${claim.kind}, by itself, is at most e^${claim.epsilon} times as likely if `
-        + `${claim.hides}; under every member of Θ, ${many} of ${theta.get("kind")} `
-        + `(${model === null ? "as the release says; name a model to compare them with" : "those of the model"}), `
-        + `in series of at most ${claim.longest} steps, with ${claim.all} records in all`
-        + `${claim.cut ? ", where gaps cut a series into independent ones" : ""}; by noise of the law ${LAW}, scale/unit = ${claim.scale}.\n`
-        + "NOT CHECKED: that such noise was drawn, once, and added to the true numbers; the table, how it was read, and whether Θ "
-        + `describes it; other releases of the same records; ${fieldsUnseen(RELEASE).join(", ")}.` };
+      const whose = model === null ? "as the release says; name a model to compare them with" : "those of the model";
+      const cut = claim.cut ? ", where gaps cut a series into independent ones" : "";
+      return { proved: true, says: `PROVED: this release of ${claim.kind}, by itself, is at most e^${claim.epsilon} `
+        + `times as likely if ${claim.hides}; under every member of Θ, ${many} of ${theta.get("kind")} (${whose}), `
+        + `in series of at most ${claim.longest} steps, with ${claim.all} records in all${cut}; `
+        + `by noise of the law ${LAW}, scale/unit = ${claim.scale}.\n`
+        + "NOT CHECKED: that such noise was drawn, once, and added to the true numbers; the table, how it was read, "
+        + `and whether Θ describes it; other releases of the same records; ${fieldsUnseen(RELEASE).join(", ")}.` };
     } catch (error) {
-      return { proved: false, says: `NOT PROVED: ${error instanceof NotProved ? error.message : `a file is not what it must be: ${error}`}` };
+      const why = error instanceof NotProved ? error.message : `a file is not what it must be: ${error}`;
+      return { proved: false, says: `NOT PROVED: ${why}` };
     }
   };
 
