@@ -117,8 +117,8 @@ def page(kind: str, title: str, body: Html, data: Any = None, proof: tuple[str, 
         The texts of a release and of its proof, which the page checks when it is opened, where ``body`` has
         :data:`CHECKED_HERE`.
     """
-    read = lambda name: files("pufferfish._draw").joinpath(name).read_text("utf-8")  # noqa: E731
-    style, scripts = read("page.css"), [read("page.js")] if proof is None else [read("check.js"), read("page.js")]
+    names = ("page.css", "page.js") if proof is None else ("page.css", "check.js", "page.js")
+    style, *scripts = (files("pufferfish._draw").joinpath(name).read_text("utf-8") for name in names)
     digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     policy = " ".join([f"{_POLICY}; script-src", *(f"'sha256-{digest}'" for digest in digests)])
     held = {"data": data} if proof is None else {"data": data, "proof": proof}
