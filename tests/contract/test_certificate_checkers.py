@@ -210,6 +210,15 @@ def test_pairs_that_are_none(pairs: Any, run: Run) -> None:
     assert not run([texts(release, proof)])[0]["proved"]
 
 
+def test_no_bounds_of_the_past_of_single_records(run: Run) -> None:
+    """A series of one record has no steps, and without a bound there is no place either at which anything leaks."""
+    release, proof = honest(THREE, pf.Histogram(), 1)
+    members = [{"future": [[[0] * 3] * 3], "past": bounds} for bounds in ([[[0] * 3] * 3], [])]
+    honest_one, empty = (texts(release, proof | {"members": [member]}) for member in members)
+    small = texts(with_noise(release, 1e-3), proof | {"members": members[1:]})
+    assert [answer["proved"] for answer in run([honest_one, empty, small])] == [True, False, False]
+
+
 def test_measurements_that_do_not_make_the_values(run: Run) -> None:
     """Noise for a measurement of nothing is enough at any scale, but a histogram does not follow from it."""
     files = []

@@ -333,7 +333,6 @@ const pufferfish = (() => {
 
   // -- 4. Chains ----------------------------------------------------------------------------------------------------
 
-  const forward = (kernel) => ({ ...kernel, occurs: kernel.rows.map(() => true) });
   const backward = (law, kernel, apart = FINE) => { // row x: the law of the record before one in x
     const rows = kernel.rows.map((_, x) => law.rows[0].map((mass, y) => mass * kernel.rows[y][x]));
     return { rows, slack: slackOf(law.slack, kernel.slack, apart), occurs: rows.map((row) => sumOf(row) > 0n) };
@@ -382,27 +381,20 @@ const pufferfish = (() => {
       need(!given || start.length === cells.length, "a first law is of other states");
       this.law = given ? tableOf([start]) : null;
       this.start = !given ? start : kernels.length > 1 ? "any" : "given"; // a clock may begin at any phase
-      const reached = this.start === "given" ? this.law.rows[0].map((mass) => mass > 0n) : cells.map(() => true);
-      for (let again = true; again;) {
-        again = false;
-        kernels[0].rows.forEach((row, x) => row.forEach((entry, y) => {
-          if (reached[x] && entry > 0n && !reached[y]) again = reached[y] = true;
-        }));
-      }
-      this.kept = range(cells.length).filter((x) => reached[x]); // no record can be in the others
-      const keep = ({ rows, slack }) => ({ rows: this.kept.map((x) => this.kept.map((y) => rows[x][y])), slack });
-      this.size = cells.length;
-      this.cells = this.kept.map((x) => cells[x]);
-      this.kernels = kernels.map(keep);
-      if (this.start === "given") this.law.rows[0] = this.kept.map((x) => this.law.rows[0][x]);
+      this.reached = this.start === "given" ? this.law.rows[0].map((mass) => mass > 0n) : cells.map(() => true);
+      for (const _ of cells) // no record can be in the others
+        for (const [x, y] of pairsOf(cells.length))
+          if (this.reached[x] && kernels[0].rows[x][y] > 0n) this.reached[y] = true;
+      this.cells = cells;
+      this.kernels = kernels;
       this.phases = kernels.length;
       this.order = cells[0].length;
     }
 
     bound(rows, digits) { // of a proof: n stands for the factor 1 + n / 10^digits
-      need(rows.length === this.size && rows.every((row) => row.length === this.size), "a bound is of other states");
+      need([rows, ...rows].every((list) => list.length === this.cells.length), "a bound is of other states");
       need(rows.every((row, x) => row[x] === 0n), "a bound is not 0 from a state to itself");
-      return this.kept.map((x) => this.kept.map((y) => ONE + rows[x][y] * (ONE / 10n ** digits)));
+      return rows.map((row) => row.map((n) => ONE + n * (ONE / 10n ** digits)));
     }
 
     // The laws of the records of the past's bounds; for any first law the powers that lead there.
@@ -434,24 +426,24 @@ const pufferfish = (() => {
     }
   }
 
-  const links = (bounds, records, phases) => { // which bound leads to which, in a series of so many records
-    if (records < 2n) return [];
+  const links = (bounds, records, phases) => { // which bound leads to which
     if (phases > 1) return range(bounds).map((i) => [i, (i + 1) % bounds]);
-    const found = range(bounds - 1).filter((i) => BigInt(i) + 1n < records).map((i) => [i, i + 1]);
-    return records > BigInt(bounds) ? [...found, [bounds - 1, bounds - 1]] : found;
+    const last = records > BigInt(bounds) ? [[bounds - 1, bounds - 1]] : []; // to itself
+    return [...range(bounds - 1).map((i) => [i, i + 1]), ...last];
   };
 
   const proveChain = (chain, proof, claim) => {
     const of = (side) => proof.get(side).map((rows) => chain.bound(rows, claim.digits));
     const past = of("past"), future = of("future"), { phases, order } = chain;
-    need(past.length > 0 && future.length > 0, "a proof without bounds");
-    need(phases === 1 || (past.length === phases && future.length === phases), "other bounds than a clock has phases");
+    for (const { length } of [past, future])
+      need(phases > 1 ? length === phases : length > 0 && BigInt(length) <= claim.longest,
+        "a proof without bounds, with more than a series has records, or with other ones than a clock has phases");
     const record = claim.factors(order > 1), step = order > 1 ? ONE : exp(claim.step, true);
     const passes = (bound, place) => movesOf(bound.map((row, y) => row.map((factor, z) =>
       times(factor, record[chain.cells[y].at(place)][chain.cells[z].at(place)]))));
     const goal = (bound) => bound.map((row) => row.map((factor) => (factor * ONE) / step));
 
-    const forwards = chain.kernels.map(forward);
+    const forwards = chain.kernels.map((kernel) => ({ ...kernel, occurs: chain.reached }));
     for (const [i, next] of links(future.length, claim.longest, phases))
       need(holds(forwards[(phases - (next % phases)) % phases], passes(future[i], -1), goal(future[next])),
         `future bound ${next} does not follow from bound ${i}`);
