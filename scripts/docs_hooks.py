@@ -67,6 +67,14 @@ def on_page_markdown(markdown: str, **_: object) -> str:
     )
 
 
+def on_post_build(config: MkDocsConfig) -> None:
+    """Put the checker into the page that checks proofs, which is then one file."""
+    page, tag = Path(config.site_dir) / "check.html", '<script src="../certificate/check.js">'
+    script = (ROOT / "certificate" / "check.js").read_text()
+    before, after = page.read_text().split(tag)
+    page.write_text(f"{before}<script>\n{script}{after}")
+
+
 def on_post_page(output: str, page: Page, **_: object) -> str:
     """Refuse a page that would load something from elsewhere when it is read."""
     if found := FETCHED.search(output):

@@ -132,3 +132,14 @@ for (const box of document.querySelectorAll(".scroll")) {
 const folds = [...document.querySelectorAll("details:not([open])")];
 addEventListener("beforeprint", () => folds.forEach((fold) => { fold.dataset.shut = fold.open ? "" : "yes"; fold.open = true; }));
 addEventListener("afterprint", () => folds.forEach((fold) => { if (fold.dataset.shut) fold.open = false; }));
+
+// A page with a proof checks it when it is opened, after it is shown.
+const proof = document.getElementById("proof");
+if (proof !== null) {
+  setTimeout(() => {
+    const [release, certificate] = JSON.parse(proof.textContent);
+    const [proved, unchecked = ""] = pufferfish.check(release, certificate).says.split("\n");
+    document.getElementById("checked").textContent = `This page checked its proof when you opened it. ${proved}`;
+    document.getElementById("unchecked").textContent = unchecked;
+  });
+}

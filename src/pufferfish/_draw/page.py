@@ -14,7 +14,7 @@ import msgspec
 from pufferfish._base.view import Html, join, tag
 from pufferfish._base.writing import Kind
 
-__all__ = ["PREVIEW", "REPORT", "fold", "page", "section", "table"]
+__all__ = ["CHECKED_HERE", "PREVIEW", "REPORT", "fold", "page", "section", "table"]
 
 _HEAD = '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="generator" content="{}">'
 _MARKS = {"report": "pufferfish-report", "preview": "pufferfish-preview"}
@@ -32,6 +32,15 @@ PREVIEW = _kind("preview", "preview of a release", "name another file")
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """Nothing may be loaded; the script that may run is named by its digest beside this."""
+
+
+CHECKED_HERE = tag(
+    "section",
+    tag("h3", "The proof, checked by this page"),
+    tag("p", "A browser that runs scripts checks the proof here.", class_="lead", id="checked", aria_live="polite"),
+    tag("p", class_="soft", id="unchecked"),
+)
+"""Where a page says what its own proof proves."""
 
 
 def section(title: str, *parts: Any, **attributes: Any) -> Html:
@@ -91,7 +100,7 @@ def _cell(part: Any, i: int, names: int) -> Html:
     return tag("th", part, scope="row") if i < names else tag("td", part, class_="n")
 
 
-def page(kind: str, title: str, body: Html, data: Any = None) -> bytes:
+def page(kind: str, title: str, body: Html, data: Any = None, proof: tuple[str, str] | None = None) -> bytes:
     """Return a page as the content of a file.
 
     Parameters
@@ -104,17 +113,25 @@ def page(kind: str, title: str, body: Html, data: Any = None) -> bytes:
         What it shows.
     data : optional
         What the script reads, as plain values.
+    proof : tuple, optional
+        The texts of a release and of its proof, which the page checks when it is opened, where ``body`` has
+        :data:`CHECKED_HERE`.
     """
-    style, script = (files("pufferfish._draw").joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"{_POLICY}; script-src 'sha256-{digest}'"
-    content = msgspec.json.encode(data).decode().replace("<", "\\u003c")
+    names = ("page.css", "page.js") if proof is None else ("page.css", "check.js", "page.js")
+    style, *scripts = (files("pufferfish._draw").joinpath(name).read_text("utf-8") for name in names)
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    policy = " ".join([f"{_POLICY}; script-src", *(f"'sha256-{digest}'" for digest in digests)])
+    held = {"data": data} if proof is None else {"data": data, "proof": proof}
+    contents = {name: msgspec.json.encode(part).decode().replace("<", "\\u003c") for name, part in held.items()}
     head = join(
         tag("meta", http_equiv="Content-Security-Policy", content=policy),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("title", title),
         tag("style", Html(style)),
     )
-    end = join(tag("script", Html(content), type="application/json", id="data"), tag("script", Html(script)))
+    end = join(
+        *(tag("script", Html(content), type="application/json", id=name) for name, content in contents.items()),
+        *(tag("script", Html(script)) for script in scripts),
+    )
     whole = f"{_HEAD.format(_MARKS[kind])}\n{head}\n</head>\n<body>\n{body}\n{end}\n</body>\n</html>\n"
     return whole.encode("utf-8", "backslashreplace")

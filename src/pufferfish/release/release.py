@@ -79,6 +79,7 @@ class Reported:
         *,
         values: Any = None,
         ledger: Any = None,
+        certificate: Any = None,
         brief: bool = False,
     ) -> None:
         """Write a page about the release that a browser shows: one file, which needs no network.
@@ -95,17 +96,20 @@ class Reported:
             The table of values of a release for each subject, which is summarised.
         ledger : Ledger or path-like, optional
             The book that the release was charged to: its history is shown.
+        certificate : Certificate, optional
+            A proof of the release: the page holds both, and checks itself when it is opened.
         brief : bool, default False
             Without the noise of other mechanisms and of other ε, which may take long to compute.
 
         Raises
         ------
         RecordError
-            If the record does not hold, or the page cannot be written.
+            If the record or its proof does not hold, or the page cannot be written.
         """
         from pufferfish.release.show.page import Source, write_report  # here, for it loads what draws networks
 
-        source = Source(self, values=None if values is None else Path(values))
+        proof = None if certificate is None else (encoded(self).decode(), certificate.proof)
+        source = Source(self, values=None if values is None else Path(values), proof=proof)
         write_report([source], path, ledger=ledger, brief=brief)
 
 

@@ -5,7 +5,6 @@ Needs Chromium with its driver (``apt-get install chromium chromium-driver``) an
 
 import json
 import re
-import shutil
 from collections.abc import Generator
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import browsers
 import pufferfish as pf
 import release_cases
 from pufferfish._base.words import at_most, number, to_the_noise
@@ -25,33 +25,12 @@ from pufferfish.ledger import Ledger
 
 pytestmark = pytest.mark.program
 
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 LONG = "a state with a name that is as long as a line and has_no_place_to_break_it_" + "x" * 60
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Generator[Any]:
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if program is None or driver is None:
-        pytest.skip("pages are looked at in Chromium: apt-get install chromium chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield found
-    found.quit()
+    yield from browsers.opened(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from pufferfish._base.reading import display_path
 from pufferfish._base.view import Html, counted, join, tag
 from pufferfish._base.words import at_least, at_most, number
 from pufferfish._base.writing import read_file, write_whole
-from pufferfish._draw.page import REPORT, fold, page, section, table
+from pufferfish._draw.page import CHECKED_HERE, REPORT, fold, page, section, table
 from pufferfish.compare.contest import COMPOSING, Contest, one_query_rows, row_of
 from pufferfish.compare.noise import Noise, noise_part, promise_part
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
@@ -35,6 +35,7 @@ from pufferfish.mechanisms.network_quilts import NodeSecrets
 from pufferfish.mechanisms.shown import units_part
 from pufferfish.mechanisms.words import check_in_words, hidden_in_words, witness_part
 from pufferfish.queries import measure_before_division, measure_of
+from pufferfish.release.certificate import Certificate
 from pufferfish.release.check import BROKEN
 from pufferfish.release.derive import place_in
 from pufferfish.release.prepare import FITTED_HERE
@@ -114,12 +115,16 @@ def ledger_part(ledger: Ledger, here: Mapping[int, int], apart: Sequence[tuple[i
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A release, the file it came from and its SHA-256, and the table of a release for each subject."""
+    """A release, the file it came from and its SHA-256, the table of a release for each subject, and a proof.
+
+    ``proof`` has the texts of the release and of its certificate.
+    """
 
     release: AnyRelease
     path: Path | None = None
     values: Path | None = None
     digest: str | None = None
+    proof: tuple[str, str] | None = None
 
     @property
     def name(self) -> str:
@@ -127,8 +132,8 @@ class Source:
         return "release.json" if self.path is None else self.path.name
 
 
-def read_source(path: str | os.PathLike[str]) -> Source:
-    """Read a record of any kind; whether it holds is looked at when the page is made.
+def read_source(path: str | os.PathLike[str], certificate: str | os.PathLike[str] | None = None) -> Source:
+    """Read a record of any kind, and its certificate; whether they hold is looked at when the page is made.
 
     Raises
     ------
@@ -137,7 +142,8 @@ def read_source(path: str | os.PathLike[str]) -> Source:
     """
     content = read_file(path)
     release = any_release_in(content, display_path(path))
-    return Source(release, Path(path), digest=hashlib.sha256(content).hexdigest())
+    proof = None if certificate is None else (content.decode(), read_file(certificate).decode(errors="replace"))
+    return Source(release, Path(path), digest=hashlib.sha256(content).hexdigest(), proof=proof)
 
 
 def write_report(
@@ -225,7 +231,7 @@ def report_page(
             class_="soft",
         ),
     )
-    return page("report", title, body, data)
+    return page("report", title, body, data, next((source.proof for source in sources if source.proof), None))
 
 
 def _check_together(sources: Sequence[Source]) -> None:
@@ -304,6 +310,7 @@ def _release_part(
         None if source.path is None else tag("p", "Release file: ", tag("code", source.name), class_="soft"),
         *(tag("p", tag("strong", "Warning: "), text, class_="card warn") for text in warnings),
         content,
+        None if source.proof is None else CHECKED_HERE,
         _verify_part(source, verification, ledger_name),
         id=f"release-{i}",
     )
@@ -314,6 +321,8 @@ def _verified(source: Source, ledger: Ledger | None) -> Verification | None:
     """Verify a record, and refuse one that does not hold."""
     record, name = source.release, "this release" if source.path is None else display_path(source.path)
     if isinstance(record, MeasurementFields):
+        if source.proof is not None:
+            raise RecordError(f"{name} is a measurement, of which no certificate is a proof: leave it out")
         try:
             verify_measurement(record)
         except RecordError as error:
@@ -327,7 +336,8 @@ def _verified(source: Source, ledger: Ledger | None) -> Verification | None:
     if values is None and source.path is not None and table is not None:
         beside = source.path.parent / table.name
         values = beside if beside.is_file() else None
-    verification = verify(record, ledger=ledger, values=values)
+    certificate = None if source.proof is None else Certificate(source.proof[1], None, 0.0)
+    verification = verify(record, ledger=ledger, values=values, certificate=certificate)
     if not verification.holds:
         wrong = min(verification.wrong, key=lambda part: part.absent)
         why = f"is not in this {wrong.what}" if wrong.absent else "does not hold"
