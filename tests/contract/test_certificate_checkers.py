@@ -215,7 +215,7 @@ def test_no_bounds_of_the_past_of_single_records(run: Run) -> None:
     release, proof = honest(THREE, pf.Histogram(), 1)
     members = [{"future": [[[0] * 3] * 3], "past": bounds} for bounds in ([[[0] * 3] * 3], [])]
     honest_one, empty = (texts(release, proof | {"members": [member]}) for member in members)
-    small = texts(with_noise(release, 1e-3), proof | {"members": members[1:]})
+    small = texts(with_noise(release, 0.1), proof | {"members": members[1:]})
     assert [answer["proved"] for answer in run([honest_one, empty, small])] == [True, False, False]
 
 

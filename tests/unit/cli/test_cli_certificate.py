@@ -47,6 +47,22 @@ def test_a_release_with_its_proof() -> None:
     checker.main("r.json", "again.json")
 
 
+def test_a_report_holds_the_release_and_its_proof() -> None:
+    assert release("--epsilon", "1", "--output", "r.json", "--certificate", "proof.json").exit_code == 0
+    report = ["report", "r.json", "--brief", "--output", "page.html", "--certificate"]
+    assert run(*report, "proof.json").exit_code == 0
+    page = Path("page.html").read_text()
+    held = page.split('id="proof">')[1].split("</script>")[0]
+    assert json.loads(held) == [Path(name).read_text() for name in ("r.json", "proof.json")]
+    assert "The proof, checked by this page" in page
+    Path("page.html").unlink()
+    Path("other.json").write_text(Path("proof.json").read_text().replace("members", "others"))
+    refused = run(*report, "other.json")
+    assert (refused.exit_code, "does not hold" in refused.output) == (2, True), refused.output
+    assert run(*report, "proof.json", "r.json").exit_code == 2
+    assert not Path("page.html").exists()
+
+
 def test_a_proof_of_something_else() -> None:
     assert release("--epsilon", "1", "--output", "r.json", "--certificate", "proof.json").exit_code == 0
     proof = json.loads(Path("proof.json").read_text())
