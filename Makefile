@@ -61,6 +61,7 @@ bench: .venv/ready .venv/spark  ## speed, as ratios to a plain reference in the 
 	$(PY) benchmarks/growth.py --quick
 	$(PY) benchmarks/spark.py
 	$(PY) benchmarks/transitions.py $(DATA)
+	$(PY) benchmarks/certificates.py --data $(DATA)
 	$(PY) benchmarks/cliffs.py --quick
 
 audit: .venv/ready  ## what mechanisms promise beside what really leaks: docs/audit.md, within a minute or two

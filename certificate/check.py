@@ -405,10 +405,11 @@ def sides_of(chain, claim, futures, pasts):
 
 def prove_chain(chain, proof, claim):
     bounds = [[claim.bound(each, chain) for each in proof[side]] for side in ("future", "past")]
+    of_step = claim.step_factor(chain)
     sides, at = sides_of(chain, claim, *map(len, bounds))
     for of_side, (loss, steps) in zip(bounds, sides):
         for i, j, step in steps:
-            left = [[entry * ONE // claim.step_factor(chain) for entry in row] for row in of_side[j]]
+            left = [[entry * ONE // of_step for entry in row] for row in of_side[j]]
             need(holds(step, multiplied(loss, of_side[i]), left), "a bound does not follow from the one before")
     need(tells_at_most(claim.limit, chain, *bounds, at, claim), "more than ε leaks")
 
@@ -645,7 +646,7 @@ class Claim:
     def factors(self, chain):
         """Factors of a record that goes from state to state, and of both of its steps where nothing else pays them."""
         steps = 0 if len(chain.cells[0]) == 1 else 2 * self.step
-        known = {loss: exp(loss + steps, True) for row in self.losses for loss in row}
+        known = {loss: exp(loss + steps, True) for loss in {loss for row in self.losses for loss in row}}
         return [[ONE if x == y else known[loss] for y, loss in enumerate(row)] for x, row in enumerate(self.losses)]
 
 

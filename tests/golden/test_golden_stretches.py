@@ -108,3 +108,12 @@ def test_electricity() -> None:
         near = near_values(np.arange(51) * 200.0, within)
         found = ProtectedStretch(chain, length, 1, near=near).least_divisor(1.0, 1.0)
         assert found == pytest.approx(multiplier, rel=5e-4)
+
+
+@pytest.mark.slow
+def test_the_certificate_of_electricity() -> None:
+    """51 states are proved, with hardly more noise, by a proof that can be mailed."""
+    chain, length = chain_of("electricity_uci_2y_2006-12-17_1051200min.csv.gz", "watts", bins="0,200,...,10200")
+    certificate = pf.certify(pf.LeakagePropagation(chain, length).calibrate(pf.Histogram(), 1.0))
+    assert 0 <= certificate.price <= 0.002
+    assert len(certificate.proof) <= 30_000

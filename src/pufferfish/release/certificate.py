@@ -22,6 +22,7 @@ from pufferfish._base.checked import truth
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.writing import record_kind, write_whole
 from pufferfish._core.phi.greedy import least_factors
+from pufferfish._core.phi.phi import solve_slopes
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.release import checker
@@ -51,6 +52,9 @@ _SLOWEST, _MOST_SLOW = 0.9999, 100
 
 _MOST_ROUNDS = 3000
 """How often bounds are raised until none has to be."""
+
+_MOST_STALLED = 3
+"""After so many rounds in which changes do not shrink by half, the largest are kept from going down again."""
 
 _SHORT = 48
 """Series of at most so many records have a bound for each record: one for all lengths would take more noise."""
@@ -320,7 +324,11 @@ def _bounds(chain: Any, claim: Any, loss: Any, steps: Any, count: int, near: lis
         found[end] = follows.least(step, found[start], found[start])
     if again:
         start = near and [[[n * left_out for n in row] for row in bound] for bound in near]
-        _settle(found, again, follows, start, rest=max(1, left_out // 4))
+        rest = max(1, left_out // 4)
+        if chain.phases > 1:
+            _settle_around(found, again, follows, start or None, rest=rest)
+        else:
+            found[-1] = _settle_alone(found[-1], again[0][2], follows, start[-1] if start else None, rest=rest)
     found = [[[-(-n // left_out) for n in row] for row in bound] for bound in found]
     whole = _Follows(claim, loss, claim.step_factor(chain))
     for start, end, step in onwards:
@@ -331,7 +339,7 @@ def _bounds(chain: Any, claim: Any, loss: Any, steps: Any, count: int, near: lis
     raise _Unbounded
 
 
-def _settle(
+def _settle_around(
     found: list[Numbers],
     links: Sequence[tuple[int, int, Any]],
     follows: "_Follows",
@@ -369,6 +377,29 @@ def _settle(
     raise _Unbounded
 
 
+def _settle_alone(bound: Numbers, step: Any, follows: "_Follows", near: Numbers | None, *, rest: int) -> Numbers:
+    """Return a bound of at least some numbers that a step leads to itself, up to ``rest``, by Newton's method."""
+    floor = np.array(bound, dtype=object)
+    found = floor if near is None else np.maximum(floor, np.array(near, dtype=object))
+    least, stalled = math.inf, 0
+    for _ in range(_MOST_ROUNDS):
+        before, numbers = found, found.tolist()
+        found = np.maximum(np.array(follows.least(step, numbers, numbers), dtype=object), floor)
+        change = found - before
+        most = np.abs(change).max()
+        if most <= rest:
+            return found.tolist()
+        stalled = 0 if most < least / 2 else stalled + 1
+        least = min(least, most)
+        if stalled > _MOST_STALLED:  # the rule does not always take less for less: what went down and up stays up
+            floor = np.where(np.abs(change) > most / 2, np.maximum(before, found), floor)
+            least, stalled = math.inf, 0
+        ahead = before + follows.to_rest(step, change)
+        if 0 <= ahead.min() and ahead.max() <= follows.most:
+            found = np.maximum(ahead, floor)
+    raise _Unbounded
+
+
 @dataclass(frozen=True)
 class _Follows:
     """What follows from bounds that are whole numbers of a proof, by the checker's inequality."""
@@ -378,6 +409,12 @@ class _Follows:
     step_factor: int
     slack: float = 0.0
     in_doubles: dict[int, tuple[Any, list[int]]] = field(default_factory=dict[int, Any])
+    slopes: dict[int, list[Any]] = field(default_factory=dict[int, Any])
+
+    @property
+    def most(self) -> float:
+        """The largest number of a bound in a proof: factors are no larger than e^ε."""
+        return math.expm1(float(self.claim.epsilon)) * 10**self.claim.digits
 
     @property
     def _unit(self) -> int:
@@ -414,16 +451,35 @@ class _Follows:
         place, guesses = np.arange(len(rows)).reshape(-1, 2), [guess[x][x_] for x, x_ in step.pairs]
         doubles = np.array(bound, dtype=np.float64) / checker.ONE
         start = np.repeat(1 + np.array(guesses, dtype=np.float64) / 10**self.claim.digits, counts)
-        factors = least_factors(rows, place, doubles, np.array(step.alive, dtype=np.intp), start)
-        largest = np.maximum.reduceat(factors, np.cumsum([0, *counts[:-1]]))
+        factors, *slopes = least_factors(rows, place, doubles, np.array(step.alive, dtype=np.intp), start)
+        firsts = np.cumsum([0, *counts[:-1]])
+        largest = np.maximum.reduceat(factors, firsts)
+        decide = np.maximum.reduceat(
+            np.where(factors == np.repeat(largest, counts), np.arange(len(rows) // 2), 0), firsts
+        )
+        self.slopes[id(step)] = [part[decide] for part in slopes]
         if isinstance(step, checker.StepOfAnyLaw):
-            largest = np.minimum(largest, _of_two_states(step, doubles))
+            less, *slopes = _of_two_states(step, doubles)
+            for mine, other in zip(self.slopes[id(step)], slopes, strict=True):
+                mine[less < largest] = 0
+                mine[less < largest, 0] = other[less < largest]
+            largest = np.minimum(largest, less)
         if not np.all(largest < 9 * math.exp(4 * float(self.claim.epsilon))):  # far more than may leak
             raise _Unbounded
         over = self.step_factor / checker.ONE
         for (x, x_), factor in zip(step.pairs, largest.tolist(), strict=True):
             found[x][x_] = math.ceil((factor * over - 1) * 10**self.claim.digits)
         return found
+
+    def to_rest(self, step: Any, change: Any) -> Any:
+        """Return how far numbers go that a step leads to themselves, of which the last change was the first step."""
+        if not step.pairs:
+            return change
+        tails, heads, slopes = self.slopes[id(step)]
+        of_loss = np.array(self.loss, dtype=np.float64) / checker.ONE * (self.step_factor / checker.ONE)
+        x, x_ = np.array(step.pairs).T
+        steps = solve_slopes(change.astype(np.float64), x, x_, tails, heads, slopes * of_loss[tails, heads])
+        return np.array([round(n) for n in steps.ravel()], dtype=object).reshape(change.shape)
 
     def raise_(self, step: Any, before: Numbers, after: Numbers) -> int:
         """Raise numbers that do not follow from those before, and return how many there were."""
@@ -441,17 +497,27 @@ def _in_doubles(row: Sequence[int], case: Sequence[Sequence[int]]) -> list[float
     return [entry / largest for entry in row]
 
 
-def _of_two_states(step: Any, bound: Any) -> Any:
-    """Return what two states of the earlier record allow at most, for each pair of a step under any first law."""
-    rows = np.array([[entry / checker.FINE for entry in row] for row in step.rows])[step.alive]
-    s, off = bound[np.ix_(step.alive, step.alive)], ~np.eye(len(step.alive), dtype=np.bool_)
-    factors = list[float]()
+def _of_two_states(step: Any, bound: Any) -> tuple[Any, Any, Any, Any]:
+    """Return what two states of the earlier record allow at most, for each pair of a step under any first law.
+
+    With it those two states, and how fast it grows with their bound.
+    """
+    alive = np.array(step.alive)
+    rows = np.array([[entry / checker.FINE for entry in row] for row in step.rows])[alive]
+    s, off = bound[np.ix_(alive, alive)], ~np.eye(len(alive), dtype=np.bool_)
+    found = list[tuple[float, int, int, float]]()
     for x, x_ in step.pairs:
         a, b = (np.outer(rows[:, one], rows[:, other]) for one, other in ((x, x_), (x_, x)))
-        root, most = 2 * np.sqrt(a * b * s), a + b * s
-        some = off & (most > 0)
-        factors.append(float(np.max((b + a * s + root)[some] / (most + root)[some], initial=1.0)))
-    return np.array(factors)
+        root = np.sqrt(a * b * s)
+        above, below = b + a * s + 2 * root, a + b * s + 2 * root
+        some = off & (below > 0)
+        factors = np.divide(above, below, out=np.ones_like(s), where=some)
+        y, z = np.unravel_index(np.argmax(factors), s.shape)
+        turn = root[y, z] / s[y, z]  # the derivative of twice the root
+        slope = (a[y, z] + turn - factors[y, z] * (b[y, z] + turn)) / below[y, z] if some[y, z] else 0.0
+        found.append((float(factors[y, z]), int(alive[y]), int(alive[z]), float(slope)))
+    factors, tails, heads, slopes = (np.array(column) for column in zip(*found, strict=True))
+    return factors, tails, heads, slopes
 
 
 def _first(enough: Callable[[int], bool], guess: int) -> int:

@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pufferfish as pf
 from pufferfish.errors import NotApplicableError, ParameterError
-from pufferfish.release import checker
+from pufferfish.release import certificate as maker, checker
 
 CHECKER = Path(__file__).parents[3] / "certificate" / "check.py"
 STATES = ["a", "b", "c"]
@@ -135,3 +136,11 @@ def test_what_is_not_covered_is_said(make: Any, says: str) -> None:
 def test_only_noise_and_releases_are_certified() -> None:
     with pytest.raises(ParameterError, match="expected a Calibration or a Release"):
         pf.certify(1.0)  # pyrefly: ignore[bad-argument-type]
+
+
+def test_many_states_take_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixteen states whose stays last fifty records: what is told settles only after hundreds of records."""
+    step = np.eye(16) * 0.98 + np.roll(np.eye(16), 1, axis=1) * 0.012 + np.roll(np.eye(16), -1, axis=1) * 0.008
+    monkeypatch.setattr(maker, "_MOST_ROUNDS", 40)
+    noise = pf.LeakagePropagation(pf.MarkovChain(step), 100_000).calibrate(pf.Histogram(), 1.0)
+    assert 0 <= pf.certify(noise).price < 0.01

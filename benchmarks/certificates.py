@@ -1,0 +1,79 @@
+"""Certificates: what a proof that plain code checks costs in noise, bytes and seconds, on chains fitted to real data.
+
+    python benchmarks/certificates.py --data FOLDER
+
+Histograms at ε = 1; household power is the example of 2008 in seven bins. Seconds are processor time.
+"""
+
+import argparse
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pufferfish as pf
+from pufferfish.release.certificate import record_of_noise
+
+EXAMPLE = Path(__file__).parent.parent / "examples" / "data" / "household_power_2008.csv.gz"
+BINS = [0, 200, 400, 700, 1300, 2000, 3500, 20000]
+ACTIVITY = {"subject": "subject", "time": "timestamp", "max_gap": "10min"}
+READINGS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "Fitbit": ("activity_fitbit_minute.parquet", "state", {**ACTIVITY, "where": "awake"}),
+    "activPAL": ("activity_activpal_12s.parquet", "state", {**ACTIVITY, "where": "awake and worn"}),
+    "electricity": ("electricity_uci_2y_2006-12-17_1051200min.csv.gz", "watts", {"bins": "0,200,...,10200"}),
+}
+
+
+def main() -> None:
+    """Print a row for every case whose data are there."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="where the data are")
+    parser.add_argument("--only", help="cases whose name begins so")
+    given = parser.parse_args()
+    print("| case | states | noise multiplier | more for the proof | bytes | s to make | s to check |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    for title, data, theta, settings in cases(given.data):
+        if not title.startswith(given.only or ""):
+            continue
+        noise = pf.LeakagePropagation(theta, data.length).calibrate(pf.Histogram(), 1.0, **settings)
+        began = time.process_time()
+        certificate = pf.certify(noise)
+        made = time.process_time() - began
+        assert certificate.calibration is not None
+        record, began = record_of_noise(certificate.calibration), time.process_time()
+        certificate.check(record)
+        checked = time.process_time() - began
+        row = f"{noise.noise_multiplier:.2f} | {certificate.price:.3%} | {len(certificate.proof):,} | {made:.1f}"
+        print(f"| {title} | {len(data.states)} | {row} | {checked:.3f} |", flush=True)
+
+
+def cases(folder: Path) -> Iterator[tuple[str, pf.Sequences, Any, dict[str, Any]]]:
+    """Yield the name, the data, the class and the settings of every case."""
+
+    @cache
+    def read(name: str, **more: Any) -> pf.Sequences | None:
+        file, state, reading = READINGS[name]
+        return pf.read_sequences(folder / file, state, **reading, **more) if (folder / file).exists() else None
+
+    for name in READINGS:
+        data = read(name)
+        if data is None:
+            print(f"| {name} is not there | | | | | | |")
+            continue
+        chain = pf.fit_chain(data, smoothing=0)
+        yield name, data, chain, {}
+        if name == "electricity":
+            continue
+        yield f"{name}, any first law", data, pf.MarkovChain(chain.transition_matrix, "any", states=chain.states), {}
+        if name == "Fitbit":
+            yield f"{name}, any hour of it", data, chain, {"protect": 60}
+            yield f"{name}, the best noise", data, chain, {"noise": "best"}
+    home = pf.read_sequences(EXAMPLE, "watts", time="timestamp", max_gap="1min", bins=BINS)
+    yield "household power", home, pf.fit_chain(home, smoothing=0.5), {}
+    by_hour = pf.read_sequences(EXAMPLE, "watts", time="timestamp", max_gap="1min", bins=BINS, clock="hour")
+    yield "household power by the hour", by_hour, pf.fit_periodic(by_hour), {}
+
+
+if __name__ == "__main__":
+    main()
