@@ -405,6 +405,7 @@ def sides_of(chain, claim, futures, pasts):
 
 def prove_chain(chain, proof, claim):
     bounds = [[claim.bound(each, chain) for each in proof[side]] for side in ("future", "past")]
+    need(all(bounds), "a side needs a bound")
     of_step = claim.step_factor(chain)
     sides, at = sides_of(chain, claim, *map(len, bounds))
     for of_side, (loss, steps) in zip(bounds, sides):
@@ -419,7 +420,8 @@ def tells_at_most(limit, chain, future, past, at, claim):
     m, of_states = len(chain.cells[0]), claim.factors(chain)
     if claim.records > 1:
         most = [max(entry for bound in bounds for row in bound for entry in row) for bounds in (future, past)]
-        most += [max(map(max, multiplied(of_states, claim.near)))] * max(claim.records, m)
+        most += [max(map(max, multiplied(of_states, claim.near)))] * claim.records
+        most += [max(map(max, of_states))] * (m - claim.records)  # what a cell has beside a short stretch: any values
         return over(*most, *[claim.step_factor(chain)] * (claim.records - 1)) <= limit
     others = chain.factors(of_states, slice(1, m))
     for i, j in chain.places(len(past), len(future), claim.longest):
@@ -525,6 +527,22 @@ def asked(query, states):
     return [[int(part / unit) for part in parts]], unit, [kind.lower()]
 
 
+def spans(given, rows):
+    """Whether rows are sums of given ones, each times a number: by taking out one entry after another."""
+    known = []
+
+    def left(row):
+        for place, other in known:
+            row = [a - Fraction(row[place]) * b for a, b in zip(row, other)]
+        return row
+
+    for row in map(left, given):
+        place = next((i for i, entry in enumerate(row) if entry), None)
+        if place is not None:
+            known.append((place, [Fraction(entry) / row[place] for entry in row]))
+    return not any(any(left(row)) for row in rows)
+
+
 def near(one, other):
     """Whether two numbers are one, but for the last digits of a double."""
     return abs(one - other) <= abs(other) / 2**50
@@ -549,7 +567,11 @@ class Claim:
         )
         need(query["labels"] == labels, "the labels are not those of the query")
         need(len(release["noisy_values"]) == len(rows), "there are other values than the query has outputs")
-        rows = self.noise(release, made, unit / made["records"] if relative else unit) or rows
+        measured = self.noise(release, made, unit / made["records"] if relative else unit)
+        if measured:
+            need(kind not in ("Transitions", "Switches"), "measurements of steps are not covered")
+            need(spans([*measured, [1] * len(self.states)], rows), "the outputs are not sums of what was measured")
+        rows = measured or rows
         self.moves(release["counted"], rows, kind in ("Transitions", "Switches"))
         self.of_all = made["records"] * self.most + (made["records"] - 1) * self.step
         self.hidden(made["settings"], release["data"]["base"])
@@ -605,6 +627,9 @@ class Claim:
         self.cut = base is not None and base["gaps"] != "unobserved"
         need(protect == 1 or not self.cut, "a stretch may go over gaps, which cut the chains here")
         pairs = [set(pair) for pair in within or []]
+        need(within is None or pairs, "no pair of states is hidden")
+        need(all(len(p) == len(q) == 2 and p <= set(self.states) for p, q in zip(pairs, within or [])), "no such pair")
+        told = re.escape("; ".join(map(" or ".join, (within or [])[:4])) + "; …" * (len(within or []) > 4))
         self.near = [[ONE * (within is None or x == y or {x, y} in pairs) for y in self.states] for x in self.states]
         what, every = (
             f"any stretch of {protect} steps in a row of one subject",
@@ -617,7 +642,10 @@ class Claim:
             )
         if protect == "subject":
             what, every = "the whole series of one subject", "subject, every two courses it can take"
-        lasts, among = r"( \([^()]*, where no step takes less than [^()]*\))?", "" if within is None else " that .*"
+        lasts, among = (
+            r"( \([^()]*, where no step takes less than [^()]*\))?",
+            "" if within is None else rf" that [a-z ]+ pairs that are named \({told}\)",
+        )
         changes = "has one value as if it has another" if protect == 1 else "takes one course as if it takes another"
         sentence = (
             rf"Whatever is released here is at most e\^([0-9.e-]+)(?: ≈ ([0-9.e+]+))? times as likely if "
@@ -628,7 +656,7 @@ class Claim:
         need(promise and Fraction(promise[1]) >= self.epsilon, "the promise says something else than what is proved")
         about = Fraction(promise[2] or Fraction(self.limit, ONE)) * ONE
         need(abs(about - self.limit) * 100 < self.limit, "the promise says another factor than its epsilon")
-        named = "" if within is None else ", between these states only: .*"
+        named = "" if within is None else f", between these states only: {told}"
         need(re.fullmatch(re.escape(what) + lasts + named, self.release["hides"]), "hides says something else")
         self.hides = f"{what} {changes}" + ("" if within is None else f", between the values of these pairs: {within}")
 

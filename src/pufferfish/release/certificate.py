@@ -278,7 +278,8 @@ def _of_chain(
         largest = [max(entry for bound in side for row in bound for entry in row) for side in (after, before)]
         paid = max(map(max, checker.multiplied(of_states, claim.near)))
         steps = [claim.step_factor(chain)] * (claim.records - 1)
-        most = checker.over(*largest, *[paid] * max(claim.records, m), *steps)
+        beside = [max(map(max, of_states))] * (m - claim.records)
+        most = checker.over(*largest, *[paid] * claim.records, *beside, *steps)
     else:
         every = chain.factors(of_states, slice(0, m))
         pairs = chain.places(len(before), len(after), claim.longest)
