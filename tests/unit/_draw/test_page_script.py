@@ -27,7 +27,7 @@ SCRIPT = Path(pufferfish._draw.__file__).with_name("page.js")
 ALONE = """
 const vm = require("node:vm"), read = require("node:fs").readFileSync;
 const nothing = {getElementById: () => ({textContent: "[]"}), querySelectorAll: () => []};
-const given = vm.createContext({document: nothing, addEventListener: () => {}});
+const given = vm.createContext({document: nothing, addEventListener: () => {}, setTimeout: () => {}});
 vm.runInContext(read(process.argv[1], "utf8"), given);
 given.asked = JSON.parse(read(0, "utf8"));
 console.log(JSON.stringify(vm.runInContext(process.argv[2], given)));
