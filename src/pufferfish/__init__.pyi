@@ -1,6 +1,7 @@
 """The public names: what :mod:`pufferfish` loads when one of them is first used, and what type checkers see."""
 
 from . import errors as errors
+from ._base.progress import listening as listening
 from ._core.divergence import max_divergence as max_divergence
 from .check import (
     ModelCheck as ModelCheck,
@@ -120,6 +121,11 @@ from .queries import (
     Weighted as Weighted,
     Window as Window,
 )
+from .queries.words import (
+    NamedQuery as NamedQuery,
+    named_queries as named_queries,
+    query as query,
+)
 from .release import (
     Certificate as Certificate,
     EachRelease as EachRelease,
@@ -129,10 +135,12 @@ from .release import (
     Release as Release,
     ReleasedCheck as ReleasedCheck,
     ReleasedNumber as ReleasedNumber,
+    ReleasePlan as ReleasePlan,
     ReleaseSeries as ReleaseSeries,
     Verification as Verification,
     certify as certify,
     check_released as check_released,
+    plan as plan,
     release as release,
     release_each as release_each,
     release_measurement as release_measurement,

@@ -47,6 +47,11 @@ def of_chains(make: Any, **more: Any) -> tuple[Any, dict[str, Any]]:
     return lambda **given: loss(make(**given)), {"theta": COIN, "length": 5, **more}
 
 
+def listened(listener: Any) -> None:
+    with pf.listening(listener):
+        pass
+
+
 CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ApproximateWasserstein": (
         lambda **v: loss(pf.ApproximateWasserstein(**v)),
@@ -228,6 +233,20 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     ),
     "columns": (lambda **v: pf.columns(**v), {"source": TABLE}),
     "read_lengths": (lambda **v: pf.read_lengths(**v).length, {"source": TABLE, "subject": None}),
+    "listening": (listened, {"listener": print}),
+    "plan": (
+        lambda **v: pf.plan(**v).epsilon,
+        {
+            "data": DATA,
+            "query": COUNT,
+            "calibration": NOISE,
+            "postprocess": None,
+            "ledger": None,
+            "accept": ("public",),
+        },
+    ),
+    "query": (lambda **v: repr(pf.query(**v)), {"text": "frequency:a", "model": CHAIN, "columns": None}),
+    "named_queries": (lambda: len(pf.named_queries()), {}),
     "certify": (lambda **v: pf.certify(**v).price, {"noise": NOISE}),
     "verify": (lambda **v: pf.verify(**v).holds, {"release": RELEASE, "model": None, "ledger": None, "table": None}),
     "series": (
@@ -257,6 +276,7 @@ MADE_BY_THE_PROGRAM = {
     "MatrixWitness",
     "MeasurementRelease",
     "ModelCheck",
+    "NamedQuery",
     "Nearest",
     "NetworkCheck",
     "OverlapAfter",
@@ -266,6 +286,7 @@ MADE_BY_THE_PROGRAM = {
     "PropagationWitness",
     "QuiltWitness",
     "Release",
+    "ReleasePlan",
     "ReleaseSeries",
     "ReleasedCheck",
     "ReleasedNumber",

@@ -133,6 +133,8 @@ def things() -> dict[str, Any]:
         "Verification": _each().verify(),
         "Finding": _each().verify().findings[0],
         "Release": pf.release(ROWS, pf.Marginals(), ON_ROWS.calibrate(pf.Marginals(), 1.0)),
+        "ReleasePlan": pf.plan(ROWS, pf.Marginals(), ON_ROWS.calibrate(pf.Marginals(), 1.0)),
+        "NamedQuery": pf.named_queries()[0],
         "ReleaseSeries": pf.series(
             [pf.release(ROWS, pf.Marginals(), ON_ROWS.calibrate(pf.Marginals(), e)) for e in (1.0, 1.1)]
         ),

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Generic, TypeVar
 
+from pufferfish.errors import ParameterError
+
 __all__ = ["BoundedCache", "Listener", "listening", "part_of", "report_progress"]
 
 # -- The last few results of something that takes long ---------------------------------------------------------------
@@ -66,12 +68,25 @@ def report_progress(task: str, share: float) -> None:
 def listening(listener: Listener) -> Generator[None]:
     """Send progress to ``listener`` inside the block.
 
+    Parameters
+    ----------
+    listener : callable
+        Called with what is being done, as text, and the share of it that is done, 0 to 1. What it raises stops the
+        work and comes out of the call that was at work: nothing half-computed is kept, and the same call works again.
+
+    Raises
+    ------
+    ParameterError
+        If it cannot be called.
+
     Examples
     --------
     >>> with listening(lambda task, share: print(task, share)):
     ...     report_progress("search", 0.5)
     search 0.5
     """
+    if not callable(listener):
+        raise ParameterError(f"listener is {listener!r}, expected a function of a text and a share")
     token = _listener.set(listener)
     try:
         yield

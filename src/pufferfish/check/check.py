@@ -30,7 +30,7 @@ from pufferfish._base.view import View
 from pufferfish.check.leaking import NoiseFor
 from pufferfish.check.network import NetworkCheck, check_network
 from pufferfish.check.record import Checked, CheckFields, OverlapAfter, RicherModel, StateStays, SubjectCheck
-from pufferfish.check.shown import view_of
+from pufferfish.check.shown import draw_check, view_of
 from pufferfish.check.words import KNOWS, leaks_more, text_of, verdict_of
 from pufferfish.errors import DataError, ModelError, NotApplicableError, ParameterError
 from pufferfish.fit.by_chance import largest_by_chance
@@ -50,6 +50,8 @@ from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.stays_chain import StaysChain
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from pufferfish.data.public_counts import Habits
 
 __all__ = ["APART", "HIGH", "ModelCheck", "check_model", "lasting", "observed"]
@@ -125,6 +127,20 @@ class ModelCheck(Checked, CheckFields, frozen=True, forbid_unknown_fields=True, 
 
     def _view(self) -> View:
         return view_of(self)
+
+    def plot(self) -> "Figure":
+        """Draw how long states last, what people do by the hour, and how soon they forget: data in blue, Θ in black.
+
+        Returns
+        -------
+        matplotlib Figure
+
+        Raises
+        ------
+        ParameterError
+            If matplotlib is not installed.
+        """
+        return draw_check(self)
 
     def __str__(self) -> str:
         return text_of(self)

@@ -1,6 +1,7 @@
 """What a check of a model found: the verdict, numbers that stand in its file, and how they print."""
 
 import os
+import shlex
 from typing import Literal
 
 import msgspec
@@ -45,6 +46,11 @@ class Remedy(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True
     kind: str
     command: str
     noise_multiplier: float | None = None
+
+    @property
+    def arguments(self) -> list[str]:
+        """The command in its parts, for a program that runs it without a shell."""
+        return shlex.split(self.command)
 
 
 class Verdict(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 
 import click
 
+from pufferfish._base.plain import each_once, split_list
 from pufferfish._base.view import counted
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish._draw.page import PREVIEW
@@ -22,15 +23,11 @@ from pufferfish.cli.options import (
     argument,
     check_composes,
     command,
-    each_once,
     node_names,
-    notes_of_query,
     option,
     parse_lengths,
-    parse_query,
     protection_asked,
     split_groupings,
-    split_list,
     step_in,
 )
 from pufferfish.cli.print import print_promises, print_warnings, progress
@@ -47,6 +44,7 @@ from pufferfish.mechanisms.mechanism import LEAST_EPSILON, as_epsilon
 from pufferfish.mechanisms.network_picture import draw_network
 from pufferfish.mechanisms.words import few_as_planned, few_in_groups
 from pufferfish.queries import Query
+from pufferfish.queries.words import notes_of_query, query_of
 from pufferfish.release.derive import assumptions_of
 from pufferfish.release.prepare import warnings_of_stretch
 from pufferfish.release.show.text import read_line
@@ -137,7 +135,7 @@ def compare_command(options: CompareOptions) -> None:
     model = read_model(options.model)
     theta = model.theta
     secret, nodes = node_names(options.secrets, theta), node_names(reading.columns, theta)
-    query = parse_query(options.query, theta, nodes, bins=model.bins)
+    query = query_of(options.query, theta, nodes, bins=model.bins)
     kinds, left_out = _kinds_asked(options.mechanisms, groups=reading.by is not None)
     if reading.by is not None:
         check_group_accuracy(query, accuracy)
@@ -154,7 +152,7 @@ def compare_command(options: CompareOptions) -> None:
         with opened(tables, reading) as table:
             data = read_under(table, model, reading)
         length: Any = data.length
-        query = parse_query(options.query, theta, nodes, data.nodes if isinstance(data, Rows) else None, model.bins)
+        query = query_of(options.query, theta, nodes, data.nodes if isinstance(data, Rows) else None, model.bins)
     else:
         length = cast(Any, _rows(lengths) if theta.networks else parse_lengths(lengths))
     step = step_in(data, model)

@@ -10,10 +10,11 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish._base.plain import split_list
 from pufferfish._base.view import counted, grid_lines, listed_in_short
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.cli._tables import ChainReading, check_targets, opened
-from pufferfish.cli.options import WHOLE, accept_option, argument, command, option, split_list, state_list
+from pufferfish.cli.options import WHOLE, accept_option, argument, command, option, state_list
 from pufferfish.cli.print import print_warnings, progress
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.data.bins import bin_labels, parse_bins

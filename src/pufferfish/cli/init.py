@@ -10,12 +10,13 @@ from typing import Any
 
 import click
 
+from pufferfish._base.plain import plain_number
 from pufferfish._base.view import counted
 from pufferfish._base.words import did_you_mean, names_of
 from pufferfish._base.writing import Kind, check_output, write_whole
 from pufferfish.cli._tables import ChainReading
 from pufferfish.cli.messages import rows_are_read
-from pufferfish.cli.options import PROTECT_HELP, WITHIN_HELP, argument, command, option, plain_number
+from pufferfish.cli.options import PROTECT_HELP, WITHIN_HELP, argument, command, option
 from pufferfish.cli.project import load_project, new_file
 from pufferfish.data import columns, read_lengths
 from pufferfish.data.sequences import Sequences

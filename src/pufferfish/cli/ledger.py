@@ -25,7 +25,6 @@ from pufferfish.cli.options import (
     command,
     hidden_by,
     option,
-    parse_query,
     secret_settings,
 )
 from pufferfish.cli.print import print_promises, print_table, print_warnings, progress
@@ -38,6 +37,7 @@ from pufferfish.ledger import LEDGER, Ledger, files_of, shown_where
 from pufferfish.ledger.shown import ALL_TELL, part_of
 from pufferfish.mechanisms import BOUNDS, InfluenceBound
 from pufferfish.queries import Histogram, Marginals
+from pufferfish.queries.words import query_of
 from pufferfish.release.prepare import warnings_of_model, warnings_of_reading, warnings_of_stretch
 
 __all__ = ["ledger_command"]
@@ -196,7 +196,7 @@ def ledger_plan_command(options: LedgerPlanOptions) -> None:
         raise ParameterError(f"{given}: give one for each")
     parts = [_parts_of(every, options.every[0]) for every in options.every[: options.levels]]
     bins = ledger.base.bins if isinstance(ledger.base, Base) else None
-    queries = [parse_query(text, ledger.bound.theta, bins=bins) for text in texts]
+    queries = [query_of(text, ledger.bound.theta, bins=bins) for text in texts]
     times = [f", every {every}" for every in options.every] or [""] * len(texts)
     notes = [f"plan: {text}{every}" for text, every in zip(texts, times, strict=True)]
     with progress("looking for noise"):

@@ -1,47 +1,23 @@
-"""How options are declared and read: as fields of a dataclass, of which click's options are made.
-
-Numbers on a command line: plain decimals, and nothing else that Python would take for a number.
-
-Python reads ``1_0`` as 10, and digits of other scripts too. On a command line these are slips of the finger, and some
-decide how much privacy is left.
-"""
+"""How options are declared and read: as fields of a dataclass, of which click's options are made."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import Field, field, fields, is_dataclass
-from functools import partial, wraps
+from functools import wraps
 from types import UnionType
-from typing import Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 import click
 
+from pufferfish._base.plain import each_once, plain_number, plain_whole, split_list
 from pufferfish._base.reading import read_file
-from pufferfish._base.words import did_you_mean, names_of, number
 from pufferfish.data import Rows, Sequences
-from pufferfish.errors import ParameterError, QueryError, RecordError, printable
+from pufferfish.errors import ParameterError, RecordError
 from pufferfish.fit.model_file import Model
 from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, LeakagePropagation, MarkovQuilt, Mechanism
 from pufferfish.mechanisms.protection import Protection, step_of
-from pufferfish.queries import (
-    CDF,
-    Bouts,
-    Count,
-    Frequency,
-    Histogram,
-    Joint,
-    Marginals,
-    Mean,
-    Quantiles,
-    Query,
-    Subset,
-    Sum,
-    Switches,
-    Transitions,
-    refuse_pooling,
-)
-from pufferfish.queries.of_numbers import is_range, states_within, values_of_bins
+from pufferfish.queries.words import QUERY_WORDS
 from pufferfish.theta.model_class import Theta
-from pufferfish.theta.states import intervals_of_states
 
 __all__ = [
     "ACCURACY_HELP",
@@ -60,67 +36,21 @@ __all__ = [
     "bound_named",
     "check_composes",
     "command",
-    "each_once",
     "hidden_by",
     "mechanism_named",
     "node_names",
-    "notes_of_query",
     "option",
     "parse_lengths",
-    "parse_query",
-    "plain_number",
-    "plain_whole",
     "protection_asked",
     "secret_settings",
     "split_groupings",
-    "split_list",
     "state_list",
     "step_in",
 ]
 
 Options = TypeVar("Options")
 
-# -- Numbers on a command line ---------------------------------------------------------------------------------------
-
-_NUMBER = r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|inf|nan)"
-"""Also what is infinite or no number: which values an option may have is said where it is used."""
-
-_WHOLE = r"[+-]?[0-9]{1,4000}"
-
-
-def plain_number(text: str) -> float:
-    """Return the number that a text is.
-
-    Raises
-    ------
-    ValueError
-        If it is no plain decimal.
-
-    Examples
-    --------
-    >>> plain_number("1e-3")
-    0.001
-    >>> plain_number("1_0")
-    Traceback (most recent call last):
-        ...
-    ValueError: '1_0' is no plain number such as 1, 0.5 or 1e-3
-    """
-    if re.fullmatch(_NUMBER, text.strip()) is None:
-        raise ValueError(f"{text.strip()!r} is no plain number such as 1, 0.5 or 1e-3")
-    return float(text)
-
-
-def plain_whole(text: str) -> int:
-    """Return the whole number that a text is.
-
-    Raises
-    ------
-    ValueError
-        If it is no plain whole number.
-    """
-    if re.fullmatch(_WHOLE, text.strip()) is None:
-        raise ValueError(f"{text.strip()!r} is no plain whole number such as 10 or 5000")
-    return int(text)
+# -- Options, each declared once: as a field of a dataclass that a command is called with ----------------------------
 
 
 class _Number(click.ParamType):  # not generic in every click
@@ -141,9 +71,6 @@ class _Number(click.ParamType):  # not generic in every click
 
 
 NUMBER, WHOLE = _Number(whole=False), _Number(whole=True)
-
-
-# -- Options, each declared once: as a field of a dataclass that a command is called with ----------------------------
 
 _OF_CLICK = "click"
 
@@ -237,6 +164,7 @@ def _filled(options: type[Options], values: dict[str, Any]) -> Options:
 DEFAULT_MECHANISM = LeakagePropagation.name
 
 MODEL_HELP = "Model file: the class Θ."
+QUERY_HELP = f"{QUERY_WORDS} [default: histogram; marginals for networks]"
 SECRETS_HELP = "Nodes of a network that are secret [default: all]."
 ACCURACY_HELP = "Instead of ε: the error that is allowed, in the query's units; the least ε is found."
 NOISE_HELP = (
@@ -326,29 +254,6 @@ def node_names(text: str | None, theta: Theta) -> list[Any] | None:
     return [network.nodes[network.place(name)] for name in each_once(split_list(text), text)]
 
 
-def split_list(text: str) -> list[str]:
-    """Parts of a list with commas; a part in double quotes may hold some, and ``=`` with a value may follow it.
-
-    Examples
-    --------
-    >>> split_list('home, "ward, general"')
-    ['home', 'ward, general']
-    >>> split_list('"ward, general"=1,*=0')
-    ['ward, general=1', '*=0']
-    """
-    parts, start = list[str](), 0
-    while start <= len(text):
-        part = _PART.match(text, start)
-        if part is None:
-            raise ParameterError(f'{text!r} is no list: quote a part with commas, all of it, as in one,"two, three"')
-        quoted, value, plain = part.groups()
-        parts.append(plain.strip() if quoted is None else quoted.replace('""', '"').strip() + value.strip())
-        start = part.end() + 1
-    if not all(parts):
-        raise ParameterError(f"{text!r} has an empty part: take the odd comma out, or name what is missing")
-    return parts
-
-
 def split_groupings(text: str) -> list[str]:
     """Return the groupings of a list with commas; a comma in quotes or brackets is part of a name.
 
@@ -390,17 +295,6 @@ def state_list(text: str | None) -> list[str] | None:
     if not all(names):
         raise ParameterError(f"line {names.index('') + 1} of {text} is empty: --states expects a state in each line")
     return each_once(names, text)
-
-
-_PART = re.compile(r'\s*+(?:"((?:[^"]|"")*)"\s*((?:=[^,"]*)?)|(?!")([^,]*))(?=,|\Z)')
-
-
-def each_once(parts: list[str], text: str) -> list[str]:
-    """Return names as they are, and refuse one that is given twice."""
-    for i, part in enumerate(parts):
-        if part in parts[:i]:
-            raise ParameterError(f"{text!r} names {part!r} twice: name it once")
-    return parts
 
 
 def parse_lengths(texts: tuple[str, ...]) -> list[int]:
@@ -446,185 +340,3 @@ def check_composes(mechanism: type[Mechanism], options: dict[str, bool], named: 
                 f"{named} {mechanism.name} does not go with {option}: {mechanism.title} calibrates noise to one "
                 f"query of all records{_ONE_QUERY[option]}; use {named} {DEFAULT_MECHANISM}, or leave out {option}"
             )
-
-
-# -- What ``--query`` can say: a word for each query -----------------------------------------------------------------
-
-
-def _values(parts: list[str], text: str) -> dict[str, float] | list[float]:
-    """Return what states are worth: by name, or in their order."""
-    named = [part.rpartition("=") for part in parts]  # a state such as >=100 has one too
-    if not all(equals for _, equals, _ in named):
-        return [_value(part, text) for part in parts]
-    values = {state.strip(): _value(value, text) for state, _, value in named}
-    if len(values) < len(named):
-        raise QueryError(f"query {text!r} gives a state two values: each state has one")
-    return values
-
-
-def _shares(parts: list[str], text: str) -> list[float]:
-    return [_value(part, text) for part in parts]
-
-
-def _value(part: str, text: str) -> float:
-    """Return the number that a state is worth, which is text on a command line."""
-    try:
-        return plain_number(part)
-    except ValueError:
-        raise QueryError(
-            f"query {text!r} has the value {part.strip()!r}, expected a number such as 1, 0.5 or 1e-3"
-        ) from None
-
-
-class _Parts(NamedTuple):
-    """What follows a word and its colon: how help shows it, an example, and how its parts are read."""
-
-    shown: str
-    example: str
-    read: Callable[[list[str], str], Any]
-    name: str = "state"
-
-
-_STATES = _Parts("STATE,…", "STATE,…", each_once)
-_VALUES = _Parts("STATE=V,…,*=V", "STATE=1,*=0 (* is all other states)", _values)
-_NODES = _Parts("NODE,NODE,…", "NODE,NODE,…", each_once, "node")
-_SHARES = _Parts(".1,.5,.9", ".1,.5,.9, shares of the records", _shares, "quantile")
-
-
-class _Word(NamedTuple):
-    """The query that a word names, made of what follows it; with ``parts`` None nothing does."""
-
-    make: Callable[..., Query]
-    parts: _Parts | None = None
-
-
-_WORDS: Mapping[str, _Word] = {
-    "histogram": _Word(Histogram),
-    "histogram-counts": _Word(partial(Histogram, relative=False)),
-    "count": _Word(Count, _STATES),
-    "frequency": _Word(Frequency, _STATES),
-    "share": _Word(Frequency, _STATES),
-    "sum": _Word(Sum, _VALUES),
-    "mean": _Word(Mean, _VALUES),
-    "cdf": _Word(CDF),
-    "cdf-counts": _Word(partial(CDF, relative=False)),
-    "quantiles": _Word(Quantiles, _SHARES),
-    "transitions": _Word(Transitions),
-    "transition-rates": _Word(partial(Transitions, relative=True)),
-    "bouts": _Word(Bouts, _STATES),
-    "switches": _Word(Switches),
-    "switch-rate": _Word(partial(Switches, relative=True)),
-}
-_OF_COLUMNS = ("marginals", "marginal-counts")
-_TOGETHER: Mapping[str, _Word] = {
-    "joint": _Word(Joint, _NODES),
-    "joint-counts": _Word(partial(Joint, relative=False), _NODES),
-}
-"""Queries of networks that name their columns themselves."""
-
-QUERY_HELP = (
-    f"{', '.join(f'{name}:{word.parts.shown}' if word.parts else name for name, word in _WORDS.items())} (* is all "
-    "other states; a state with a comma is given in double quotes; V1,V2,… are the values of all states in their "
-    "order; a histogram is of shares; cdf and quantiles are of ordered states, such as bins; transitions: how often "
-    "each state is followed by each; of bins also mean and sum alone, and share:>=180, share:70..180 or count:<70; "
-    "bouts: how often states begin; switches: changes of state; rates are per record); "
-    "for networks marginals (shares in every column) and marginal-counts, joint:NODE,NODE,… and "
-    "joint-counts:NODE,NODE,… (rows in each combination of their states), and the others on --columns that have the "
-    "same states "
-    "[default: histogram; marginals for networks]"
-)
-
-
-def notes_of_query(query: Query, model: Model) -> list[str]:
-    """Return what is to be known of a query before it is answered: the order of states, what bins count as."""
-    return [said for said in (_order_of_states(query, model), _middles_of_bins(query, model)) if said is not None]
-
-
-def _order_of_states(query: Query, model: Model) -> str | None:
-    """Say in which order a cumulative query takes states that are no bins: it is that of the model's list."""
-    if not query.is_cumulative or model.bins is not None:
-        return None
-    return f"states in the order of the model, lowest first: {printable(names_of(model.theta.states))}"
-
-
-def parse_query(
-    text: str | None,
-    theta: Theta,
-    named: Sequence[Any] | None = None,
-    present: Sequence[Any] | None = None,
-    bins: Sequence[float] | None = None,
-) -> Query:
-    """Return the query of ``--query``.
-
-    For networks ``named`` are the nodes of ``--columns``, and ``present`` those that a table has: the histogram of
-    every column is of those that are there, and queries that take several columns for one are of those that were named.
-    ``bins`` are the edges of bins, at whose middles a mean counts.
-    """
-    if not theta.networks:
-        if text in _OF_COLUMNS:
-            raise QueryError(f"query {text!r} is for networks, and the model is made of Markov chains: ask a histogram")
-        if text is not None and text.partition(":")[0] in _TOGETHER:
-            raise QueryError(
-                f"query {text!r} counts columns of a network's table together, and the model is made of Markov chains: "
-                "how often each state is followed by each is --query transitions"
-            )
-        return _of_numbers(text, theta.states, bins) or _parse("histogram" if text is None else text)
-    if text is None or text in _OF_COLUMNS:
-        return Marginals(named if present is None else present, relative=text != "marginal-counts")
-    query = _parse(text)
-    if isinstance(query, Joint):
-        network = theta.networks[0]
-        return Joint([network.nodes[network.place(node)] for node in query.records], relative=query.relative)
-    query = query if named is None else Subset(query, named)
-    refuse_pooling(query, theta.networks[0].node_states)
-    return query
-
-
-def _of_numbers(text: str | None, states: Sequence[str], bins: Sequence[float] | None) -> Query | None:
-    """Return a query of states that are numbers or bins, which takes no list of states; None for all others."""
-    name, _, argument = (text or "").partition(":")
-    if intervals_of_states(states) is None:
-        return None
-    if text in ("mean", "sum"):
-        values = values_of_bins(states, bins).values
-        return Mean(values) if text == "mean" else Sum(values)
-    if name in ("share", "frequency", "count") and is_range(argument.strip()) and argument not in states:
-        within = states_within(states, argument.strip())
-        return Count(within) if name == "count" else Frequency(within)
-    return None
-
-
-def _middles_of_bins(query: Query, model: Model) -> str | None:
-    """Say how far a mean or sum of bins can be off beside its noise, where each bin counts at its middle."""
-    if not isinstance(query, Mean | Sum) or model.theta.networks or intervals_of_states(model.theta.states) is None:
-        return None
-    known = values_of_bins(model.theta.states, model.bins)
-    if known.clamped is None or repr(query) not in (repr(Mean(known.values)), repr(Sum(known.values))):
-        return None
-    low, high = known.clamped
-    off = f"at most {number(known.off)}" + ("" if isinstance(query, Mean) else " a record")
-    return (
-        f"bins count at their middle, so the {query.kind} can be off by {off} beside the noise; values below "
-        f"{number(low)} count as {number(low)}, and those of {number(high)} or more as {number(high)}"
-    )
-
-
-def _parse(text: str) -> Query:
-    name, colon, argument = text.partition(":")
-    if not text.strip():
-        raise QueryError("--query is empty: name one, such as histogram, or leave it out")
-    known = {**_WORDS, **_TOGETHER}
-    if name not in known and name not in _OF_COLUMNS:
-        words = (*known, *_OF_COLUMNS)
-        raise QueryError(f"query {text!r} is not understood.{did_you_mean(name, words)} Queries: {', '.join(words)}")
-    word = known.get(name)
-    if word is None or word.parts is None:
-        if colon or word is None:
-            raise QueryError(
-                f"query {text!r}: {name} is of all states and takes nothing after it; count:{argument or 'STATE'} "
-                "counts some of them"
-            )
-        return word.make()
-    if not argument.strip():
-        raise QueryError(f"query {text!r} names no {word.parts.name}: expected {name}:{word.parts.example}")
-    return word.make(word.parts.read(split_list(argument), text))

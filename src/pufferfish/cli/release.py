@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import click
-import msgspec
 
 from pufferfish._base.view import counted
 from pufferfish._base.words import at_most, change_of_odds, number
@@ -42,9 +41,7 @@ from pufferfish.cli.options import (
     hidden_by,
     mechanism_named,
     node_names,
-    notes_of_query,
     option,
-    parse_query,
     secret_settings,
 )
 from pufferfish.cli.print import print_promises, print_table, print_warnings, progress, until_done
@@ -60,12 +57,14 @@ from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import MOST_EPSILON, as_epsilon
 from pufferfish.mechanisms.words import noise_hides_everything
 from pufferfish.queries import Query, Transitions
+from pufferfish.queries.words import notes_of_query, query_of
 from pufferfish.release import (
     PROOF,
     RELEASE,
     Certificate,
     EachRelease,
     Release,
+    ReleasePlan,
     certify,
     prepare,
     prepare_each,
@@ -387,7 +386,7 @@ def load_inputs(options: ReleaseOptions) -> Inputs:
     check_options(model, options.reading)
     settings = secret_settings(options.secrets, options.kind, model.theta)
     nodes = node_names(options.reading.columns, model.theta)
-    query = parse_query(options.query, model.theta, nodes, bins=model.bins)
+    query = query_of(options.query, model.theta, nodes, bins=model.bins)
     hidden_by(options.kind, options.protect, options.within, None, model)
     if options.each_subject and not model.theta.of_chains:
         raise ParameterError(
@@ -478,7 +477,7 @@ def calibrate(options: ReleaseOptions, inputs: Inputs) -> Noise:
     warnings = warnings_of_model(data, model, accept=options.accept)
     # without --columns a network's query asks for the nodes that the table has
     present = data.nodes if isinstance(data, Rows) else None
-    query = parse_query(options.query, model.theta, inputs.nodes, present, model.bins)
+    query = query_of(options.query, model.theta, inputs.nodes, present, model.bins)
     with progress("calibrating noise"):
         calibration = _calibration(options, inputs, query, data)
     if options.up_to is not None or options.each_subject:
@@ -615,13 +614,6 @@ def _print_before(inputs: Inputs, noise: Noise, warnings: Iterable[str]) -> None
 # -- A dry run -------------------------------------------------------------------------------------------------------
 
 
-_PLANNED = (
-    "query epsilon delta hides promise promises warnings not_promised assumptions noise accuracy_95 mechanism data "
-    "ledger groups"
-).split()
-"""Fields of a record that are known before noise is drawn."""
-
-
 def _plan(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> None:
     """Check all that a release checks, and print all of it but its values."""
     with progress("checking"):
@@ -630,7 +622,7 @@ def _plan(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> None:
     _check_useful(options, inputs, noise.data, noise.calibration)
     if options.json:
         print_warnings(ready.warnings)
-        click.echo(msgspec.json.encode({name: getattr(plan, name) for name in _PLANNED}))
+        click.echo(ReleasePlan.of(plan).to_json())
         return
     _print_before(inputs, noise, ready.warnings)
     _print_head(plan)

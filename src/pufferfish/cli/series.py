@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import click
 
+from pufferfish._base.plain import split_list
 from pufferfish._base.view import counted
 from pufferfish._base.words import number
 from pufferfish._base.writing import Kind, Output
 from pufferfish._draw.figure import PICTURE, picture_of
 from pufferfish.cli._tables import check_targets
-from pufferfish.cli.options import argument, command, option, split_list
+from pufferfish.cli.options import argument, command, option
 from pufferfish.cli.print import print_table, print_warnings
 from pufferfish.errors import printable
 from pufferfish.release.cells import csv_of

@@ -11,6 +11,7 @@ from pufferfish._base.checked import listed
 from pufferfish._base.view import Grid, Shown, View, frame_of_columns
 from pufferfish._base.words import at_most
 from pufferfish._base.writing import write_whole
+from pufferfish._core.numbers.rounding import nearest
 from pufferfish._draw.page import PREVIEW
 from pufferfish.compare.rows import NOT_ASKED, ComparisonRow, NoiseCurve, by_reason, too_little
 from pufferfish.errors import NotApplicableError, ParameterError, printable
@@ -25,7 +26,7 @@ _NARROWEST, _WIDEST, _WHERE_UNKNOWN = 80, 120, 100
 class Asked(Protocol):
     """Mechanisms that can be asked again, at any ε."""
 
-    def rows_at(self, epsilon: float) -> Sequence[ComparisonRow]:
+    def at(self, epsilon: float) -> "Comparison":
         """Return the noise of every mechanism at one ε."""
         ...
 
@@ -154,6 +155,62 @@ class Comparison(Shown, Sequence[ComparisonRow]):
         ]
         return View(self.title, None, grids, [*self._notes(fit), *self._both()])
 
+    @property
+    def _asked(self) -> Asked:
+        if self.contest is None:
+            raise ParameterError("a comparison made by hand cannot be asked again: use compare(theta, query, epsilon)")
+        return self.contest
+
+    def _calibration(self) -> Calibration:
+        """Return the calibration of the recommended row."""
+        if self.recommended is None:
+            raise NotApplicableError("no mechanism applies, so there is no noise at any ε")
+        return self._asked.calibration(self.recommended)
+
+    def at(self, epsilon: float) -> "Comparison":
+        """Return the comparison at another ε; what was computed for this one is used again.
+
+        Raises
+        ------
+        ParameterError
+            If epsilon is not positive and finite, or the comparison was made by hand.
+        """
+        return self._asked.at(epsilon)
+
+    def curve(self) -> tuple[ComparisonRow, ...]:
+        """Return the noise of every mechanism from a tenth of this ε to ten times as much, as a slider needs it.
+
+        At each ε a scale is proved to be enough, which is cheaper than to find the least one. It may be a thousandth
+        above that, so it is to be shown, and not released with. The mechanism that is recommended is asked at 41 ε, the
+        others at nine.
+
+        Returns
+        -------
+        tuple of ComparisonRow
+            For each mechanism, from the least ε to the largest, with ``epsilon``, ``scale`` and ``accuracy``.
+
+        Raises
+        ------
+        NotApplicableError
+            If no mechanism applies.
+        """
+        made = self._calibration()
+        unit, composes = made.linear.unit, {row.mechanism: row.composes for row in self.rows}
+        return tuple(
+            ComparisonRow(
+                mechanism=curve.mechanism,
+                title=curve.title,
+                noise=curve.noise,
+                composes=composes[curve.mechanism],
+                epsilon=epsilon,
+                scale=scale * float(unit),
+                accuracy=nearest(error * unit),
+            )
+            for curve in self._asked.curves(made)
+            for epsilon, scale, error in zip(curve.epsilons, curve.scales, curve.errors, strict=True)
+            if scale is not None and error is not None
+        )
+
     def report(self, path: str | os.PathLike[str], *, assumptions: Sequence[str] | None = None) -> None:
         """Write a preview that a browser shows: one file, which needs no network. It reads no data and spends nothing.
 
@@ -178,17 +235,12 @@ class Comparison(Shown, Sequence[ComparisonRow]):
         """
         from pufferfish.compare.noise import preview
 
-        if self.contest is None:
-            raise ParameterError("a comparison made by hand has no report: use compare(theta, query, epsilon)")
-        row = self.recommended
-        if row is None:
-            raise NotApplicableError("no mechanism applies, so there is no noise to report on")
-        calibration = self.contest.calibration(row)
-        rows = self.contest.rows_at(calibration.epsilon) if self.by_epsilon else self.rows
+        contest, calibration = self._asked, self._calibration()
+        rows = contest.at(calibration.epsilon).rows if self.by_epsilon else self.rows
         sentences = (
             None if assumptions is None else listed(assumptions, "assumptions", "sentences, such as data.assumptions")
         )
-        curves = self.contest.curves(calibration)
+        curves = contest.curves(calibration)
         write_whole(path, preview(calibration, rows, curves, self.measure, sentences), PREVIEW, overwrite=True)
 
     def __str__(self) -> str:

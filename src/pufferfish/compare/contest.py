@@ -145,10 +145,6 @@ class Contest:
         ordered = _in_order([*rows, *self._left_out], None, lambda row: row.epsilon or 0.0)
         return Comparison(ordered, title, measure_of(self._query.kind), by_epsilon=True, contest=self)
 
-    def rows_at(self, epsilon: float) -> Sequence[ComparisonRow]:
-        """Return the noise of every mechanism at one ε."""
-        return self.at(epsilon).rows
-
     def calibration(self, row: ComparisonRow) -> Calibration:
         """Return the calibration of a row."""
         kind = next(kind for kind in self._kinds if kind.name == row.mechanism)
@@ -244,6 +240,7 @@ class Contest:
             mechanism=kind.name,
             title=kind.title,
             noise="equal" if strategy is None else "best",
+            epsilons=tuple(epsilons),
             scales=tuple(None if b is None else b * largest for b in scales),
             errors=tuple(errors),
         )

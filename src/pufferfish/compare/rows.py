@@ -130,12 +130,14 @@ def by_reason(rows: Iterable[ComparisonRow]) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseCurve(ReadOnly):
-    """The noise of one mechanism at several ε, in whole and broken units of the query; None where none is known.
+    """The noise of one mechanism at several ε, in units of the query; None where none is known.
 
     Parameters
     ----------
     mechanism, title, noise
         As for :class:`ComparisonRow`.
+    epsilons : tuple of float
+        Where it is known, from the least to the largest.
     scales : tuple of float or None
         At each ε a Laplace scale that is proved to be enough; with noise of the best shape the largest of its scales.
     errors : tuple of int or None
@@ -145,5 +147,6 @@ class NoiseCurve(ReadOnly):
     mechanism: str
     title: str
     noise: Shape
+    epsilons: tuple[float, ...]
     scales: tuple[float | None, ...]
     errors: tuple[int | None, ...]

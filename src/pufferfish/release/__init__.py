@@ -2,6 +2,7 @@
 
 from pufferfish.release.certificate import PROOF, Certificate, certify
 from pufferfish.release.measurement import release_measurement
+from pufferfish.release.plan import ReleasePlan, plan
 from pufferfish.release.postprocessing import project_to_simplex
 from pufferfish.release.record import MEASUREMENT, RELEASE
 from pufferfish.release.release import EachRelease, MeasurementRelease, Release, prepare, release
@@ -22,12 +23,14 @@ __all__ = [
     "LeaksTo",
     "MeasurementRelease",
     "Release",
+    "ReleasePlan",
     "ReleaseSeries",
     "ReleasedCheck",
     "ReleasedNumber",
     "Verification",
     "certify",
     "check_released",
+    "plan",
     "prepare",
     "prepare_each",
     "project_to_simplex",

@@ -73,6 +73,11 @@ class Described(Protocol):
         ...
 
     @property
+    def bins(self) -> Sequence[float] | None:
+        """Edges of the bins that states are, where they are bins of a number."""
+        ...
+
+    @property
     def fitted_on(self) -> str | None:
         """Fingerprint of the table that Θ was fitted to, where it was fitted to one."""
         ...

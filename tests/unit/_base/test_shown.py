@@ -67,6 +67,7 @@ def objects():
     for query in (pf.Histogram(), pf.Quantiles([0.5]), pf.Transitions()):
         calibration = bound.calibrate(query, 0.3)
         yield calibration
+        yield pf.plan(data, query, calibration, ledger=ledger)
         found = pf.release(data, query, calibration, ledger=ledger)
         yield from (found, found.verify())
     grouped = pf.read_sequences(ROWS, "x", by=["id"], **READING)

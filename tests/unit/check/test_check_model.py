@@ -466,7 +466,7 @@ def test_prints_draws_and_writes(tmp_path: Path) -> None:
     assert len(said["subjects"]) == 15
     with pytest.raises(pf.RecordError):
         found.to_json(path)
-    figure = draw_check(found)
+    figure = found.plot()
     assert len(figure.axes) == 3
     figure.canvas.draw()
     lasts = figure.axes[0].yaxis

@@ -289,8 +289,8 @@ def test_numbers_in_other_plain_forms_are_taken(model: Path, number: str) -> Non
 @pytest.mark.parametrize(
     ("query", "says"),
     [
-        ("", "--query is empty"),
-        (" ", "--query is empty"),
+        ("", "the query is empty"),
+        (" ", "the query is empty"),
         ("histogram:", "takes nothing"),
         ("count:rest,", "empty part"),
         ("count:,rest", "empty part"),

@@ -223,3 +223,23 @@ def test_a_table_of_shapes_fits_into_a_hundred_columns(monkeypatch: pytest.Monke
     firsts = [line[2:].split()[0] for line in table]
     assert firsts == ["mechanism", "ExactLaplace", "LeakagePropagation,", "Wasserstein"]  # no line is broken
     assert max(map(len, table)) <= 100
+
+
+def test_a_comparison_is_asked_again_at_other_epsilons() -> None:
+    found = pf.compare(CHAIN, pf.Histogram(), 1.0, length=50)
+    assert [row.scale for row in found.at(2.0)] == [
+        row.scale for row in pf.compare(CHAIN, pf.Histogram(), 2.0, length=50)
+    ]
+    curve = found.curve()
+    own = [row for row in curve if row.mechanism == "propagation"]
+    assert len(own) == 41
+    assert [row.epsilon for row in own] == pytest.approx([10 ** ((i - 20) / 20) for i in range(41)])
+    assert {row.mechanism for row in curve} == {row.mechanism for row in found if row.reason is None}
+    for row in curve:
+        least = next(each for each in found.at(row.epsilon or 0.0) if each.mechanism == row.mechanism)
+        assert (least.scale or 0) * (1 - 1e-9) <= (row.scale or 0) <= (least.scale or 0) * 1.002
+        assert row.accuracy == pytest.approx(least.accuracy, rel=0.002, abs=0.0201)  # one record of 50
+        assert row.composes is least.composes
+    by_hand = Comparison(found.rows, "", "records")
+    with pytest.raises(ParameterError, match="made by hand"):
+        by_hand.at(1.0)

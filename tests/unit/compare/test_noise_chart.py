@@ -11,7 +11,14 @@ from pufferfish.compare.rows import ComparisonRow, NoiseCurve
 def drawn(errors: Mapping[str, Sequence[float]], own: str) -> str:
     rows = [ComparisonRow(mechanism=name, title=name, scale=e[4], accuracy=e[4]) for name, e in errors.items()]
     curves: list[Any] = [
-        NoiseCurve(mechanism=name, title=name, noise="equal", scales=tuple(e), errors=tuple(map(round, e)))
+        NoiseCurve(
+            mechanism=name,
+            title=name,
+            noise="equal",
+            epsilons=tuple(range(1, len(e) + 1)),
+            scales=tuple(e),
+            errors=tuple(map(round, e)),
+        )
         for name, e in errors.items()
     ]
     about = Noise(

@@ -70,7 +70,14 @@ def _steep(epsilon: float) -> Noise:
     """Return noise from a hundred-thousandth to millions."""
     errors = tuple(round(10.0 ** (16 - 0.3 * i)) for i in range(41))
     row = ComparisonRow(mechanism="a", title="A", noise="best", scale=10.0, accuracy=errors[20] * 1e-9)
-    curve = NoiseCurve(mechanism="a", title="A", noise="best", scales=tuple(map(float, errors)), errors=errors)
+    curve = NoiseCurve(
+        mechanism="a",
+        title="A",
+        noise="best",
+        epsilons=tuple(range(1, len(errors) + 1)),
+        scales=tuple(map(float, errors)),
+        errors=errors,
+    )
     return Noise(
         rows=[row],
         curves=[curve],
