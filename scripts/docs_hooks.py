@@ -36,7 +36,7 @@ PARTS = {
     "errors": "Errors",
 }
 """Parts of the reference, in the order of the navigation, and their titles."""
-BELONGS = {"compare": "mechanisms", "check": "fit", "ledger": "release", "_core": "robustness"}
+BELONGS = {"_base": "release", "compare": "mechanisms", "check": "fit", "ledger": "release", "_core": "robustness"}
 """Modules of the package that share a part with another one."""
 
 

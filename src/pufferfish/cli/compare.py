@@ -80,7 +80,7 @@ class CompareOptions:
     epsilon: float | None = option("Privacy parameter ε, above 0.")
     accuracy: float | None = option(ACCURACY_HELP, "A")
     alpha: float | None = option(ALPHA_HELP, "P")
-    noise: Literal["equal", "best"] = option(NOISE_HELP, default="equal")
+    noise: Literal["equal", "best"] | None = option(NOISE_HELP)
     mechanisms: str | None = option(
         f"Ask only these, of {', '.join(kind.name for kind in MECHANISMS)} [default: all, but for exact-laplace and "
         "wasserstein where they would take minutes].",
@@ -159,7 +159,7 @@ def compare_command(options: CompareOptions) -> None:
     hidden = protection_asked(options.protect, options.within, theta, step)
     print_warnings(warnings_of_stretch(data, hidden.get("protect")))
     contest = Contest(
-        model, query, length, secrets=secret, noise=options.noise, kinds=kinds, left_out=left_out, **hidden
+        model, query, length, secrets=secret, noise=options.noise or "best", kinds=kinds, left_out=left_out, **hidden
     )
     with progress("comparing mechanisms"):
         if accuracy is not None:

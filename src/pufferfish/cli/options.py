@@ -169,7 +169,7 @@ SECRETS_HELP = "Nodes of a network that are secret [default: all]."
 ACCURACY_HELP = "Instead of ε: the error that is allowed, in the query's units; the least ε is found."
 NOISE_HELP = (
     "equal: one scale for every output; best: the counts and the scales with the least expected error that a search "
-    "finds, proved like any other noise [default: equal]."
+    "finds, proved like any other noise [default: best, where the query has several outputs that count states]."
 )
 ALPHA_HELP = "With --accuracy: the probability of a larger error in one value [default: 0.05]."
 

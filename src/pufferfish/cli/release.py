@@ -55,7 +55,7 @@ from pufferfish.ledger.shown import part_of
 from pufferfish.mechanisms import MECHANISMS, Mechanism
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.mechanism import MOST_EPSILON, as_epsilon
-from pufferfish.mechanisms.words import noise_hides_everything
+from pufferfish.mechanisms.words import noise_hides_everything, wide_quantiles
 from pufferfish.queries import Query, Transitions
 from pufferfish.queries.words import notes_of_query, query_of
 from pufferfish.release import (
@@ -114,7 +114,7 @@ class ReleaseOptions:
         f"The largest ε that --epsilon may be, or --accuracy may take; more is refused [default: {MOST_EPSILON:g}].",
         "E",
     )
-    noise: Literal["equal", "best"] = option(NOISE_HELP, default="equal")
+    noise: Literal["equal", "best"] | None = option(NOISE_HELP)
     up_to: float | None = option("With --ledger, instead: what may be spent in all after it.", "E")
     planned: bool = option("With the --ledger of a table that grows, instead: the noise that was planned for QUERY.")
     again: bool = option("Of a table that grows, read rows too that a release of QUERY read before; they pay twice.")
@@ -167,6 +167,10 @@ class ReleaseOptions:
     def kind(self) -> type[Mechanism]:
         """The mechanism that calibrates the noise, unless a ledger does."""
         return mechanism_named(self.mechanism)
+
+    def shape(self, mechanism: Mechanism, query: Query) -> Literal["equal", "best"]:
+        """Return the shape of noise that is asked for, or by default the best where one is searched."""
+        return self.noise or ("best" if mechanism.shapes(query) and not self.each_subject else "equal")
 
     @property
     def targets(self) -> list[Target]:
@@ -530,15 +534,15 @@ def _calibration(options: ReleaseOptions, inputs: Inputs, query: Query, data: Se
                 f"--up-to uses the ledger's model, which has the states in the order {', '.join(theirs)}, and --model "
                 f"in the order {', '.join(ours)}: name a model of the ledger's order, or give --epsilon"
             )
-        return ledger.calibrate(query, up_to=options.up_to, data=data, noise=options.noise)
+        return ledger.calibrate(query, up_to=options.up_to, data=data, noise=options.shape(ledger.bound, query))
     hidden = hidden_by(options.kind, options.protect, options.within, data, inputs.model)
     if not hidden and ledger is not None and options.kind.hides_several and theta.states == ledger.bound.theta.states:
         # what is charged to a budget about stretches is about the same stretches, where nothing else is asked for
         hidden = ledger.hides_by
     if not options.once:
         mechanism = options.kind.of(theta, data.length, **inputs.settings, **hidden)
-        return mechanism.calibrate(query, options.epsilon, noise=options.noise, **level)
-    contest = Contest(theta, query, data.length, secrets=inputs.settings.get("secrets"), noise=options.noise, **hidden)
+        return mechanism.calibrate(query, options.epsilon, noise=options.shape(mechanism, query), **level)
+    contest = Contest(theta, query, data.length, secrets=inputs.settings.get("secrets"), **hidden)
     if options.epsilon is not None:
         comparison = contest.at(options.epsilon, bounded=False)
     else:
@@ -578,9 +582,13 @@ def _check_useful(options: ReleaseOptions, inputs: Inputs, data: Sequences | Row
         whose = "each of the groups" if len(records) > 1 else "the group"
     else:
         records, whose = [data.records], counted(data.records, "row" if isinstance(data, Rows) else "record")
-    if not noise_hides_everything(calibration, records):
-        return
     larger = "ε" if options.up_to is None else "--up-to"
+    if not noise_hides_everything(calibration, records):
+        bins, asked = inputs.model.bins, calibration.query.quantiles
+        wide = wide_quantiles(calibration, max(records), len(bins) - 1) if bins and asked else None
+        if wide is not None:
+            raise ParameterError(f"{wide} {larger}; if you mean it, give --accept noise")
+        return
     remedy = f"take more records, ask for less, or give a larger {larger}"
     if options.up_to is not None and inputs.ledger is not None and options.up_to >= inputs.ledger.budget:
         remedy = "almost no budget is left"

@@ -30,7 +30,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,6 +206,11 @@ def best_noise_at_accuracy(
     return calibration if calibration is not None and calibration.epsilon < equal.epsilon else equal
 
 
+def _is_shaped(bound: BoundQuery) -> TypeGuard[LinearQuery]:
+    """Whether shapes of noise are searched: of counts of states, not of steps or of columns with other states."""
+    return isinstance(bound, LinearQuery) and bound.domains is None and not bound.by_output
+
+
 def _best_shape(
     bound: "InfluenceBound", query: Query, epsilon: float, power: float, below: float = math.inf
 ) -> Strategy | None:
@@ -214,7 +219,7 @@ def _best_shape(
     None too where its error, about as it would be proved, is not below ``below``: a proof takes long.
     """
     linear = bound.bind(query)
-    if not isinstance(linear, LinearQuery) or linear.domains is not None or linear.by_output:
+    if not _is_shaped(linear):
         raise NotApplicableError(
             'noise="best" is for counts of states, of chains and of groups with the same states, and not for steps or '
             'for the columns of a Bayesian network or a joint law: use noise="equal"',
@@ -499,6 +504,10 @@ class InfluenceBound(Mechanism):
         with self._lock:
             linear, noises = self._noises(query, strategy, epsilon)
             return self._proven(query, linear, epsilon, noises, strategy)
+
+    def shapes(self, query: Query) -> bool:
+        """Whether noise of several scales is searched for a query: counts of states, not of steps or columns."""
+        return _is_shaped(self.bind(query))
 
     def noise_to_compare(self, query: Query, epsilon: float) -> float:
         """Return the noise multiplier that a calibration finds, without proving it anew: to compare, not to release.

@@ -303,6 +303,10 @@ class Mechanism(ABC):
         less = one if asked in (None, 1) else "of one record, and not of several together"
         raise NotApplicableError(f"it proves what is told {less}: use LeakagePropagation", self.title)
 
+    def shapes(self, query: Query) -> bool:
+        """Whether noise of several scales is searched for a query, as ``noise="best"`` asks."""
+        return False
+
     def _best(self, query: Query, epsilon: float) -> Calibration:
         """Return the calibration whose noise has the best shape found."""
         raise self._no_shapes()

@@ -57,6 +57,7 @@ __all__ = [
     "not_promised_of",
     "promise_of",
     "secrets_of",
+    "wide_quantiles",
     "witness_part",
 ]
 
@@ -68,6 +69,29 @@ _NAMED = 3
 def noise_hides_everything(calibration: Calibration, records: Sequence[int]) -> bool:
     """Whether the noise hides all that each of these numbers of records, of a table or of its groups, would say."""
     return len(_too_few(calibration, calibration.linear, records, 1.0)) == len(records)
+
+
+def wide_quantiles(calibration: Calibration, records: int, bins: int) -> str | None:
+    """Return what is wrong with quantiles of a number in bins whose intervals would span half of its range, and more.
+
+    As they would be if values lay evenly in the range: no value is looked at. A cumulative distribution of fewer bins
+    has less noise, about in proportion.
+    """
+    error = float(max(calibration.accuracies(0.05, joint=True)))
+    error /= 1 if calibration.query.known is not None and calibration.query.known.relative else records
+
+    def width(count: int) -> float:
+        grown = (count - 1) * math.log((count - 1) / 0.05) / ((bins - 1) * math.log((bins - 1) / 0.05))
+        return 2 * error * grown + 1 / count
+
+    if width(bins) < _HALF:
+        return None
+    best = min(range(2, max(bins, 40)), key=width)
+    instead = f"about {best} bins, " if width(best) < _HALF else ""
+    return (
+        f"with {bins} bins the interval of a quantile would span {min(width(bins), 1):.0%} of their range, if values "
+        f"lie evenly there. Nothing is spent: take {instead}more records, or a larger"
+    )
 
 
 def few_in_all(calibration: Calibration, bound: BoundQuery, records: int) -> list[str]:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from pufferfish._base.frozen import FrozenRecord
@@ -255,16 +256,27 @@ _ROUNDED = 1e-9
 
 
 class QuantileRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
-    """The state up to which a share of the records is; with 95% probability it is from ``low`` to ``high``."""
+    """The state up to which a share of the records is; with 95% probability it is from ``low`` to ``high``.
+
+    Where states are bins of a number ``value`` is where in its bin the share is reached, if values lie evenly there.
+    With the same probability the exact quantile lies ``between`` the outer edges of the bins from ``low`` to ``high``.
+    """
 
     share: float
     state: str
     low: str
     high: str
+    value: float | None = None
+    between: tuple[float, float] | None = None
 
 
 def quantiles_of(
-    shares: Sequence[float], noisy: Sequence[float], errors: NDArray[np.float64], states: Sequence[str], total: float
+    shares: Sequence[float],
+    noisy: Sequence[float],
+    errors: NDArray[np.float64],
+    states: Sequence[str],
+    total: float,
+    edges: Sequence[float] | None = None,
 ) -> list[QuantileRecord]:
     """Return quantiles with their intervals, which hold together with the probability that the errors do.
 
@@ -284,11 +296,15 @@ def quantiles_of(
         All states, from the lowest to the highest.
     total : float
         The value up to the last state, which is public.
+    edges : sequence of float, optional
+        Edges of the bins that states are, one more than there are states.
 
     Examples
     --------
-    >>> quantiles_of([0.5], [0.2, 0.45, 0.9], np.full(3, 0.1), ["a", "b", "c", "d"], 1.0)
-    [QuantileRecord(share=0.5, state='c', low='b', high='c')]
+    >>> edges = [0, 10, 20, 30, 40]
+    >>> (found,) = quantiles_of([0.5], [0.2, 0.45, 0.9], np.full(3, 0.1), ["a", "b", "c", "d"], 1.0, edges)
+    >>> (found.state, found.low, found.high), round(found.value, 2), found.between
+    (('c', 'b', 'c'), 21.11, (10.0, 30.0))
     """
     middle = [*ascending(noisy), math.inf]
     upper = [*(np.array(noisy) + errors + _ROUNDED * total), math.inf]
@@ -298,5 +314,11 @@ def quantiles_of(
         state, low, high = (
             next(x for x, value in enumerate(values) if value >= share * total) for values in (middle, upper, lower)
         )
-        quantiles.append(QuantileRecord(share, states[state], states[low], states[high]))
+        found = QuantileRecord(share, states[state], states[low], states[high])
+        if edges is not None:
+            before, after = (middle[state - 1] if state else 0.0), min(middle[state], total)
+            within = (share * total - before) / (after - before) if after > before else 0.0
+            value = float(edges[state]) + min(max(within, 0.0), 1.0) * (float(edges[state + 1]) - float(edges[state]))
+            found = replace(found, value=value, between=(float(edges[low]), float(edges[high + 1])))
+        quantiles.append(found)
     return quantiles

@@ -71,6 +71,7 @@ __all__ = [
     "is_table",
     "mechanism_again",
     "mechanism_named",
+    "quantile_row",
     "query_again",
     "read_table",
 ]
@@ -238,7 +239,9 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
             raise QueryError("how many records a count of one database is of is not in its record: ask for shares")
         total = 1.0 if KINDS[kind].relative else float(self.data.records)
         errors = self.accuracies(0.05, joint=True)
-        return quantiles_of(Quantiles(shares).shares, self.noisy_values, errors, self.theta.states, total)
+        edges = None if self.data.base is None else self.data.base.bins
+        edges = edges if edges is not None and len(edges) == len(self.theta.states) + 1 else None
+        return quantiles_of(Quantiles(shares).shares, self.noisy_values, errors, self.theta.states, total, edges)
 
     def accuracies(self, alpha: float = 0.05, *, joint: bool = False) -> NDArray[np.float64]:
         """Error of each value that it, or with ``joint`` any of them its own, exceeds with probability at most alpha.
@@ -365,9 +368,9 @@ def frame_of(release: ReleaseFields, of: str | None = None, into: str = "polars"
     if of == "quantiles" and not release.quantiles:
         raise ParameterError("this release has no quantiles: ask it by quantiles_at, or for its values")
     if release.quantiles and of != "values":
-        quantiles = release.quantiles
-        columns = {name: [getattr(q, field) for q in quantiles] for name, (field, _) in _QUANTILES.items()}
-        return frame_of_columns(columns, {name: kind for name, (_, kind) in _QUANTILES.items()}, into)
+        rows = [quantile_row(quantile) for quantile in release.quantiles]
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        return frame_of_columns(columns, {name: type(values[0]) for name, values in columns.items()}, into)
     labels, groups = list(release.query.labels), release.groups
     m, cells = len(labels), [()] if groups is None else groups.cells
     columns: dict[str, list[Any]] = {}
@@ -387,13 +390,15 @@ def frame_of(release: ReleaseFields, of: str | None = None, into: str = "polars"
     return frame_of_columns(columns, {"output": str, "records": int, **numbers, **types}, into)
 
 
-_QUANTILES: dict[str, tuple[str, type]] = {
-    "quantile": ("share", float),
-    "state": ("state", str),
-    "low_95": ("low", str),
-    "high_95": ("high", str),
-}
-"""Columns of the table of quantiles: the field of each, and what it holds."""
+def quantile_row(quantile: QuantileRecord) -> dict[str, float | str]:
+    """Return the row of a quantile in a table: its state, or of bins its value, and from where to where it may be."""
+    if quantile.value is None or quantile.between is None:
+        found: dict[str, float | str] = {"state": quantile.state, "low_95": quantile.low, "high_95": quantile.high}
+    else:
+        low, high = quantile.between
+        found = {"value": quantile.value, "low_95": low, "high_95": high}
+    return {"quantile": quantile.share, **found}
+
 
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 
@@ -411,7 +416,7 @@ def _as_numbers(labels: list[str]) -> list[Any]:
 
 
 _HEADING = re.compile(
-    rb"(?:(?:output|.+,output,records),value(?:,noisy_value)?,error_95|quantile,state,low_95,high_95)\r?\n"
+    rb"(?:(?:output|.+,output,records),value(?:,noisy_value)?,error_95|quantile,(?:state|value),low_95,high_95)\r?\n"
 )
 
 

@@ -64,7 +64,7 @@ def test_the_error_that_is_allowed_gives_the_epsilon(
     refused("release", private, *READING, *given[:-1], 0, *once, says=["accuracy is 0"])
     refused("compare", model, "--length", 10, says=["give --epsilon, or --accuracy"])
     refused("compare", model, "--length", 10, "--epsilon", 1, "--alpha", 0.1, says=["--alpha"])
-    much = ["release", private, *READING, "--model", model, *once, "--accuracy", 1e-4]
+    much = ["release", private, *READING, "--model", model, *once, "--accuracy", 1e-4, "--noise", "equal"]
     refused(*much, says=["takes ε = ", "at most 10 is allowed", "--max-epsilon"])
     refused(*much, "--max-epsilon", 11, says=["at most 11 is allowed"])
     refused(*much, "--max-epsilon", 0, says=["epsilon is 0"])
@@ -151,6 +151,25 @@ def test_compare_asks_only_the_mechanisms_that_are_named(model: Path) -> None:
     refused(*compare, "gk16,", says=["empty part"])
 
 
+def test_noise_has_the_best_shape_by_default_where_one_is_searched(tmp_path: Path, private: Path, model: Path) -> None:
+    def released(query: str, *more: object) -> pf.Release:
+        output = tmp_path / f"{len(list(tmp_path.iterdir()))}.json"
+        asked = ["--model", model, "--query", query, "--epsilon", 2, *more, "--output", output]
+        assert run("release", private, *READING, *asked).exit_code == 0
+        return pf.Release.from_json(output)
+
+    best, equal = released("histogram"), released("histogram", "--noise", "equal")
+    assert best.strategy is not None
+    assert equal.strategy is None
+    assert best.accuracy_95.each < equal.accuracy_95.each
+    for query, more in (("transitions", ()), ("count:active", ()), ("histogram", ("--once",))):
+        assert released(query, *more).strategy is None
+    compared = run("compare", model, "--table", private, *READING, "--epsilon", 2).stdout
+    line = next(line for line in compared.splitlines() if line.startswith("* "))
+    assert line.startswith("* LeakagePropagation, best")
+    assert f"{best.scale:.6g}" in line
+
+
 def test_compare_shows_every_mechanism_and_why_one_does_not_apply(model: Path, private: Path) -> None:
     by_length = run("compare", model, "--length", 300, "--length", "300, 300", "--epsilon", 1)
     by_table = run("compare", model, "--table", private, *READING, "--epsilon", 1)
@@ -159,7 +178,7 @@ def test_compare_shows_every_mechanism_and_why_one_does_not_apply(model: Path, p
         assert "EntryDP: records are correlated under theta[0]" in result.stdout
         for title in ("EntryDP", "GroupDP", "MQMApprox", "MQMExact"):
             assert title in result.stdout
-        group = next(line for line in result.stdout.splitlines() if line.startswith("  GroupDP"))
+        group = next(line for line in result.stdout.splitlines() if line.startswith("  GroupDP  "))
         assert float(group.split()[1]) == pytest.approx(2 * 300 / 900, rel=1e-5)
 
 
@@ -411,7 +430,7 @@ def test_a_comparison_shows_what_applies_first_and_fits_the_terminal(model: Path
     by_title = {row.title: row for row in found}
     for columns in (80, 120):
         result = CliRunner(env={"COLUMNS": str(columns)}).invoke(
-            main, ["compare", str(model), "--length", "40", "--epsilon", "1"]
+            main, ["compare", str(model), "--length", "40", "--epsilon", "1", "--noise", "equal"]
         )
         lines = result.stdout.splitlines()
         assert max(map(len, lines)) <= columns

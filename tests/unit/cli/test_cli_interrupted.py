@@ -123,7 +123,7 @@ def test_a_picture_that_cannot_be_written_leaves_the_release(folder: Path, monke
         raise pf.errors.RecordError("cannot write new.png: No space left on device")
 
     monkeypatch.setattr("pufferfish.cli.release.picture_of", full)
-    failed = run(*release("new.json", "--plot", "new.png", "--epsilon", 8))
+    failed = run(*release("new.json", "--plot", "new.png", "--epsilon", 8, "--noise", "equal"))
     *before, last = failed.stderr.splitlines()
     assert (failed.exit_code, last.endswith("the release is written: new.json")) == (1, True)
     assert [line[:30] for line in before] == ["warning: The noise hides nearl"]
@@ -152,7 +152,7 @@ def test_two_programs_with_one_output_lose_no_release(folder: Path, monkeypatch:
 def test_standard_output_that_is_full_is_one_line(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
-            [sys.executable, "-m", "pufferfish", *map(str, release("new.json", "--epsilon", 8))],
+            [sys.executable, "-m", "pufferfish", *map(str, release("new.json", "--epsilon", 8, "--noise", "equal"))],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

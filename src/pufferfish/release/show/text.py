@@ -15,7 +15,7 @@ from pufferfish.mechanisms.words import TOGETHER, check_in_words, hidden_in_word
 from pufferfish.queries import KINDS, measure_of
 from pufferfish.release.facts import GroupsRecord, LedgerRecord
 from pufferfish.release.prepare import FITTED_HERE
-from pufferfish.release.record import MeasurementFields, ReleaseFields
+from pufferfish.release.record import MeasurementFields, ReleaseFields, quantile_row
 from pufferfish.release.show.values import joint_error, weak_lines
 
 __all__ = [
@@ -214,12 +214,17 @@ def read_line(data: Sequences | Rows, nodes: Iterable[str] = ()) -> str:
     return f"read: {counted(data.records, 'record')} of {counted(data.subjects, 'subject')}{unseen}"
 
 
+def _plain(value: float | str) -> str:
+    return value if isinstance(value, str) else number(value)
+
+
 def quantile_lines(record: ReleaseFields) -> list[str]:
     """Return a line for each quantile that was asked for."""
     lines = []
     for quantile in record.quantiles or ():
-        interval = f"{quantile.low} to {quantile.high}" if quantile.low != quantile.high else "no other"
-        lines.append(printable(f"quantile {quantile.share:g}: {quantile.state} (95%: {interval})"))
+        _, here, low, high = map(_plain, quantile_row(quantile).values())
+        interval = f"{low} to {high}" if low != high else "no other"
+        lines.append(printable(f"quantile {quantile.share:g}: {here} (95%: {interval})"))
     return lines
 
 
@@ -349,9 +354,10 @@ def release_view(record: ReleaseFields) -> View:
         return View(heading(title, record), facts, [units], _notes(record), pictures)
     grids = [_values_grid(record), units]
     if record.quantiles:
-        quantile_rows = [[f"{q.share:g}", q.state, q.low, q.high] for q in record.quantiles]
-        caption = "Quantiles; all are between the two states with 95% probability"
-        grids = [Grid(caption, ["quantile", "state", "from", "to"], quantile_rows), *grids]
+        quantile_rows = [[*map(_plain, quantile_row(q).values())] for q in record.quantiles]
+        caption = "Quantiles; all are between the two ends with 95% probability"
+        what = list(quantile_row(record.quantiles[0]))[1]
+        grids = [Grid(caption, ["quantile", what, "from", "to"], quantile_rows), *grids]
     size = "" if groups is None else f", {counted(len(groups.cells), 'group')}"
     return View(heading(f"Release: {record.query.kind}{size}", record), facts, grids, _notes(record), pictures)
 

@@ -22,7 +22,7 @@ from pufferfish.data.groups import cells_for_people
 from pufferfish.errors import PufferfishError, shortened
 from pufferfish.queries import Transitions, measure_of
 from pufferfish.release.facts import GroupsRecord
-from pufferfish.release.record import MeasurementFields, ReleaseFields, read_table
+from pufferfish.release.record import MeasurementFields, ReleaseFields, quantile_row, read_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -313,9 +313,11 @@ def _quantiles(record: ReleaseFields) -> Html:
     """Return the quantiles with their intervals, if there are any."""
     if not record.quantiles:
         return Html("")
-    rows = [[number(q.share), tag("td", q.state), tag("td", f"{q.low} to {q.high}")] for q in record.quantiles]
-    caption = "Quantiles: the state up to which a share of the records is; all intervals hold together, 95%"
-    return table(["share", "state", "interval"], rows, caption)
+    shown = [[number(x) if isinstance(x, float) else x for x in quantile_row(q).values()] for q in record.quantiles]
+    rows = [[share, tag("td", here), tag("td", f"{low} to {high}")] for share, here, low, high in shown]
+    what = list(quantile_row(record.quantiles[0]))[1]
+    caption = f"Quantiles: the {what} up to which a share of the records is; all intervals hold together, 95%"
+    return table(["share", what, "interval"], rows, caption)
 
 
 def _values_with_errors(record: ReleaseFields) -> str:
