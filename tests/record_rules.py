@@ -97,7 +97,7 @@ from pufferfish.release.facts import (
     SubjectsRecord,
 )
 from pufferfish.release.noise import fits
-from pufferfish.release.postprocessing import Ascending, BySubject, ClippedByGroup, Projected
+from pufferfish.release.postprocessing import Ascending, AscendingByGroup, BySubject, ClippedByGroup, Projected
 from pufferfish.release.record import ReleaseFields, columns_of
 from pufferfish.release.words import assumed_of, versions
 from pufferfish.theta.bayesian_network import BayesianNetwork
@@ -196,7 +196,7 @@ def _quantiles(found: ReleaseFields) -> Rules:
     there = bool(found.quantiles) if asked else found.quantiles is not None
     rules = [(there == asked, "quantiles are there where they were asked for")]
     if found.quantiles and asked:
-        shares = [quantile.share for quantile in found.quantiles]
+        shares = list(dict.fromkeys(quantile.share for quantile in found.quantiles))
         rules.append((found.quantiles == found.quantiles_at(shares), "quantiles are those of the noisy values"))
         told = re.search(rf"{re.escape(named_quantiles(shares))}(?!, [0-9])", found.query.description) is not None
         rules.append((told, "the description names the quantiles"))
@@ -573,6 +573,10 @@ def _possible(found: ReleaseFields, groups: GroupsRecord, by: list[int]) -> Rule
         given, expected = list(done.totals), [w for w in worth for _ in own]
         rules.append(([list(block) for block in done.outputs] == places, "each group has its totals"))
     elif isinstance(done, ClippedByGroup):
+        cumulative = query.kind in _CUMULATIVE
+        rules.append(
+            (isinstance(done, AscendingByGroup) == cumulative, "cumulative distributions, and they alone, ascend")
+        )
         given = [high - low for low, high in zip(done.low, done.high, strict=False)]
         expected = [w / found.noise.unit * (query.lipschitz or 0.0) for w in worth]
         zero = query.kind not in ("count", "frequency") or not any(done.low)

@@ -1,6 +1,7 @@
 """Releases of every kind that the program writes: what reading a record must never refuse."""
 
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import polars as pl
@@ -108,9 +109,9 @@ def cases() -> Iterator[tuple[str, Callable[[], pf.Release]]]:
                 name = f"three states, {mechanism.name}, {query}, {noise}"
                 yield name, _of(three, THREE, mechanism, query, valid=noise == "best", noise=noise)
     people = _series(STATES, by=["id"])
-    for noise in ("equal", "best"):
-        name = f"three states by group, {noise}"
-        yield name, _of(people, THREE, pf.LeakagePropagation, pf.Histogram(), valid=noise == "best", noise=noise)
+    for query, noise in product([*shaped, pf.CDF()], ("equal", "best")):
+        name = f"three states by group, {query}, {noise}"
+        yield name, _of(people, THREE, pf.LeakagePropagation, query, valid=noise == "best", noise=noise)
     for query in (pf.Window(pf.Histogram(), 3, 9), pf.Weighted(pf.CDF(), [1, 2, 0, -1] * 3)):
         row = ["rest", "sport", "active"] * 4
         yield f"list, best, {query}", _of(row, THREE, pf.LeakagePropagation, query, length=12, noise="best")

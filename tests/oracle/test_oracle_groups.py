@@ -68,13 +68,14 @@ def test_a_histogram_by_groups_keeps_its_promise(name: str) -> None:
     assert less > epsilon
 
 
-def test_noise_of_the_best_shape_by_groups_keeps_its_promise(slow: bool) -> None:
+@pytest.mark.parametrize("query", [pf.Histogram(), pf.CDF(relative=False)], ids=["histogram", "cdf"])
+def test_noise_of_the_best_shape_by_groups_keeps_its_promise(query: pf.Histogram | pf.CDF, slow: bool) -> None:
     matrix = [[0.8, 0.15, 0.05], [0.2, 0.7, 0.1], [0.05, 0.15, 0.8]]
     truth = Enumerated.of(exact_stationary(matrix), matrix, 5)
     shaped = 0
     for mechanism, usual in ((pf.LeakagePropagation, 0.5), (pf.MQMExact, 2.0)):
         for epsilon in (0.5, 2.0) if slow else (usual,):
-            noise = mechanism(pf.MarkovChain(matrix, "stationary"), 5).calibrate(pf.Histogram(), epsilon, noise="best")
+            noise = mechanism(pf.MarkovChain(matrix, "stationary"), 5).calibrate(query, epsilon, noise="best")
             if noise.strategy is None:
                 continue
             shaped += 1

@@ -73,6 +73,7 @@ from pufferfish.release.cells import csv_of, errors_of_groups, records_of_subjec
 from pufferfish.release.facts import GroupsRecord
 from pufferfish.release.prepare import ACCEPTED, warnings_of_model, warnings_of_reading
 from pufferfish.release.ready import Prepared
+from pufferfish.release.record import quantile_rows
 from pufferfish.release.show.text import (
     assumed_in_short,
     heads_of_groups,
@@ -789,6 +790,8 @@ def _print_release(release: Release, data: Sequences | Rows, options: ReleaseOpt
     _print_head(release)
     if release.groups is None:
         _print_values(release)
+    elif release.quantiles:
+        _print_quantiles(release, options.csv)
     else:
         _print_groups(release, release.groups, options.csv)
     for line in (*weak_lines(release), noise_line(release), *impossible_lines(release)):
@@ -819,14 +822,27 @@ def _print_values(release: Release) -> None:
     click.echo(f"each value ± {write(release.accuracy(0.05), 1)} with 95% probability")
 
 
+def _print_quantiles(release: Release, csv: str | None) -> None:
+    """Print a row for each quantile of each group, the first of them where there are many."""
+    rows = list(quantile_rows(release))
+    shown = [[x if isinstance(x, str) else number(x) for x in row.values()] for row in rows]
+    print_table(list(rows[0]), shown[:_MOST_ROWS], names=len(rows[0]) - 4)
+    _print_weekdays([] if release.groups is None else release.groups.by)
+    _print_more(len(rows) - _MOST_ROWS, csv)
+
+
+def _print_more(left: int, csv: str | None) -> None:
+    if left > 0:
+        where = "all are in the file of --csv" if csv is not None else "--csv FILE writes all as a table"
+        click.echo(f"… and {left:,} more values: {where}")
+
+
 def _print_groups(release: Release, groups: GroupsRecord, csv: str | None) -> None:
     """Print a row for each group and output, the first of them where there are many."""
     heads = heads_of_groups(release, groups)
     print_table(heads, islice(rows_of_groups(release, groups), _MOST_ROWS), names=len(heads) - 3)
     _print_weekdays(groups.by)
-    if len(release.values) > _MOST_ROWS:
-        where = "all are in the file of --csv" if csv is not None else "--csv FILE writes all as a table"
-        click.echo(f"… and {len(release.values) - _MOST_ROWS:,} more values: {where}")
+    _print_more(len(release.values) - _MOST_ROWS, csv)
 
 
 def _print_errors(plan: Release, noise: Noise) -> None:

@@ -77,8 +77,7 @@ def wide_quantiles(calibration: Calibration, records: int, bins: int) -> str | N
     As they would be if values lay evenly in the range: no value is looked at. A cumulative distribution of fewer bins
     has less noise, about in proportion.
     """
-    error = float(max(calibration.accuracies(0.05, joint=True)))
-    error /= 1 if calibration.query.known is not None and calibration.query.known.relative else records
+    error = float(max(calibration.accuracies(0.05, joint=True))) * (calibration.linear.divided_by or 1) / records
 
     def width(count: int) -> float:
         grown = (count - 1) * math.log((count - 1) / 0.05) / ((bins - 1) * math.log((bins - 1) / 0.05))

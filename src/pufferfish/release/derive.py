@@ -55,6 +55,7 @@ from pufferfish.release.facts import (
 )
 from pufferfish.release.postprocessing import (
     Ascending,
+    AscendingByGroup,
     BySubject,
     Clipped,
     ClippedByGroup,
@@ -408,7 +409,7 @@ def _possible_in_groups(calibration: Calibration, data: DataRecord, groups: Grou
         return Projected(places, [float(times * w) for w in worth for _ in blocks_of_one])
     ends = int(linear.weights.min()), int(linear.weights.max())
     low, high = ([float(end * reads * w) for w in worth] for end in ends)
-    return ClippedByGroup(m, low, high)
+    return (AscendingByGroup if calibration.query.is_cumulative else ClippedByGroup)(m, low, high)
 
 
 # -- Values, errors and sentences ------------------------------------------------------------------------------------
@@ -434,7 +435,7 @@ def _valued(record: AnyFields, calibration: Calibration | None) -> AnyFields:
         of_outputs = errors.reshape(-1, len(record.query.labels)).max(axis=0).tolist()
     if groups is not None:
         groups = msgspec.structs.replace(groups, error_95=errors.max(axis=1).tolist())
-    shares = [quantile.share for quantile in record.quantiles or ()]
+    shares = list(dict.fromkeys(quantile.share for quantile in record.quantiles or ()))
     if calibration is not None:
         shares = list(calibration.query.quantiles)
     return msgspec.structs.replace(

@@ -15,6 +15,7 @@ from pufferfish._base.frozen import FrozenRecord
 
 __all__ = [
     "Ascending",
+    "AscendingByGroup",
     "BySubject",
     "Clipped",
     "ClippedByGroup",
@@ -139,6 +140,20 @@ class ClippedByGroup(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_
         return [min(max(v, self.low[i // m]), self.high[i // m]) for i, v in enumerate(noisy)]
 
 
+class AscendingByGroup(
+    ClippedByGroup, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="ascending-by-group"
+):
+    """The outputs of every group never fall from one to the next, and lie in its range: the nearest such were taken."""
+
+    def __str__(self) -> str:
+        return "made ascending, group by group, within the possible range"
+
+    def of(self, noisy: list[float]) -> list[float]:
+        """Return the nearest ascending values inside the ranges; a ``ValueError`` as of :class:`ClippedByGroup`."""
+        m = max(self.outputs, 1)
+        return super().of([v for start in range(0, len(noisy), m) for v in ascending(noisy[start : start + m])])
+
+
 class Ascending(Ranged, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="ascending"):
     """Outputs never fall from one to the next, and lie in a public range: the nearest such were taken."""
 
@@ -184,7 +199,7 @@ class BySubject(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field
         return np.asarray(np.clip(noisy, low, high), dtype=np.float64)
 
 
-InRecord = Projected | Clipped | ClippedByGroup | Ascending
+InRecord = Projected | Clipped | ClippedByGroup | Ascending | AscendingByGroup
 """What may be done to values that stand in the record."""
 
 PostProcessing = InRecord | BySubject

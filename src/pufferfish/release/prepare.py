@@ -643,7 +643,7 @@ def divisions_of(
     Raises
     ------
     ReleaseRefused
-        If the query is not one number of records after another, or the noise is for this one query of all records.
+        If the query is about single records or steps, or the noise is for this one query of all records.
     """
     linear, query, theta = calibration.linear, calibration.query, calibration.theta
     if isinstance(linear, StepQuery):
@@ -655,10 +655,6 @@ def divisions_of(
         raise ReleaseRefused(
             f"{query.kind} is about single records, and groups know how many of their records are in which state: ask "
             "a histogram, count, share, sum or mean, or read the table without by="
-        )
-    if query.is_cumulative:
-        raise ReleaseRefused(
-            f"{query.kind} of groups are not computed: ask a histogram of each group, or read the table without by="
         )
     if not calibration.composes or not (theta.of_chains or theta.networks):
         raise ReleaseRefused(

@@ -8,7 +8,7 @@ these classes; the public ones (:mod:`pufferfish.release.release`) are the same 
 import math
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -71,7 +71,7 @@ __all__ = [
     "is_table",
     "mechanism_again",
     "mechanism_named",
-    "quantile_row",
+    "quantile_rows",
     "query_again",
     "read_table",
 ]
@@ -222,6 +222,8 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
     def quantiles_at(self, shares: Sequence[float]) -> list[QuantileRecord]:
         """Return quantiles of a cumulative distribution, with intervals that hold together with 95% probability.
 
+        Of groups those of the first one, then those of the next; the intervals of all groups hold together.
+
         Parameters
         ----------
         shares : sequence of float
@@ -232,16 +234,23 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
         QueryError
             If the release is of another query.
         """
-        kind = self.query.kind
+        kind, groups, states = self.query.kind, self.groups, self.theta.states
         if kind.startswith(WEIGHTED) or not (kind in CDF.kinds or kind in Quantiles.kinds):
             raise QueryError(f"quantiles are of a cumulative distribution, and this release is of the kind {kind!r}")
         if not KINDS[kind].relative and self.data.base is None:
             raise QueryError("how many records a count of one database is of is not in its record: ask for shares")
-        total = 1.0 if KINDS[kind].relative else float(self.data.records)
-        errors = self.accuracies(0.05, joint=True)
+        records = [self.data.records] if groups is None else groups.records
         edges = None if self.data.base is None else self.data.base.bins
-        edges = edges if edges is not None and len(edges) == len(self.theta.states) + 1 else None
-        return quantiles_of(Quantiles(shares).shares, self.noisy_values, errors, self.theta.states, total, edges)
+        edges = edges if edges is not None and len(edges) == len(states) + 1 else None
+        noisy = np.reshape(self.noisy_values, (len(records), -1)).tolist()
+        errors = np.reshape(self.accuracies(0.05, joint=True), (len(records), -1))
+        totals = [1.0 if KINDS[kind].relative else float(n) for n in records]
+        given = Quantiles(shares).shares
+        found = (
+            quantiles_of(given, *cell, edges)
+            for cell in zip(noisy, errors, [states] * len(totals), totals, strict=True)
+        )
+        return [quantile for cell in found for quantile in cell]
 
     def accuracies(self, alpha: float = 0.05, *, joint: bool = False) -> NDArray[np.float64]:
         """Error of each value that it, or with ``joint`` any of them its own, exceeds with probability at most alpha.
@@ -368,8 +377,10 @@ def frame_of(release: ReleaseFields, of: str | None = None, into: str = "polars"
     if of == "quantiles" and not release.quantiles:
         raise ParameterError("this release has no quantiles: ask it by quantiles_at, or for its values")
     if release.quantiles and of != "values":
-        rows = [quantile_row(quantile) for quantile in release.quantiles]
-        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        rows = list(quantile_rows(release))
+        columns: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in rows[0]}
+        for name in [] if release.groups is None else release.groups.by:
+            columns[name] = _as_numbers(columns[name])
         return frame_of_columns(columns, {name: type(values[0]) for name, values in columns.items()}, into)
     labels, groups = list(release.query.labels), release.groups
     m, cells = len(labels), [()] if groups is None else groups.cells
@@ -390,14 +401,20 @@ def frame_of(release: ReleaseFields, of: str | None = None, into: str = "polars"
     return frame_of_columns(columns, {"output": str, "records": int, **numbers, **types}, into)
 
 
-def quantile_row(quantile: QuantileRecord) -> dict[str, float | str]:
-    """Return the row of a quantile in a table: its state, or of bins its value, and from where to where it may be."""
-    if quantile.value is None or quantile.between is None:
-        found: dict[str, float | str] = {"state": quantile.state, "low_95": quantile.low, "high_95": quantile.high}
-    else:
-        low, high = quantile.between
-        found = {"value": quantile.value, "low_95": low, "high_95": high}
-    return {"quantile": quantile.share, **found}
+def quantile_rows(release: ReleaseFields) -> Iterator[dict[str, float | str]]:
+    """Yield the row of each quantile in a table: its group, its state or of bins its value, and where it may be."""
+    quantiles, groups = release.quantiles or [], release.groups
+    cells = [()] if groups is None else groups.cells
+    for i, quantile in enumerate(quantiles):
+        found: dict[str, float | str] = {}
+        if groups is not None:
+            found = dict(zip(groups.by, cells[i * len(cells) // len(quantiles)], strict=True))
+        found["quantile"] = quantile.share
+        if quantile.value is None or quantile.between is None:
+            found |= {"state": quantile.state, "low_95": quantile.low, "high_95": quantile.high}
+        else:
+            found |= {"value": quantile.value, "low_95": quantile.between[0], "high_95": quantile.between[1]}
+        yield found
 
 
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
@@ -416,7 +433,7 @@ def _as_numbers(labels: list[str]) -> list[Any]:
 
 
 _HEADING = re.compile(
-    rb"(?:(?:output|.+,output,records),value(?:,noisy_value)?,error_95|quantile,(?:state|value),low_95,high_95)\r?\n"
+    rb"(?:(?:output|.+,output,records),value(?:,noisy_value)?,error_95|(?:.+,)?quantile,(?:state|value),low_95,high_95)\r?\n"
 )
 
 

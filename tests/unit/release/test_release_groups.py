@@ -98,6 +98,29 @@ def test_with_next_to_no_noise_the_values_are_those_of_each_group():
             assert values.tolist() == pytest.approx(alone.values), query
 
 
+def test_distributions_and_quantiles_are_those_of_each_group(tmp_path):
+    shares, of_day = [0.2, 0.5, 0.9], {"by": ["sex"], "states": STATES}
+    data = pf.read_sequences(TABLE, "state", subject="id", time="t", **of_day)
+    for query in (pf.CDF(), pf.CDF(relative=False), pf.Quantiles(shares)):
+        found = release(data, query, 1e4)
+        for i, (sex,) in enumerate(found.groups.cells):
+            own = TABLE.filter(pl.col("sex") == sex)
+            alone = release(pf.read_sequences(own, "state", subject="id", time="t", states=STATES), query, 1e4)
+            assert found.value[i].tolist() == pytest.approx(alone.values)
+            assert found.quantiles_at(shares)[3 * i : 3 * i + 3] == alone.quantiles_at(shares)
+    frame = found.to_frame()
+    assert frame.columns == ["sex", "quantile", "state", "low_95", "high_95"]
+    assert frame["state"].to_list() == [quantile.state for quantile in found.quantiles]
+    assert frame["sex"].to_list() == [sex for (sex,) in found.groups.cells for _ in shares]
+    noisy = release(data, pf.Quantiles(shares), 0.05, postprocess="valid")
+    assert (np.diff(noisy.value, axis=1) >= 0).all()
+    assert ((noisy.value >= 0) & (noisy.value <= 1)).all()
+    noisy.to_json(tmp_path / "release.json")
+    again = pf.Release.from_json(tmp_path / "release.json")
+    assert again.quantiles == noisy.quantiles
+    assert again.verify().holds
+
+
 def test_the_noise_is_that_of_one_query_on_the_whole_table():
     for query in QUERIES:
         grouped, plain = release(DATA, query), release(PLAIN, query)

@@ -15,7 +15,7 @@ from pufferfish.mechanisms.words import TOGETHER, check_in_words, hidden_in_word
 from pufferfish.queries import KINDS, measure_of
 from pufferfish.release.facts import GroupsRecord, LedgerRecord
 from pufferfish.release.prepare import FITTED_HERE
-from pufferfish.release.record import MeasurementFields, ReleaseFields, quantile_row
+from pufferfish.release.record import MeasurementFields, ReleaseFields, quantile_rows
 from pufferfish.release.show.values import joint_error, weak_lines
 
 __all__ = [
@@ -220,11 +220,11 @@ def _plain(value: float | str) -> str:
 
 def quantile_lines(record: ReleaseFields) -> list[str]:
     """Return a line for each quantile that was asked for."""
-    lines = []
-    for quantile in record.quantiles or ():
-        _, here, low, high = map(_plain, quantile_row(quantile).values())
+    lines: list[str] = []
+    for row in quantile_rows(record):
+        *cell, share, here, low, high = map(_plain, row.values())
         interval = f"{low} to {high}" if low != high else "no other"
-        lines.append(printable(f"quantile {quantile.share:g}: {here} (95%: {interval})"))
+        lines.append(printable(f"{', '.join([*cell, 'quantile'])} {share}: {here} (95%: {interval})"))
     return lines
 
 
@@ -354,10 +354,10 @@ def release_view(record: ReleaseFields) -> View:
         return View(heading(title, record), facts, [units], _notes(record), pictures)
     grids = [_values_grid(record), units]
     if record.quantiles:
-        quantile_rows = [[*map(_plain, quantile_row(q).values())] for q in record.quantiles]
+        rows = list(quantile_rows(record))
         caption = "Quantiles; all are between the two ends with 95% probability"
-        what = list(quantile_row(record.quantiles[0]))[1]
-        grids = [Grid(caption, ["quantile", what, "from", "to"], quantile_rows), *grids]
+        heads = [*list(rows[0])[:-2], "from", "to"]
+        grids = [Grid(caption, heads, [[*map(_plain, row.values())] for row in rows]), *grids]
     size = "" if groups is None else f", {counted(len(groups.cells), 'group')}"
     return View(heading(f"Release: {record.query.kind}{size}", record), facts, grids, _notes(record), pictures)
 

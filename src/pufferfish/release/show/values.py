@@ -22,7 +22,7 @@ from pufferfish.data.groups import cells_for_people
 from pufferfish.errors import PufferfishError, shortened
 from pufferfish.queries import Transitions, measure_of
 from pufferfish.release.facts import GroupsRecord
-from pufferfish.release.record import MeasurementFields, ReleaseFields, quantile_row, read_table
+from pufferfish.release.record import MeasurementFields, ReleaseFields, quantile_rows, read_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -313,11 +313,12 @@ def _quantiles(record: ReleaseFields) -> Html:
     """Return the quantiles with their intervals, if there are any."""
     if not record.quantiles:
         return Html("")
-    shown = [[number(x) if isinstance(x, float) else x for x in quantile_row(q).values()] for q in record.quantiles]
-    rows = [[share, tag("td", here), tag("td", f"{low} to {high}")] for share, here, low, high in shown]
-    what = list(quantile_row(record.quantiles[0]))[1]
+    rows = list(quantile_rows(record))
+    *heads, what, _, _ = rows[0]
+    shown = [[number(x) if isinstance(x, float) else x for x in row.values()] for row in rows]
     caption = f"Quantiles: the {what} up to which a share of the records is; all intervals hold together, 95%"
-    return table(["share", what, "interval"], rows, caption)
+    cells = [[*row[:-3], tag("td", row[-3]), tag("td", f"{row[-2]} to {row[-1]}")] for row in shown]
+    return table([*heads[:-1], "share", what, "interval"], cells, caption)
 
 
 def _values_with_errors(record: ReleaseFields) -> str:
