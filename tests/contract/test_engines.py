@@ -337,6 +337,7 @@ def test_groups_are_counted_as_they_are_one_by_one(engine, tmp_path):
         "hour(t)": lambda row: str(row["t"].hour),
         "weekday(t)": lambda row: str(row["t"].weekday()),
         "date(t)": lambda row: str(row["t"].date()),
+        "week(t)": lambda row: str(row["t"].date() - timedelta(days=row["t"].weekday())),
         "month(t)": lambda row: str(row["t"].month),
         "who": lambda row: row["who"],
         # beside a missing value pandas writes numbers as floats, and a group is called what the file says
@@ -353,14 +354,14 @@ def test_groups_are_counted_as_they_are_one_by_one(engine, tmp_path):
             and row["t"].weekday() != 2
         )
 
-    for by in (["hour(t)", "who"], ["date(t)"], ["month(t)", "level", "weekday(t)"]):
+    for by in (["hour(t)", "who"], ["date(t)"], ["week(t)"], ["month(t)", "level", "weekday(t)"]):
         expected = Counter()
         for row in rows:
             if kept(row) and row["act"] is not None:
                 expected[tuple(parts[name](row) for name in by), row["act"]] += 1
         data = read_sequences(table, "act", subject="who", time="t", max_gap="2d", where=where, by=by)
         groups, own = data.groups, data.groups.counts["act"]
-        numbers = by != ["date(t)"]  # dates are in order as text
+        numbers = by not in (["date(t)"], ["week(t)"])  # dates are in order as text
         order = [tuple((float(x) if x.isdigit() else 0, x) if numbers else x for x in cell) for cell in groups.cells]
         assert order == sorted(order)
         assert groups.records == tuple(own.sum(axis=1).tolist())

@@ -91,7 +91,7 @@ _MISSING = "Records without a state: not observed; a public gap; or an error [de
 
 BY_HELP = (
     "Release each public group of records, at the noise of one: by columns (sex), and by the hour, weekday (0 is "
-    "Monday), date or month of --time or of another column, hour(admitted)."
+    "Monday), date, week or month of --time or of another column, hour(admitted)."
 )
 
 

@@ -32,7 +32,7 @@ from pufferfish.cli.options import (
 )
 from pufferfish.cli.print import print_promises, print_warnings, progress
 from pufferfish.cli.project import from_project
-from pufferfish.cli.release import check_group_accuracy, print_group_errors
+from pufferfish.cli.release import accuracy_of_all, print_group_errors
 from pufferfish.compare.contest import COMPOSING, ComparisonRow, Contest, mechanisms_named, one_query_rows
 from pufferfish.compare.picture import draw_noise
 from pufferfish.data import Rows, Sequences
@@ -137,8 +137,6 @@ def compare_command(options: CompareOptions) -> None:
     secret, nodes = node_names(options.secrets, theta), node_names(reading.columns, theta)
     query = query_of(options.query, theta, nodes, bins=model.bins)
     kinds, left_out = _kinds_asked(options.mechanisms, groups=reading.by is not None)
-    if reading.by is not None:
-        check_group_accuracy(query, accuracy)
     if options.draw is not None and not theta.networks:
         raise ParameterError("--draw is for networks, and the model is made of Markov chains")
     if not tables:
@@ -163,7 +161,8 @@ def compare_command(options: CompareOptions) -> None:
     )
     with progress("comparing mechanisms"):
         if accuracy is not None:
-            comparison = contest.at_accuracy(accuracy, options.alpha)
+            asked = accuracy if data is None else accuracy_of_all(accuracy, query, data)
+            comparison = contest.at_accuracy(asked, options.alpha)
             epsilon = comparison.rows[0].epsilon
         else:
             comparison = contest.at(as_epsilon(epsilon))

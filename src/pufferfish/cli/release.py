@@ -73,7 +73,8 @@ from pufferfish.release.cells import csv_of, errors_of_groups, records_of_subjec
 from pufferfish.release.facts import GroupsRecord
 from pufferfish.release.prepare import ACCEPTED, warnings_of_model, warnings_of_reading
 from pufferfish.release.ready import Prepared
-from pufferfish.release.record import quantile_rows
+from pufferfish.release.record import calibration_again, quantile_rows
+from pufferfish.release.release import read_recorded
 from pufferfish.release.show.text import (
     assumed_in_short,
     heads_of_groups,
@@ -95,7 +96,7 @@ from pufferfish.release.show.values import weak_lines
 from pufferfish.release.store import OutputFiles
 from pufferfish.theta.record import ThetaRecord
 
-__all__ = ["ReleaseOptions", "check_group_accuracy", "print_group_errors", "release_command"]
+__all__ = ["ReleaseOptions", "accuracy_of_all", "print_group_errors", "release_command"]
 
 # -- Options ---------------------------------------------------------------------------------------------------------
 
@@ -297,11 +298,6 @@ class ReleaseOptions:
             ("--csv is for one release, and --each-subject writes a table as --output", self.csv, "leave it out"),
             ("--plot draws one value, and --each-subject releases one for each subject", self.plot, "leave it out"),
             ("--planned does not go with --each-subject", self.planned or None, "give --epsilon"),
-            (
-                "--up-to does not go with --each-subject",
-                self.up_to,
-                "after a crash the same command goes on, and what is spent would have changed by then; give --epsilon",
-            ),
         ):
             if value is not None:
                 raise ParameterError(f"{conflict}: {remedy}")
@@ -398,10 +394,6 @@ def load_inputs(options: ReleaseOptions) -> Inputs:
             f"--each-subject is for Markov chains, and the model is a class of {model.theta.kind}: there each row is a "
             "subject of its own"
         )
-    if options.each_subject:
-        _check_accuracy(query, options.accuracy, f"a {query.kind}", "subject")
-    if options.reading.by is not None:
-        check_group_accuracy(query, options.accuracy)
     ledger = None if options.ledger is None else Ledger.open(options.ledger)
     if options.ledger is not None and ledger is not None and ledger.bound.theta.kind != model.theta.kind:
         raise ParameterError(
@@ -432,17 +424,20 @@ def _check_grows(options: ReleaseOptions, ledger: Ledger | None) -> None:
             )
 
 
-def check_group_accuracy(query: Query, accuracy: float | None) -> None:
-    """Refuse an accuracy that differs from group to group."""
-    _check_accuracy(query, accuracy, query.kind, "group")
+def fewest_records(query: Query, data: Sequences | Rows, *, each_subject: bool = False) -> int | None:
+    """Return the records of the smallest group, or subject, where errors of values are the largest in it; else None."""
+    if query.known is None or not query.known.relative:
+        return None
+    if each_subject and isinstance(data, Sequences):
+        return int(min(records_of_subjects(data)))
+    return None if data.groups is None else min(data.groups.records)
 
 
-def _check_accuracy(query: Query, accuracy: float | None, statistic: str, unit: str) -> None:
-    if accuracy is not None and query.known is not None and query.known.relative:
-        raise ParameterError(
-            f"--accuracy of {statistic} differs from {unit} to {unit}, as their numbers of records do: ask for counts "
-            "or sums, or give --epsilon"
-        )
+def accuracy_of_all(accuracy: float, query: Query, data: Sequences | Rows, *, each_subject: bool = False) -> float:
+    """Return the accuracy of all records together with which the smallest group, or subject, has the one asked for."""
+    fewest = fewest_records(query, data, each_subject=each_subject)
+    # so many records of the group are as many of all: what rounding takes off must not be one record less
+    return accuracy if fewest is None else accuracy * fewest / data.records * (1 + 2**-51)
 
 
 def _files_for_subjects(options: ReleaseOptions) -> OutputFiles:
@@ -487,7 +482,10 @@ def calibrate(options: ReleaseOptions, inputs: Inputs) -> Noise:
         calibration = _calibration(options, inputs, query, data)
     if options.up_to is not None or options.each_subject:
         _check_useful(options, inputs, data, calibration)
-    lines: list[str] = [] if options.accuracy is None else [_accuracy_note(options, options.accuracy, calibration)]
+    lines: list[str] = []
+    if options.accuracy is not None:
+        fewest = fewest_records(query, data, each_subject=options.each_subject)
+        lines += [_accuracy_note(options, options.accuracy, calibration, fewest)]
     lines += [_once_note(calibration)] if options.once else []
     certificate = None
     if options.certificate is not None:
@@ -520,7 +518,9 @@ def _print_what_is_new(options: ReleaseOptions, query: Query, data: Sequences, l
 
 def _calibration(options: ReleaseOptions, inputs: Inputs, query: Query, data: Sequences | Rows) -> Calibration:
     """Calibrate the noise: by the ledger, by the mechanism, or by the one of all with the least noise."""
-    theta, ledger, level = inputs.model.theta, inputs.ledger, {"accuracy": options.accuracy, "alpha": options.alpha}
+    theta, ledger, accuracy = inputs.model.theta, inputs.ledger, options.accuracy
+    if accuracy is not None:
+        accuracy = accuracy_of_all(accuracy, query, data, each_subject=options.each_subject)
     if options.planned and ledger is not None and isinstance(data, Sequences):
         if ThetaRecord.of(theta) != ThetaRecord.of(ledger.bound.theta):
             raise ParameterError(
@@ -535,6 +535,10 @@ def _calibration(options: ReleaseOptions, inputs: Inputs, query: Query, data: Se
                 f"--up-to uses the ledger's model, which has the states in the order {', '.join(theirs)}, and --model "
                 f"in the order {', '.join(ours)}: name a model of the ledger's order, or give --epsilon"
             )
+        if (
+            inputs.begun and inputs.files is not None
+        ):  # what is spent has changed: it goes on with the noise that it had
+            return calibration_again(read_recorded(EachRelease, inputs.files.pending_record), theta)
         return ledger.calibrate(query, up_to=options.up_to, data=data, noise=options.shape(ledger.bound, query))
     hidden = hidden_by(options.kind, options.protect, options.within, data, inputs.model)
     if not hidden and ledger is not None and options.kind.hides_several and theta.states == ledger.bound.theta.states:
@@ -542,25 +546,29 @@ def _calibration(options: ReleaseOptions, inputs: Inputs, query: Query, data: Se
         hidden = ledger.hides_by
     if not options.once:
         mechanism = options.kind.of(theta, data.length, **inputs.settings, **hidden)
-        return mechanism.calibrate(query, options.epsilon, noise=options.shape(mechanism, query), **level)
+        shape = options.shape(mechanism, query)
+        return mechanism.calibrate(query, options.epsilon, accuracy=accuracy, alpha=options.alpha, noise=shape)
     contest = Contest(theta, query, data.length, secrets=inputs.settings.get("secrets"), **hidden)
     if options.epsilon is not None:
         comparison = contest.at(options.epsilon, bounded=False)
     else:
-        assert options.accuracy is not None
-        comparison = contest.at_accuracy(options.accuracy, options.alpha)
+        assert accuracy is not None
+        comparison = contest.at_accuracy(accuracy, options.alpha)
     if comparison.least is None:
         reason = next(row.reason for row in comparison if row.mechanism == DEFAULT_MECHANISM)
         raise NotApplicableError(f"no mechanism applies to this query; {reason}")
     return contest.calibration(comparison.least)
 
 
-def _accuracy_note(options: ReleaseOptions, accuracy: float, calibration: Calibration) -> str:
+def _accuracy_note(options: ReleaseOptions, accuracy: float, calibration: Calibration, fewest: int | None) -> str:
     """Say which ε an accuracy takes; refuse one that nobody would have asked for."""
     options.check_epsilon(f"--accuracy {accuracy:g}", calibration.epsilon)
     sure = f"{100 * (1 - (0.05 if options.alpha is None else options.alpha)):g}%"
-    wanted = f"error of at most {accuracy:g} with {sure} probability"
-    return f"{wanted} needs ε = {at_most(calibration.epsilon)}"
+    told = f"error of at most {accuracy:g} with {sure} probability"
+    if fewest is not None:
+        cell = "subject" if options.each_subject else "group"
+        told += f" for the {cell} of {fewest:,} records, and less for all others,"
+    return f"{told} needs ε = {at_most(calibration.epsilon)}"
 
 
 def _once_note(calibration: Calibration) -> str:

@@ -250,12 +250,12 @@ def _of_text(frame: nw.LazyFrame[Any], name: str, wall: str, *, hour: bool) -> t
 def _no_hour(name: str) -> DataError:
     return DataError(
         f"column {name!r} holds dates without a time of day, so {part_of('hour', name)} would be 0 for every record: "
-        "use its date, weekday or month, or the hour of another column"
+        "use its date, week, weekday or month, or the hour of another column"
     )
 
 
 def _no_times(name: str, held: str) -> DataError:
     return DataError(
-        f"column {name!r} holds {held}, and {part_of('hour', name)}, weekday, date and month need times, such as "
+        f"column {name!r} holds {held}, and {part_of('hour', name)}, weekday, date, week and month need times, such as "
         "2016-04-13 08:00:00"
     )

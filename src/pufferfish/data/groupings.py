@@ -4,7 +4,7 @@
 and ``col("any name")`` a column whatever its name. A grouping must not refer to a column of states: in which group a
 record is must be public.
 
-Parts of time: the hour, weekday, date or month that local clocks and calendars show, alike on every engine.
+Parts of time: the hour, weekday, date, week or month that local clocks and calendars show, alike on every engine.
 
 Local time comes as whole microseconds since 1970 (:mod:`.local_time`), so that an engine only divides whole numbers.
 """
@@ -21,7 +21,7 @@ from pufferfish._base.checked import is_list
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.states import state_label
 
-__all__ = ["MICROS_OF_DAY", "NODE_COLUMN", "PARTS", "RANGES", "Grouping", "parse_by", "part_of"]
+__all__ = ["DATES", "MICROS_OF_DAY", "NODE_COLUMN", "PARTS", "RANGES", "Grouping", "parse_by", "part_of"]
 
 # -- Parts of time: the hour, weekday, date or month that local clocks and calendars show, alike on every ------------
 
@@ -56,6 +56,12 @@ def _weekday(wall: nw.Expr) -> nw.Expr:
     return (((_after(wall) // MICROS_OF_DAY).cast(nw.Int64) + _THURSDAY) % 7).cast(nw.Int64)
 
 
+def _week(wall: nw.Expr) -> nw.Expr:
+    """Days from 1970-01-01 to the Monday that a week begins with."""
+    since = ((_after(wall) // MICROS_OF_DAY).cast(nw.Int64) + _THURSDAY) // 7
+    return since.cast(nw.Int64) * 7 - (_THURSDAY + _DAYS_BEFORE)
+
+
 def _month(wall: nw.Expr) -> nw.Expr:
     """Month of a local time, 1 to 12; the year is taken to begin in March, so that 29 February is its last day.
 
@@ -86,9 +92,13 @@ PARTS: Mapping[str, Callable[[nw.Expr], nw.Expr]] = {
     "hour": _hour,
     "weekday": _weekday,
     "date": _days,
+    "week": _week,
     "month": _month,
 }
-"""Parts of local time as whole numbers: weekdays from Monday, 0; dates as days since 1970."""
+"""Parts of local time as whole numbers: weekdays from Monday, 0; dates and Mondays of weeks as days since 1970."""
+
+DATES = ("date", "week")
+"""The parts that are dates."""
 
 RANGES = {"hour": (0, 23), "weekday": (0, 6), "month": (1, 12)}
 """The least and the greatest that these parts are."""
@@ -129,7 +139,7 @@ class Grouping:
 
     def label(self, value: Any) -> str:
         """Name a group by what an engine found."""
-        if self.part == "date":
+        if self.part in DATES:
             return str(_1970 + timedelta(days=int(value)))
         return str(int(value)) if self.part else state_label(value)
 

@@ -71,7 +71,7 @@ class Groups(ReadOnly):
         """What may be wrong with the groups, which are public: times at midnight may be dates without a time of day."""
         return tuple(
             f"All records are in the group 0 of {name}: the times are between midnight and one o'clock. If they are "
-            "dates without a time of day, group by date, weekday or month."
+            "dates without a time of day, group by date, week, weekday or month."
             for i, name in enumerate(self.by)
             if name.startswith("hour(") and {cell[i] for cell in self.cells} == {"0"}
         )

@@ -21,7 +21,7 @@ import narwhals as nw
 
 from pufferfish._base.words import did_you_mean
 from pufferfish.data._columns import Column, parse_instant
-from pufferfish.data.groupings import MICROS_OF_DAY, PARTS, RANGES
+from pufferfish.data.groupings import DATES, MICROS_OF_DAY, PARTS, RANGES
 from pufferfish.errors import DataError, ParameterError
 
 __all__ = ["Where", "parse_where"]
@@ -262,7 +262,7 @@ def _refuse(text: str, node: ast.AST) -> NoReturn:
         part = type(node).__name__
     raise DataError(
         f'where {text!r}: {part!r} is not understood; use column names, col("any name"), hour(column), weekday, date, '
-        'month, numbers, "text", true, false, none, comparisons, in [...], and, or, not'
+        'week, month, numbers, "text", true, false, none, comparisons, in [...], and, or, not'
     )
 
 
@@ -307,7 +307,7 @@ class _Compiler:
     def _part(self, part: str, name: str) -> Column:
         """Return a part of the local times in a column: a number, or for dates their midnight."""
         local, shown = self._local[name], f"{part}({name})"
-        if part == "date":
+        if part in DATES:
             return Column(shown, "instant", PARTS[part](local.value) * MICROS_OF_DAY, local.missing)
         return Column(shown, "number", PARTS[part](local.value), local.missing)
 

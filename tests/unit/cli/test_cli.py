@@ -509,7 +509,7 @@ def test_the_best_noise_and_quantiles(tmp_path: Path) -> None:
     reading = ["--state", "watts", "--bins", "0,100,...,400"]
     model, output = tmp_path / "model.json", tmp_path / "release.json"
     assert run("fit", tmp_path / "public.csv", *reading, "--smoothing", 0.01, "--output", model).exit_code == 0
-    asked = ["--model", model, "--epsilon", 1, "--query", "quantiles:.25,.5", "--noise", "best"]
+    asked = ["--model", model, "--epsilon", 1, "--query", "quantiles:.25,.5", "--noise", "best", "--accept", "noise"]
     result = run("release", table, *reading, *asked, "--output", output, "--plot", tmp_path / "release.png")
     assert result.exit_code == 0, result.output
     found = pf.Release.from_json(output)

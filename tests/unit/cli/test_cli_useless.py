@@ -122,8 +122,9 @@ def test_values_that_cannot_be_are_explained_where_they_are_printed() -> None:
     assert "--valid" not in run(*command, "--query", "mean:rest=-1,active=0").stdout
 
 
-def test_a_release_for_each_subject_that_was_begun_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
-    command = [*RELEASE, "--subject", "id", "--epsilon", 1e-3, "--ledger", "book.json", "--each-subject"]
+@pytest.mark.parametrize("level", ["--epsilon", "--up-to"])
+def test_a_release_for_each_subject_that_was_begun_is_finished(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = [*RELEASE, "--subject", "id", level, 1e-3, "--ledger", "book.json", "--each-subject"]
     command += ["--output", "r.csv"]
 
     module = sys.modules["pufferfish.release.store"]

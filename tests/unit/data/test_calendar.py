@@ -23,6 +23,7 @@ EXPECTED: dict[str, Callable[[pl.DataFrame], pl.Series]] = {
     "hour": lambda rows: (rows["wall"] % MICROS_OF_DAY) // (MICROS_OF_DAY // 24),
     "weekday": lambda rows: rows["day"].dt.weekday() - 1,
     "date": lambda rows: rows["day"].cast(pl.Int32),
+    "week": lambda rows: rows["day"].cast(pl.Int32) - rows["day"].dt.weekday() + 1,
     "month": lambda rows: rows["day"].dt.month(),
 }
 

@@ -19,6 +19,7 @@ PARTS = {
     "hour": lambda t: str(t.hour),
     "weekday": lambda t: str(t.weekday()),
     "date": lambda t: str(t.date()),
+    "week": lambda t: str(t.date() - timedelta(days=t.weekday())),
     "month": lambda t: str(t.month),
 }
 
@@ -239,7 +240,7 @@ def test_dates_have_no_hour(tmp_path):
     network = pf.BayesianNetwork({"s": pf.CPT(["a", "b"], [0.5, 0.5])})
     for table in (frame, *of_pandas_dates(days, "s", list("aabbab"))):
         for asked in ({"by": "hour(d)"}, {"where": "hour(d) == 8"}):
-            with pytest.raises(DataError, match="use its date, weekday or month, or the hour of another column"):
+            with pytest.raises(DataError, match="use its date, week, weekday or month, or the hour of another column"):
                 pf.read_rows(table, network, **asked)
     missing = pd.DataFrame({"d": pd.Series([None, *days], dtype=object), "s": list("baabbab")})
     with pytest.raises(DataError, match="dates without a time of day"):
