@@ -157,7 +157,7 @@ FREE: dict[str, Collection[str]] = {
     "warnings": ANY, "warnings.*": ANY, "created": ANY, "software": ANY, "software.*": ANY,
     "data.base.source": ANY, "data.base.state": ANY, "data.base.time": ANY, "data.rows.source": ANY,
     "data.rows.columns.*": ANY, "ledger.theta_origin": ANY, "ledger.previous": {"reversed"},
-    "ledger.budget": {"one more", "double", "more", "less", "huge"},
+    "ledger.budget": {"one more", "double", "more", "less", "huge"}, "ledger.grows": {"true"},
     # another law is another model, and the proof is asked about it: pf.verify
     "theta.chains": LAW, "theta.chains.*": LAW, "theta.members": LAW, "theta.members.*": LAW,
     # the proof itself: which record decides, and what leaks at most, is computed again by pf.verify
