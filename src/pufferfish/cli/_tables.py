@@ -8,6 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from pufferfish._base.addresses import is_address
 from pufferfish._base.reading import display_path
 from pufferfish._base.words import names_of
 from pufferfish._base.writing import Kind, check_writable, same_file
@@ -185,7 +186,8 @@ def opened(paths: Sequence[str], reading: Reading) -> "Generator[str | list[str]
     The cluster is let go when the table is read: noise is calibrated here.
     """
     master = reading.spark
-    if master is None and (stray := [path for path in paths[1:] if not os.path.splitext(path)[1]]):
+    stray = [path for path in paths[1:] if not (os.path.splitext(path)[1] or is_address(path))]
+    if master is None and stray:
         raise ParameterError(
             f"{len(paths)} tables are given ({names_of(paths, 4)}), and {stray[0]} is no file's name: write the value "
             "of an option in one piece (--max-gap 1min), or in quotes"

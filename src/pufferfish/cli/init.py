@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from pufferfish._base.addresses import is_address
 from pufferfish._base.plain import plain_number
 from pufferfish._base.view import counted
 from pufferfish._base.words import did_you_mean, names_of
@@ -138,6 +139,9 @@ def _asked(name: str, text: str, default: str | None, choices: Sequence[str] | N
 
 def _seen(path: str, file: str) -> str:
     """Return a table as seen from the folder of the file."""
+    if is_address(path):
+        where, of_file = path.partition(":///")[::2]
+        return path if where == "postgresql" or not of_file else f"{where}:///{_seen(of_file, file)}"
     return Path(os.path.relpath(path, os.path.dirname(file) or ".")).as_posix()
 
 

@@ -14,10 +14,10 @@ import click
 import msgspec
 from click.core import ParameterSource
 
+from pufferfish._base.addresses import is_address
 from pufferfish._base.reading import display_path, read_file
 from pufferfish._base.words import did_you_mean
 from pufferfish.errors import ParameterError
-from pufferfish.ledger.kept import is_address
 
 __all__ = ["FILE", "Project", "ProjectFile", "TableKeys", "enter", "from_project", "here", "load_project", "new_file"]
 
@@ -65,7 +65,7 @@ class Project:
         """Return a file of the folder as seen from where the program runs; an address is one everywhere."""
         if is_address(name):
             where, file = name.partition(":///")[::2]
-            return f"sqlite:///{self.path_of(file)}" if where == "sqlite" else name
+            return f"{where}:///{self.path_of(file)}" if where in ("sqlite", "duckdb") else name
         return os.path.relpath(self.folder / name)
 
     @property

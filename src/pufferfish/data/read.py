@@ -327,7 +327,7 @@ def read_lengths(source: Any, *, subject: str | None = None, **reading: Any) -> 
     from pufferfish.data.source import ROW, open_source
 
     public = [name for name in (subject, reading.get("time")) if name is not None]
-    table = open_source(source, public or columns(source)[:1], public)
+    table = open_source(source, public or columns(source)[:1], public, order=reading.get("time"))
     rows = table.frame.drop([name for name in table.frame.collect_schema().names() if name == ROW])
     rows = rows.with_columns(nw.lit("any").alias(_STATE))
     return read_sequences(nw.to_native(rows), _STATE, states=["any", "other"], subject=subject, **reading)

@@ -24,6 +24,7 @@ import narwhals as nw
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from pufferfish._base.addresses import shown_address
 from pufferfish._base.reading import display_path, leads_nowhere, near_files
 from pufferfish._base.words import did_you_mean, names_of, nearest
 from pufferfish.data._columns import Column, collected, kind_of, native_column, profile_text, with_text_column
@@ -38,6 +39,7 @@ from pufferfish.data._csv_text import (
     wrong_line,
     wrong_text,
 )
+from pufferfish.data._database import table_at
 from pufferfish.data.groupings import PARTS
 from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
 from pufferfish.errors import DataError, PufferfishError, public
@@ -182,7 +184,7 @@ def are_paths(source: Any) -> bool:
 def paths_of(source: Any) -> list[str]:
     """Return the files of a source as words of a command line; TABLE for what is no file."""
     paths = source if are_paths(source) else [source]
-    return [os.fspath(path) if is_path(path) else "TABLE" for path in paths]
+    return [shown_address(os.fspath(path)) if is_path(path) else "TABLE" for path in paths]
 
 
 def open_source(
@@ -216,9 +218,9 @@ def open_source(
         If the file cannot be read, the object is not a table, or a column is not found.
     """
     if is_path(source):
-        return _no_empty_text(_from_path(source, columns, parts))
+        return _no_empty_text(_from_path(source, columns, parts, order))
     if are_paths(source):
-        return _no_empty_text(_one_of(source, columns, parts))
+        return _no_empty_text(_one_of(source, columns, parts, order))
     if isinstance(source, SparkFiles):
         with engine_errors(source.name):
             return _no_empty_text(_from_spark(source, columns, parts))
@@ -226,19 +228,23 @@ def open_source(
         return _no_empty_text(_from_table(source, columns, public, parts, order))
 
 
-def _from_path(given: Any, needed: Needed, parts: Collection[str]) -> Source:
+def _from_path(given: Any, needed: Needed, parts: Collection[str], order: str | None) -> Source:
+    if (table := table_at(given)) is not None:
+        with engine_errors(table.name):
+            rows = table.rows(lambda present: _require(needed, present, parts=parts), order)
+            return replace(_from_table(rows, needed, (), parts, order), name=table.name, ordered=False)
     _refuse_no_file(os.fsdecode(given))
     path = Path(os.fsdecode(given))
     with engine_errors(display_path(path.name), path):
         return _from_file(path, needed, parts)
 
 
-def _one_of(paths: Sequence[Any], needed: Needed, parts: Collection[str]) -> Source:
+def _one_of(paths: Sequence[Any], needed: Needed, parts: Collection[str], order: str | None) -> Source:
     """Return several files as one table, the rows of each after those of the one before."""
     files = list[Source]()
     for path in paths:
         try:
-            files.append(_from_path(path, needed, parts))
+            files.append(_from_path(path, needed, parts, order))
         except DataError as error:
             name = display_path(Path(os.fsdecode(path)).name)
             error.args = (str(error) if name in str(error) else f"{name}: {error}",)

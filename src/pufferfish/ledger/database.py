@@ -13,7 +13,6 @@ them would bring a parser of addresses, and nothing else that is used here.
 
 import hashlib
 import os
-import re
 import sqlite3
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -23,6 +22,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
+from pufferfish._base.addresses import shown_address
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.writing import check_output
 from pufferfish.data.rows import RowsBase
@@ -32,7 +32,7 @@ from pufferfish.ledger.book import Book, Entry
 from pufferfish.ledger.file import WAIT, book_of, with_digest
 from pufferfish.ledger.subjects import Subjects
 
-__all__ = ["BookDatabase", "is_address", "shown_address"]
+__all__ = ["BookDatabase"]
 
 _TABLE = "pufferfish_ledger"
 _COLUMNS = (
@@ -42,18 +42,6 @@ _COLUMNS = (
 _SCHEMES = ("sqlite", "postgresql")
 _NAME = "ledger"
 """What a ledger is called whose address names none."""
-
-
-def is_address(where: Any) -> bool:
-    """Whether somebody names a database, by an address such as ``sqlite:///book.db``, and not a file."""
-    return isinstance(where, str) and "://" in where
-
-
-def shown_address(where: str) -> str:
-    """Return an address without its password, which stands in no message and no file."""
-    address, mark, name = where.partition("#")
-    address = re.sub("://([^/:@]*):[^/]*@", r"://\1@", address)
-    return re.sub("(?<=[?&])password=[^&]*", "password=", address) + mark + name
 
 
 _Stored = tuple[int, str, str]
