@@ -262,25 +262,20 @@ class BookDatabase:
         RecordError
             If there is one already, which is never replaced; or it cannot be written.
         """
-        made = self.file is not None and not self.file.exists()
         if self.file is not None:
             check_output(self.file, None, overwrite=True)
-            with suppress(FileExistsError):  # it holds who is in the table: for its owner alone to read
+            # it holds who is in the table: for its owner alone to read. Nobody deletes it, for another may hold it by now
+            with suppress(FileExistsError):
                 os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        try:
-            with self.alone(), self._connected() as connection:
-                if not self._has_table(connection):
-                    self._do(connection, f"CREATE TABLE {_TABLE} ({_COLUMNS})")
-                elif self._rows(connection, 0):
-                    raise RecordError(
-                        f"{self.name} holds a ledger {self._ledger!r}: a ledger is never replaced; name another, as "
-                        f"in {self.name.partition('#')[0]}#second"
-                    )
-                self.write(book)
-        except BaseException:
-            if made and self.file is not None and self._known is None:
-                self.file.unlink(missing_ok=True)
-            raise
+        with self.alone(), self._connected() as connection:
+            if not self._has_table(connection):
+                self._do(connection, f"CREATE TABLE {_TABLE} ({_COLUMNS})")
+            elif self._rows(connection, 0):
+                raise RecordError(
+                    f"{self.name} holds a ledger {self._ledger!r}: a ledger is never replaced; name another, as "
+                    f"in {self.name.partition('#')[0]}#second"
+                )
+            self.write(book)
 
     def write(self, book: Book) -> None:
         """Add the entries that are new, in one transaction; when this returns, they are on the disk.

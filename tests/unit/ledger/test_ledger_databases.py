@@ -314,19 +314,33 @@ def test_a_file_that_is_no_database_is_not_touched(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_new_database_is_for_its_owner_alone_and_gone_where_no_ledger_was_made(
+def test_a_new_database_is_for_its_owner_alone_and_takes_a_ledger_after_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chain_ledger(f"sqlite:///{tmp_path}/book.db")
-    assert (tmp_path / "book.db").stat().st_mode & 0o777 == 0o600
-
     def fail(*_: object) -> None:
         raise OSError("no room")
 
-    monkeypatch.setattr(BookDatabase, "write", fail)
-    with pytest.raises(OSError, match="no room"):
-        pf.Ledger(pf.EntryDP(COIN, 9), 1.0).save(f"sqlite:///{tmp_path}/new.db")
-    assert not (tmp_path / "new.db").exists()
+    with monkeypatch.context() as failing, pytest.raises(OSError, match="no room"):
+        failing.setattr(BookDatabase, "write", fail)
+        pf.Ledger(pf.EntryDP(COIN, 9), 1.0).save(f"sqlite:///{tmp_path}/book.db")
+    chain_ledger(f"sqlite:///{tmp_path}/book.db")
+    assert (tmp_path / "book.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_who_comes_second_does_not_delete_the_ledger_of_who_came_first(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone, first = BookDatabase.alone, pf.Ledger(pf.EntryDP(COIN, 9), 1.0)
+
+    def when_another_was_sooner(self: BookDatabase) -> Any:
+        monkeypatch.setattr(BookDatabase, "alone", alone)
+        first.save(address)
+        return alone(self)
+
+    monkeypatch.setattr(BookDatabase, "alone", when_another_was_sooner)
+    with pytest.raises(RecordError, match="a ledger is never replaced"):
+        pf.Ledger(pf.EntryDP(COIN, 9), 1.0).save(address)
+    assert first.spend(0.1).spent == pf.Ledger.open(address).spent == pytest.approx(0.1)
 
 
 def test_postgresql_without_its_module_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
