@@ -2,6 +2,7 @@
 
 import json
 import math
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,20 @@ def test_what_is_right_is_hardly_ever_called_wrong(name: str, gaps: bool) -> Non
 
     wrong = called_wrong(theta, gaps, np.random.default_rng(3), people, 60)
     assert sum(wrong) <= 2  # at most 1%: of 60 more than 2 come in one case of 40
+
+
+def test_every_piece_that_is_read_as_a_chain_may_begin_with_any_law() -> None:
+    days = [(who, date(2024, 1, 1 + 3 * piece + n), "ab"[n]) for who in range(90) for piece in range(9) for n in (0, 1)]
+    table = pl.DataFrame(days, schema=["who", "day", "state"], orient="row")
+    chain = pf.MarkovChain([[0.1, 0.9], [0.1, 0.9]], "any", states=["a", "b"])
+    reading: Any = {"state": "state", "subject": "who", "time": "day", "max_gap": "1d"}
+    said = {}
+    for gaps in ("independent", "unobserved"):
+        data = pf.read_sequences(table, **reading, gaps=gaps)
+        noise = pf.LeakagePropagation(chain, data.length).calibrate(pf.Count("a"), epsilon=5)
+        (number,) = pf.check_released(chain, pf.release(data, pf.Count("a"), noise)).numbers
+        said[gaps] = number.contradicts
+    assert said == {"independent": False, "unobserved": True}  # half of the records, and a tenth of all later ones
 
 
 @pytest.mark.parametrize("name", [name for name in RIGHT if name not in ("any start", "half by either")])
