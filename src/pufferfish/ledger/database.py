@@ -264,7 +264,7 @@ class BookDatabase:
         """
         if self.file is not None:
             check_output(self.file, None, overwrite=True)
-            # it holds who is in the table: for its owner alone to read. Nobody deletes it, for another may hold it by now
+            # it holds who is in the table: for its owner alone to read; never deleted, for another may hold it by now
             with suppress(FileExistsError):
                 os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with self.alone(), self._connected() as connection:

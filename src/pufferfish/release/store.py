@@ -303,7 +303,7 @@ def prepare_each(
         begun = _find_interrupted(files, draft, ledger)
         if ledger is None:
             return begun or draft, None
-        entry = _entry_booked(ledger, begun) or ledger.check(calibration, data=data, release=draft.release)
+        entry = booked(ledger, begun) or ledger.check(calibration, data=data, release=draft.release)
         place = place_in(ledger, entry)
         return with_values(replace(begun or draft, ledger=place), calibration), entry
 
@@ -319,8 +319,15 @@ def prepare_each(
                 begin()
             return _publish(files, begun)
 
-    def draw_and_write(begun: EachRelease | None, begin: Callable[[], object]) -> EachRelease:
+    def booked(ledger: Ledger | None, begun: EachRelease | None) -> Entry | None:
         entry = _entry_booked(ledger, begun)
+        if ledger is not None and entry is not None and begun is not None and begun.table is None:
+            if not files.pending_table.exists() and not ledger.charged(entry, calibration, data):
+                raise _Interrupted(files, f"that was charged for other records, as entry {entry.number}", _FINISH_IT)
+        return entry
+
+    def draw_and_write(begun: EachRelease | None, begin: Callable[[], object]) -> EachRelease:
+        entry = booked(ledger, begun)
         # values that were drawn may have been seen: they are kept, however the program ended
         already_drawn = begun is not None and files.pending_table.exists()
         if begun is None or (entry is None and not already_drawn):

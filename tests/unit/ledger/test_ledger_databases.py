@@ -320,9 +320,10 @@ def test_a_new_database_is_for_its_owner_alone_and_takes_a_ledger_after_a_failur
     def fail(*_: object) -> None:
         raise OSError("no room")
 
-    with monkeypatch.context() as failing, pytest.raises(OSError, match="no room"):
+    with monkeypatch.context() as failing:
         failing.setattr(BookDatabase, "write", fail)
-        pf.Ledger(pf.EntryDP(COIN, 9), 1.0).save(f"sqlite:///{tmp_path}/book.db")
+        with pytest.raises(OSError, match="no room"):
+            pf.Ledger(pf.EntryDP(COIN, 9), 1.0).save(f"sqlite:///{tmp_path}/book.db")
     chain_ledger(f"sqlite:///{tmp_path}/book.db")
     assert (tmp_path / "book.db").stat().st_mode & 0o777 == 0o600
 
