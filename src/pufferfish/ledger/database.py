@@ -44,6 +44,15 @@ _NAME = "ledger"
 """What a ledger is called whose address names none."""
 
 
+_BEGUN = (
+    "BEGIN ISOLATION LEVEL READ COMMITTED",  # so that what is read under the lock is what was there when it was given
+    f"SET LOCAL lock_timeout = '{WAIT:g}s'",
+    "SELECT set_config('synchronous_commit', 'on', true) "
+    "WHERE current_setting('synchronous_commit') IN ('off', 'local')",
+)
+"""How a transaction begins in PostgreSQL, whatever the server is set to."""
+
+
 def is_address(where: Any) -> bool:
     """Whether somebody names a database, by an address such as ``sqlite:///book.db``, and not a file."""
     return isinstance(where, str) and "://" in where
@@ -169,13 +178,7 @@ class BookDatabase:
             connection = sqlite3.connect(uri, uri=True, timeout=WAIT, isolation_level=None)
             connection.execute("PRAGMA synchronous = EXTRA")
             return connection
-        connection = _psycopg().connect(self.path.partition("#")[0], autocommit=True, connect_timeout=round(WAIT))
-        connection.execute(f"SET lock_timeout = '{WAIT:g}s'")
-        connection.execute(
-            "SELECT set_config('synchronous_commit', 'on', false) "
-            "WHERE current_setting('synchronous_commit') IN ('off', 'local')"
-        )
-        return connection
+        return _psycopg().connect(self.path.partition("#")[0], autocommit=True, connect_timeout=round(WAIT))
 
     def _do(self, connection: Any, statement: str, *values: Any) -> Any:
         return connection.execute(statement if self.file is not None else statement.replace("?", "%s"), values)
@@ -190,7 +193,8 @@ class BookDatabase:
             If the database cannot be reached, or another program keeps the book for longer than a minute.
         """
         with self._connected() as connection:
-            self._do(connection, "BEGIN IMMEDIATE" if self.file is not None else "BEGIN")
+            for statement in ("BEGIN IMMEDIATE",) if self.file is not None else _BEGUN:
+                self._do(connection, statement)
             if self.file is None:
                 self._do(connection, "SELECT pg_advisory_xact_lock(hashtext(?))", f"{_TABLE} {self._ledger}")
             self._held = connection
@@ -212,6 +216,8 @@ class BookDatabase:
         known = self._known
         if self.file is not None and not self.file.exists():
             raise RecordError(f"cannot read {self.name}: there is no such file")
+        if self.file is not None and self.file.stat().st_nlink > 1:  # a crash under one of them spoils the others
+            raise RecordError(f"the ledger {self.name} has several names (hard links): delete all of them but one")
         with self._connected() as connection:
             rows: list[_Stored] = []
             if self._has_table(connection):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 import pytest
@@ -192,7 +193,11 @@ def test_an_old_copy_that_was_put_back_is_noticed_while_a_program_has_the_ledger
         ledger.spend(0.01)
 
 
-def test_threads_spend_one_budget(address: str) -> None:
+@pytest.mark.parametrize("isolation", ["serializable", r"repeatable\ read"])
+def test_threads_spend_one_budget(address: str, isolation: str) -> None:
+    if address.startswith("postgresql"):  # as a server may be set
+        setting = quote(f"-c default_transaction_isolation={isolation}")
+        address = address.replace("#", f"&options={setting}#")
     pf.Ledger(pf.EntryDP(COIN, 100), 1.0).save(address)
     booked: list[int] = []
 
@@ -302,6 +307,14 @@ def test_addresses_that_lead_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(RecordError, match=says):
         pf.Ledger.open(address)
     assert not [*tmp_path.iterdir()]
+
+
+def test_a_database_of_several_names_is_refused(tmp_path: Path) -> None:
+    ledger = chain_ledger(f"sqlite:///{tmp_path}/book.db")
+    (tmp_path / "other.db").hardlink_to(tmp_path / "book.db")
+    for act in (lambda: ledger.spend(0.1), lambda: pf.Ledger.open(f"sqlite:///{tmp_path}/other.db")):
+        with pytest.raises(RecordError, match="has several names"):
+            act()
 
 
 def test_a_file_that_is_no_database_is_not_touched(tmp_path: Path) -> None:
