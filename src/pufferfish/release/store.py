@@ -320,10 +320,13 @@ def prepare_each(
             return _publish(files, begun)
 
     def booked(ledger: Ledger | None, begun: EachRelease | None) -> Entry | None:
-        entry = _entry_booked(ledger, begun)
-        if ledger is not None and entry is not None and begun is not None and begun.table is None:
-            if not files.pending_table.exists() and not ledger.charged(entry, calibration, data):
-                raise _Interrupted(files, f"that was charged for other records, as entry {entry.number}", _FINISH_IT)
+        entry, drawn = _entry_booked(ledger, begun), files.pending_table.exists()
+        if ledger is None or begun is None or begun.table is not None:
+            return entry
+        if entry is None and drawn:
+            raise _Interrupted(files, "whose values were drawn, and which this ledger did not charge", _FINISH_IT)
+        if entry is not None and not drawn and not ledger.charged(entry, calibration, data):
+            raise _Interrupted(files, f"that was charged for other records, as entry {entry.number}", _FINISH_IT)
         return entry
 
     def draw_and_write(begun: EachRelease | None, begin: Callable[[], object]) -> EachRelease:
@@ -427,15 +430,14 @@ def _spend(
     data: Sequences,
     begin: Callable[[], object],
 ) -> Entry:
-    """Charge the release to the ledger; where that is refused, its record is deleted, unless values were drawn."""
+    """Charge the release to the ledger; where that is refused, its record is deleted."""
     note = f"{begun.query.kind}, one for each of {begun.data.subjects:,} subjects: {begun.query.description}"
     note = note_of(note, calibration.theta, ledger)
     try:
         return ledger.spend(calibration, data=data, note=note, release=begun.release, begin=begin)
     except PufferfishError:
-        if not files.pending_table.exists():
-            with suppress(OSError):
-                files.pending_record.unlink()  # nothing was spent
+        with suppress(OSError):
+            files.pending_record.unlink()  # nothing was spent, and nothing drawn
         raise
 
 

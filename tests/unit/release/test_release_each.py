@@ -390,6 +390,27 @@ def test_what_was_booked_is_not_drawn_of_other_rows(
     assert len(ledger.entries) == 1
 
 
+def test_what_was_drawn_is_charged_to_no_ledger_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The values may be of other rows than those that are given now."""
+    data, output, finish = read(), tmp_path / "v.csv", EACH._finish_record
+    bound = pf.GroupDP(CHAIN, data.length)
+    noise, ledger = bound.calibrate(pf.Histogram(), 1.0), Ledger(bound, 1.5, base=data)
+
+    def killed(*given: Any) -> Any:
+        if (tmp_path / "v.csv.pending").exists():
+            raise KeyboardInterrupt
+        return finish(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EACH, "_finish_record", killed)
+        with pytest.raises(KeyboardInterrupt):
+            pf.release_each(data, pf.Histogram(), noise, output)
+    with pytest.raises(RecordError, match="whose values were drawn, and which this ledger did not charge"):
+        pf.release_each(data, pf.Histogram(), noise, output, ledger=ledger)
+    assert not ledger.entries
+    assert pf.release_each(data, pf.Histogram(), noise, output).ledger is None
+
+
 def test_what_others_made_meanwhile_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, path = read(), tmp_path / "v.csv"
     noise = pf.LeakagePropagation(CHAIN, data.length).calibrate(pf.Histogram(), 1.0)
