@@ -246,6 +246,31 @@ def test_what_cannot_be_compared_is_said_in_a_line() -> None:
     assert "is not compared" in str(pf.check_released(CHAIN, part))
 
 
+@pytest.mark.parametrize(
+    ("reading", "apart"),
+    [
+        ({}, "nobody knows how far apart its records are"),
+        ({"time": "day"}, "nobody knows how far apart its records are"),
+        ({"time": "day", "max_gap": "1d"}, "its records are 1d apart"),
+    ],
+)
+def test_records_of_another_step_than_the_models_are_not_compared(reading: Any, apart: str) -> None:
+    days = [(who, date(2024, 1, 1 + n), "ab"[n % 2]) for who in range(50) for n in range(30)]
+    data = pf.read_sequences(
+        pl.DataFrame(days, schema=["who", "day", "state"], orient="row"), "state", subject="who", **reading
+    )
+    by_the_hour = np.array([[0.99, 0.01], [0.01, 0.99]])
+    chain = pf.MarkovChain(by_the_hour, states=["a", "b"])
+    release = pf.release(data, pf.Switches(), pf.GroupDP(chain, data.length).calibrate(pf.Switches(), 5.0))
+    for model in (
+        pf.Model(theta=chain, step="1h"),
+        pf.PeriodicChain([by_the_hour] * 24, clock="hour", step="1h", states=["a", "b"]),
+    ):
+        check = pf.check_released(model, release)
+        assert (check.verdict.word, check.numbers) == ("in doubt", ())
+        assert apart in str(check)
+
+
 def test_networks_are_held_against_their_marginals() -> None:
     def network(wet: float) -> pf.BayesianNetwork:
         rain = pf.CPT(["no", "yes"], [0.8, 0.2])
