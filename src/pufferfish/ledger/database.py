@@ -44,6 +44,15 @@ _NAME = "ledger"
 """What a ledger is called whose address names none."""
 
 
+_BEGUN = (
+    "BEGIN ISOLATION LEVEL READ COMMITTED",  # so that what is read under the lock is what was there when it was given
+    f"SET LOCAL lock_timeout = '{WAIT:g}s'",
+    "SELECT set_config('synchronous_commit', 'on', true) "
+    "WHERE current_setting('synchronous_commit') IN ('off', 'local')",
+)
+"""How a transaction begins in PostgreSQL, whatever the server is set to."""
+
+
 _Stored = tuple[int, str, str]
 """Number, digest and content of a row."""
 
@@ -157,13 +166,7 @@ class BookDatabase:
             connection = sqlite3.connect(uri, uri=True, timeout=WAIT, isolation_level=None)
             connection.execute("PRAGMA synchronous = EXTRA")
             return connection
-        connection = _psycopg().connect(self.path.partition("#")[0], autocommit=True, connect_timeout=round(WAIT))
-        connection.execute(f"SET lock_timeout = '{WAIT:g}s'")
-        connection.execute(
-            "SELECT set_config('synchronous_commit', 'on', false) "
-            "WHERE current_setting('synchronous_commit') IN ('off', 'local')"
-        )
-        return connection
+        return _psycopg().connect(self.path.partition("#")[0], autocommit=True, connect_timeout=round(WAIT))
 
     def _do(self, connection: Any, statement: str, *values: Any) -> Any:
         return connection.execute(statement if self.file is not None else statement.replace("?", "%s"), values)
@@ -178,7 +181,8 @@ class BookDatabase:
             If the database cannot be reached, or another program keeps the book for longer than a minute.
         """
         with self._connected() as connection:
-            self._do(connection, "BEGIN IMMEDIATE" if self.file is not None else "BEGIN")
+            for statement in ("BEGIN IMMEDIATE",) if self.file is not None else _BEGUN:
+                self._do(connection, statement)
             if self.file is None:
                 self._do(connection, "SELECT pg_advisory_xact_lock(hashtext(?))", f"{_TABLE} {self._ledger}")
             self._held = connection
@@ -200,6 +204,8 @@ class BookDatabase:
         known = self._known
         if self.file is not None and not self.file.exists():
             raise RecordError(f"cannot read {self.name}: there is no such file")
+        if self.file is not None and self.file.stat().st_nlink > 1:  # a crash under one of them spoils the others
+            raise RecordError(f"the ledger {self.name} has several names (hard links): delete all of them but one")
         with self._connected() as connection:
             rows: list[_Stored] = []
             if self._has_table(connection):
@@ -250,25 +256,20 @@ class BookDatabase:
         RecordError
             If there is one already, which is never replaced; or it cannot be written.
         """
-        made = self.file is not None and not self.file.exists()
         if self.file is not None:
             check_output(self.file, None, overwrite=True)
-            with suppress(FileExistsError):  # it holds who is in the table: for its owner alone to read
+            # it holds who is in the table: for its owner alone to read; never deleted, for another may hold it by now
+            with suppress(FileExistsError):
                 os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        try:
-            with self.alone(), self._connected() as connection:
-                if not self._has_table(connection):
-                    self._do(connection, f"CREATE TABLE {_TABLE} ({_COLUMNS})")
-                elif self._rows(connection, 0):
-                    raise RecordError(
-                        f"{self.name} holds a ledger {self._ledger!r}: a ledger is never replaced; name another, as "
-                        f"in {self.name.partition('#')[0]}#second"
-                    )
-                self.write(book)
-        except BaseException:
-            if made and self.file is not None and self._known is None:
-                self.file.unlink(missing_ok=True)
-            raise
+        with self.alone(), self._connected() as connection:
+            if not self._has_table(connection):
+                self._do(connection, f"CREATE TABLE {_TABLE} ({_COLUMNS})")
+            elif self._rows(connection, 0):
+                raise RecordError(
+                    f"{self.name} holds a ledger {self._ledger!r}: a ledger is never replaced; name another, as "
+                    f"in {self.name.partition('#')[0]}#second"
+                )
+            self.write(book)
 
     def write(self, book: Book) -> None:
         """Add the entries that are new, in one transaction; when this returns, they are on the disk.

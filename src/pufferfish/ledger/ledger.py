@@ -736,6 +736,16 @@ class Ledger(Printed):
             self._now_in_file()
             return self._next(what, data, window, coarsening, note, release)[0]
 
+    def charged(self, entry: Entry, what: Calibration, data: Sequences) -> bool:
+        """Return whether an entry charges all that a release of these data reads: these steps of these subjects."""
+        book = self._now_in_file()
+        charge = self._charge(book, what, replace(data, asked=None), None, None)
+        everything = () if book.grows else ("windows", "subjects")  # where an entry names none, it charges all
+        return all(
+            getattr(entry, name) == value or (name in everything and getattr(entry, name) is None)
+            for name, value in self._charging.written(charge).items()
+        )
+
     @contextmanager
     def _remedies(self, released: Any, data: Any, window: Any, *, each_subject: bool) -> Generator[None]:
         """Say what would fit, where a release does not."""

@@ -213,9 +213,9 @@ def chain_sums(theta: Theta) -> Callable[[LinearQuery | StepQuery, int, DataReco
                 bounds = [(np.zeros(len(s)), walk.of_steps(values, s)) for walk in walks]
             else:
                 bounds = [walk.of_records(values, s) for walk in walks]
-            start = np.max([walk.start + first for walk, (first, _) in zip(walks, bounds, strict=True)], axis=0)
-            more = counted if of_steps else max(counted - chains, 0)
-            return chains * start + more * np.max([each for _, each in bounds], axis=0)
+            first, each = (np.max(some, axis=0) for some in zip(*bounds, strict=True))
+            starts = data.chains * max(walk.start for walk in walks)  # each piece may begin as a chain does
+            return starts + chains * first + (counted if of_steps else max(counted - chains, 0)) * each
 
         return sums, max(float(np.abs(values).max()), 1e-300), counted
 

@@ -208,7 +208,7 @@ def check_released(model: Any, releases: Any) -> ReleasedCheck:
     given = [releases] if one else listed(releases, "releases", "releases or their files, such as week1.json")
     if not given:
         raise ParameterError("there is no release: give one or several, or their files")
-    held = _Held(theta)
+    held = _Held(theta, (model.step if isinstance(model, Model) else None) or theta.step)
     for release in given:
         held.take(release)
     return held.check()
@@ -217,8 +217,8 @@ def check_released(model: Any, releases: Any) -> ReleasedCheck:
 class _Held:
     """Releases that are held against a class, one by one."""
 
-    def __init__(self, theta: Theta) -> None:
-        self._theta = theta
+    def __init__(self, theta: Theta, step: str | None) -> None:
+        self._theta, self._step = theta, step
         self._names, self._not = list[str](), list[str]()
         self._named: list[tuple[str, ReleaseFields]] = []
         self._releases = list[tuple[str, ReleaseFields, RecordQuery, list[Value]]]()
@@ -270,9 +270,13 @@ class _Held:
             raise ParameterError("its values are in a table, one for each subject")
         if function_of_user(record) is not None:
             raise ParameterError("it is of a function of the user's")
-        ours, theirs = self._theta.step, record.step
-        if ours and theirs and parse_duration(ours, "step") != parse_duration(theirs, "step"):
-            raise ParameterError(f"its records are {theirs} apart, and those of Θ {ours}")
+        ours, base = self._step, record.data.base
+        if ours and base is not None:  # as a release asks it
+            theirs = base.step or record.data.usual_step if base.time is None or base.max_gap else None
+            if theirs is None:
+                raise ParameterError(f"nobody knows how far apart its records are, and those of Θ are {ours} apart")
+            if parse_duration(ours, "step") != parse_duration(theirs, "step"):
+                raise ParameterError(f"its records are {theirs} apart, and those of Θ {ours}")
         alike = self._theta.of_chains and record.theta.of_chains
         if not alike and record.theta.kind != self._theta.kind:
             raise ParameterError(f"it is of a class of {record.theta.kind}, and Θ of {self._theta.kind}")

@@ -343,6 +343,7 @@ def series(
             ("query", release.query.kind, first.query.kind),
             ("outputs", release.query.labels, first.query.labels),
             ("groupings", release.groups and release.groups.by, first.groups and first.groups.by),
+            ("values of states", _worths(release), _worths(first)),
         ):
             if theirs != ours:
                 raise ParameterError(
@@ -350,6 +351,15 @@ def series(
                     "series is of one question"
                 )
     return ReleaseSeries(tuple(read), tuple(names), window, _reference(read, against))
+
+
+def _worths(release: ReleaseFields) -> Any:
+    """Return what states count as, where the query says it: sums of different ones, or in other units, do not add."""
+    asked = release.calibration.query or {}
+    while isinstance(asked.get("query"), dict):
+        asked = asked["query"]
+    values = asked.get("values")
+    return None if values is None else f"{values} of {', '.join(release.theta.states)}"
 
 
 def _reference(releases: Sequence[ReleaseFields], against: Any) -> tuple[str, ...] | None:

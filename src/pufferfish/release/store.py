@@ -303,7 +303,7 @@ def prepare_each(
         begun = _find_interrupted(files, draft, ledger)
         if ledger is None:
             return begun or draft, None
-        entry = _entry_booked(ledger, begun) or ledger.check(calibration, data=data, release=draft.release)
+        entry = booked(ledger, begun) or ledger.check(calibration, data=data, release=draft.release)
         place = place_in(ledger, entry)
         return with_values(replace(begun or draft, ledger=place), calibration), entry
 
@@ -319,8 +319,18 @@ def prepare_each(
                 begin()
             return _publish(files, begun)
 
+    def booked(ledger: Ledger | None, begun: EachRelease | None) -> Entry | None:
+        entry, drawn = _entry_booked(ledger, begun), files.pending_table.exists()
+        if ledger is None or begun is None or begun.table is not None:
+            return entry
+        if entry is None and drawn:
+            raise _Interrupted(files, "whose values were drawn, and which this ledger did not charge", _FINISH_IT)
+        if entry is not None and not drawn and not ledger.charged(entry, calibration, data):
+            raise _Interrupted(files, f"that was charged for other records, as entry {entry.number}", _FINISH_IT)
+        return entry
+
     def draw_and_write(begun: EachRelease | None, begin: Callable[[], object]) -> EachRelease:
-        entry = _entry_booked(ledger, begun)
+        entry = booked(ledger, begun)
         # values that were drawn may have been seen: they are kept, however the program ended
         already_drawn = begun is not None and files.pending_table.exists()
         if begun is None or (entry is None and not already_drawn):
@@ -420,15 +430,14 @@ def _spend(
     data: Sequences,
     begin: Callable[[], object],
 ) -> Entry:
-    """Charge the release to the ledger; where that is refused, its record is deleted, unless values were drawn."""
+    """Charge the release to the ledger; where that is refused, its record is deleted."""
     note = f"{begun.query.kind}, one for each of {begun.data.subjects:,} subjects: {begun.query.description}"
     note = note_of(note, calibration.theta, ledger)
     try:
         return ledger.spend(calibration, data=data, note=note, release=begun.release, begin=begin)
     except PufferfishError:
-        if not files.pending_table.exists():
-            with suppress(OSError):
-                files.pending_record.unlink()  # nothing was spent
+        with suppress(OSError):
+            files.pending_record.unlink()  # nothing was spent, and nothing drawn
         raise
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 import pytest
@@ -192,7 +193,11 @@ def test_an_old_copy_that_was_put_back_is_noticed_while_a_program_has_the_ledger
         ledger.spend(0.01)
 
 
-def test_threads_spend_one_budget(address: str) -> None:
+@pytest.mark.parametrize("isolation", ["serializable", r"repeatable\ read"])
+def test_threads_spend_one_budget(address: str, isolation: str) -> None:
+    if address.startswith("postgresql"):  # as a server may be set
+        setting = quote(f"-c default_transaction_isolation={isolation}")
+        address = address.replace("#", f"&options={setting}#")
     pf.Ledger(pf.EntryDP(COIN, 100), 1.0).save(address)
     booked: list[int] = []
 
@@ -304,6 +309,14 @@ def test_addresses_that_lead_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not [*tmp_path.iterdir()]
 
 
+def test_a_database_of_several_names_is_refused(tmp_path: Path) -> None:
+    ledger = chain_ledger(f"sqlite:///{tmp_path}/book.db")
+    (tmp_path / "other.db").hardlink_to(tmp_path / "book.db")
+    for act in (lambda: ledger.spend(0.1), lambda: pf.Ledger.open(f"sqlite:///{tmp_path}/other.db")):
+        with pytest.raises(RecordError, match="has several names"):
+            act()
+
+
 def test_a_file_that_is_no_database_is_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "book.json"
     chain_ledger(path)
@@ -314,19 +327,34 @@ def test_a_file_that_is_no_database_is_not_touched(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_new_database_is_for_its_owner_alone_and_gone_where_no_ledger_was_made(
+def test_a_new_database_is_for_its_owner_alone_and_takes_a_ledger_after_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chain_ledger(f"sqlite:///{tmp_path}/book.db")
-    assert (tmp_path / "book.db").stat().st_mode & 0o777 == 0o600
-
     def fail(*_: object) -> None:
         raise OSError("no room")
 
-    monkeypatch.setattr(BookDatabase, "write", fail)
-    with pytest.raises(OSError, match="no room"):
-        pf.Ledger(pf.EntryDP(COIN, 9), 1.0).save(f"sqlite:///{tmp_path}/new.db")
-    assert not (tmp_path / "new.db").exists()
+    with monkeypatch.context() as failing:
+        failing.setattr(BookDatabase, "write", fail)
+        with pytest.raises(OSError, match="no room"):
+            pf.Ledger(pf.EntryDP(COIN, 9), 1.0).save(f"sqlite:///{tmp_path}/book.db")
+    chain_ledger(f"sqlite:///{tmp_path}/book.db")
+    assert (tmp_path / "book.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_who_comes_second_does_not_delete_the_ledger_of_who_came_first(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone, first = BookDatabase.alone, pf.Ledger(pf.EntryDP(COIN, 9), 1.0)
+
+    def when_another_was_sooner(self: BookDatabase) -> Any:
+        monkeypatch.setattr(BookDatabase, "alone", alone)
+        first.save(address)
+        return alone(self)
+
+    monkeypatch.setattr(BookDatabase, "alone", when_another_was_sooner)
+    with pytest.raises(RecordError, match="a ledger is never replaced"):
+        pf.Ledger(pf.EntryDP(COIN, 9), 1.0).save(address)
+    assert first.spend(0.1).spent == pf.Ledger.open(address).spent == pytest.approx(0.1)
 
 
 def test_postgresql_without_its_module_says_which(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -353,6 +354,61 @@ def test_what_was_interrupted_stays_with_its_ledger(
     assert (found.ledger is None) == (given is None)
     assert given is None or [entry.release for entry in given.entries] == [found.release]
     assert not unfinished(tmp_path)
+
+
+@pytest.mark.parametrize("grows", [False, True])
+def test_what_was_booked_is_not_drawn_of_other_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grows: bool
+) -> None:
+    table, query = tmp_path / "t.csv", pf.Count("rest")
+
+    def rows(who: str, week: int) -> pf.Sequences:
+        days = [(name, date(2024, 1, 1 + 7 * week + day), STATES[day % 3]) for name in who for day in range(7)]
+        pl.DataFrame(days, schema=["who", "day", "state"], orient="row").write_csv(table)
+        return pf.read_sequences(table, "state", subject="who", time="day", max_gap="1d", step="1d", states=STATES)
+
+    def killed(*_: object) -> Any:
+        raise KeyboardInterrupt
+
+    everybody = rows("abcd", 0)
+    ledger = Ledger(
+        pf.LeakagePropagation(CHAIN, everybody.length), 9.0, base=everybody.base if grows else everybody, grows=grows
+    )
+
+    def released(data: pf.Sequences) -> pf.EachRelease:
+        noise = pf.LeakagePropagation(CHAIN, data.length).calibrate(query, 1.0)
+        return pf.release_each(data, query, noise, tmp_path / "v.csv", ledger=ledger)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EACH, "table_of", killed)
+        with pytest.raises(KeyboardInterrupt):
+            released(rows("ab", 0))
+    for others in (rows("cd", 0), rows("ab", 1)) if grows else (rows("cd", 0),):
+        with pytest.raises(RecordError, match="charged for other records, as entry 1"):
+            released(others)
+    released(rows("ab", 0))
+    assert len(ledger.entries) == 1
+
+
+def test_what_was_drawn_is_charged_to_no_ledger_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The values may be of other rows than those that are given now."""
+    data, output, finish = read(), tmp_path / "v.csv", EACH._finish_record
+    bound = pf.GroupDP(CHAIN, data.length)
+    noise, ledger = bound.calibrate(pf.Histogram(), 1.0), Ledger(bound, 1.5, base=data)
+
+    def killed(*given: Any) -> Any:
+        if (tmp_path / "v.csv.pending").exists():
+            raise KeyboardInterrupt
+        return finish(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EACH, "_finish_record", killed)
+        with pytest.raises(KeyboardInterrupt):
+            pf.release_each(data, pf.Histogram(), noise, output)
+    with pytest.raises(RecordError, match="whose values were drawn, and which this ledger did not charge"):
+        pf.release_each(data, pf.Histogram(), noise, output, ledger=ledger)
+    assert not ledger.entries
+    assert pf.release_each(data, pf.Histogram(), noise, output).ledger is None
 
 
 def test_what_others_made_meanwhile_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,20 @@ def test_what_is_right_is_hardly_ever_called_wrong(name: str, gaps: bool) -> Non
     assert sum(wrong) <= 2  # at most 1%: of 60 more than 2 come in one case of 40
 
 
+def test_every_piece_that_is_read_as_a_chain_may_begin_with_any_law() -> None:
+    days = [(who, date(2024, 1, 1 + 3 * piece + n), "ab"[n]) for who in range(90) for piece in range(9) for n in (0, 1)]
+    table = pl.DataFrame(days, schema=["who", "day", "state"], orient="row")
+    chain = pf.MarkovChain([[0.1, 0.9], [0.1, 0.9]], "any", states=["a", "b"])
+    reading: Any = {"state": "state", "subject": "who", "time": "day", "max_gap": "1d"}
+    said = {}
+    for gaps in ("independent", "unobserved"):
+        data = pf.read_sequences(table, **reading, gaps=gaps)
+        noise = pf.LeakagePropagation(chain, data.length).calibrate(pf.Count("a"), epsilon=5)
+        (number,) = pf.check_released(chain, pf.release(data, pf.Count("a"), noise)).numbers
+        said[gaps] = number.contradicts
+    assert said == {"independent": False, "unobserved": True}  # half of the records, and a tenth of all later ones
+
+
 @pytest.mark.parametrize("name", [name for name in RIGHT if name not in ("any start", "half by either")])
 def test_what_is_wrong_is_found(name: str) -> None:
     far = pf.MarkovChain([[0.5, 0.4, 0.1], [0.1, 0.5, 0.4], [0.3, 0.3, 0.4]], states=STATES)
@@ -229,6 +244,31 @@ def test_what_cannot_be_compared_is_said_in_a_line() -> None:
     chain = pf.read_sequences(pl.DataFrame({"s": ["home", "ward", "icu"]}), "s", states=STATES)
     part = pf.release(chain, first, pf.LeakagePropagation(CHAIN, 3).calibrate(first, 1.0))
     assert "is not compared" in str(pf.check_released(CHAIN, part))
+
+
+@pytest.mark.parametrize(
+    ("reading", "apart"),
+    [
+        ({}, "nobody knows how far apart its records are"),
+        ({"time": "day"}, "nobody knows how far apart its records are"),
+        ({"time": "day", "max_gap": "1d"}, "its records are 1d apart"),
+    ],
+)
+def test_records_of_another_step_than_the_models_are_not_compared(reading: Any, apart: str) -> None:
+    days = [(who, date(2024, 1, 1 + n), "ab"[n % 2]) for who in range(50) for n in range(30)]
+    data = pf.read_sequences(
+        pl.DataFrame(days, schema=["who", "day", "state"], orient="row"), "state", subject="who", **reading
+    )
+    by_the_hour = np.array([[0.99, 0.01], [0.01, 0.99]])
+    chain = pf.MarkovChain(by_the_hour, states=["a", "b"])
+    release = pf.release(data, pf.Switches(), pf.GroupDP(chain, data.length).calibrate(pf.Switches(), 5.0))
+    for model in (
+        pf.Model(theta=chain, step="1h"),
+        pf.PeriodicChain([by_the_hour] * 24, clock="hour", step="1h", states=["a", "b"]),
+    ):
+        check = pf.check_released(model, release)
+        assert (check.verdict.word, check.numbers) == ("in doubt", ())
+        assert apart in str(check)
 
 
 def test_networks_are_held_against_their_marginals() -> None:

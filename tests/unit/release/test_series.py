@@ -21,7 +21,7 @@ def week(records: int, seed: int) -> pf.Sequences:
     return pf.read_sequences(table, "s", by="g" if seed >= 100 else None, states=["rest", "active"])
 
 
-def released(query: pf.Histogram | pf.Count | pf.CDF, records: int, seed: int, **more: str) -> pf.Release:
+def released(query: pf.Histogram | pf.Count | pf.CDF | pf.Mean, records: int, seed: int, **more: str) -> pf.Release:
     data = week(records, seed)
     return pf.release(data, query, pf.LeakagePropagation(CHAIN, data.length).calibrate(query, 1.0, **more))  # type: ignore[arg-type]
 
@@ -75,6 +75,13 @@ def test_errors_of_totals_and_averages_are_those_of_simulated_noise() -> None:
             assert row["exceeds_noise"] == (abs(row["change"]) > row["change_error_95"])
         else:
             assert row["change"] is row["exceeds_noise"] is None
+
+
+def test_means_of_other_values_are_no_series() -> None:
+    one, same, other = (released(pf.Mean(values), 400, n) for n, values in enumerate(([0, 5], [0, 5], [0, 50])))
+    assert pf.series([one, same]).rows
+    with pytest.raises(ParameterError, match=r"the values of states '\[0.0, 50.0\] of rest, active'.* one question"):
+        pf.series([one, other])
 
 
 def test_totals_of_shares_are_shares_of_all_records() -> None:
