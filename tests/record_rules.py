@@ -489,7 +489,9 @@ def stand_in(found: ReleaseFields, groups: GroupsRecord) -> ReleaseFields:
     )
     each, joint = (alone.accuracy(0.05, joint=joint) for joint in (False, True))
     outputs = None if noise.measurements is None else alone.accuracies(0.05).tolist()
-    return msgspec.structs.replace(alone, accuracy_95=AccuracyRecord(0.05, each, joint, outputs))
+    shares = list(dict.fromkeys(quantile.share for quantile in found.quantiles or ()))
+    quantiles = alone.quantiles_at(shares) if shares else found.quantiles
+    return msgspec.structs.replace(alone, accuracy_95=AccuracyRecord(0.05, each, joint, outputs), quantiles=quantiles)
 
 
 def _of_groups(found: ReleaseFields, groups: GroupsRecord) -> Rules:
@@ -518,6 +520,8 @@ def _of_groups(found: ReleaseFields, groups: GroupsRecord) -> Rules:
             "there is one value for each group and label",
         ),
     ]
+    if all(holds for holds, _ in rules):
+        rules += _quantiles(found)
     if groups.divided_by is not None and all(holds for holds, _ in rules):
         times = groups.divided_by[0] // groups.records[0] if groups.divided_by else 0
         most = len(nodes_of(found)) if data.rows is not None and found.query.kind not in OF_ROWS else 1

@@ -96,6 +96,7 @@ def test_commands_read_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     made = run("init", address, *reading, "--model", "model.json", "--budget", 2)
     assert made.exit_code == 0, made.output
     assert 'path = "sqlite:///clinic.db?table=walks"' in Path("pufferfish.toml").read_text()
+    assert run("ledger", "create", "--accept", "public").exit_code == 0
     (tmp_path / "below").mkdir()
     monkeypatch.chdir(tmp_path / "below")
     below = run("--project", "..", "release", "--epsilon", 0.5, "--accept", "public", "--accept", "noise")
