@@ -145,6 +145,7 @@ from .release import (
     release_each as release_each,
     release_measurement as release_measurement,
     series as series,
+    totals as totals,
     verify as verify,
     verify_together as verify_together,
 )

@@ -47,6 +47,10 @@ def of_chains(make: Any, **more: Any) -> tuple[Any, dict[str, Any]]:
     return lambda **given: loss(make(**given)), {"theta": COIN, "length": 5, **more}
 
 
+BY_GROUP = pf.read_sequences(TABLE, "s", states=["a", "b"], by="w")
+GROUPED = pf.release(BY_GROUP, COUNT, pf.GroupDP(CHAIN, BY_GROUP.length).calibrate(COUNT, 1.0))
+
+
 def listened(listener: Any) -> None:
     with pf.listening(listener):
         pass
@@ -233,6 +237,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     ),
     "columns": (lambda **v: pf.columns(**v), {"source": TABLE}),
     "read_lengths": (lambda **v: pf.read_lengths(**v).length, {"source": TABLE, "subject": None}),
+    "totals": (lambda **v: pf.totals(**v).shape, {"release": GROUPED, "by": ["w"]}),
     "listening": (listened, {"listener": print}),
     "plan": (
         lambda **v: pf.plan(**v).epsilon,

@@ -19,7 +19,7 @@ from pufferfish.data.groups import MAX_CELLS, Groups, in_order
 from pufferfish.data.labels import count_rows
 from pufferfish.data.source import ROW
 from pufferfish.data.where import Where
-from pufferfish.errors import DataError
+from pufferfish.errors import DataError, public, shortened
 from pufferfish.theta.states import state_label
 
 __all__ = [
@@ -182,6 +182,9 @@ def groups_of(
         cell: tuple(grouping.label(x) for grouping, x in zip(by, cell, strict=True)) for cell, n in cells.items() if n
     }
     labels = in_order(set(named.values()))
+    for i, grouping in enumerate(by):
+        if grouping.nested:
+            _check_nested(grouping.text, by[i + 1].text, [label[i : i + 2] for label in labels])
     place_of = {label: place for place, label in enumerate(labels)}
     places = {cell: place_of[label] for cell, label in named.items()}
     size = len(labels)
@@ -196,6 +199,19 @@ def groups_of(
                 if state is not None:
                     tables[name][places[cell], index[state]] += n
     return Groups(by=tuple(grouping.text for grouping in by), cells=labels, records=tuple(records), counts=tables)
+
+
+def _check_nested(inner: str, outer: str, pairs: Iterable[Sequence[str]]) -> None:
+    """Refuse a hierarchy in which a group is in two groups of the next level; which groups there are is public."""
+    within: dict[str, str] = {}
+    for group, wider in pairs:
+        if within.setdefault(group, wider) != wider:
+            raise public(
+                DataError(
+                    f"by says {inner}<{outer}, and {inner} {shortened(group)!r} is in two groups of {outer}, "
+                    f"{shortened(within[group])!r} and {shortened(wider)!r}: give by={inner},{outer} instead"
+                )
+            )
 
 
 def without_group(cells: Iterable[tuple[Any, ...]]) -> int | None:

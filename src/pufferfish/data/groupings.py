@@ -11,7 +11,7 @@ Local time comes as whole microseconds since 1970 (:mod:`.local_time`), so that 
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -21,7 +21,7 @@ from pufferfish._base.checked import is_list
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.states import state_label
 
-__all__ = ["DATES", "MICROS_OF_DAY", "NODE_COLUMN", "PARTS", "RANGES", "Grouping", "parse_by", "part_of"]
+__all__ = ["DATES", "MICROS_OF_DAY", "NODE_COLUMN", "PARTS", "RANGES", "Grouping", "levels_of", "parse_by", "part_of"]
 
 # -- Parts of time: the hour, weekday, date or month that local clocks and calendars show, alike on every ------------
 
@@ -131,11 +131,14 @@ class Grouping:
         The column that it reads.
     part : str or None
         The part of its times; None for the values of the column themselves.
+    nested : bool
+        Whether each of its groups is in one group of the next grouping, as in ``zone<region``.
     """
 
     text: str
     column: str
     part: str | None
+    nested: bool = False
 
     def label(self, value: Any) -> str:
         """Name a group by what an engine found."""
@@ -169,6 +172,8 @@ def parse_by(by: Any, *, time: str | None, private: Collection[str], called: str
     --------
     >>> [grouping.text for grouping in parse_by(["hour", "sex"], time="t", private=["activity"], called="state column")]
     ['hour(t)', 'sex']
+    >>> [(each.text, each.nested) for each in parse_by("zone<region", time=None, private=[], called="")]
+    [('zone', True), ('region', False)]
     """
     if by is None:
         return ()
@@ -178,7 +183,11 @@ def parse_by(by: Any, *, time: str | None, private: Collection[str], called: str
             f"by is {by!r}, expected 1 to {MAX_GROUPINGS} groupings, each a column or a part of its times, such as "
             "['hour(time)', 'sex']"
         )
-    groupings = tuple(_parsed(text.strip(), time) for text in texts)
+    groupings = tuple(
+        replace(_parsed(level, time), nested=level is not levels[-1])
+        for levels in map(levels_of, texts)
+        for level in levels
+    )
     for i, grouping in enumerate(groupings):
         if grouping.column in private:
             joint = ", or ask for its states together with another node's: --query joint:NODE,NODE (pf.Joint in Python)"
@@ -191,6 +200,18 @@ def parse_by(by: Any, *, time: str | None, private: Collection[str], called: str
         if grouping.text in TAKEN:
             raise ParameterError(f"by names {grouping.text!r}, which is a column of every result: rename the column")
     return groupings
+
+
+def levels_of(text: str) -> list[str]:
+    """Return the groupings of a hierarchy, the smallest first; a ``<`` in quotes is part of a name.
+
+    Examples
+    --------
+    >>> levels_of("zone < region<country"), levels_of('col("a<b")')
+    (['zone', 'region', 'country'], ['col("a<b")'])
+    """
+    pieces = [piece if i % 2 else piece.replace("<", "\0") for i, piece in enumerate(text.split('"'))]
+    return [level.strip() for level in '"'.join(pieces).split("\0")]
 
 
 def _parsed(text: str, time: str | None) -> Grouping:

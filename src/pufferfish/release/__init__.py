@@ -10,6 +10,7 @@ from pufferfish.release.released_check import LeaksTo, ReleasedCheck, ReleasedNu
 from pufferfish.release.series import ReleaseSeries, series
 from pufferfish.release.store import prepare_each, release_each
 from pufferfish.release.together import verify_together
+from pufferfish.release.totals import totals
 from pufferfish.release.verification import Finding, Verification
 from pufferfish.release.verify import verify
 
@@ -38,6 +39,7 @@ __all__ = [
     "release_each",
     "release_measurement",
     "series",
+    "totals",
     "verify",
     "verify_together",
 ]

@@ -1,0 +1,87 @@
+"""Totals of wider groups, such as regions of zones: they add up, and their errors are those of sums."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import pufferfish as pf
+from commands import refused, run
+
+REGIONS = {"a": "north", "b": "north", "c": "south", "d": "south", "e": "south"}
+CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["in", "out"])
+
+
+def table(days: int = 40) -> pl.DataFrame:
+    rng = np.random.default_rng(2)
+    people = [(f"p{i}", zone) for i, zone in enumerate("aabbbcdee")]
+    rows = [(p, t, z, REGIONS[z], "in" if rng.random() < 0.6 else "out") for t in range(days) for p, z in people]
+    return pl.DataFrame(rows, schema=["who", "time", "zone", "region", "state"], orient="row")
+
+
+def released(query: pf.Histogram | pf.Mean | pf.CDF, epsilon: float, by: list[str], **options: str) -> pf.Release:
+    data = pf.read_sequences(table(), "state", subject="who", time="time", max_gap=1, by=by)
+    noise = pf.LeakagePropagation(CHAIN, data.length).calibrate(query, epsilon, noise=options.pop("noise", "equal"))
+    return pf.release(data, query, noise, **options)
+
+
+@pytest.mark.parametrize("query", [pf.Histogram(), pf.Histogram(relative=False), pf.Mean([0, 3]), pf.CDF()])
+def test_without_noise_they_are_those_of_the_rows_together(query: pf.Histogram | pf.Mean | pf.CDF) -> None:
+    zones, regions = released(query, 1e4, ["zone<region"]), released(query, 1e4, ["region"])
+    assert zones.groups is not None
+    assert zones.groups.by == ["zone", "region"]
+    found = pf.totals(zones, ["region"])
+    assert found["value"].to_list() == pytest.approx(regions.values)
+    assert found["records"].to_list() == regions.to_frame()["records"].to_list()
+    whole = pf.totals(zones, [])
+    assert whole["records"].to_list() == [360] * len(whole)
+
+
+@pytest.mark.parametrize("noise", ["equal", "best"])
+def test_possible_values_add_up_and_errors_are_those_of_sums(noise: str, slow: bool) -> None:
+    query, runs = pf.Histogram(relative=False), 2000 if slow else 200
+    exact = table().group_by("region", "state").len().sort("region", "state")["len"].to_numpy()
+    off = np.zeros(4)
+    for _ in range(runs):
+        found = pf.totals(made := released(query, 1.0, ["zone<region"], noise=noise), ["region"])
+        off += np.abs(found["value"].to_numpy() - exact) > found["error_95"].to_numpy()
+    assert (off / runs <= (0.06 if slow else 0.1)).all()
+    assert (off / runs >= (0.02 if slow else 0)).all()
+    valid = released(query, 0.5, ["zone<region"], noise=noise, postprocess="valid")
+    wider = pf.totals(valid, ["region"])
+    assert wider.group_by("region").agg(pl.col("value").sum()).sort("region")["value"].to_list() == pytest.approx(
+        [200, 160]
+    )
+    assert made.groups is not None
+
+
+def test_a_hierarchy_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    table().write_csv("t.csv")
+    pf.write_model(pf.Model(theta=CHAIN), "m.json")
+    asked = ["release", "t.csv", "--state", "state", "--subject", "who", "--time", "time", "--max-gap", 1]
+    asked += ["--step", 1, "--model", "m.json", "--epsilon", 2, "--output", "r.json", "--csv", "r.csv"]
+    done = run(*asked, "--by", "zone<region", "--valid")
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    at = lines.index("totals of region:")
+    assert lines[at + 1].split() == ["region", "output", "records", "value", "±", "95%"]
+    assert lines[at + 2].split()[:3] == ["north", "in", "200"]
+    written = pl.read_csv("r.csv")
+    wider, cells = written.filter(pl.col("zone").is_null()), written.filter(pl.col("zone").is_not_null())
+    assert len(cells) == 10
+    expected = pf.totals(pf.Release.from_json("r.json"), ["region"])
+    assert wider["value"].to_list() == pytest.approx(expected["value"].to_list())
+    refused(*asked, "--overwrite", "--by", "region<zone", says=["region 'north' is in two groups of zone, 'a' and 'b'"])
+    refused(*asked, "--overwrite", "--by", "zone<", says=["by"])
+
+
+def test_what_has_no_totals_is_refused() -> None:
+    found = released(pf.Histogram(), 1.0, ["zone"])
+    with pytest.raises(pf.ParameterError, match="expected some of zone"):
+        pf.totals(found, ["region"])
+    noise = pf.LeakagePropagation(CHAIN, 4).calibrate(pf.Histogram(), 1.0)
+    alone = pf.release(["in", "out"] * 2, pf.Histogram(), noise)
+    with pytest.raises(pf.ParameterError, match="has no groups"):
+        pf.totals(alone, [])
