@@ -133,6 +133,7 @@ from .release import (
     Verification as Verification,
     certify as certify,
     check_released as check_released,
+    commands_of as commands_of,
     release as release,
     release_each as release_each,
     release_measurement as release_measurement,

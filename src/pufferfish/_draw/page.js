@@ -80,7 +80,26 @@ function mark(chart, frame, about, place, error) {
   }
 }
 
-for (const about of data) {
+// The errors of releases at every place of one slider, as they were written when the page was made.
+function follow(about) {
+  const root = document.getElementById(about.id), input = root.querySelector("input"), output = root.querySelector("output");
+  const show = () => {
+    const place = Number(input.value);
+    output.textContent = about.places[place];
+    input.setAttribute("aria-valuetext", output.textContent);
+    for (const row of root.querySelectorAll("tr[data-row]")) {
+      row.querySelector(".error").textContent = about.rows[row.dataset.row][place];
+    }
+  };
+  input.disabled = false;
+  input.addEventListener("input", show);
+  root.querySelector("button").addEventListener("click", () => { input.value = input.defaultValue; show(); });
+  show();
+}
+
+data.filter((about) => about.rows).forEach(follow);
+
+for (const about of data.filter((about) => about.curves)) {
   const root = document.getElementById(about.id);
   const input = root.querySelector("input"), output = root.querySelector("output");
   const rows = root.querySelectorAll("tr[data-curve]");
@@ -115,7 +134,7 @@ for (const about of data) {
 for (const box of document.querySelectorAll(".scroll")) {
   const hint = document.createElement("p");
   hint.className = "hint";
-  hint.textContent = "scroll → for all of it";
+  hint.textContent = document.body.dataset.scroll;
   hint.setAttribute("aria-hidden", "true");
   hint.hidden = true;
   box.before(hint);
@@ -127,6 +146,17 @@ for (const box of document.querySelectorAll(".scroll")) {
   box.addEventListener("scroll", look, { passive: true });
   const seen = new ResizeObserver(look);
   for (const part of [box, ...box.children]) seen.observe(part);
+}
+
+// A long table shows the rows that have what is searched for.
+for (const search of document.querySelectorAll(".search")) {
+  const rows = [...search.parentElement.querySelectorAll(".scroll")].find((box) => search.compareDocumentPosition(box) & 4)
+    .querySelectorAll("tbody tr");
+  search.hidden = false;
+  search.querySelector("input").addEventListener("input", (event) => {
+    const wanted = event.target.value.trim().toLowerCase();
+    for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+  });
 }
 
 const folds = [...document.querySelectorAll("details:not([open])")];

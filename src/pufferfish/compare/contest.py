@@ -41,6 +41,7 @@ __all__ = [
     "Contest",
     "compare",
     "mechanisms_named",
+    "noise_at_each",
     "one_query_rows",
     "row_of",
 ]
@@ -454,6 +455,21 @@ def _shape(made: Calibration) -> Shape:
 def _units(unit_scale: float, strategy: Strategy | None) -> int:
     """Return the error that an output exceeds with a probability of at most 5%, in units of the query."""
     return laplace.accuracy(unit_scale, 0.05) if strategy is None else strategy.error(unit_scale, 0.05)
+
+
+def noise_at_each(made: Calibration, epsilons: Sequence[float]) -> list[int | None]:
+    """Return what one output's noise exceeds with a probability of at most 5%, in units of the query, at several ε.
+
+    It is noise of a calibration's mechanism and shape; None where none is known.
+    """
+    bound = made.bound
+    if isinstance(bound, InfluenceBound):
+        scales = bound.scales_around(made, epsilons)
+    else:
+        assert isinstance(bound, LawMechanism)
+        known = zip(epsilons, bound.scales(made.query, epsilons), strict=True)
+        scales = [made.unit_scale if epsilon == made.epsilon else scale for epsilon, scale in known]
+    return [None if scale is None else _units(scale, made.strategy) for scale in scales]
 
 
 def row_of(calibration: Calibration, seconds: float = 0.0, decided_by: str | None = None) -> ComparisonRow:
