@@ -14,8 +14,8 @@ __all__ = ["MOST_LINES", "Band", "band_charts", "small_multiples"]
 MOST_LINES = 5
 """Lines up to which one picture shows them together."""
 
-_WIDE, _NARROW, _SMALL = (1104, 236), (364, 170), (300, 150)
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 8, 8, 24
+_WIDE, _NARROW, _SMALL = (1104, 206), (364, 170), (224, 126)
+_LEFT, _RIGHT, _TOP, _BOTTOM = 48, 4, 8, 24
 _LETTER = 7.5
 _MOST_DOTS = 62
 

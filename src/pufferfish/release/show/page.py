@@ -30,7 +30,7 @@ from pufferfish.mechanisms import Mechanism
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.network_picture import theta_part
 from pufferfish.mechanisms.shown import promise_chart, promise_picture
-from pufferfish.mechanisms.words import TOGETHER, alternatives_of, check_in_words, hidden_in_words, witness_part
+from pufferfish.mechanisms.words import TOGETHER, alternatives_of, hidden_in_words, law_assumed, witness_part
 from pufferfish.release.certificate import Certificate
 from pufferfish.release.check import check_record
 from pufferfish.release.commands import commands_of
@@ -44,6 +44,7 @@ from pufferfish.release.show.values import (
     each_part,
     frame_of_subjects,
     measured_part,
+    notes_of,
     values_part,
 )
 from pufferfish.release.show.words import WORDS, Words
@@ -218,7 +219,6 @@ def report_page(
     title = cover.title or (shown[0].title if len(shown) == 1 else say("title"))
     cards = {"office": cover.office, "period": cover.period, "contact": cover.contact}
     facts = [tag("span", tag("strong", say(key)), " ", text) for key, text in cards.items() if text]
-    listed = [tag("li", tag("a", each.title, href=f"#release-{each.number}")) for each in shown]
     body = join(
         tag("h1", title),
         tag("p", facts, class_="cover") if facts else None,
@@ -226,7 +226,6 @@ def report_page(
         tag(
             "main",
             _hidden_part(shown, say),
-            tag("nav", tag("ul", listed), aria_label=say("releases", n=len(shown))) if len(shown) > 1 else None,
             *(_release_part(each, look, ledger) for each in shown),
             _promise_part(shown, say),
             _theta_parts(shown, say),
@@ -423,7 +422,7 @@ def _release_part(each: _Shown, look: Look, ledger: Ledger | None) -> Html:
         warnings = [say.of(text) for text in record.warnings]
         if each.calibration is None:
             warnings = [say("vouched"), *warnings]
-        made = _made(record, say)
+        made = " ".join([*(() if record.subjects else notes_of(record, look)), _made(record, say)])
         if record.subjects is None:
             content, link = values_part(record, look), csv_link(record, look, source.name)
         else:
@@ -436,12 +435,10 @@ def _release_part(each: _Shown, look: Look, ledger: Ledger | None) -> Html:
     description = None if isinstance(record, MeasurementFields) else say.of(record.query.description)
     return tag(
         "article",
-        tag("h2", each.title),
-        tag("p", description[:1].upper() + description[1:], ".", class_="lead") if description else None,
+        tag("h2", each.title, " ", tag("small", description) if description else None),
         *(tag("p", tag("strong", say("warning")), f" {text}", class_="card warn") for text in warnings),
         content,
-        tag("p", made, file, class_="soft"),
-        link,
+        tag("p", made, file, " ", link, class_="soft"),
         None if source.proof is None else CHECKED_HERE,
         id=f"release-{each.number}",
     )
@@ -486,15 +483,17 @@ def _promise_part(shown: Sequence[_Shown], say: Words) -> Html:
         "section",
         tag("h2", say("promised")),
         _units_table(shown, say),
+        tag("h3", say("not_promised")),
         tag(
-            "div",
-            tag(
-                "div",
-                tag("h3", say("not_promised")),
-                tag("ul", sentences(lambda record: [text for text in record.not_promised if text not in together])),
-            ),
-            tag("div", tag("h3", say("assumed")), tag("ul", sentences(lambda record: record.assumptions))),
-            class_="two",
+            "ul",
+            sentences(lambda record: [text for text in record.not_promised if text not in together]),
+            class_="sentences",
+        ),
+        tag("h3", say("assumed")),
+        tag(
+            "ul",
+            sentences(lambda record: [text for text in record.assumptions if text != _law(record)]),
+            class_="sentences",
         ),
         *(tag("p", say.of(text), class_="card") for text in (together if len(shown) == 1 else ())),
         fold(say("exact"), exact),
@@ -529,22 +528,20 @@ def _told_of_units(record: ReleaseFields | None) -> dict[str, tuple[str, str]]:
     return {p.unit: (at_most(p.epsilon), f"× {change_of_odds(p.epsilon)}") for p in promises}
 
 
+def _law(record: AnyRelease) -> str:
+    """Return what is assumed of the law of the records: where Θ came from, and what it was held against."""
+    said = next((text for text in record.assumptions if record.theta.origin in text), None)
+    return said or law_assumed(record.theta.in_words, record.theta.origin, record.checked)
+
+
 def _theta_parts(shown: Sequence[_Shown], say: Words) -> Html:
     """Return Θ with its origin and its check; its numbers, and which record decides the noise, are folded."""
     parts: list[Html] = []
-    for (theta, checked), who in _alike(shown, lambda each: (each.record.theta, each.record.checked)):
-        first = each_theta = who[0].theta
+    for (theta, _), who in _alike(shown, lambda each: (each.record.theta, _law(each.record))):
+        first = who[0].theta
         name = _whose(who, shown, say)
-        parts += [
-            tag(
-                "p",
-                name,
-                say("origin", origin=say.of(theta.origin)),
-                " ",
-                say("checked", checked=say.of(check_in_words(checked))),
-            )
-        ]
-        if first is None or each_theta is None:
+        parts += [tag("p", name, say.of(_law(who[0].record)))]
+        if first is None:
             parts += [tag("p", say("function", kind=theta.kind))]
         else:
             query = who[0].query
@@ -811,12 +808,10 @@ def _how_part(shown: Sequence[_Shown], say: Words, ledger_name: str | None) -> H
     return tag(
         "section",
         tag("h2", say("how")),
-        _lines(lines) if lines else None,
-        tag("h3", say("verify")),
+        fold(say("commands"), _lines(lines)) if lines else None,
         parts,
         tag("p", verdict) if verdict else None,
-        fold(say("digest"), tag("ul", digests)) if digests else None,
-        fold(say("found"), found) if found else None,
+        fold(say("found"), tag("p", say("digest")) if digests else None, tag("ul", digests), found),
     )
 
 
@@ -844,8 +839,7 @@ def sentences_of(records: Sequence[AnyRelease]) -> list[str]:
             record.promise,
             *record.not_promised,
             *record.assumptions,
-            record.theta.origin,
-            check_in_words(record.checked),
+            _law(record),
         ]
         if isinstance(record, ReleaseFields):
             secrets = record.mechanism.secrets

@@ -41,6 +41,7 @@ __all__ = [
     "frame_of_subjects",
     "joint_error",
     "measured_part",
+    "notes_of",
     "values_part",
     "weak_line",
     "weak_lines",
@@ -128,7 +129,7 @@ def values_part(record: ReleaseFields, look: Look | None = None) -> Html:
     record = _for_people(record, look)
     weak = weak_values(record)
     shown = _transitions(record, look, weak) if record.query.kind in Transitions.kinds else _drawn(record, look, weak)
-    return join(_quantiles(record), _weakness(look, weak), shown, _notes_below(record, look))
+    return join(_quantiles(record), _weakness(look, weak), shown, _counts_measured(record))
 
 
 def csv_link(record: ReleaseFields, look: Look, name: str, frame: "pl.DataFrame | None" = None) -> Html | None:
@@ -145,7 +146,7 @@ def csv_link(record: ReleaseFields, look: Look, name: str, frame: "pl.DataFrame 
     content = quote(csv_of(frame, for_spreadsheets=True).decode(), safe=",.-+_:()")
     file = f"{name.removesuffix('.json')}.csv"
     link = tag("a", look.say("csv"), " ↓", href=f"data:text/csv;charset=utf-8,{content}", download=file)
-    return tag("p", link, class_="soft") if len(content) < _LARGEST_CSV else None
+    return link if len(content) < _LARGEST_CSV else None
 
 
 def _for_people(record: ReleaseFields, look: Look) -> ReleaseFields:
@@ -505,26 +506,25 @@ def _quantiles(record: ReleaseFields) -> Html:
     return table(["share", "state", "interval"], rows, caption)
 
 
-def _notes_below(record: ReleaseFields, look: Look) -> Html:
-    """Return what is said below the values: their errors together, post-processing, and the counts that got noise."""
+def notes_of(record: ReleaseFields, look: Look) -> list[str]:
+    """Return what is said below the values: their errors together, and post-processing."""
     outputs, say = len(record.values), look.say
-    lines: list[Any] = []
+    lines: list[str] = []
     if outputs > 1:
         most_error = record.accuracy(0.05, joint=True)
         values = say("plain_values" if record.postprocessing is None else "noisy_values")
         lines += [say("together", n=f"{outputs:,}", values=values, error=Numbers.of(record).error(most_error))]
-    if record.postprocessing is not None:
-        lines += [say("post")]
-    parts = [tag("p", " ".join(lines), class_="soft")] if lines else []
-    if record.noise.measurements is not None:
-        rows = [[", ".join(m.states), number(m.scale, 6)] for m in record.noise.measurements[:_MOST]]
-        counts_part = table(
-            ["records counted", "noise scale"], rows, "Counts that got noise; all values follow from them"
-        )
-        where = "" if record.groups is None else " in each group"
-        counts = f"{len(record.noise.measurements)} counts got it{where}"
-        parts += [fold(f"The noise has the best shape found: {counts}", counts_part)]
-    return join(parts)
+    return lines if record.postprocessing is None else [*lines, say("post")]
+
+
+def _counts_measured(record: ReleaseFields) -> Html | None:
+    """Return the counts that got noise, where the values follow from such."""
+    if record.noise.measurements is None:
+        return None
+    rows = [[", ".join(m.states), number(m.scale, 6)] for m in record.noise.measurements[:_MOST]]
+    shown = table(["records counted", "noise scale"], rows, "Counts that got noise; all values follow from them")
+    where = "" if record.groups is None else " in each group"
+    return fold(f"The noise has the best shape found: {len(record.noise.measurements)} counts got it{where}", shown)
 
 
 def each_part(record: ReleaseFields, frame: "pl.DataFrame | None", look: Look) -> Html:
