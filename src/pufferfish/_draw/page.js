@@ -104,7 +104,7 @@ for (const about of data.filter((about) => about.curves)) {
   const input = root.querySelector("input"), output = root.querySelector("output");
   const rows = root.querySelectorAll("tr[data-curve]");
   const charts = [...root.querySelectorAll(".chart")];  // for wide screens and for narrow ones
-  const written = (error, scale) => error && scale ? toTheNoise(error, scale / about.division, about.whole) : number(error);
+  const written = (error, scale) => error && scale ? toTheNoise(error, scale, about.whole) : number(error);
   const show = () => {
     const place = Number(input.value);
     const epsilon = epsilonAt(about, place);
@@ -112,10 +112,10 @@ for (const about of data.filter((about) => about.curves)) {
       const [scale, error, exact] = noiseAt(about.curves[row.dataset.curve], place, about.alpha);
       const near = exact ? "" : "≤ ";
       row.querySelector(".scale").textContent = scale === null ? "none known" : near + number(scale * about.unit);
-      row.querySelector(".error").textContent = error === null ? "none known" : near + written(error * about.worth, scale * about.unit);
+      row.querySelector(".error").textContent = error === null ? "none known" : near + written(error * about.unit, scale * about.unit);
     }
     const [scale, units] = noiseAt(about.curves[about.own], place, about.alpha);
-    const error = units === null ? null : units * about.worth;
+    const error = units === null ? null : units * about.unit;
     output.textContent = error === null
       ? `ε = ${atMost(epsilon)}: no noise is known`
       : error === 0

@@ -16,6 +16,7 @@ MOST_LINES = 5
 
 _WIDE, _NARROW, _SMALL = (1104, 206), (364, 170), (224, 126)
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 4, 8, 24
+_FEW = 3
 _LETTER = 7.5
 _MOST_DOTS = 62
 
@@ -47,11 +48,13 @@ def small_multiples(
     panels: Sequence[tuple[str, Sequence[Band]]], places: Sequence[str], write: Callable[[float], str], label: str
 ) -> Html:
     """Return a chart for each panel, beside each other as far as there is room, each with a scale of its own."""
+    few = len(panels) <= _FEW
+    size = _NARROW if few else _SMALL
     shown = [
-        tag("div", tag("h4", name), _svg(lines, places, write, _ends(lines), _SMALL, f"{label}: {name}", "bands"))
+        tag("div", tag("h4", name), _svg(lines, places, write, _ends(lines), size, f"{label}: {name}", "bands"))
         for name, lines in panels
     ]
-    return tag("figure", _legend(panels[0][1]), tag("div", shown, class_="panels"))
+    return tag("figure", _legend(panels[0][1]), tag("div", shown, class_="panels few" if few else "panels"))
 
 
 def _legend(lines: Sequence[Band]) -> Html | None:
@@ -70,7 +73,7 @@ def _legend(lines: Sequence[Band]) -> Html | None:
 
 
 def _ends(lines: Sequence[Band]) -> tuple[float, float, float]:
-    """Return the ends of the scale of values, and the step of its ticks: all bands are on it, and 0 where it is near."""
+    """Return the ends of the scale of values, and the step of its ticks: all bands are on it, and a near 0."""
     low = min(x for line in lines for x in line.low if not math.isnan(x))
     high = max(x for line in lines for x in line.high if not math.isnan(x))
     if 0 < low < high - low:

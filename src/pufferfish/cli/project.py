@@ -1,7 +1,8 @@
 """``pufferfish.toml``: what every command of a folder would repeat. Options on the command line come first.
 
-It holds defaults of options, by the names that the command line has for them, and labels of states for reports: a command
-with the file does what the same command does with these options written out. Paths are those of the folder that the file is in.
+It holds defaults of options, by the names that the command line has for them, and labels of states for reports: a
+command with the file does what the same command does with these options written out. Paths are those of the folder that
+the file is in.
 """
 
 import os

@@ -60,16 +60,6 @@ class Noise:
         A scale below which no Laplace noise of one scale gives the guarantee.
     measure : str
         What answers, and their errors, are numbers of.
-    scale_measure : str
-        What the scales of noise are numbers of, where that is something else; "" where it is the same.
-    own_word : str
-        What is said of that mechanism.
-    scale_factor : float
-        By what scales and errors are multiplied: where the values are of groups, those of all records together were
-        compared.
-    division : float
-        By what the scales are still to be divided, to be those of the noise whose errors are told: the records of the
-        smallest group, where values are shares of groups.
     whole : bool
         Whether errors are whole numbers, as those of counts are.
     of_stretch : bool
@@ -84,17 +74,8 @@ class Noise:
     noise: str
     measure: str
     lower: float | None
-    own_word: str = "this release"
-    scale_factor: float = 1.0
-    scale_measure: str = ""
-    division: float = 1.0
     whole: bool = False
     of_stretch: bool = False
-
-    @property
-    def error_factor(self) -> float:
-        """By what errors are multiplied: those of a group are also divided by its records, if its values are."""
-        return self.scale_factor / self.division
 
     @property
     def epsilons(self) -> Sequence[float]:
@@ -105,7 +86,7 @@ class Noise:
         """Write an error of noise to its digits, as page.js does: the value has as many, wherever it stands."""
         if error == 0 or scale == 0:
             return number(error)
-        return to_the_noise(error, scale / self.division, whole=self.whole)
+        return to_the_noise(error, scale, whole=self.whole)
 
 
 def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
@@ -114,11 +95,11 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
     places: dict[tuple[str, str], int] = {(curve.mechanism, curve.noise): i for i, curve in enumerate(about.curves)}
     own_place = places.get((about.mechanism, about.noise))
     rows = [_row(about, row, places.get((row.mechanism, row.noise))) for row in fit]
-    apart, measured = bool(about.scale_measure), "" if about.scale_measure else f" ({about.measure})"
     shown = table(
-        ["mechanism", _head("noise scale", about.scale_measure), _head("± 95%", about.measure if apart else "")],
+        ["mechanism", "noise scale", "± 95%"],
         rows,
-        f"Noise of every mechanism{measured}; ± 95%: one value is within this of the exact one with 95% probability",
+        f"Noise of every mechanism ({about.measure}); ± 95%: one value is within this of the exact one with 95% "
+        "probability",
         class_="noise",
     )
     notes: list[Any] = []
@@ -131,8 +112,7 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
         notes += [fold("Mechanisms that do not apply, or were not asked, and why", reasons)]
     if own_place is None:
         return join(shown, *notes), None
-    worth = about.unit * about.error_factor
-    errors = [[None if error is None else error * worth for error in curve.errors] for curve in about.curves]
+    errors = [[None if error is None else error * about.unit for error in curve.errors] for curve in about.curves]
     chart, frame = noise_chart(
         [curve.title for curve in about.curves], errors, about.epsilons, about.epsilon, own_place
     )
@@ -142,9 +122,7 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
         "epsilons": about.epsilons,
         "steps": _STEPS,
         "alpha": _ALPHA,
-        "unit": about.unit * about.scale_factor,
-        "worth": worth,
-        "division": about.division,
+        "unit": about.unit,
         "whole": about.whole,
         "own": own_place,
         "curves": [_numbers(curve, last) for curve in about.curves],
@@ -159,15 +137,10 @@ def _numbers(curve: NoiseCurve, last: int) -> dict[str, Any]:
     return fields if curve.noise == "equal" else fields | {"error": curve.errors}
 
 
-def _head(title: str, measure: str) -> Html:
-    """Return the heading of a column of numbers, with what they are numbers of."""
-    return join(title, tag("small", measure) if measure else None)
-
-
 def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
     is_own = (row.mechanism, row.noise) == (about.mechanism, about.noise)
     note = (
-        about.own_word
+        "recommended"
         if is_own
         else ""
         if row.composes
@@ -176,7 +149,7 @@ def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
         else "for one query only"
     )
     name = f"{row.title}{', best shape' if row.noise == 'best' else ''}"
-    scale, error = (row.scale or 0.0) * about.scale_factor, (row.accuracy or 0.0) * about.error_factor
+    scale, error = row.scale or 0.0, row.accuracy or 0.0
     return tag(
         "tr",
         tag("th", name, tag("small", note) if note else None, scope="row"),
@@ -191,8 +164,8 @@ def _slider(about: Noise, own_place: int, name: str) -> Html:
     middle = list(about.epsilons).index(about.epsilon)
     curve = about.curves[own_place]
     place = middle * (len(curve.scales) - 1) // (len(about.epsilons) - 1)
-    error = (curve.errors[place] or 0) * about.unit * about.error_factor
-    scale = (curve.scales[place] or 0.0) * about.unit * about.scale_factor
+    error = (curve.errors[place] or 0) * about.unit
+    scale = (curve.scales[place] or 0.0) * about.unit
     sentence = f"ε = {at_most(about.epsilon)}: {error_in_words(about.written(error, scale))}"
     control = tag(
         "input",
@@ -315,7 +288,6 @@ def preview(
         mechanism=calibration.mechanism,
         noise="equal" if calibration.strategy is None else "best",
         measure=measure,
-        own_word="recommended",
         whole=calibration.linear.unit.denominator == 1,
         lower=next((row.lower_bound for row in rows if row.lower_bound), None),
         of_stretch=protection is not None and protection.is_stretch,

@@ -86,8 +86,8 @@ class Reported:
         """Write a page about the release that a browser shows: one file, which needs no network.
 
         It says what is hidden and what was released, what is promised and what is not, what an adversary may believe,
-        what the budget was, what error other ε would have, and how all of it was made. The proof is computed again first. Of
-        what is there already only an earlier report is replaced.
+        what the budget was, what error other ε would have, and how all of it was made. The proof is computed again
+        first. Of what is there already only an earlier report is replaced.
 
         Parameters
         ----------

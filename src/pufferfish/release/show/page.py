@@ -1,4 +1,4 @@
-"""The page about releases, to hand over: what is hidden, the answers, and once for all of them what is promised of whom.
+"""The page about releases, to hand over: what is hidden, the answers, and once for all of them what is promised.
 
 All of it comes from the records, whose proofs are computed again where that takes a few seconds; a record that does not
 hold is refused. Private data are never read. Where a ledger is given, its history stands on the page too, and a release
@@ -10,7 +10,7 @@ import math
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -55,7 +55,7 @@ from pufferfish.theta.model_class import Theta
 
 __all__ = ["NOT_COUNTED", "Cover", "Source", "read_source", "report_page", "sentences_of", "write_report"]
 
-NOT_COUNTED = "not in the ledger: what is spent does not include it"
+NOT_COUNTED = WORDS["apart"]
 """What is said of a release that is shown beside a ledger, and was never charged to it."""
 
 _PATIENCE = 2.0
@@ -305,7 +305,8 @@ def _verified(source: Source, ledger: Ledger | None, patience: Patience) -> tupl
         first = min(wrong, key=lambda part: part.absent)
         why = f"is not in this {first.what}" if first.absent else "does not hold"
         raise RecordError(
-            f"{source.called} {why}, and no report is made of it: {first.what}: {first.says}; pufferfish verify says all"
+            f"{source.called} {why}, and no report is made of it: {first.what}: {first.says}; pufferfish verify says "
+            "all"
         )
     return findings, proved
 
@@ -430,7 +431,7 @@ def _release_part(each: _Shown, look: Look, ledger: Ledger | None) -> Html:
             content = each_part(record, frame, look)
             link = None if frame is None else csv_link(record, look, source.name, frame)
     if ledger is not None and record.ledger is None:
-        warnings = [f"this release is {NOT_COUNTED}.", *warnings]
+        warnings = [f"{say('apart')}.", *warnings]
     file = None if source.path is None else join(f" {say('file')} ", tag("code", source.name))
     description = None if isinstance(record, MeasurementFields) else say.of(record.query.description)
     return tag(
@@ -483,6 +484,7 @@ def _promise_part(shown: Sequence[_Shown], say: Words) -> Html:
         "section",
         tag("h2", say("promised")),
         _units_table(shown, say),
+        *(tag("p", say.of(text), class_="card") for text in (together if len(shown) == 1 else ())),
         tag("h3", say("not_promised")),
         tag(
             "ul",
@@ -495,7 +497,6 @@ def _promise_part(shown: Sequence[_Shown], say: Words) -> Html:
             sentences(lambda record: [text for text in record.assumptions if text != _law(record)]),
             class_="sentences",
         ),
-        *(tag("p", say.of(text), class_="card") for text in (together if len(shown) == 1 else ())),
         fold(say("exact"), exact),
     )
 
@@ -587,7 +588,7 @@ def _budget_part(shown: Sequence[_Shown], say: Words, ledger: Ledger | None) -> 
                     tag("strong", say("warning")),
                     " ",
                     tag("a", each.title, href=f"#release-{each.number}"),
-                    f" is {NOT_COUNTED}.",
+                    f": {say('apart')}.",
                 )
                 for each in apart
             ),

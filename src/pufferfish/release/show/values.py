@@ -21,7 +21,6 @@ from pufferfish._draw.heat import MOST_COLUMNS, WEAK, heat_map
 from pufferfish._draw.page import fold, table
 from pufferfish._draw.panels import MOST_LINES, Band, band_charts, small_multiples
 from pufferfish._draw.svg import is_share
-from pufferfish.data.groupings import PARTS
 from pufferfish.data.groups import cells_for_people, in_order
 from pufferfish.errors import PufferfishError, shortened
 from pufferfish.queries import Transitions, measure_of
@@ -40,6 +39,7 @@ __all__ = [
     "each_part",
     "frame_of_subjects",
     "joint_error",
+    "marked",
     "measured_part",
     "notes_of",
     "values_part",
@@ -54,6 +54,11 @@ __all__ = [
 def weak_values(record: ReleaseFields) -> NDArray[np.bool_]:
     """Return which values are no larger than the error of their noise; of the shape of ``value``."""
     return np.abs(record.value) <= record.accuracies(0.05)
+
+
+def marked(text: str, weak: bool) -> str:
+    """Return a value as text, with the sign of a weak one before it: so numbers stay under each other."""
+    return f"{WEAK} {text}" if weak else text
 
 
 def weak_line(weak: NDArray[np.bool_]) -> str:
@@ -73,9 +78,9 @@ def weak_line(weak: NDArray[np.bool_]) -> str:
 
 
 def weak_lines(record: ReleaseFields) -> list[str]:
-    """Return this line where it is so of most values."""
+    """Return this line, with the sign that such values have, where there are any."""
     weak = weak_values(record)
-    return [weak_line(weak)] if 2 * int(weak.sum()) > weak.size else []
+    return [f"{WEAK} {weak_line(weak)}"] if weak.any() else []
 
 
 def joint_error(record: ReleaseFields) -> str:
@@ -115,11 +120,13 @@ class Look:
             return text
         sign = tag("span", WEAK, aria_hidden="true")
         unseen = tag("span", f" {self.say('weak_sign')}", class_="unseen")
-        return join(sign, unseen) if self.suppress else join(text, " ", sign, unseen)
+        return join(sign, unseen) if self.suppress else join(sign, " ", text, unseen)
 
 
 def _part(by: str) -> str | None:
     """Return which part of times a grouping is of, if it is of one."""
+    from pufferfish.data.groupings import PARTS  # here: it loads what reads tables
+
     return next((part for part in PARTS if by.startswith(f"{part}(")), None)
 
 
@@ -321,7 +328,7 @@ def _two_ways(record: ReleaseFields, groups: GroupsRecord, look: Look, weak: NDA
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """One released value: its names, itself, what the noise left, its error, the records of its group, whether it is weak."""
+    """One released value: its names, itself, what noise left, its error, whether it is weak, its group's records."""
 
     names: tuple[str, ...]
     value: float
@@ -528,7 +535,7 @@ def _counts_measured(record: ReleaseFields) -> Html | None:
 
 
 def each_part(record: ReleaseFields, frame: "pl.DataFrame | None", look: Look) -> Html:
-    """Return the values of all subjects, from the table beside the record where it is at hand: what they are like, and each."""
+    """Return the values of all subjects, from their table where it is at hand: what they are like, and each."""
     labels, name = (
         record.query.labels,
         "" if record.subjects is None or record.subjects.table is None else record.subjects.table.name,
