@@ -10,7 +10,7 @@ import math
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from pufferfish._base.reading import display_path
 from pufferfish._base.view import Html, counted, join, tag
 from pufferfish._base.words import at_least, at_most, change_of_odds, number
 from pufferfish._base.writing import read_file, write_whole
+from pufferfish._draw.chart import Lines
 from pufferfish._draw.page import CHECKED_HERE, REPORT, fold, page, table
 from pufferfish.compare.contest import noise_at_each
 from pufferfish.compare.rows import points_around
@@ -517,16 +518,27 @@ def _units_table(shown: Sequence[_Shown], say: Words) -> Html | None:
     covered = tag("ul", *(tag("li", tag("strong", say.of(unit)), ": ", say.of(holds)) for unit, holds in units.items()))
     shown_table = join(table([say("unit"), *heads], rows, say("units"), class_="units"), fold(say("covers"), covered))
     first = known[0].query
-    picture = (
-        [] if first is None or not one else promise_picture(promise_chart(first.promises, first.step, first.protection))
-    )
+    picture: list[Html] = []
+    if first is not None and one and (chart := _chart_of(first)) is not None:
+        words = {name: say.of(getattr(chart, name)) for name in _SAID}
+        picture = promise_picture(replace(chart, **words))
     return tag("div", tag("div", shown_table), *picture, class_="beside") if picture else shown_table
+
+
+_SAID = ("caption", "label", "value_label")
+"""What the picture of the units says."""
+
+
+def _chart_of(record: ReleaseFields) -> Lines | None:
+    """Return ε against the length of the stretch; None where nothing is promised of two lengths."""
+    return promise_chart(record.promises, record.step, record.protection)
 
 
 def _told_of_units(record: ReleaseFields | None) -> dict[str, tuple[str, str]]:
     """Return for every unit ε, and by which factor odds change, at most."""
-    promises = [] if record is None else record.promises
-    return {p.unit: (at_most(p.epsilon), f"× {change_of_odds(p.epsilon)}") for p in promises}
+    if record is None:
+        return {}
+    return {p.unit: (at_most(p.epsilon), f"× {change_of_odds(p.epsilon)}") for p in record.promises}
 
 
 def _law(record: AnyRelease) -> str:
@@ -846,4 +858,6 @@ def sentences_of(records: Sequence[AnyRelease]) -> list[str]:
             secrets = record.mechanism.secrets
             found += [alternatives_of(secrets, record.protection), record.query.description, *record.warnings]
             found += [text for promise in record.promises for text in (promise.unit, promise.holds)]
+            chart = _chart_of(record)
+            found += [] if chart is None else [getattr(chart, name) for name in _SAID]
     return list(dict.fromkeys(found))

@@ -442,7 +442,7 @@ def _by_group(record: ReleaseFields, groups: GroupsRecord, look: Look, weak: NDA
     alike = "".join(f"; {text}" for text, (_, cells) in zip(told, columns, strict=True) if len(set(cells)) == 1)
     measure = measure_of(record.query.kind)
     many = len(names) > 60 or len(labels) + len(beside) > MOST_COLUMNS
-    beside = [] if many else beside  # before the outputs: what they are read with is seen without scrolling
+    beside = beside[: 0 if many else None]  # before the outputs: what they are read with is seen without scrolling
     first = len(beside)
 
     def text(i: int, j: int) -> str:
