@@ -59,7 +59,7 @@ def commands_of(record: ReleaseFields | MeasurementFields, output: str | None = 
     secrets: Any = settings.get("secrets")
     if secrets is not None and not (isinstance(secrets, list) and all(isinstance(node, str) for node in secrets)):
         return []  # pairs, which no option names
-    reading = _reading(base) | ({"columns": _listed(columns)} if columns else {})
+    reading = _reading(base, record.data.usual_step) | ({"columns": _listed(columns)} if columns else {})
     table = base.source if "." in base.source else "TABLE"
     hidden = {"protect": _protect(settings.get("protect")), "within": _within(settings.get("within"))}
     by = None if base.by is None else ",".join(base.by)
@@ -91,7 +91,7 @@ def _line(words: Iterable[str], options: Mapping[str, str | bool | None]) -> str
     return " ".join(parts)
 
 
-def _reading(base: Base | RowsBase) -> dict[str, str | None]:
+def _reading(base: Base | RowsBase, usual_step: str | None) -> dict[str, str | None]:
     """Return the options that say how a table was read; what is as by default is left out."""
     if isinstance(base, RowsBase):
         usual = base.missing == "refuse"
@@ -103,7 +103,7 @@ def _reading(base: Base | RowsBase) -> dict[str, str | None]:
         "time-zone": base.time_zone,
         "ambiguous": base.ambiguous,
         "max-gap": base.max_gap,
-        "step": base.step,
+        "step": None if base.step == usual_step else base.step,
         "bins": None if base.bins is None else ",".join(f"{edge:.15g}" for edge in base.bins),
         "where": base.where,
         "missing": None if base.missing == "unobserved" else base.missing,
