@@ -259,7 +259,7 @@ def _over_time(
             weak=[bool(weak[i, j]) for i in found],
         )
 
-    measure = measure_of(record.query.kind)
+    measure = _measure(record)
     label = f"{measure}, {look.grouping(groups.by[over])}"
     panels = [(name, [line(other, j) for other in others]) for j, name in enumerate(labels)]
     panels = [
@@ -276,10 +276,16 @@ def _over_time(
     )
     caption = tag(
         "p",
-        f"{measure[:1].upper()}{measure[1:]}{_of(labels)}, {look.grouping(groups.by[over])}. {look.say('bands')}",
+        f"{measure}{_of(labels)}, {look.grouping(groups.by[over])}. {look.say('bands')}",
         class_="caption",
     )
     return join(caption, chart, _folded_values(record, look))
+
+
+def _measure(record: ReleaseFields) -> str:
+    """Say what values are numbers of, at the beginning of a sentence."""
+    measure = measure_of(record.query.kind)
+    return measure[:1].upper() + measure[1:]
 
 
 def _of(labels: Sequence[str]) -> str:
@@ -305,7 +311,7 @@ def _two_ways(record: ReleaseFields, groups: GroupsRecord, look: Look, weak: NDA
     told = {write.error(error) for error in record.accuracies(0.05).ravel().tolist()}
     alike = f"; {look.say('each_error', error=told.pop())}" if len(told) == 1 else ""
     named = [look.grouping(groups.by[i]) for i in (down, 1 - down)]
-    measure = measure_of(record.query.kind)
+    measure = _measure(record)
     many = len(columns) > MOST_COLUMNS or len(rows) > 60
 
     def text(i: int, j: int) -> str:
@@ -385,10 +391,10 @@ def _bars(record: ReleaseFields, look: Look, *, pictures: bool = True) -> Html:
             tag("td", None if v.weak and look.suppress else _bar(v, least, most), class_="bar") if pictures else None,
         )
 
-    measure = measure_of(record.query.kind)
+    measure = _measure(record)
     caption = say(
         "values_of",
-        measure=f"{measure[:1].upper()}{measure[1:]}",
+        measure=f"{measure}",
         of=_of(record.query.labels) if one_output else "",
         alike=alike,
     )
@@ -440,7 +446,7 @@ def _by_group(record: ReleaseFields, groups: GroupsRecord, look: Look, weak: NDA
     beside = [(tag("span", head, class_="whole"), cells) for head, cells in columns if len(set(cells)) > 1]
     told = [say("each_records", n=records[0]), say("each_error", error=of_group[0])]
     alike = "".join(f"; {text}" for text, (_, cells) in zip(told, columns, strict=True) if len(set(cells)) == 1)
-    measure = measure_of(record.query.kind)
+    measure = _measure(record)
     many = len(names) > 60 or len(labels) + len(beside) > MOST_COLUMNS
     beside = beside[: 0 if many else None]  # before the outputs: what they are read with is seen without scrolling
     first = len(beside)
@@ -455,7 +461,7 @@ def _by_group(record: ReleaseFields, groups: GroupsRecord, look: Look, weak: NDA
         names,
         [*(head for head, _ in beside), *labels],
         np.column_stack([empty, drawn]),
-        say("by_group", measure=f"{measure[:1].upper()}{measure[1:]}", by=named, alike=alike),
+        say("by_group", measure=measure, by=named, alike=alike),
         corner=named,
         text=text,
         plain=first,
@@ -486,13 +492,13 @@ def _transitions(record: ReleaseFields, look: Look, weak: NDArray[np.bool_]) -> 
     shape = (-1, len(states), len(states))
     value, errors, weak = record.value.reshape(shape), record.accuracies(0.05).reshape(shape), weak.reshape(shape)
     cells = [""] if record.groups is None else [f": {', '.join(cell)}" for cell in record.groups.cells]
-    measure = measure_of(record.query.kind)
+    measure = _measure(record)
     parts = [
         heat_map(
             states,
             states,
             np.where(faint, np.nan, matrix) if look.suppress and len(states) > MOST_COLUMNS else matrix,
-            look.say("steps_of", measure=f"{measure[:1].upper()}{measure[1:]}", cell=cell)
+            look.say("steps_of", measure=measure, cell=cell)
             + f"; {look.say('each_error', error=write.error(float(error.max())))}",
             corner="→",
             text=lambda i, j, m=matrix, e=error: write.value(m[i, j], e[i, j]),
@@ -569,7 +575,7 @@ def _each_subject(record: ReleaseFields, frame: "pl.DataFrame", look: Look) -> H
     for subject, output, value, error in frame.head(most).select("subject", "output", "value", "error_95").iter_rows():
         cells.setdefault(str(subject), {})[output] = look.marked(write.both(value, error), abs(value) <= error)
     rows = [[look.name(subject), *(found.get(label, "") for label in labels)] for subject, found in cells.items()]
-    caption = look.say("values_of", measure=measure_of(record.query.kind), of="", alike="")
+    caption = look.say("values_of", measure=_measure(record), of="", alike="")
     heads = [look.say("subject"), *map(look.name, labels)]
     shown = table(heads, rows, caption, search=look.say("search"), class_="long")
     left = record.data.subjects - len(rows)
