@@ -229,6 +229,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "columns": (lambda **v: pf.columns(**v), {"source": TABLE}),
     "read_lengths": (lambda **v: pf.read_lengths(**v).length, {"source": TABLE, "subject": None}),
     "certify": (lambda **v: pf.certify(**v).price, {"noise": NOISE}),
+    "commands_of": (lambda **v: pf.commands_of(**v), {"record": RELEASE, "output": None}),
     "verify": (lambda **v: pf.verify(**v).holds, {"release": RELEASE, "model": None, "ledger": None, "table": None}),
     "series": (
         lambda **v: len(pf.series(**v).rows),

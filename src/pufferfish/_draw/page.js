@@ -122,6 +122,7 @@ for (const about of data.filter((about) => about.curves)) {
       ? `ε = ${atMost(epsilon)}: the noise is 0 with at least 95% probability: each value would then be published exactly`
       : `ε = ${atMost(epsilon)}: each value is within ${written(error, scale * about.unit)} of the exact one with 95% probability`;
     input.setAttribute("aria-valuetext", output.textContent);
+    if (about.command) root.querySelector(".command code").textContent = `${about.command} ${atMost(epsilon).replaceAll(",", "")}`;
     charts.forEach((chart, i) => mark(chart, about.frames[i], about, place, error));
   };
   input.disabled = false;

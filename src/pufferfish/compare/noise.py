@@ -31,7 +31,7 @@ from pufferfish.mechanisms.words import (
     witness_part,
 )
 
-__all__ = ["Noise", "noise_part", "preview", "promise_part"]
+__all__ = ["Noise", "Previewed", "noise_part", "preview", "promise_part"]
 
 _STEPS = 2
 """Places of the slider from one of the ε of :func:`points_around` to the next."""
@@ -89,8 +89,11 @@ class Noise:
         return to_the_noise(error, scale, whole=self.whole)
 
 
-def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
-    """Return the table of mechanisms with its slider, and what the script reads; ``name`` is its place in the page."""
+def noise_part(about: Noise, name: str, command: str = "") -> tuple[Html, dict[str, Any] | None]:
+    """Return the table of mechanisms with its slider, and what the script reads; ``name`` is its place in the page.
+
+    ``command`` releases the query, with the ε that follows: it stands below the slider.
+    """
     fit = [row for row in about.rows if row.reason is None]
     places: dict[tuple[str, str], int] = {(curve.mechanism, curve.noise): i for i, curve in enumerate(about.curves)}
     own_place = places.get((about.mechanism, about.noise))
@@ -125,10 +128,17 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
         "unit": about.unit,
         "whole": about.whole,
         "own": own_place,
+        "command": command,
         "curves": [_numbers(curve, last) for curve in about.curves],
         **frame,
     }
-    return tag("div", _slider(about, own_place, name), chart, shown, *notes, id=name), data
+    told = tag("pre", tag("code", f"{command} {_plain(about.epsilon)}"), class_="command") if command else None
+    return tag("div", _slider(about, own_place, name), told, chart, shown, *notes, id=name), data
+
+
+def _plain(epsilon: float) -> str:
+    """Write ε as an option takes it, rounded up as in all texts; page.js does the same."""
+    return at_most(epsilon).replace(",", "")
 
 
 def _numbers(curve: NoiseCurve, last: int) -> dict[str, Any]:
@@ -257,14 +267,9 @@ def promise_part(
 _NUMBERS = "the numbers of records, and where gaps are, were"
 
 
-def preview(
-    calibration: Calibration,
-    rows: Sequence[ComparisonRow],
-    curves: Sequence[NoiseCurve],
-    measure: str,
-    assumptions: Sequence[str] | None = None,
-) -> bytes:
-    """Return the page about a calibration, and about the mechanisms that it was chosen from.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Previewed:
+    """One query of a preview.
 
     Parameters
     ----------
@@ -276,29 +281,25 @@ def preview(
         Their noise at other ε.
     measure : str
         What the answers are numbers of.
-    assumptions : sequence of str, optional
-        What is assumed of the table that the numbers of records were read from; None where no table was read.
+    command : str
+        The command that releases it, up to the ε that follows; "" where nobody knows it.
     """
-    theta, query, protection = calibration.theta, calibration.query, calibration.bound.protection
-    noise = Noise(
-        rows=rows,
-        curves=curves,
-        unit=float(calibration.linear.unit),
-        epsilon=calibration.epsilon,
-        mechanism=calibration.mechanism,
-        noise="equal" if calibration.strategy is None else "best",
-        measure=measure,
-        whole=calibration.linear.unit.denominator == 1,
-        lower=next((row.lower_bound for row in rows if row.lower_bound), None),
-        of_stretch=protection is not None and protection.is_stretch,
-    )
 
-    def within(joint: bool) -> str:
-        return noise.written(calibration.accuracy(0.05, joint=joint), calibration.scale)
+    calibration: Calibration
+    rows: Sequence[ComparisonRow]
+    curves: Sequence[NoiseCurve]
+    measure: str
+    command: str = ""
 
-    part, data = noise_part(noise, "noise-0")
-    secrets = secrets_of(calibration)
-    step = step_of(theta, calibration.bound.model)
+
+def preview(parts: Sequence[Previewed], assumptions: Sequence[str] | None = None) -> bytes:
+    """Return the page about queries, and about the mechanisms that their noise was chosen from.
+
+    ``assumptions`` are of the table that the numbers of records were read from; None where no table was read.
+    """
+    calibration = parts[0].calibration
+    theta, protection = calibration.theta, calibration.bound.protection
+    secrets, step = secrets_of(calibration), step_of(theta, calibration.bound.model)
     about: Any = {
         "of_chains": theta.of_chains,
         "networks": bool(theta.networks),
@@ -306,28 +307,20 @@ def preview(
         "step": step,
     }
     promise = promise_of(calibration.epsilon, calibration.delta, secrets, **about)
-    unit = hidden_in_words(secrets, **about, brief=True)
-    title = f"Preview: {query.kind}, hiding {unit}, at ε = {at_most(calibration.epsilon)}"
-    outputs = len(calibration.linear.labels)
-    lead = (
-        f"With {calibration.title} each of {counted(outputs, 'value')} would be within "
-        f"{within(joint=False)} of the exact one with 95% probability ({measure}), and all of them within "
-        f"{within(joint=True)}."
-    )
     read = "no data were read for this page"
     assumed: Sequence[str] = _of_any_table(calibration)
     if assumptions is not None:
         read = f"of the data only {'the number of rows was' if theta.networks else _NUMBERS} used"
         assumed = assumptions
-    why = witness_part(calibration.witness, calibration.epsilon, calibration.epsilon, theta)
+    one = calibration.query.kind if len(parts) == 1 else f"{len(parts)} queries"
+    title = f"Preview: {one}, hiding {hidden_in_words(secrets, **about, brief=True)}"
+    if len({part.calibration.epsilon for part in parts}) == 1:
+        title += f", at ε = {at_most(calibration.epsilon)}"
+    shown = [_query_part(part, i) for i, part in enumerate(parts)]
     body = join(
         tag("h1", title),
         tag("p", f"Nothing was released or spent, and {read}.", class_="card"),
-        tag("h2", calibration.linear.description[:1].upper() + calibration.linear.description[1:]),
-        tag("p", lead, class_="lead"),
-        *(tag("p", text, class_="card") for text in few_as_planned(calibration)),
-        tag("p", f"The noise is for a table of {calibration.records:,} records.", class_="soft"),
-        section("What error to expect, and the noise of every mechanism", part),
+        *(html for html, _ in shown),
         promise_part(
             calibration.epsilon,
             promise,
@@ -339,14 +332,53 @@ def preview(
             delta=calibration.delta,
             title="What would be promised, and what not",
         ),
-        units_part(calibration.promises(step), step, protection),
         section(
             "What an adversary may believe: Θ",
             theta_part(theta, decides=calibration.witness.theta, calibration=calibration),
         ),
+    )
+    return page("preview", title, body, [data for _, data in shown if data is not None])
+
+
+def _query_part(previewed: Previewed, i: int) -> tuple[Html, dict[str, Any] | None]:
+    """Return the noise of one query, with its slider and the command that releases it, and what the script reads."""
+    calibration, measure = previewed.calibration, previewed.measure
+    protection = calibration.bound.protection
+    noise = Noise(
+        rows=previewed.rows,
+        curves=previewed.curves,
+        unit=float(calibration.linear.unit),
+        epsilon=calibration.epsilon,
+        mechanism=calibration.mechanism,
+        noise="equal" if calibration.strategy is None else "best",
+        measure=measure,
+        whole=calibration.linear.unit.denominator == 1,
+        lower=next((row.lower_bound for row in previewed.rows if row.lower_bound), None),
+        of_stretch=protection is not None and protection.is_stretch,
+    )
+
+    def within(joint: bool) -> str:
+        return noise.written(calibration.accuracy(0.05, joint=joint), calibration.scale)
+
+    part, data = noise_part(noise, f"noise-{i}", previewed.command)
+    outputs = len(calibration.linear.labels)
+    lead = (
+        f"With {calibration.title} each of {counted(outputs, 'value')} would be within "
+        f"{within(joint=False)} of the exact one with 95% probability ({measure}), and all of them within "
+        f"{within(joint=True)}."
+    )
+    why = witness_part(calibration.witness, calibration.epsilon, calibration.epsilon, calibration.theta)
+    step = step_of(calibration.theta, calibration.bound.model)
+    shown = join(
+        tag("h2", calibration.linear.description[:1].upper() + calibration.linear.description[1:]),
+        tag("p", lead, class_="lead"),
+        *(tag("p", text, class_="card") for text in few_as_planned(calibration)),
+        tag("p", f"The noise is for a table of {calibration.records:,} records.", class_="soft"),
+        section("What error to expect, and the noise of every mechanism", part),
+        units_part(calibration.promises(step), step, protection),
         section("Which record decides the noise, and why", why),
     )
-    return page("preview", title, body, [] if data is None else [data])
+    return shown, data
 
 
 def _of_any_table(calibration: Calibration) -> list[str]:

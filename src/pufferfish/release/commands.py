@@ -7,12 +7,12 @@ from typing import Any
 
 from pufferfish.data.rows import RowsBase
 from pufferfish.data.sequences import Base
-from pufferfish.errors import PufferfishError
+from pufferfish.errors import ParameterError, PufferfishError
 from pufferfish.mechanisms import MECHANISMS, LeakagePropagation
 from pufferfish.queries import KINDS, Joint, Marginals, Mean, Quantiles, Query, Subset, Sum, Weighted, Window
 from pufferfish.release.record import MeasurementFields, ReleaseFields, query_again
 
-__all__ = ["commands_of"]
+__all__ = ["commands_of", "shell_line"]
 
 _FITTED = re.compile(r"fitted to public data on \S+: (?P<source>.+?)(, column |, [\d,]+ rows?\b)")
 
@@ -36,10 +36,16 @@ def commands_of(record: ReleaseFields | MeasurementFields, output: str | None = 
         Commands for a shell; none of a release that no command makes: of a measurement, of a function of yours, or of
         data that are no table.
 
+    Raises
+    ------
+    ParameterError
+        If it is no release, or the file has no name.
+
     Examples
     --------
+    >>> import polars as pl
     >>> import pufferfish as pf
-    >>> data = pf.read_sequences({"s": ["rest", "active"] * 50}, "s")
+    >>> data = pf.read_sequences(pl.DataFrame({"s": ["rest", "active"] * 50}), "s")
     >>> noise = pf.LeakagePropagation(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"]), data.length)
     >>> found = pf.release(data, pf.Count("active"), noise.calibrate(pf.Count("active"), 1.0))
     >>> print(*pf.commands_of(found), sep="\\n")
@@ -47,6 +53,10 @@ def commands_of(record: ReleaseFields | MeasurementFields, output: str | None = 
     """
     if isinstance(record, MeasurementFields):
         return []
+    if not isinstance(record, ReleaseFields):
+        raise ParameterError(f"record is {type(record).__name__}, expected a release")
+    if output is not None and not isinstance(output, str):
+        raise ParameterError(f"output is {output!r}, expected the name of a file")
     base, known = record.data.reading, {kind.name for kind in MECHANISMS}
     try:
         query = query_again(record)
@@ -66,11 +76,11 @@ def commands_of(record: ReleaseFields | MeasurementFields, output: str | None = 
     lines: list[str] = []
     fitted = _FITTED.match(record.theta.origin)
     if fitted is not None:
-        lines.append(_line(["fit", fitted["source"]], reading | {"where": None, "output": "model.json"}))
+        lines.append(shell_line(["fit", fitted["source"]], reading | {"where": None, "output": "model.json"}))
     booked = record.ledger
     if booked is not None:
         create = {"model": "model.json", "table": table, "budget": f"{booked.budget:.15g}"}
-        lines.append(_line(["ledger", "create", "book.json"], create | reading | hidden))
+        lines.append(shell_line(["ledger", "create", "book.json"], create | reading | hidden))
     each = record.subjects
     options: dict[str, Any] = {"by": by, "model": "model.json", "query": asked, "epsilon": repr(record.epsilon)}
     options |= {"secrets": None if secrets is None else _listed(secrets), **(hidden if booked is None else {})}
@@ -78,10 +88,11 @@ def commands_of(record: ReleaseFields | MeasurementFields, output: str | None = 
     options |= {"noise": "best" if record.noise.measurements else None, "valid": record.postprocessing is not None}
     options |= {"each-subject": each is not None, "ledger": None if booked is None else "book.json"}
     file = output if each is None or each.table is None else each.table.name
-    return [*lines, _line(["release", table], reading | options | {"output": file})]
+    return [*lines, shell_line(["release", table], reading | options | {"output": file})]
 
 
-def _line(words: Iterable[str], options: Mapping[str, str | bool | None]) -> str:
+def shell_line(words: Iterable[str], options: Mapping[str, str | bool | None]) -> str:
+    """Return a command of this program for a shell; options that are None or False are left out."""
     parts = ["pufferfish", *map(shlex.quote, words)]
     for name, value in options.items():
         if value is True:

@@ -22,6 +22,7 @@ import pufferfish as pf
 import release_cases
 from pufferfish._base.words import at_most, number, to_the_noise
 from pufferfish._draw.page import page as page_of
+from pufferfish.compare.comparison import report_together
 from pufferfish.compare.noise import Noise, noise_part
 from pufferfish.compare.rows import ComparisonRow, NoiseCurve
 from pufferfish.ledger import Ledger
@@ -134,6 +135,18 @@ def test_the_slider_follows_what_was_computed(browser: Any, pages: dict[str, Pat
     assert numbers_of(browser) != before
     browser.find_element(By.CSS_SELECTOR, ".slider button").send_keys(Keys.ENTER)
     assert numbers_of(browser) == before
+
+
+def test_the_command_of_a_preview_follows_its_slider(browser: Any, tmp_path: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    compared = pf.compare(release_cases.TWO, pf.Count("yes"), 300.0, length=50, mechanisms=["propagation"])
+    report_together([compared], tmp_path / "p.html", commands=["pufferfish release TABLE --epsilon"])
+    look(browser, tmp_path / "p.html", 1000)
+    shown = "return document.querySelector('.command').textContent"
+    assert browser.execute_script(shown) == "pufferfish release TABLE --epsilon 300"
+    browser.find_element("css selector", "input[type=range]").send_keys(Keys.END)
+    assert browser.execute_script(shown) == "pufferfish release TABLE --epsilon 3000"
 
 
 def test_the_script_writes_numbers_as_python_does(browser: Any, pages: dict[str, Path]) -> None:

@@ -520,7 +520,7 @@ def _units_table(shown: Sequence[_Shown], say: Words) -> Html | None:
     first = known[0].query
     picture: list[Html] = []
     if first is not None and one and (chart := _chart_of(first)) is not None:
-        words = {name: say.of(getattr(chart, name)) for name in _SAID}
+        words: dict[str, Any] = {name: say.of(getattr(chart, name)) for name in _SAID}
         picture = promise_picture(replace(chart, **words))
     return tag("div", tag("div", shown_table), *picture, class_="beside") if picture else shown_table
 
