@@ -251,8 +251,9 @@ def test_each_subject_and_measurements(tmp_path: Path) -> None:
     each.report(tmp_path / "each.html", values=tmp_path / "v.csv")
     page = checked(tmp_path / "each.html")
     assert "quantiles over the subjects" in page.text
-    error = Numbers.of(each).error(each.accuracy_95.each)
-    assert [texts[10] for name, texts in slider_of(page).items() if name != "ε"] == [f"± {error} / n"]
+    n = round(data.records / data.subjects)
+    error = Numbers.of(each).error(each.accuracy_95.each / n)
+    assert [texts[10] for name, texts in slider_of(page).items() if name != "ε"] == [f"± {error} ({n} records)"]
     (tmp_path / "v.csv").write_text("other")
     with pytest.raises(RecordError, match="digest"):
         each.report(tmp_path / "each.html", values=tmp_path / "v.csv")

@@ -764,12 +764,14 @@ def _slider_part(shown: Sequence[_Shown], say: Words, patience: Patience) -> tup
 
 
 def _errors(record: ReleaseFields, calibration: Calibration, units: Sequence[int | None], say: Words) -> list[str]:
-    """Write the errors of a release at several ε: in the group where they are largest."""
-    over = 1.0 if record.groups is None else record.groups.most_error
-    worth = float(calibration.linear.unit) * record.noise.scale / calibration.scale * over
-    write, per = Numbers.of(record), " / n" if record.cell_that_divides == "subject" else ""
+    """Write the errors of a release at several ε: in the group where they are largest, of a usual subject."""
+    over, of = 1.0 if record.groups is None else record.groups.most_error, ""
+    if record.cell_that_divides == "subject":
+        n = round(record.data.records / record.data.subjects)
+        over, of = 1 / n, f" ({n:,} {say('records')})"
+    worth, write = float(calibration.linear.unit) * record.noise.scale / calibration.scale * over, Numbers.of(record)
     return [
-        say("unknown") if error is None else say("no_noise") if error == 0 else f"± {write.error(error * worth)}{per}"
+        say("unknown") if error is None else say("no_noise") if error == 0 else f"± {write.error(error * worth)}{of}"
         for error in units
     ]
 
