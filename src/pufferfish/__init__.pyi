@@ -140,6 +140,7 @@ from .release import (
     Verification as Verification,
     certify as certify,
     check_released as check_released,
+    commands_of as commands_of,
     plan as plan,
     release as release,
     release_each as release_each,

@@ -253,6 +253,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "query": (lambda **v: repr(pf.query(**v)), {"text": "frequency:a", "model": CHAIN, "columns": None}),
     "named_queries": (lambda: len(pf.named_queries()), {}),
     "certify": (lambda **v: pf.certify(**v).price, {"noise": NOISE}),
+    "commands_of": (lambda **v: pf.commands_of(**v), {"record": RELEASE, "output": None}),
     "verify": (lambda **v: pf.verify(**v).holds, {"release": RELEASE, "model": None, "ledger": None, "table": None}),
     "series": (
         lambda **v: len(pf.series(**v).rows),

@@ -3,6 +3,7 @@
 Nothing is shown unless a listener is set; the command line sets one that draws a bar, or writes a line now and then.
 """
 
+import time
 from collections.abc import Callable, Generator, Hashable
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -10,7 +11,7 @@ from typing import Generic, TypeVar
 
 from pufferfish.errors import ParameterError
 
-__all__ = ["BoundedCache", "Listener", "listening", "part_of", "report_progress"]
+__all__ = ["BoundedCache", "Listener", "Patience", "TookTooLong", "listening", "part_of", "report_progress"]
 
 # -- The last few results of something that takes long ---------------------------------------------------------------
 
@@ -114,3 +115,44 @@ def part_of(whole: str, place: int = 0, many: int = 1) -> Generator[None]:
     name = f"{whole} ({place + 1} of {many})" if many > 1 else whole
     with listening(lambda part, share: listener(f"{name}: {part}", (place + share) / many)):
         yield
+
+
+class TookTooLong(Exception):
+    """Work was ended, as it took longer than whoever asked for it would wait."""
+
+
+class Patience:
+    """Seconds of computing that may be spent on what a caller can do without; work ends where it reports progress.
+
+    Examples
+    --------
+    >>> patience = Patience(0.0)
+    >>> with patience.working():
+    ...     report_progress("search", 0.5)
+    Traceback (most recent call last):
+    pufferfish._base.progress.TookTooLong
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._left = seconds
+
+    @contextmanager
+    def working(self) -> Generator[None]:
+        """Raise :class:`TookTooLong` inside the block where the seconds are over, or are so before it begins."""
+        start, outer = time.process_time(), _listener.get()
+
+        def look() -> None:
+            if time.process_time() - start > self._left or self._left <= 0:
+                raise TookTooLong
+
+        def listen(task: str, share: float) -> None:
+            look()
+            if outer is not None:
+                outer(task, share)
+
+        try:
+            look()
+            with listening(listen):
+                yield
+        finally:
+            self._left -= time.process_time() - start

@@ -306,7 +306,7 @@ def _table(grid: Grid) -> Html:
     )
 
 
-_NUMBER = re.compile(r"(-?[\d,.]+(e[+-]?\d+)?|inf|nan)?")
+_NUMBER = re.compile(r"(○ )?(-?[\d,.]+(e[+-]?\d+)?|inf|nan)?")
 
 
 def _cells(row: Sequence[Any], sides: Sequence[str], heads: int) -> Iterable[Html]:

@@ -23,6 +23,7 @@ __all__ = [
     "same_name",
     "to_the_noise",
     "unseen_difference",
+    "with_error",
 ]
 
 # -- How numbers are written for people ------------------------------------------------------------------------------
@@ -104,6 +105,37 @@ def to_the_noise(value: float, scale: float, *, digits: int = 3, whole: bool = F
     """
     decimals = 0 if whole else max(0, digits - 1 - math.floor(math.log10(scale)))
     return f"{value:z,.{decimals}f}" if decimals <= 9 and abs(value) < 1e15 else f"{value:.6g}"
+
+
+def with_error(value: float, error: float, *, percent: bool = False, whole: bool = False) -> tuple[str, str]:
+    """Write a value and its error to the digits that the error leaves: one, or two where one would say far more.
+
+    The error is rounded up. In percent the sign is left to whoever puts both together.
+
+    Examples
+    --------
+    >>> with_error(0.65712, 0.00098), with_error(0.65712, 0.0011), with_error(0.65712, 0.00098, percent=True)
+    (('0.657', '0.001'), ('0.6571', '0.0011'), ('65.7', '0.1'))
+    >>> with_error(1234.0, 276.0, whole=True), with_error(0.5, 0.0), with_error(-0.0004, 0.02)
+    (('1,234', '276'), ('0.5', '0'), ('0.00', '0.02'))
+    """
+    value, error = (100 * value, 100 * error) if percent else (value, error)
+    if not (math.isfinite(value) and 0 < error < 1e15):
+        return number(value), number(error)
+    decimals = 0
+    if not whole:
+        first = -math.floor(math.log10(error))
+        digits = next(d for d in (-1, 0, 1) if d == 1 or _up(error, first + d) <= 1.25 * error)
+        decimals = max(0, first + digits)
+    if decimals > 9 or abs(value) >= 1e15:
+        return number(value), at_most(error)
+    return f"{value:z,.{decimals}f}", f"{_up(error, decimals):,.{decimals}f}"
+
+
+def _up(value: float, decimals: int) -> float:
+    """Round a number up, but for what sums of doubles are off."""
+    power = 10.0**decimals
+    return math.ceil(value * power * (1 - _NO_DIFFERENCE)) / power
 
 
 def nearest(name: object, known: Iterable[object]) -> str | None:

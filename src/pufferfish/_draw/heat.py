@@ -1,6 +1,7 @@
 """Charts on pages; tables of numbers as colours: cells with their numbers where there is room, else small squares."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from pufferfish._draw.chart import Heat, Lines, from_to
 from pufferfish._draw.lines import lines_figure
 from pufferfish._draw.page import table
 
-__all__ = ["MOST_COLUMNS", "WEAK", "chart_part", "heat_map", "marked_weak"]
+__all__ = ["MOST_COLUMNS", "WEAK", "chart_part", "heat_map"]
 
 MOST_COLUMNS = 12
 """Columns up to which numbers stand in the cells: more do not fit on a page."""
@@ -60,6 +61,7 @@ def heat_map(
     text: Callable[[int, int], str] | None = None,
     plain: int = 0,
     weak: NDArray[np.bool_] | None = None,
+    marked: Callable[[str], Any] = str,
 ) -> Html:
     """Return a table of numbers whose cells are the darker the larger they are.
 
@@ -80,7 +82,9 @@ def heat_map(
     plain : int
         How many first columns are no data, but what the others are read with: they stand on the ground of the page.
     weak : (rows, columns) ndarray of bool, optional
-        Which values are no larger than their own error: they have a sign in place of a colour.
+        Which values are no larger than their own error: they have no colour.
+    marked : callable
+        What stands in the cell of such a value, from its text.
     """
     largest = float(np.nanmax(values, initial=0.0)) if most is None else most
     share = np.nan_to_num(np.clip(values / largest, 0, 1)) if largest > 0 else np.zeros(values.shape)
@@ -98,7 +102,7 @@ def heat_map(
         if j < plain:
             return tag("td", write(i, j), class_="plain")
         if faint[i, j]:
-            return tag("td", marked_weak(write(i, j)), class_="weak")
+            return tag("td", marked(write(i, j)), class_="weak")
         return tag("td", write(i, j), style=f"--h:{share[i, j]:.2f}")
 
     body = [
@@ -110,13 +114,6 @@ def heat_map(
         for i, name in enumerate(rows)
     ]
     return table([corner, *columns], body, caption, class_="heat")
-
-
-def marked_weak(text: str) -> Html:
-    """Return a value with the sign that it is no larger than its own error, in words for who cannot see it."""
-    return join(
-        text, tag("span", f" {WEAK}", aria_hidden="true"), tag("span", " no larger than its error", class_="unseen")
-    )
 
 
 def _squares(

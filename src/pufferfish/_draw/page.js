@@ -80,12 +80,31 @@ function mark(chart, frame, about, place, error) {
   }
 }
 
-for (const about of data) {
+// The errors of releases at every place of one slider, as they were written when the page was made.
+function follow(about) {
+  const root = document.getElementById(about.id), input = root.querySelector("input"), output = root.querySelector("output");
+  const show = () => {
+    const place = Number(input.value);
+    output.textContent = about.places[place];
+    input.setAttribute("aria-valuetext", output.textContent);
+    for (const row of root.querySelectorAll("tr[data-row]")) {
+      row.querySelector(".error").textContent = about.rows[row.dataset.row][place];
+    }
+  };
+  input.disabled = false;
+  input.addEventListener("input", show);
+  root.querySelector("button").addEventListener("click", () => { input.value = input.defaultValue; show(); });
+  show();
+}
+
+data.filter((about) => about.rows).forEach(follow);
+
+for (const about of data.filter((about) => about.curves)) {
   const root = document.getElementById(about.id);
   const input = root.querySelector("input"), output = root.querySelector("output");
   const rows = root.querySelectorAll("tr[data-curve]");
   const charts = [...root.querySelectorAll(".chart")];  // for wide screens and for narrow ones
-  const written = (error, scale) => error && scale ? toTheNoise(error, scale / about.division, about.whole) : number(error);
+  const written = (error, scale) => error && scale ? toTheNoise(error, scale, about.whole) : number(error);
   const show = () => {
     const place = Number(input.value);
     const epsilon = epsilonAt(about, place);
@@ -93,16 +112,17 @@ for (const about of data) {
       const [scale, error, exact] = noiseAt(about.curves[row.dataset.curve], place, about.alpha);
       const near = exact ? "" : "≤ ";
       row.querySelector(".scale").textContent = scale === null ? "none known" : near + number(scale * about.unit);
-      row.querySelector(".error").textContent = error === null ? "none known" : near + written(error * about.worth, scale * about.unit);
+      row.querySelector(".error").textContent = error === null ? "none known" : near + written(error * about.unit, scale * about.unit);
     }
     const [scale, units] = noiseAt(about.curves[about.own], place, about.alpha);
-    const error = units === null ? null : units * about.worth;
+    const error = units === null ? null : units * about.unit;
     output.textContent = error === null
       ? `ε = ${atMost(epsilon)}: no noise is known`
       : error === 0
       ? `ε = ${atMost(epsilon)}: the noise is 0 with at least 95% probability: each value would then be published exactly`
       : `ε = ${atMost(epsilon)}: each value is within ${written(error, scale * about.unit)} of the exact one with 95% probability`;
     input.setAttribute("aria-valuetext", output.textContent);
+    if (about.command) root.querySelector(".command code").textContent = `${about.command} ${atMost(epsilon).replaceAll(",", "")}`;
     charts.forEach((chart, i) => mark(chart, about.frames[i], about, place, error));
   };
   input.disabled = false;
@@ -115,7 +135,7 @@ for (const about of data) {
 for (const box of document.querySelectorAll(".scroll")) {
   const hint = document.createElement("p");
   hint.className = "hint";
-  hint.textContent = "scroll → for all of it";
+  hint.textContent = document.body.dataset.scroll;
   hint.setAttribute("aria-hidden", "true");
   hint.hidden = true;
   box.before(hint);
@@ -127,6 +147,17 @@ for (const box of document.querySelectorAll(".scroll")) {
   box.addEventListener("scroll", look, { passive: true });
   const seen = new ResizeObserver(look);
   for (const part of [box, ...box.children]) seen.observe(part);
+}
+
+// A long table shows the rows that have what is searched for.
+for (const search of document.querySelectorAll(".search")) {
+  const rows = [...search.parentElement.querySelectorAll(".scroll")].find((box) => search.compareDocumentPosition(box) & 4)
+    .querySelectorAll("tbody tr");
+  search.hidden = false;
+  search.querySelector("input").addEventListener("input", (event) => {
+    const wanted = event.target.value.trim().toLowerCase();
+    for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+  });
 }
 
 const folds = [...document.querySelectorAll("details:not([open])")];

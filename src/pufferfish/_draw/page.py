@@ -5,6 +5,7 @@ Numbers for the script stand in the page as JSON.
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any
@@ -16,13 +17,13 @@ from pufferfish._base.writing import Kind
 
 __all__ = ["CHECKED_HERE", "PREVIEW", "REPORT", "fold", "page", "section", "table"]
 
-_HEAD = '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="generator" content="{}">'
+_HEAD = '<!doctype html>\n<html lang="{}">\n<head>\n<meta charset="utf-8">\n<meta name="generator" content="{}">'
 _MARKS = {"report": "pufferfish-report", "preview": "pufferfish-preview"}
 
 
 def _kind(name: str, full_name: str, keep: str) -> Kind:
-    begins = _HEAD.format(_MARKS[name]).encode()
-    return Kind(full_name, lambda content: content.startswith(begins), keep, (".html", ".htm"))
+    mark = re.compile(re.escape(_HEAD).replace(r"\{\}", "{}").format("[a-zA-Z0-9-]{1,35}", _MARKS[name]).encode())
+    return Kind(full_name, lambda content: mark.match(content) is not None, keep, (".html", ".htm"))
 
 
 REPORT = _kind("report", "report of releases", "it is an earlier report; name another file, or give --overwrite")
@@ -33,6 +34,9 @@ PREVIEW = _kind("preview", "preview of a release", "name another file")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """Nothing may be loaded; the script that may run is named by its digest beside this."""
 
+
+_MANY = 12
+"""Rows from which on a table can be searched."""
 
 CHECKED_HERE = tag(
     "section",
@@ -61,6 +65,7 @@ def table(
     names: int = 1,
     class_: str = "",
     titled: bool = True,
+    search: str = "",
 ) -> Html:
     """Return a table that scrolls by itself where it is wider than the page.
 
@@ -76,6 +81,8 @@ def table(
         How many columns hold names.
     titled : bool
         Whether the caption is printed above: not where a summary right above says the same.
+    search : str
+        What stands before a box that finds rows, where there are many of them.
     """
     first = tag("tr", *(_head(part, i, names) for i, part in enumerate(heads)))
     body = [
@@ -85,7 +92,11 @@ def table(
     head, held = tag("thead", first), tag("tbody", body)
     shown = tag("table", head, held, class_=class_ or None, aria_label=caption)
     scrolls = tag("div", shown, class_="scroll", role="region", aria_label=caption, tabindex=0)
-    return join(tag("p", caption, class_="caption", aria_hidden="true") if titled else None, scrolls)
+    box = tag("input", type="search", class_="find", autocomplete="off")
+    found = (
+        tag("p", tag("label", search, " ", box), class_="search", hidden=True) if search and len(body) > _MANY else None
+    )
+    return join(tag("p", caption, class_="caption", aria_hidden="true") if titled else None, found, scrolls)
 
 
 def _head(part: Any, i: int, names: int) -> Html:
@@ -100,7 +111,16 @@ def _cell(part: Any, i: int, names: int) -> Html:
     return tag("th", part, scope="row") if i < names else tag("td", part, class_="n")
 
 
-def page(kind: str, title: str, body: Html, data: Any = None, proof: tuple[str, str] | None = None) -> bytes:
+def page(
+    kind: str,
+    title: str,
+    body: Html,
+    data: Any = None,
+    proof: tuple[str, str] | None = None,
+    *,
+    lang: str = "en",
+    scroll: str = "scroll → for all of it",
+) -> bytes:
     """Return a page as the content of a file.
 
     Parameters
@@ -116,6 +136,8 @@ def page(kind: str, title: str, body: Html, data: Any = None, proof: tuple[str, 
     proof : tuple, optional
         The texts of a release and of its proof, which the page checks when it is opened, where ``body`` has
         :data:`CHECKED_HERE`.
+    lang, scroll : str
+        The language, and what stands above a table that is wider than the page.
     """
     names = ("page.css", "page.js") if proof is None else ("page.css", "check.js", "page.js")
     style, *scripts = (files("pufferfish._draw").joinpath(name).read_text("utf-8") for name in names)
@@ -133,5 +155,6 @@ def page(kind: str, title: str, body: Html, data: Any = None, proof: tuple[str, 
         *(tag("script", Html(content), type="application/json", id=name) for name, content in contents.items()),
         *(tag("script", Html(script)) for script in scripts),
     )
-    whole = f"{_HEAD.format(_MARKS[kind])}\n{head}\n</head>\n<body>\n{body}\n{end}\n</body>\n</html>\n"
+    whole_body = tag("body", Html(f"\n{body}\n{end}\n"), data_scroll=scroll)
+    whole = f"{_HEAD.format(lang, _MARKS[kind])}\n{head}\n</head>\n{whole_body}\n</html>\n"
     return whole.encode("utf-8", "backslashreplace")

@@ -32,7 +32,8 @@ _COMMANDS = {
     "release": "Release a statistic of a table with noise that accounts for correlation.",
     "notebook": "A notebook that makes a release again, but for its noise.",
     "show": "Show a release: values, promise, noise, warnings.",
-    "report": "A page about releases that a browser shows, with a slider for ε.",
+    "report": "A page about releases to hand over, which a browser shows.",
+    "words": "The words of such a page as a table, to be translated.",
     "series": "Releases of one query over time: changes, totals, averages, with their errors.",
     "verify": "Check a release: its proof is computed again.",
     "certify": "A proof of a release, to be checked without this program.",
@@ -66,7 +67,7 @@ class Commands(click.Group):
         if args and not args[0].startswith("-") and args[0] not in self.modules:
             ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], self.modules)}")
         resolved = super().resolve_command(ctx, args)
-        _check_given_once(resolved[2])
+        _check_given_once(resolved[1], resolved[2])
         return resolved
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -139,11 +140,12 @@ _COMBINED = ("--query", "--where", "--by", "--columns", "--secrets")
 """Options of which who gives two means both; of others the last one counts, as everywhere."""
 
 
-def _check_given_once(args: list[str]) -> None:
+def _check_given_once(called: click.Command | None, args: list[str]) -> None:
     """Refuse two of an option whose last one alone would count, where both are meant."""
     options = [arg.partition("=")[0] for arg in takewhile(lambda arg: arg != "--", args)]
+    several = {name for each in getattr(called, "params", ()) if getattr(each, "multiple", False) for name in each.opts}
     for name in _COMBINED:
-        if options.count(name) > 1:
+        if options.count(name) > 1 and name not in several:
             raise click.UsageError(f"{name} is given twice, and only the last would count: give it once")
 
 

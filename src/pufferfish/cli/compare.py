@@ -33,6 +33,7 @@ from pufferfish.cli.options import (
 from pufferfish.cli.print import print_promises, print_warnings, progress
 from pufferfish.cli.project import from_project
 from pufferfish.cli.release import accuracy_of_all, print_group_errors
+from pufferfish.compare.comparison import Comparison, report_together
 from pufferfish.compare.contest import COMPOSING, ComparisonRow, Contest, mechanisms_named, one_query_rows
 from pufferfish.compare.picture import draw_noise
 from pufferfish.data import Rows, Sequences
@@ -45,6 +46,7 @@ from pufferfish.mechanisms.network_picture import draw_network
 from pufferfish.mechanisms.words import few_as_planned, few_in_groups
 from pufferfish.queries import Query
 from pufferfish.queries.words import notes_of_query, query_of
+from pufferfish.release.commands import shell_line
 from pufferfish.release.derive import assumptions_of
 from pufferfish.release.prepare import warnings_of_stretch
 from pufferfish.release.show.text import read_line
@@ -72,7 +74,7 @@ class CompareOptions:
     )
     table: tuple[str, ...] = option("Take the (public) lengths from a table.", "FILE")
     reading: _TableIfAny
-    query: str | None = option(QUERY_HELP, "QUERY")
+    query: tuple[str, ...] = option(f"{QUERY_HELP}. Repeat it for several queries of one table.", "QUERY")
     secrets: str | None = option(SECRETS_HELP, "A,B,…")
     protect: str | None = option(PROTECT_HELP, "1h")
     within: str | None = option(WITHIN_HELP, "R")
@@ -110,6 +112,7 @@ def compare_command(options: CompareOptions) -> None:
       pufferfish compare asia.bif --columns lung,bronc --query marginal-counts --epsilon 1
       pufferfish compare model.json --length 5000 --query histogram --epsilon 1 --protect 1h --promises
       pufferfish compare model.json --length 5000 --query histogram --epsilon 1 --report preview.html
+      pufferfish compare model.json --length 5000 --query histogram --query cdf --epsilon 1 --report preview.html
       pufferfish compare model.json --length 5000 --query histogram --epsilon 1 --mechanisms propagation,mqm-exact
       pufferfish compare model.json --table steps.csv --state activity --subject id --time minute --max-gap 1min \\
         --by hour,sex --epsilon 1
@@ -135,8 +138,11 @@ def compare_command(options: CompareOptions) -> None:
     model = read_model(options.model)
     theta = model.theta
     secret, nodes = node_names(options.secrets, theta), node_names(reading.columns, theta)
-    query = query_of(options.query, theta, nodes, bins=model.bins)
+    asked: tuple[str | None, ...] = options.query or (None,)
+    queries = [query_of(text, theta, nodes, bins=model.bins) for text in asked]
     kinds, left_out = _kinds_asked(options.mechanisms, groups=reading.by is not None)
+    if len(queries) > 1 and (options.plot or options.draw):
+        raise ParameterError("--plot and --draw are of one query: give one --query, or leave them out")
     if options.draw is not None and not theta.networks:
         raise ParameterError("--draw is for networks, and the model is made of Markov chains")
     if not tables:
@@ -150,53 +156,95 @@ def compare_command(options: CompareOptions) -> None:
         with opened(tables, reading) as table:
             data = read_under(table, model, reading)
         length: Any = data.length
-        query = query_of(options.query, theta, nodes, data.nodes if isinstance(data, Rows) else None, model.bins)
+        present = data.nodes if isinstance(data, Rows) else None
+        queries = [query_of(text, theta, nodes, present, model.bins) for text in asked]
     else:
         length = cast(Any, _rows(lengths) if theta.networks else parse_lengths(lengths))
     step = step_in(data, model)
     hidden = protection_asked(options.protect, options.within, theta, step)
     print_warnings(warnings_of_stretch(data, hidden.get("protect")))
-    contest = Contest(
-        model, query, length, secrets=secret, noise=options.noise or "best", kinds=kinds, left_out=left_out, **hidden
-    )
-    with progress("comparing mechanisms"):
-        if accuracy is not None:
-            asked = accuracy if data is None else accuracy_of_all(accuracy, query, data)
-            comparison = contest.at_accuracy(asked, options.alpha)
-            epsilon = comparison.rows[0].epsilon
-        else:
-            comparison = contest.at(as_epsilon(epsilon))
-    click.echo(comparison)
+    compared: list[tuple[Contest, Comparison]] = []
+    for query in queries:
+        more: dict[str, Any] = {"secrets": secret, "kinds": kinds, "left_out": left_out, **hidden}
+        contest = Contest(model, query, length, noise=options.noise or "best", **more)
+        with progress("comparing mechanisms"):
+            found = _asked(contest, options, query, data)
+        click.echo(found)
+        compared.append((contest, found))
     if data is not None:
         nodes = [state_label(node) for network in theta.networks[:1] for node in network.nodes]
         click.echo(printable(read_line(data, nodes)))
-    for said in notes_of_query(query, model):
-        click.echo(said)
-    taken = next((row for row in comparison if row.recommended), None)
-    if taken is not None and options.promises:
-        print_promises(contest.calibration(taken).promises(step))
-    if taken is not None and (tables or lengths):
-        _warn_of_few(contest.calibration(taken), data)
-    for line in _lines_of_size(options, theta, query, length):
-        click.echo(line)
-    if epsilon is None:
+    for query, (contest, found) in zip(queries, compared, strict=True):
+        for said in notes_of_query(query, model):
+            click.echo(said)
+        taken = next((row for row in found if row.recommended), None)
+        if taken is not None:
+            _print_of_noise(options, contest.calibration(taken), data, step)
+        for line in _lines_of_size(options, theta, query, length):
+            click.echo(line)
+    contest, found = compared[0]
+    if found.rows[0].epsilon is None and epsilon is None:
         return  # no mechanism applies, and there is nothing to draw
+    _draw_pictures(options, contest, found, queries[0], length, secret)
+    if options.report is not None:
+        with progress("making the preview"):
+            taken = next((row for row in found if row.recommended), None)
+            assumed = None if data is None or taken is None else assumptions_of(data, contest.calibration(taken))
+            told = [_release_command(options, text) for text in asked]
+            report_together([found for _, found in compared], options.report, assumptions=assumed, commands=told)
+        click.echo(printable(f"written: {options.report}"))
+
+
+def _asked(contest: Contest, options: CompareOptions, query: Query, data: Sequences | Rows | None) -> Comparison:
+    """Return the noise of every mechanism at the ε that is asked for, or at which it is as accurate as asked."""
+    if options.accuracy is None:
+        return contest.at(as_epsilon(options.epsilon))
+    accuracy = options.accuracy if data is None else accuracy_of_all(options.accuracy, query, data)
+    return contest.at_accuracy(accuracy, options.alpha)
+
+
+def _print_of_noise(
+    options: CompareOptions, calibration: Calibration, data: Sequences | Rows | None, step: str | None
+) -> None:
+    """Print what the least noise promises, if that is asked for, and warn where it hides nearly all."""
+    if options.promises:
+        print_promises(calibration.promises(step))
+    if options.table or options.length:
+        _warn_of_few(calibration, data)
+
+
+def _draw_pictures(
+    options: CompareOptions, contest: Contest, found: Comparison, query: Query, length: Any, secret: list[Any] | None
+) -> None:
+    """Draw the noise from ε/10 to 10 ε, and a network, where that is asked for."""
+    theta, epsilon = contest.theta, as_epsilon(options.epsilon or found.rows[0].epsilon)
     if options.plot is not None:
         with progress("comparing"):
-            here = comparison if accuracy is None else contest.at(epsilon)  # by accuracy each row has an ε of its own
+            here = found if options.accuracy is None else contest.at(epsilon)  # by accuracy each row has its own ε
             others = contest.at_each([e for e in (epsilon * f for f in _FACTORS) if LEAST_EPSILON <= e < math.inf])
         chains: list[int] = [] if theta.networks else [getattr(chain, "records", chain) for chain in length]
         of = _chains(chains) if chains else counted(length, "row")
         made = [f"Noise against ε for the query {query.kind}: {of}", f"Θ: {theta.origin}"]
         save_figure(draw_noise({epsilon: here} | others, made, here.measure), options.plot)
         click.echo(printable(f"written: {options.plot}"))
-    if options.report is not None:
-        with progress("making the preview"):
-            assumed = None if data is None or taken is None else assumptions_of(data, contest.calibration(taken))
-            comparison.report(options.report, assumptions=assumed)
-        click.echo(printable(f"written: {options.report}"))
     if options.draw is not None:
-        _draw(theta, query, epsilon, length, secret, options.draw)
+        with progress("drawing the network"):
+            calibration = MarkovQuilt(theta, length=length, secrets=secret).calibrate(query, epsilon)
+        save_figure(draw_network(theta.networks[calibration.witness.theta], calibration), options.draw)
+        click.echo(printable(f"written: {options.draw}"))
+
+
+def _release_command(options: CompareOptions, query: str | None) -> str:
+    """Return the command that releases a query as it was compared, up to its ε."""
+    reading: dict[str, Any] = {name.replace("_", "-"): getattr(options.reading, name) for name in options.reading.given}
+    reading |= {name: ",".join(value) for name, value in reading.items() if isinstance(value, list)}
+    noise = None if options.noise == "equal" else options.noise
+    hidden = {"secrets": options.secrets, "protect": options.protect, "within": options.within}
+    line = shell_line(
+        ["release", *(options.table or ["TABLE"])],
+        reading | {"model": options.model, "query": query, "noise": noise} | hidden,
+    )
+    return f"{line} --epsilon"
 
 
 def _lines_of_size(options: CompareOptions, theta: Theta, query: Query, length: Any) -> Iterator[str]:
@@ -238,13 +286,6 @@ def _check_no_reading(reading: Reading, *, columns: bool) -> None:
             raise ParameterError(
                 f"--{name.replace('_', '-')} says how a table is read, and there is none: give --table, or leave it out"
             )
-
-
-def _draw(theta: Theta, query: Query, epsilon: float, length: int, secrets: list[Any] | None, path: str) -> None:
-    with progress("drawing the network"):
-        calibration = MarkovQuilt(theta, length=length, secrets=secrets).calibrate(query, epsilon)
-    save_figure(draw_network(theta.networks[calibration.witness.theta], calibration), path)
-    click.echo(printable(f"written: {path}"))
 
 
 def _chains(lengths: Sequence[int]) -> str:

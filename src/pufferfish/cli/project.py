@@ -1,7 +1,8 @@
 """``pufferfish.toml``: what every command of a folder would repeat. Options on the command line come first.
 
-It holds defaults of options, by the names that the command line has for them, and nothing else: a command with the file
-does what the same command does with these options written out. Paths are those of the folder that the file is in.
+It holds defaults of options, by the names that the command line has for them, and labels of states for reports: a
+command with the file does what the same command does with these options written out. Paths are those of the folder that
+the file is in.
 """
 
 import os
@@ -43,6 +44,17 @@ class TableKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     gaps: str | None = None
 
 
+class ReportKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """What stands above a report: keys are the options of that name."""
+
+    title: str | None = None
+    office: str | None = None
+    period: str | None = None
+    contact: str | None = None
+    note: str | None = None
+    words: str | None = None
+
+
 class ProjectFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """What a ``pufferfish.toml`` holds."""
 
@@ -52,6 +64,8 @@ class ProjectFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     protect: str | int | None = None
     within: str | int | float | None = None
     table: TableKeys = TableKeys()
+    report: ReportKeys = ReportKeys()
+    labels: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -91,13 +105,15 @@ class Project:
         model = {"model": None if file.model is None else self.path_of(file.model)}
         ledger = {"ledger": None if file.ledger is None else self.path_of(file.ledger)}
         tables = {"tables": self.tables, "table": self.tables}
+        above = msgspec.structs.asdict(file.report)
+        above["words"] = None if above["words"] is None else self.path_of(above["words"])
         of_command = {
             "fit": reading | {"output": model["model"]},
             "check": reading,
             "compare": reading | model | self.hidden | {"table": self.tables},
             "release": reading | tables | model | (ledger if file.ledger else self.hidden),
             "robustness": model,
-            "report": ledger,
+            "report": ledger | above,
         }
         of_ledger = {
             "create": reading | tables | model | ledger | self.hidden | {"budget": file.budget},
@@ -147,7 +163,8 @@ def _in_words(said: str) -> str:
     """Return what is wrong with a key as this program says it, and which key was probably meant."""
     unknown = said.split("`")
     if "unknown field" in said:
-        fields = TableKeys.__struct_fields__ if "$.table" in said else ProjectFile.__struct_fields__
+        of_table = {"$.table": TableKeys, "$.report": ReportKeys}
+        fields = next((keys for name, keys in of_table.items() if name in said), ProjectFile).__struct_fields__
         return f"there is no key {unknown[1]!r}.{did_you_mean(unknown[1], fields)} Keys are {', '.join(fields)}"
     return said.replace("$.", "").replace("`", "'").replace(" | null", "")
 

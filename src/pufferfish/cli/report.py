@@ -1,4 +1,4 @@
-"""``pufferfish report``: a page about releases."""
+"""``pufferfish report``: a page about releases, to hand over."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,33 @@ from pufferfish._draw.page import REPORT
 from pufferfish.cli._tables import check_targets
 from pufferfish.cli.options import argument, command, option
 from pufferfish.cli.print import progress
+from pufferfish.cli.project import here
 from pufferfish.errors import printable
 from pufferfish.ledger import files_of
-from pufferfish.release.show.page import NOT_COUNTED, read_source, write_report
+from pufferfish.release.show.page import NOT_COUNTED, Cover, read_source, write_report
+from pufferfish.release.show.words import Words, read_words
 
 __all__ = ["report_command"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoverOptions:
+    """What an office says of a page."""
+
+    title: str | None = option("Title of the page.", "TEXT")
+    office: str | None = option("Who publishes it.", "TEXT")
+    period: str | None = option("Which time it is about.", "TEXT")
+    contact: str | None = option("Whom to ask.", "TEXT")
+    note: str | None = option("A paragraph before everything else.", "TEXT")
+    words: str | None = option("A translation of the words of the page: pufferfish words writes the table.", "FILE")
+
+    @property
+    def cover(self) -> Cover:
+        """What stands above the page, with the labels of pufferfish.toml."""
+        project = here()
+        texts = {name: getattr(self, name) for name in ("title", "office", "period", "contact", "note")}
+        words = Words() if self.words is None else read_words(self.words)
+        return Cover(**texts, words=words, labels={} if project is None else project.file.labels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,32 +45,38 @@ class ReportOptions:
     output: str = option("Where the page is written, such as report.html.", "FILE", required=True)
     ledger: str | None = option("Ledger that releases were charged to: its history.", "FILE")
     certificate: str | None = option("Its proof: the page holds it and checks itself when it is opened.", "FILE")
-    brief: bool = option("Leave out other mechanisms and other ε, which may take long to compute.")
+    above: CoverOptions
+    suppress: bool = option("Leave out values that are no larger than their own error (○).")
+    brief: bool = option("Leave out the slider for other ε.")
+    verify: bool = option("Compute every proof and the slider, however long it takes [default: what takes seconds].")
     overwrite: bool = option("Replace an earlier report at FILE; no other file is ever replaced.")
 
 
 @command("report", ReportOptions)
 def report_command(options: ReportOptions) -> None:
-    """Write a page about releases: what was released, what is promised and what is not, the noise, and a slider for ε.
+    """Write a page about releases to hand over: what is hidden, the answers, what is promised, and a slider for ε.
 
     The page is one file, loads nothing from anywhere, and is made from the records alone. A record that does not hold
-    is refused, as verify would, and so is a proof. Any kind of record will do, also one of a release for each subject
-    or of a measurement.
+    is refused, and so is a proof. Any kind of record will do, also one of a release for each subject or of a
+    measurement. Title, office and labels may stand in pufferfish.toml.
 
     \b
     Example:
       pufferfish report release.json --output report.html
       pufferfish report release.json --certificate proof.json --output report.html
-      pufferfish report first.json second.json --ledger book.json --output report.html
+      pufferfish report first.json second.json --ledger book.json --output report.html --office "Statistics"
     """
     releases, output, ledger = options.releases, options.output, options.ledger
     if len(releases) > 1 and options.certificate is not None:
         raise click.UsageError("--certificate is the proof of one release: make a page of that release alone")
-    inputs = (*releases, *filter(None, [options.certificate]), *(() if ledger is None else files_of(ledger)))
+    read = filter(None, [options.certificate, options.above.words])
+    inputs = (*releases, *read, *(() if ledger is None else files_of(ledger)))
     check_targets([("--output", output, REPORT)], inputs=inputs, overwrite=options.overwrite)
+    cover = options.above.cover
     sources = [read_source(path, options.certificate) for path in releases]
+    asked = {"brief": options.brief, "verified": options.verify, "suppress": options.suppress}
     with progress("making the report"):
-        write_report(sources, output, ledger=ledger, brief=options.brief, overwrite=options.overwrite)
+        write_report(sources, output, ledger=ledger, cover=cover, overwrite=options.overwrite, **asked)
     for path, source in zip(releases, sources, strict=True):
         if ledger is not None and source.release.ledger is None:
             click.echo(printable(f"{path} is {NOT_COUNTED}"))

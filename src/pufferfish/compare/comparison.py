@@ -5,7 +5,7 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from pufferfish._base.checked import listed
 from pufferfish._base.view import Grid, Shown, View, frame_of_columns
@@ -17,7 +17,10 @@ from pufferfish.compare.rows import NOT_ASKED, ComparisonRow, NoiseCurve, by_rea
 from pufferfish.errors import NotApplicableError, ParameterError, printable
 from pufferfish.mechanisms.calibration import Calibration
 
-__all__ = ["Comparison", "ComparisonRow"]
+if TYPE_CHECKING:
+    from pufferfish.compare.noise import Previewed
+
+__all__ = ["Comparison", "ComparisonRow", "report_together"]
 
 _NARROWEST, _WIDEST, _WHERE_UNKNOWN = 80, 120, 100
 """Columns that the text of a comparison takes: those of the terminal, within bounds."""
@@ -233,15 +236,16 @@ class Comparison(Shown, Sequence[ComparisonRow]):
         RecordError
             If the file cannot be written, or is something else.
         """
-        from pufferfish.compare.noise import preview
+        report_together([self], path, assumptions=assumptions)
+
+    def _previewed(self, command: str) -> "Previewed":
+        """Return what a preview needs of the mechanism that is recommended."""
+        from pufferfish.compare.noise import Previewed
 
         contest, calibration = self._asked, self._calibration()
         rows = contest.at(calibration.epsilon).rows if self.by_epsilon else self.rows
-        sentences = (
-            None if assumptions is None else listed(assumptions, "assumptions", "sentences, such as data.assumptions")
-        )
         curves = contest.curves(calibration)
-        write_whole(path, preview(calibration, rows, curves, self.measure, sentences), PREVIEW, overwrite=True)
+        return Previewed(calibration=calibration, rows=rows, curves=curves, measure=self.measure, command=command)
 
     def __str__(self) -> str:
         width = min(max(shutil.get_terminal_size((_WHERE_UNKNOWN, 24)).columns, _NARROWEST), _WIDEST)
@@ -328,6 +332,27 @@ class Comparison(Shown, Sequence[ComparisonRow]):
             "count it",
             f"*: the least that a ledger can add up with other releases, {many.title}: it {needs}",
         ]
+
+
+def report_together(
+    comparisons: Sequence[Comparison],
+    path: str | os.PathLike[str],
+    *,
+    assumptions: Sequence[str] | None = None,
+    commands: Sequence[str] = (),
+) -> None:
+    """Write one preview of several queries of one table; see :meth:`Comparison.report`.
+
+    ``commands`` are those that release each, up to the ε that follows: the page shows them for the place of its slider.
+    """
+    from pufferfish.compare.noise import preview
+
+    sentences = None
+    if assumptions is not None:
+        sentences = listed(assumptions, "assumptions", "sentences, such as data.assumptions")
+    told = commands or [""] * len(comparisons)
+    parts = [comparison._previewed(command) for comparison, command in zip(comparisons, told, strict=True)]
+    write_whole(path, preview(parts, sentences), PREVIEW, overwrite=True)
 
 
 _NAME = 24

@@ -41,6 +41,7 @@ __all__ = [
     "Contest",
     "compare",
     "mechanisms_named",
+    "noise_at_each",
     "one_query_rows",
     "row_of",
 ]
@@ -67,9 +68,6 @@ class Contest:
         As for :func:`compare`.
     kinds : tuple of Mechanism classes, optional
         Those that are asked, however long it takes; by default all that are thought to take less than half a minute.
-    own : Mechanism, optional
-        A mechanism that is made already, such as that of a release: it is asked with its own settings, and stands
-        beside the others also where none of its kind does.
     left_out : sequence of ComparisonRow, optional
         Rows of mechanisms that are not asked, with the reason.
     """
@@ -85,7 +83,6 @@ class Contest:
         protect: Any = None,
         within: Any = None,
         kinds: tuple[type[Mechanism], ...] | None = None,
-        own: Mechanism | None = None,
         left_out: Sequence[ComparisonRow] = (),
     ) -> None:
         if not one_of(noise, ("equal", "best")):
@@ -103,10 +100,9 @@ class Contest:
         model = theta if isinstance(theta, Described) else None
         self._step = step_of(self._theta, model)
         self._protection = Protection.of(protect, within, self._theta, self._step)
-        self._made: dict[str, Mechanism | NotApplicableError] = {} if own is None else {own.name: own}
-        self._patient, kinds = kinds is not None, MECHANISMS if kinds is None else kinds
-        listed = own is None or own.name in {kind.name for kind in kinds}
-        self._kinds: tuple[type[Mechanism], ...] = kinds if own is None or listed else (*kinds, type(own))
+        self._made: dict[str, Mechanism | NotApplicableError] = {}
+        self._patient = kinds is not None
+        self._kinds: tuple[type[Mechanism], ...] = MECHANISMS if kinds is None else kinds
         self._scales: dict[tuple[str, float], float | None] = {}
         self._known: dict[tuple[str, str, float], tuple[Calibration, float]] = {}
         self._curves: BoundedCache[list[NoiseCurve]] = BoundedCache(4)
@@ -158,17 +154,6 @@ class Contest:
                 with self._working(i, f"at {len(epsilons)} ε"):
                     scales[kind.name] = self._law_scales(kind, epsilons)
         return {e: self._at(e, {name: known[i] for name, known in scales.items()}) for i, e in enumerate(epsilons)}
-
-    def around(self, made: Calibration) -> tuple[Comparison, list[NoiseCurve]]:
-        """Return the noise at the ε of a calibration, which is not made again, and at others.
-
-        Laws are computed once for both, and without the proofs: a release that is reported on has its own.
-        """
-        self._known[made.mechanism, _shape(made), made.epsilon] = made, 0.0
-        curves = self.curves(made)
-        laws = [kind for kind in self._kinds if issubclass(kind, LawMechanism) and kind.name != made.mechanism]
-        scales = {kind.name: self._law_scales(kind, [made.epsilon])[0] for kind in laws}
-        return self._at(made.epsilon, {name: scale for name, scale in scales.items() if scale is not None}), curves
 
     def curves(self, made: Calibration) -> list[NoiseCurve]:
         """Return the noise of every mechanism that applies, at :func:`points_around` the ε of a calibration.
@@ -444,13 +429,24 @@ def _check_patience(mechanism: LawMechanism, query: Query) -> None:
         )
 
 
-def _shape(made: Calibration) -> Shape:
-    return "equal" if made.strategy is None else "best"
-
-
 def _units(unit_scale: float, strategy: Strategy | None) -> int:
     """Return the error that an output exceeds with a probability of at most 5%, in units of the query."""
     return laplace.accuracy(unit_scale, 0.05) if strategy is None else strategy.error(unit_scale, 0.05)
+
+
+def noise_at_each(made: Calibration, epsilons: Sequence[float]) -> list[int | None]:
+    """Return what noise of an output exceeds with a probability of at most 5%, in units of the query, at several ε.
+
+    It is noise of a calibration's mechanism and shape; None where none is known.
+    """
+    bound = made.bound
+    if isinstance(bound, InfluenceBound):
+        scales = bound.scales_around(made, epsilons)
+    else:
+        assert isinstance(bound, LawMechanism)
+        known = zip(epsilons, bound.scales(made.query, epsilons), strict=True)
+        scales = [made.unit_scale if epsilon == made.epsilon else scale for epsilon, scale in known]
+    return [None if scale is None else _units(scale, made.strategy) for scale in scales]
 
 
 def row_of(calibration: Calibration, seconds: float = 0.0, decided_by: str | None = None) -> ComparisonRow:

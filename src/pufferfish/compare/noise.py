@@ -31,7 +31,7 @@ from pufferfish.mechanisms.words import (
     witness_part,
 )
 
-__all__ = ["Noise", "noise_part", "preview", "promise_part"]
+__all__ = ["Noise", "Previewed", "noise_part", "preview", "promise_part"]
 
 _STEPS = 2
 """Places of the slider from one of the ε of :func:`points_around` to the next."""
@@ -60,16 +60,6 @@ class Noise:
         A scale below which no Laplace noise of one scale gives the guarantee.
     measure : str
         What answers, and their errors, are numbers of.
-    scale_measure : str
-        What the scales of noise are numbers of, where that is something else; "" where it is the same.
-    own_word : str
-        What is said of that mechanism.
-    scale_factor : float
-        By what scales and errors are multiplied: where the values are of groups, those of all records together were
-        compared.
-    division : float
-        By what the scales are still to be divided, to be those of the noise whose errors are told: the records of the
-        smallest group, where values are shares of groups.
     whole : bool
         Whether errors are whole numbers, as those of counts are.
     of_stretch : bool
@@ -84,17 +74,8 @@ class Noise:
     noise: str
     measure: str
     lower: float | None
-    own_word: str = "this release"
-    scale_factor: float = 1.0
-    scale_measure: str = ""
-    division: float = 1.0
     whole: bool = False
     of_stretch: bool = False
-
-    @property
-    def error_factor(self) -> float:
-        """By what errors are multiplied: those of a group are also divided by its records, if its values are."""
-        return self.scale_factor / self.division
 
     @property
     def epsilons(self) -> Sequence[float]:
@@ -105,20 +86,23 @@ class Noise:
         """Write an error of noise to its digits, as page.js does: the value has as many, wherever it stands."""
         if error == 0 or scale == 0:
             return number(error)
-        return to_the_noise(error, scale / self.division, whole=self.whole)
+        return to_the_noise(error, scale, whole=self.whole)
 
 
-def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
-    """Return the table of mechanisms with its slider, and what the script reads; ``name`` is its place in the page."""
+def noise_part(about: Noise, name: str, command: str = "") -> tuple[Html, dict[str, Any] | None]:
+    """Return the table of mechanisms with its slider, and what the script reads; ``name`` is its place in the page.
+
+    ``command`` releases the query, with the ε that follows: it stands below the slider.
+    """
     fit = [row for row in about.rows if row.reason is None]
     places: dict[tuple[str, str], int] = {(curve.mechanism, curve.noise): i for i, curve in enumerate(about.curves)}
     own_place = places.get((about.mechanism, about.noise))
     rows = [_row(about, row, places.get((row.mechanism, row.noise))) for row in fit]
-    apart, measured = bool(about.scale_measure), "" if about.scale_measure else f" ({about.measure})"
     shown = table(
-        ["mechanism", _head("noise scale", about.scale_measure), _head("± 95%", about.measure if apart else "")],
+        ["mechanism", "noise scale", "± 95%"],
         rows,
-        f"Noise of every mechanism{measured}; ± 95%: one value is within this of the exact one with 95% probability",
+        f"Noise of every mechanism ({about.measure}); ± 95%: one value is within this of the exact one with 95% "
+        "probability",
         class_="noise",
     )
     notes: list[Any] = []
@@ -131,8 +115,7 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
         notes += [fold("Mechanisms that do not apply, or were not asked, and why", reasons)]
     if own_place is None:
         return join(shown, *notes), None
-    worth = about.unit * about.error_factor
-    errors = [[None if error is None else error * worth for error in curve.errors] for curve in about.curves]
+    errors = [[None if error is None else error * about.unit for error in curve.errors] for curve in about.curves]
     chart, frame = noise_chart(
         [curve.title for curve in about.curves], errors, about.epsilons, about.epsilon, own_place
     )
@@ -142,15 +125,20 @@ def noise_part(about: Noise, name: str) -> tuple[Html, dict[str, Any] | None]:
         "epsilons": about.epsilons,
         "steps": _STEPS,
         "alpha": _ALPHA,
-        "unit": about.unit * about.scale_factor,
-        "worth": worth,
-        "division": about.division,
+        "unit": about.unit,
         "whole": about.whole,
         "own": own_place,
+        "command": command,
         "curves": [_numbers(curve, last) for curve in about.curves],
         **frame,
     }
-    return tag("div", _slider(about, own_place, name), chart, shown, *notes, id=name), data
+    told = tag("pre", tag("code", f"{command} {_plain(about.epsilon)}"), class_="command") if command else None
+    return tag("div", _slider(about, own_place, name), told, chart, shown, *notes, id=name), data
+
+
+def _plain(epsilon: float) -> str:
+    """Write ε as an option takes it, rounded up as in all texts; page.js does the same."""
+    return at_most(epsilon).replace(",", "")
 
 
 def _numbers(curve: NoiseCurve, last: int) -> dict[str, Any]:
@@ -159,15 +147,10 @@ def _numbers(curve: NoiseCurve, last: int) -> dict[str, Any]:
     return fields if curve.noise == "equal" else fields | {"error": curve.errors}
 
 
-def _head(title: str, measure: str) -> Html:
-    """Return the heading of a column of numbers, with what they are numbers of."""
-    return join(title, tag("small", measure) if measure else None)
-
-
 def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
     is_own = (row.mechanism, row.noise) == (about.mechanism, about.noise)
     note = (
-        about.own_word
+        "recommended"
         if is_own
         else ""
         if row.composes
@@ -176,7 +159,7 @@ def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
         else "for one query only"
     )
     name = f"{row.title}{', best shape' if row.noise == 'best' else ''}"
-    scale, error = (row.scale or 0.0) * about.scale_factor, (row.accuracy or 0.0) * about.error_factor
+    scale, error = row.scale or 0.0, row.accuracy or 0.0
     return tag(
         "tr",
         tag("th", name, tag("small", note) if note else None, scope="row"),
@@ -191,8 +174,8 @@ def _slider(about: Noise, own_place: int, name: str) -> Html:
     middle = list(about.epsilons).index(about.epsilon)
     curve = about.curves[own_place]
     place = middle * (len(curve.scales) - 1) // (len(about.epsilons) - 1)
-    error = (curve.errors[place] or 0) * about.unit * about.error_factor
-    scale = (curve.scales[place] or 0.0) * about.unit * about.scale_factor
+    error = (curve.errors[place] or 0) * about.unit
+    scale = (curve.scales[place] or 0.0) * about.unit
     sentence = f"ε = {at_most(about.epsilon)}: {error_in_words(about.written(error, scale))}"
     control = tag(
         "input",
@@ -284,14 +267,9 @@ def promise_part(
 _NUMBERS = "the numbers of records, and where gaps are, were"
 
 
-def preview(
-    calibration: Calibration,
-    rows: Sequence[ComparisonRow],
-    curves: Sequence[NoiseCurve],
-    measure: str,
-    assumptions: Sequence[str] | None = None,
-) -> bytes:
-    """Return the page about a calibration, and about the mechanisms that it was chosen from.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Previewed:
+    """One query of a preview.
 
     Parameters
     ----------
@@ -303,30 +281,25 @@ def preview(
         Their noise at other ε.
     measure : str
         What the answers are numbers of.
-    assumptions : sequence of str, optional
-        What is assumed of the table that the numbers of records were read from; None where no table was read.
+    command : str
+        The command that releases it, up to the ε that follows; "" where nobody knows it.
     """
-    theta, query, protection = calibration.theta, calibration.query, calibration.bound.protection
-    noise = Noise(
-        rows=rows,
-        curves=curves,
-        unit=float(calibration.linear.unit),
-        epsilon=calibration.epsilon,
-        mechanism=calibration.mechanism,
-        noise="equal" if calibration.strategy is None else "best",
-        measure=measure,
-        own_word="recommended",
-        whole=calibration.linear.unit.denominator == 1,
-        lower=next((row.lower_bound for row in rows if row.lower_bound), None),
-        of_stretch=protection is not None and protection.is_stretch,
-    )
 
-    def within(joint: bool) -> str:
-        return noise.written(calibration.accuracy(0.05, joint=joint), calibration.scale)
+    calibration: Calibration
+    rows: Sequence[ComparisonRow]
+    curves: Sequence[NoiseCurve]
+    measure: str
+    command: str = ""
 
-    part, data = noise_part(noise, "noise-0")
-    secrets = secrets_of(calibration)
-    step = step_of(theta, calibration.bound.model)
+
+def preview(parts: Sequence[Previewed], assumptions: Sequence[str] | None = None) -> bytes:
+    """Return the page about queries, and about the mechanisms that their noise was chosen from.
+
+    ``assumptions`` are of the table that the numbers of records were read from; None where no table was read.
+    """
+    calibration = parts[0].calibration
+    theta, protection = calibration.theta, calibration.bound.protection
+    secrets, step = secrets_of(calibration), step_of(theta, calibration.bound.model)
     about: Any = {
         "of_chains": theta.of_chains,
         "networks": bool(theta.networks),
@@ -334,28 +307,20 @@ def preview(
         "step": step,
     }
     promise = promise_of(calibration.epsilon, calibration.delta, secrets, **about)
-    unit = hidden_in_words(secrets, **about, brief=True)
-    title = f"Preview: {query.kind}, hiding {unit}, at ε = {at_most(calibration.epsilon)}"
-    outputs = len(calibration.linear.labels)
-    lead = (
-        f"With {calibration.title} each of {counted(outputs, 'value')} would be within "
-        f"{within(joint=False)} of the exact one with 95% probability ({measure}), and all of them within "
-        f"{within(joint=True)}."
-    )
     read = "no data were read for this page"
     assumed: Sequence[str] = _of_any_table(calibration)
     if assumptions is not None:
         read = f"of the data only {'the number of rows was' if theta.networks else _NUMBERS} used"
         assumed = assumptions
-    why = witness_part(calibration.witness, calibration.epsilon, calibration.epsilon, theta)
+    one = calibration.query.kind if len(parts) == 1 else f"{len(parts)} queries"
+    title = f"Preview: {one}, hiding {hidden_in_words(secrets, **about, brief=True)}"
+    if len({part.calibration.epsilon for part in parts}) == 1:
+        title += f", at ε = {at_most(calibration.epsilon)}"
+    shown = [_query_part(part, i) for i, part in enumerate(parts)]
     body = join(
         tag("h1", title),
         tag("p", f"Nothing was released or spent, and {read}.", class_="card"),
-        tag("h2", calibration.linear.description[:1].upper() + calibration.linear.description[1:]),
-        tag("p", lead, class_="lead"),
-        *(tag("p", text, class_="card") for text in few_as_planned(calibration)),
-        tag("p", f"The noise is for a table of {calibration.records:,} records.", class_="soft"),
-        section("What error to expect, and the noise of every mechanism", part),
+        *(html for html, _ in shown),
         promise_part(
             calibration.epsilon,
             promise,
@@ -367,14 +332,53 @@ def preview(
             delta=calibration.delta,
             title="What would be promised, and what not",
         ),
-        units_part(calibration.promises(step), step, protection),
         section(
             "What an adversary may believe: Θ",
             theta_part(theta, decides=calibration.witness.theta, calibration=calibration),
         ),
+    )
+    return page("preview", title, body, [data for _, data in shown if data is not None])
+
+
+def _query_part(previewed: Previewed, i: int) -> tuple[Html, dict[str, Any] | None]:
+    """Return the noise of one query, with its slider and the command that releases it, and what the script reads."""
+    calibration, measure = previewed.calibration, previewed.measure
+    protection = calibration.bound.protection
+    noise = Noise(
+        rows=previewed.rows,
+        curves=previewed.curves,
+        unit=float(calibration.linear.unit),
+        epsilon=calibration.epsilon,
+        mechanism=calibration.mechanism,
+        noise="equal" if calibration.strategy is None else "best",
+        measure=measure,
+        whole=calibration.linear.unit.denominator == 1,
+        lower=next((row.lower_bound for row in previewed.rows if row.lower_bound), None),
+        of_stretch=protection is not None and protection.is_stretch,
+    )
+
+    def within(joint: bool) -> str:
+        return noise.written(calibration.accuracy(0.05, joint=joint), calibration.scale)
+
+    part, data = noise_part(noise, f"noise-{i}", previewed.command)
+    outputs = len(calibration.linear.labels)
+    lead = (
+        f"With {calibration.title} each of {counted(outputs, 'value')} would be within "
+        f"{within(joint=False)} of the exact one with 95% probability ({measure}), and all of them within "
+        f"{within(joint=True)}."
+    )
+    why = witness_part(calibration.witness, calibration.epsilon, calibration.epsilon, calibration.theta)
+    step = step_of(calibration.theta, calibration.bound.model)
+    shown = join(
+        tag("h2", calibration.linear.description[:1].upper() + calibration.linear.description[1:]),
+        tag("p", lead, class_="lead"),
+        *(tag("p", text, class_="card") for text in few_as_planned(calibration)),
+        tag("p", f"The noise is for a table of {calibration.records:,} records.", class_="soft"),
+        section("What error to expect, and the noise of every mechanism", part),
+        units_part(calibration.promises(step), step, protection),
         section("Which record decides the noise, and why", why),
     )
-    return page("preview", title, body, [] if data is None else [data])
+    return shown, data
 
 
 def _of_any_table(calibration: Calibration) -> list[str]:

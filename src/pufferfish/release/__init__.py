@@ -1,6 +1,7 @@
 """The one place where rows meet noise: a private value, and the record of what was promised."""
 
 from pufferfish.release.certificate import PROOF, Certificate, certify
+from pufferfish.release.commands import commands_of
 from pufferfish.release.measurement import release_measurement
 from pufferfish.release.plan import ReleasePlan, plan
 from pufferfish.release.postprocessing import project_to_simplex
@@ -31,6 +32,7 @@ __all__ = [
     "Verification",
     "certify",
     "check_released",
+    "commands_of",
     "plan",
     "prepare",
     "prepare_each",

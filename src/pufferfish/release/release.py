@@ -81,25 +81,28 @@ class Reported:
         ledger: Any = None,
         certificate: Any = None,
         brief: bool = False,
+        suppress: bool = False,
     ) -> None:
         """Write a page about the release that a browser shows: one file, which needs no network.
 
-        It says what was released, what is promised and what is not, what an adversary may believe, which record decides
-        the noise, and what error other mechanisms and other ε would have. The proof is computed again first. Of what is
-        there already only an earlier report is replaced.
+        It says what is hidden and what was released, what is promised and what is not, what an adversary may believe,
+        what the budget was, what error other ε would have, and how all of it was made. The proof is computed again
+        first. Of what is there already only an earlier report is replaced.
 
         Parameters
         ----------
         path : path-like
             The page, a name that ends in ``.html`` as a rule.
         values : path-like, optional
-            The table of values of a release for each subject, which is summarised.
+            The table of values of a release for each subject, which the page shows.
         ledger : Ledger or path-like, optional
             The book that the release was charged to: its history is shown.
         certificate : Certificate, optional
             A proof of the release: the page holds both, and checks itself when it is opened.
         brief : bool, default False
-            Without the noise of other mechanisms and of other ε, which may take long to compute.
+            Without the noise of other ε, which may take long to compute.
+        suppress : bool, default False
+            Leave out values that are no larger than their own error.
 
         Raises
         ------
@@ -110,7 +113,7 @@ class Reported:
 
         proof = None if certificate is None else (encoded(self).decode(), certificate.proof)
         source = Source(self, values=None if values is None else Path(values), proof=proof)
-        write_report([source], path, ledger=ledger, brief=brief)
+        write_report([source], path, ledger=ledger, brief=brief, verified=True, suppress=suppress)
 
 
 class Recorded(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -94,7 +94,7 @@ def test_the_verdict_is_kept_in_the_model_and_told_by_releases(tmp_path: Path, m
         assert done.exit_code == 0, done.output
     assert f"Θ was {words}." in run("show", "r.json").stdout
     assert run("report", "r.json", "--output", "r.html").exit_code == 0
-    assert f"It was {words}." in Path("r.html").read_text()
+    assert f"Θ was {words}." in Path("r.html").read_text()
     # r.json is about private.csv: a verdict would tell of its rows, and none is written
     before = Path("m.json").read_bytes()
     mistaken = run("check", "m.json", private, *READING, "--accept", "public")

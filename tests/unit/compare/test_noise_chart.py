@@ -1,9 +1,15 @@
 """The chart of the noise on a page: every line can be told from the others, and every name from its neighbours."""
 
+import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
+from html import unescape
+from pathlib import Path
 from typing import Any
 
+import commands
+import pufferfish as pf
 from pufferfish.compare.noise import Noise, noise_part
 from pufferfish.compare.rows import ComparisonRow, NoiseCurve
 
@@ -71,3 +77,30 @@ def test_lines_have_their_names_in_a_list_for_narrow_screens() -> None:
     page = drawn({"Low": falling(1000, 2), "Own": falling(4000, 30), "High": falling(9e4, 9e3)}, "Own")
     listed = page[page.index('<ul class="lines') :]
     assert re.findall(r"<span>([^<]*)</span></li>", listed) == ["Own", "High", "Low"]
+
+
+def test_a_preview_of_several_queries_prints_their_commands(tmp_path: Path) -> None:
+    """One page: a slider for each query, the promise and Θ once, and the command that releases it at that place."""
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "a b"])
+    pf.write_model(pf.Model(theta=chain), tmp_path / "m.json")
+    out = tmp_path / "p.html"
+    asked = ("compare", tmp_path / "m.json", "--length", "50", "--query", "histogram", "--query", "count:a b")
+    done = commands.run(*asked, "--epsilon", "1", "--protect", "5", "--report", out)
+    assert done.exit_code == 0, done.output
+    page = out.read_text()
+    assert page.count('type="range"') == 2
+    assert page.count("What would be promised, and what not") == page.count("What an adversary may believe") == 1
+    shown = re.findall(r'class="command"><code>([^<]*)</code>', page)
+    given = [shlex.split(unescape(line)) for line in shown]
+    model = str(tmp_path / "m.json")
+    begins = ["pufferfish", "release", "TABLE", "--model", model, "--query"]
+    ends = ["--protect", "5", "--epsilon", "1"]
+    assert given == [[*begins, "histogram", *ends], [*begins, "count:a b", *ends]]
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])  # type: ignore[index]
+    assert [about["id"] for about in data] == ["noise-0", "noise-1"]
+    assert [f"{about['command']} 1" for about in data] == [unescape(line) for line in shown]
+    for more in ("--plot", "--draw"):
+        commands.refused(*asked, "--epsilon", "1", more, tmp_path / "x.png", says=["one query"])
+    one = commands.run(*asked[:-2], "--accuracy", "0.3", "--report", tmp_path / "one.html")
+    assert one.exit_code == 0, one.output
+    assert 'class="command"' in (tmp_path / "one.html").read_text()

@@ -3,12 +3,15 @@
 Needs Chromium with its driver (``apt-get install chromium chromium-driver``) and selenium; skipped without them.
 """
 
+import base64
 import json
 import re
 from collections.abc import Generator
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import polars as pl
@@ -19,9 +22,12 @@ import pufferfish as pf
 import release_cases
 from pufferfish._base.words import at_most, number, to_the_noise
 from pufferfish._draw.page import page as page_of
+from pufferfish.compare.comparison import report_together
 from pufferfish.compare.noise import Noise, noise_part
 from pufferfish.compare.rows import ComparisonRow, NoiseCurve
 from pufferfish.ledger import Ledger
+from pufferfish.release.show.page import Cover, Source, report_page
+from pufferfish.release.show.values import Numbers
 
 pytestmark = pytest.mark.program
 
@@ -41,7 +47,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     query = pf.Histogram(relative=False)
     found = {name: folder / f"{name}.html" for name in ("report", "preview", "network", "names")}
     pf.release(data, query, bound.calibrate(query, 1.0), postprocess="valid").report(found["report"])
-    pf.compare(chain, pf.Count("yes"), 1.0, length=20).report(found["preview"])
+    pf.compare(chain, query, 1.0, length=data.length).report(found["preview"])
     rows = pf.read_rows(release_cases.TABLE, release_cases.NETWORK)
     noise = pf.MarkovQuilt(release_cases.NETWORK, length=rows.length).calibrate(pf.Marginals(), 1.0)
     pf.release(rows, pf.Marginals(), noise).report(found["network"], brief=True)
@@ -112,8 +118,8 @@ def test_the_slider_follows_what_was_computed(browser: Any, pages: dict[str, Pat
 
     data = release_cases._series(["no", "yes"])
     bound, query = pf.LeakagePropagation(release_cases.TWO, data.length), pf.Histogram(relative=False)
-    look(browser, pages["report"], 1000)
-    about = json.loads(re.search(r'id="data">(.*?)</script>', pages["report"].read_text(), re.DOTALL)[1])[0]  # type: ignore[index]
+    look(browser, pages["preview"], 1000)
+    about = json.loads(re.search(r'id="data">(.*?)</script>', pages["preview"].read_text(), re.DOTALL)[1])[0]  # type: ignore[index]
     own = str(about["own"])
     before = numbers_of(browser)
     assert before[own][0] == pytest.approx(bound.calibrate(query, 1.0).scale, rel=1e-3)
@@ -136,6 +142,18 @@ def test_the_slider_follows_what_was_computed(browser: Any, pages: dict[str, Pat
     assert numbers_of(browser) != before
     browser.find_element(By.CSS_SELECTOR, ".slider button").send_keys(Keys.ENTER)
     assert numbers_of(browser) == before
+
+
+def test_the_command_of_a_preview_follows_its_slider(browser: Any, tmp_path: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    compared = pf.compare(release_cases.TWO, pf.Count("yes"), 300.0, length=50, mechanisms=["propagation"])
+    report_together([compared], tmp_path / "p.html", commands=["pufferfish release TABLE --epsilon"])
+    look(browser, tmp_path / "p.html", 1000)
+    shown = "return document.querySelector('.command').textContent"
+    assert browser.execute_script(shown) == "pufferfish release TABLE --epsilon 300"
+    browser.find_element("css selector", "input[type=range]").send_keys(Keys.END)
+    assert browser.execute_script(shown) == "pufferfish release TABLE --epsilon 3000"
 
 
 def test_the_script_writes_numbers_as_python_does(browser: Any, pages: dict[str, Path]) -> None:
@@ -162,8 +180,8 @@ def test_the_script_writes_numbers_as_python_does(browser: Any, pages: dict[str,
                 assert js == to_the_noise(x, scale, whole=whole), (x, scale)
 
 
-def test_an_error_is_written_alike_in_all_places(browser: Any, pages: dict[str, Path], tmp_path: Path) -> None:
-    """In the table of values, the sentence of the slider and the table of mechanisms, before and after the script."""
+def test_an_error_is_written_alike_in_all_places(browser: Any, tmp_path: Path) -> None:
+    """In the table of values, and beside the slider, before and after the script."""
     data = release_cases._series(["no", "yes"])
     grouped = pf.read_sequences(pl.DataFrame({"s": ["no", "yes"] * 9, "g": ["a", "b", "b"] * 6}), "s", by=["g"])
     bound = pf.LeakagePropagation(release_cases.TWO, data.length)
@@ -177,16 +195,126 @@ def test_an_error_is_written_alike_in_all_places(browser: Any, pages: dict[str, 
     ):
         found = pf.release(table, query, mechanism.calibrate(query, 0.7))
         found.report(tmp_path / "r.html")
-        over = 1.0 if found.groups is None else 1 / found.groups.most_error
-        error = found.writer()(found.accuracy(0.05), over)
+        error = Numbers.of(found).error(found.accuracy(0.05))
         before = (tmp_path / "r.html").read_text()
-        in_caption = f"± 95%: {error} for each value" in before  # where it is that of all groups
-        assert before.count(f">{error}</td>") >= (1 if in_caption else 2), "of the values, and of the mechanism"
-        assert f"each value is within {error} of the exact one" in before
+        assert f" ± {error}" in before
+        assert f'class="n error">± {error}</td>' in before
         look(browser, tmp_path / "r.html", 1000)
-        assert f"each value is within {error} of" in browser.find_element("tag name", "output").text
-        assert browser.find_element("css selector", "tr.own .error").text == error
+        assert browser.find_element("tag name", "output").text == "ε = 0.7"
+        assert browser.find_element("css selector", "#noise .error").text == f"± {error}"
     assert browser.get_log("browser") == []
+
+
+@pytest.fixture(scope="module")
+def four(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[pf.Release], Path]:
+    """Return four releases of one table, and their page."""
+    folder = tmp_path_factory.mktemp("four")
+    states, days = ["rest", "walk", "run"], 7
+    times = pl.datetime_range(datetime(2026, 3, 2), datetime(2026, 3, 2 + days), "1h", closed="left", eager=True)
+    rows = [{"t": t, "id": who, "s": states[(t.hour // 5 + who) % 3]} for who in range(40) for t in times]
+    chain = pf.MarkovChain([[0.7, 0.2, 0.1], [0.3, 0.5, 0.2], [0.2, 0.4, 0.4]], states=states)
+    asked: list[tuple[Any, Any]] = [
+        (pf.Histogram(), None),
+        (pf.Histogram(), ["hour"]),
+        (pf.Frequency("run"), ["date"]),
+        (pf.Frequency("rest"), ["hour", "weekday"]),
+    ]
+    found = []
+    for query, by in asked:
+        data = pf.read_sequences(pl.DataFrame(rows), "s", subject="id", time="t", max_gap="1h", by=by)
+        found.append(pf.release(data, query, pf.LeakagePropagation(chain, data.length).calibrate(query, 1.0)))
+    sources = [Source(release, Path(f"r{i}.json")) for i, release in enumerate(found)]
+    cover = Cover(title="Steps in March", office="An office", labels={"run": "Running", "walk": "<i>Walking</i>"})
+    (folder / "four.html").write_bytes(report_page(sources, cover=cover))
+    return found, folder / "four.html"
+
+
+def test_four_releases_fit_on_a_page_and_on_a_phone(browser: Any, four: tuple[list[pf.Release], Path]) -> None:
+    """First what is hidden and the answers, then once for all what is promised; nothing is cut off."""
+    _, page = four
+    heads = "return [...document.querySelectorAll('h2')].map(h => h.firstChild.textContent.trim())"
+    shown = "return [...document.querySelectorAll('.bands')].map(e => e.checkVisibility()).filter(Boolean)"
+    texts = (
+        "return [...document.querySelectorAll('.bands text')].filter(e => e.checkVisibility())"
+        ".map(t => [t.getBoundingClientRect().left, t.getBoundingClientRect().right,"
+        " parseFloat(getComputedStyle(t).fontSize) * t.ownerSVGElement.getScreenCTM().a])"
+    )
+    for width in (1280, 390):
+        look(browser, page, width)
+        high, wide = browser.execute_script(
+            "const e = document.documentElement; return [e.scrollHeight, e.scrollWidth]"
+        )
+        assert wide <= width
+        assert width == 390 or high < 4000, high
+        assert len(browser.execute_script(shown)) == 4, "a chart for each output of the hours, and one for the days"
+        for left, right, size in browser.execute_script(texts):
+            assert 0 <= left < right <= width
+            assert size >= 9, (width, size)
+        titles = browser.execute_script(heads)
+        assert titles[0] == "What is hidden"
+        assert titles[1:5] == [
+            "1. Histogram, ε = 1",
+            "2. Histogram · hour of the day, ε = 1",
+            "3. Frequency · date, ε = 1",
+            "4. Frequency · hour of the day, weekday, ε = 1",
+        ]
+        assert len(titles) == 10
+    assert browser.title == "Steps in March"
+    assert "Running" in browser.find_element("tag name", "main").text
+    assert browser.get_log("browser") == []
+
+
+def test_values_of_the_page_its_tables_for_programs_and_the_records_agree(
+    browser: Any, four: tuple[list[pf.Release], Path]
+) -> None:
+    releases, page = four
+    look(browser, page, 1280)
+    links = browser.execute_script(
+        "return [...document.querySelectorAll('article')].map(a => { const l = a.querySelector('a[download]');"
+        " return [l.download, l.href]; })"
+    )
+    for i, (release, (name, href)) in enumerate(zip(releases, links, strict=True)):
+        assert name == f"r{i}.csv"
+        table = pl.read_csv(unquote(href.split(",", 1)[1]).encode())
+        assert table["value"].to_list() == release.values
+        assert table["error_95"].to_list() == release.accuracies(0.05).ravel().tolist()
+        write = Numbers.of(release)
+        article = browser.find_element("id", f"release-{i + 1}")
+        cells = browser.execute_script(
+            "return [...arguments[0].querySelectorAll('td')].map(c => c.childNodes.length ? c.textContent : '')",
+            article,
+        )
+        shown = [text.replace("○", "").replace("no larger than its error", "").strip() for text in cells]
+        errors = release.accuracies(0.05).ravel().tolist()
+        both = {write.both(v, e) for v, e in zip(release.values, errors, strict=True)}
+        alone = {write.value(v, e) for v, e in zip(release.values, errors, strict=True)}
+        assert {text for text in shown if text} == (alone if i == 3 else both)
+        marked = sum("○" in text for text in cells)
+        assert marked == int((np.abs(release.value) <= release.accuracies(0.05)).sum())
+
+
+def test_a_long_table_is_searched(browser: Any, four: tuple[list[pf.Release], Path]) -> None:
+    _, page = four
+    look(browser, page, 1280)
+    browser.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
+    search = next(box for box in browser.find_elements("css selector", ".search input") if box.is_displayed())
+    rows = (
+        "return [...arguments[0].closest('details').querySelectorAll('tbody tr')].filter(r => r.checkVisibility())"
+        ".length"
+    )
+    assert browser.execute_script(rows, search) == 72
+    search.send_keys("running")
+    assert browser.execute_script(rows, search) == 24
+    assert browser.get_log("browser") == []
+
+
+def test_the_page_is_printed_in_order_with_what_is_folded(browser: Any, four: tuple[list[pf.Release], Path]) -> None:
+    _, page = four
+    look(browser, page, 1280)
+    printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {})["data"])
+    assert printed.startswith(b"%PDF")
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert browser.execute_script("return document.querySelectorAll('details:not([open])').length") == 0
 
 
 def test_pages_fit_load_nothing_and_run_nothing_else(browser: Any, pages: dict[str, Path], slow: bool) -> None:
@@ -204,7 +332,7 @@ def test_pages_fit_load_nothing_and_run_nothing_else(browser: Any, pages: dict[s
                 "return [...document.querySelectorAll('.chart .name, .lines span')].filter(e => e.checkVisibility())"
                 ".map(e => e.getBoundingClientRect()).map(r => [r.top, r.bottom, innerWidth - r.right])"
             )
-            assert (len(names) > 3) == (name in ("report", "preview")), (name, len(names))
+            assert (len(names) > 3) == (name == "preview"), (name, len(names))
             for (_, above, _), (below, *_) in pairwise(sorted(names)):
                 assert above <= below + 1, (name, width, "names of lines lie on each other")
             assert all(room >= 0 for *_, room in names), (name, width, "a name is cut")
@@ -256,7 +384,7 @@ def test_the_lines_of_the_chart_have_names_and_follow_the_slider_on_a_phone(
 
     marks = "return [...document.querySelectorAll('.chart .at')].map(e => [e.checkVisibility(), e.getAttribute('d')])"
     for width, named in ((390, "below the chart"), (700, "below the chart"), (1280, "where their lines end")):
-        look(browser, pages["report"], width)
+        look(browser, pages["preview"], width)
         curves = browser.execute_script("return data[0].curves.length")
         shown = browser.execute_script(
             "return [...document.querySelectorAll('.chart .name, .lines span')].filter(e => e.checkVisibility())"
@@ -293,7 +421,7 @@ def test_what_is_wider_than_the_page_says_so(browser: Any, pages: dict[str, Path
     assert browser.execute_script(state, ".heat") == [True, True, True, "scroll → for all of it"]
     heads = browser.execute_script("return [...document.querySelectorAll('.heat thead th')].map(h => h.textContent)")
     assert heads[:2] == ["g", "state 0"], "what is the same in all rows takes no room beside the values"
-    assert "; 5 records in each group, ± 95%: " in browser.find_element("css selector", ".caption").text
+    assert "; 5 records in each group; each ± " in browser.find_element("css selector", ".caption").text
     look(browser, pages["unlike"], 390)
     heads = browser.execute_script("return [...document.querySelectorAll('.heat thead th')].map(h => h.textContent)")
     assert heads[:3] == ["g", "records", "± 95%"], "what values are read with is seen before scrolling"
@@ -310,6 +438,7 @@ def test_what_is_wider_than_the_page_says_so(browser: Any, pages: dict[str, Path
     )[:2]
     assert 0 < no < 50 < 140 < what, "its number takes little of the room, its words most"
     look(browser, pages["network"], 390)
+    browser.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
     assert browser.execute_script(state, ".paper")[:3] == [False, False, False], "three nodes fit"
     words = browser.execute_script("return [...document.querySelectorAll('.paper text')].map(t => t.textContent)")
     caption = browser.find_element("css selector", "figure:has(.paper) figcaption").text

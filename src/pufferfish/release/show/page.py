@@ -1,116 +1,84 @@
-"""The page about releases: everything that their records say, for readers who want to know what it means.
+"""The page about releases, to hand over: what is hidden, the answers, and once for all of them what is promised.
 
-All of it comes from the records: the noise is calibrated again from what they hold, as :func:`verify` does, and a
-record that does not hold is refused. Private data are never read. Where a ledger is given, its history stands on the
-page too, and a release that is not in it is warned of.
+All of it comes from the records, whose proofs are computed again where that takes a few seconds; a record that does not
+hold is refused. Private data are never read. Where a ledger is given, its history stands on the page too, and a release
+that is not in it is warned of.
 """
 
 import hashlib
 import math
 import os
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
-
-import msgspec
+from typing import Any, TypeVar
 
 from pufferfish._base.durations import in_words
-from pufferfish._base.progress import part_of, report_progress
+from pufferfish._base.progress import Patience, TookTooLong, part_of, report_progress
 from pufferfish._base.reading import display_path
 from pufferfish._base.view import Html, counted, join, tag
-from pufferfish._base.words import at_least, at_most, number
+from pufferfish._base.words import at_least, at_most, change_of_odds, number
 from pufferfish._base.writing import read_file, write_whole
-from pufferfish._draw.page import CHECKED_HERE, REPORT, fold, page, section, table
-from pufferfish.compare.contest import COMPOSING, Contest, one_query_rows, row_of
-from pufferfish.compare.noise import Noise, noise_part, promise_part
+from pufferfish._draw.chart import Lines
+from pufferfish._draw.page import CHECKED_HERE, REPORT, fold, page, table
+from pufferfish.compare.contest import noise_at_each
+from pufferfish.compare.rows import points_around
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
 from pufferfish.ledger import Ledger, name_of
 from pufferfish.ledger.book import Entry
 from pufferfish.mechanisms import Mechanism
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.network_picture import theta_part
-from pufferfish.mechanisms.network_quilts import NodeSecrets
-from pufferfish.mechanisms.shown import units_part
-from pufferfish.mechanisms.words import check_in_words, hidden_in_words, witness_part
-from pufferfish.queries import measure_before_division, measure_of
+from pufferfish.mechanisms.shown import promise_chart, promise_picture
+from pufferfish.mechanisms.words import TOGETHER, alternatives_of, hidden_in_words, law_assumed, witness_part
 from pufferfish.release.certificate import Certificate
-from pufferfish.release.check import BROKEN
+from pufferfish.release.check import check_record
+from pufferfish.release.commands import commands_of
 from pufferfish.release.derive import place_in
 from pufferfish.release.prepare import FITTED_HERE
-from pufferfish.release.record import (
-    MeasurementFields,
-    ReleaseFields,
-    calibration_again,
-    function_of_user,
+from pufferfish.release.record import MeasurementFields, ReleaseFields, calibration_again, function_of_user
+from pufferfish.release.show.values import (
+    Look,
+    Numbers,
+    csv_link,
+    each_part,
+    frame_of_subjects,
+    measured_part,
+    notes_of,
+    values_part,
 )
-from pufferfish.release.show.text import division, heading
-from pufferfish.release.show.values import each_part, measured_part, values_part
+from pufferfish.release.show.words import WORDS, Words
 from pufferfish.release.together import AnyRelease, any_release_in, one_history
-from pufferfish.release.verification import Verification
-from pufferfish.release.verify import verify, verify_measurement
+from pufferfish.release.verification import Finding, Verification
+from pufferfish.release.verify import ledger_findings, values_findings, verify, verify_measurement
 from pufferfish.theta.model_class import Theta
 
-__all__ = ["NOT_COUNTED", "Source", "ledger_part", "read_source", "report_page", "write_report"]
+__all__ = ["NOT_COUNTED", "Cover", "Source", "read_source", "report_page", "sentences_of", "write_report"]
 
-# -- The history of a ledger on a page -------------------------------------------------------------------------------
-
-NOT_COUNTED = "not in the ledger: what is spent does not include it"
+NOT_COUNTED = WORDS["apart"]
 """What is said of a release that is shown beside a ledger, and was never charged to it."""
 
+_PATIENCE = 2.0
+"""Seconds of work that proofs and the slider of a page may take, unless all of it is asked for."""
 
-def ledger_part(ledger: Ledger, here: Mapping[int, int], apart: Sequence[tuple[int, str]] = ()) -> Html:
-    """Return what the book says.
+_EVERY = 2
+"""The slider stops at every so many of the ε around that of a release."""
 
-    ``here`` are the entries on the page, with their places there; ``apart`` the places and titles of releases on the
-    page that the book does not have.
-    """
+_MOST_PAIRS = 20
 
-    def row(entry: Entry) -> Html:
-        share = min(1.0, entry.spent / ledger.budget)
-        what: Any = entry.what
-        if entry.number in here:
-            what = join(tag("a", entry.what, href=f"#release-{here[entry.number]}"), " (on this page)")
-        bar = tag(
-            "svg",
-            tag("rect", x=0, y=4, width=round(100 * share, 2), height=12),
-            tag("path", d="M100 0V20"),
-            viewBox="0 0 100 20",
-            preserveAspectRatio="none",
-            aria_hidden="true",
-        )
-        return tag(
-            "tr",
-            tag("th", entry.number, scope="row"),
-            tag("td", what, class_="what"),
-            tag("td", "" if entry.epsilon is None else at_most(entry.epsilon), class_="n"),
-            tag("td", bar, class_="bar"),
-            tag("td", at_most(entry.spent), class_="n"),
-            class_="own" if entry.number in here else None,
-        )
 
-    caption = f"All releases; together: what all up to this one leak at most, of a budget of {number(ledger.budget, 6)}"
-    return tag(
-        "section",
-        tag("h2", "The ledger"),
-        tag(
-            "p",
-            f"Spent {at_most(ledger.spent)} of {number(ledger.budget, 6)}, by {ledger.bound.title}. Remaining: "
-            f"{at_least(ledger.remaining)}. Epsilons of single releases do not add up to what they leak together.",
-        ),
-        *(
-            tag("p", tag("strong", "Warning: "), tag("a", title, href=f"#release-{place}"), f" is {NOT_COUNTED}.")
-            for place, title in apart
-        ),
-        table(
-            ["no.", "what", "alone", tag("th", "", scope="col", class_="bar"), "together"],
-            map(row, ledger.entries),
-            caption,
-            names=2,
-            class_="values ledger",
-        ),
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cover:
+    """What an office says of a page, and how its values are named."""
+
+    title: str | None = None
+    office: str | None = None
+    period: str | None = None
+    contact: str | None = None
+    note: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    words: Words = field(default_factory=Words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +98,11 @@ class Source:
     def name(self) -> str:
         """How the file is called on the page: without its folder."""
         return "release.json" if self.path is None else self.path.name
+
+    @property
+    def called(self) -> str:
+        """How the release is called in messages."""
+        return "this release" if self.path is None else display_path(self.path)
 
 
 def read_source(path: str | os.PathLike[str], certificate: str | os.PathLike[str] | None = None) -> Source:
@@ -151,10 +124,10 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     ledger: Ledger | str | os.PathLike[str] | None = None,
-    brief: bool = False,
     overwrite: bool = True,
+    **options: Any,
 ) -> None:
-    """Write the page about releases as one file; see :func:`report_page`.
+    """Write the page about releases as one file; ``options`` are those of :func:`report_page`.
 
     Of what is there already only an earlier report is replaced, and none without ``overwrite``.
 
@@ -166,12 +139,46 @@ def write_report(
     opened = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
     ledger_path = ledger.path if isinstance(ledger, Ledger) else ledger
     name = None if ledger_path is None else name_of(ledger_path)
-    content = report_page(sources, ledger=opened, ledger_name=name, brief=brief)
-    write_whole(path, content, REPORT, overwrite=overwrite)
+    write_whole(path, report_page(sources, ledger=opened, ledger_name=name, **options), REPORT, overwrite=overwrite)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A release on the page: its number there, what was found of it, its Θ and the noise that was calibrated."""
+
+    source: Source
+    number: int
+    title: str
+    findings: Sequence[Finding] | None
+    proved: bool
+    calibration: Calibration | None
+
+    @property
+    def record(self) -> AnyRelease:
+        return self.source.release
+
+    @property
+    def query(self) -> ReleaseFields | None:
+        """The record, if it is of a query."""
+        record = self.source.release
+        return None if isinstance(record, MeasurementFields) else record
+
+    @property
+    def theta(self) -> Theta | None:
+        if self.calibration is not None:
+            return self.calibration.theta
+        return self.record.theta.any_theta()
 
 
 def report_page(
-    sources: Sequence[Source], *, ledger: Ledger | None = None, ledger_name: str | None = None, brief: bool = False
+    sources: Sequence[Source],
+    *,
+    ledger: Ledger | None = None,
+    ledger_name: str | None = None,
+    cover: Cover | None = None,
+    brief: bool = False,
+    verified: bool = False,
+    suppress: bool = False,
 ) -> bytes:
     """Return the page about releases.
 
@@ -183,8 +190,14 @@ def report_page(
         The book that they were charged to: its history is shown.
     ledger_name : str, optional
         The file of that book, without its folder: it stands in the command by which its owner verifies a release.
+    cover : Cover, optional
+        Title, office, period, contact and note; labels of states; the words of the page.
     brief : bool, default False
-        Without the noise of other mechanisms and of other ε, which may take long to compute.
+        Without the slider for ε.
+    verified : bool, default False
+        Compute every proof again, and the noise at other ε, however long that takes; else what takes a few seconds.
+    suppress : bool, default False
+        Leave out values that are no larger than their own error.
 
     Raises
     ------
@@ -198,40 +211,33 @@ def report_page(
     _check_together(sources)
     if ledger is not None and all(source.release.ledger is None for source in sources):
         raise ParameterError("no release here names an entry of a ledger: leave the ledger out")
-    single = len(sources) == 1
-    titles = [
-        _title(source.release) if single else f"{i}. {_title(source.release)}" for i, source in enumerate(sources, 1)
-    ]
-    parts: list[Html] = []
-    data: list[dict[str, Any]] = []
-    contests: dict[bytes, Contest] = {}
-    for i, source in enumerate(sources):
-        which = f"release {i + 1} of {len(sources)}"
-        report_progress(which, i / len(sources))
-        with part_of(which):
-            part, numbers = _release_part(source, titles[i], i, ledger, ledger_name, contests, brief=brief)
-        parts += [part]
-        data += [] if numbers is None else [numbers]
-    here = {source.release.ledger.entry: i for i, source in enumerate(sources) if source.release.ledger is not None}
-    apart = [(i, titles[i]) for i, source in enumerate(sources) if source.release.ledger is None]
-    title = titles[0] if single else f"{len(sources)} releases"
-    contents = tag(
-        "nav",
-        tag("ul", *(tag("li", tag("a", heading, href=f"#release-{i}")) for i, heading in enumerate(titles))),
-        aria_label="Releases on this page",
-    )
+    cover = cover or Cover()
+    look = Look(say=cover.words, labels=cover.labels, suppress=suppress)
+    say = look.say
+    patience = Patience(math.inf if verified or any(source.proof for source in sources) else _PATIENCE)
+    shown = [_shown(source, i, sources, look, ledger, patience) for i, source in enumerate(sources)]
+    slider, data = (None, None) if brief else _slider_part(shown, say, patience)
+    title = cover.title or (shown[0].title if len(shown) == 1 else say("title"))
+    cards = {"office": cover.office, "period": cover.period, "contact": cover.contact}
+    facts = [tag("span", tag("strong", say(key)), " ", text) for key, text in cards.items() if text]
     body = join(
-        tag("h1", "What was released, and what is promised"),
-        None if single else contents,
-        tag("main", parts, None if ledger is None else ledger_part(ledger, here, apart)),
+        tag("h1", title),
+        tag("p", facts, class_="cover") if facts else None,
+        tag("p", cover.note, class_="card") if cover.note else None,
         tag(
-            "footer",
-            "Made by pufferfish report from the release files alone: no private data were read. The page is one file "
-            "and loads nothing from anywhere.",
-            class_="soft",
+            "main",
+            _hidden_part(shown, say),
+            *(_release_part(each, look, ledger) for each in shown),
+            _promise_part(shown, say),
+            _theta_parts(shown, say),
+            _budget_part(shown, say, ledger),
+            slider,
+            _how_part(shown, say, ledger_name),
         ),
+        tag("footer", say("footer"), class_="soft"),
     )
-    return page("report", title, body, data, next((source.proof for source in sources if source.proof), None))
+    proof = next((source.proof for source in sources if source.proof), None)
+    return page("report", title, body, [] if data is None else [data], proof, lang=say("lang"), scroll=say("scroll"))
 
 
 def _check_together(sources: Sequence[Source]) -> None:
@@ -247,297 +253,613 @@ def _check_together(sources: Sequence[Source]) -> None:
         raise ParameterError("one release is named twice: leave it out once")
 
 
-def _title(record: AnyRelease) -> str:
+# -- What is found of a release before it is shown -------------------------------------------------------------------
+
+
+def _shown(
+    source: Source, i: int, sources: Sequence[Source], look: Look, ledger: Ledger | None, patience: Patience
+) -> _Shown:
+    """Verify a release, and return what the page needs of it."""
+    which = f"release {i + 1} of {len(sources)}"
+    report_progress(which, i / len(sources))
+    with part_of(which):
+        findings, proved = _verified(source, ledger if source.release.ledger is not None else None, patience)
+    record, calibration = source.release, None
+    if not isinstance(record, MeasurementFields) and not function_of_user(record):
+        calibration = calibration_again(record)
+    title = _title(record, look)
+    return _Shown(source, i + 1, title if len(sources) == 1 else f"{i + 1}. {title}", findings, proved, calibration)
+
+
+def _title(record: AnyRelease, look: Look) -> str:
     """Return the heading of a release."""
     if isinstance(record, MeasurementFields):
-        return heading("Measurement", record)
-    each = "" if record.subjects is None else f" for each of {record.data.subjects:,} subjects"
-    by = "" if record.groups is None else f" by {', '.join(record.groups.by)}"
-    return heading(f"{record.query.kind.capitalize()}{each}{by}", record)
+        return f"{record.measurement}, ε = {at_most(record.epsilon)}"
+    each = "" if record.subjects is None else f" ({record.data.subjects:,} × {look.say('subject')})"
+    by = "" if record.groups is None else f" · {', '.join(map(look.grouping, record.groups.by))}"
+    return f"{look.name(record.query.kind.capitalize())}{each}{by}, ε = {at_most(record.epsilon)}"
 
 
-def _release_part(
-    source: Source,
-    title: str,
-    i: int,
-    ledger: Ledger | None,
-    ledger_name: str | None,
-    contests: dict[bytes, Contest],
-    *,
-    brief: bool,
-) -> tuple[Html, dict[str, Any] | None]:
-    """Return all of one release, and the numbers behind its slider, if it has one; refuse it where it does not hold."""
+def _verified(source: Source, ledger: Ledger | None, patience: Patience) -> tuple[Sequence[Finding] | None, bool]:
+    """Return what is found of a record and whether its proof is among it; refuse one that does not hold."""
     record = source.release
-    verification = _verified(source, ledger if record.ledger is not None else None)
     if isinstance(record, MeasurementFields):
-        theta: Theta | None = record.theta.theta()
-        content, numbers = _measured_sections(record, theta), None
-    else:
-        calibration = None if function_of_user(record) else calibration_again(record)
-        theta = record.theta.any_theta() if calibration is None else calibration.theta
-        noise, numbers = _noise_part_of(record, calibration, contests, f"noise-{i}", brief=brief)
-        values = (
-            values_part(record)
-            if record.subjects is None
-            else each_part(record, None if source.path is None else source.path.parent, source.values)
-        )
-        content = join(
-            tag("p", tag("strong", "Hides "), f"{record.hides}, at ε = {at_most(record.epsilon)}.", class_="lead"),
-            tag("p", record.query.description, class_="lead"),
-            tag("p", _subtitle(record), class_="soft"),
-            section("What was released", values),
-            _promise_section(record, record.hides, record.mechanism.secrets),
-            units_part(record.promises, record.step, record.protection),
-            section("The noise of every mechanism, and other ε", noise),
-            _theta_section(record, theta, record.mechanism.witness.theta, calibration),
-            section(
-                "Which record decides the noise, and why",
-                witness_part(record.mechanism.witness, record.mechanism.leakage, record.epsilon, theta),
-            ),
-        )
-    warnings: list[str] = [] if isinstance(record, MeasurementFields) else list(record.warnings)
-    if verification is not None and not verification.proved:
-        warnings = [
-            "The proof of this release could not be checked: a function of the user's decides its noise, which no file "
-            "holds. Whoever made it vouches for it.",
-            *warnings,
-        ]
-    if ledger is not None and record.ledger is None:
-        warnings = [f"this release is {NOT_COUNTED}.", *warnings]
-    part = tag(
-        "article",
-        tag("h2", title),
-        None if source.path is None else tag("p", "Release file: ", tag("code", source.name), class_="soft"),
-        *(tag("p", tag("strong", "Warning: "), text, class_="card warn") for text in warnings),
-        content,
-        None if source.proof is None else CHECKED_HERE,
-        _verify_part(source, verification, ledger_name),
-        id=f"release-{i}",
-    )
-    return part, numbers
-
-
-def _verified(source: Source, ledger: Ledger | None) -> Verification | None:
-    """Verify a record, and refuse one that does not hold."""
-    record, name = source.release, "this release" if source.path is None else display_path(source.path)
-    if isinstance(record, MeasurementFields):
-        if source.proof is not None:
-            raise RecordError(f"{name} is a measurement, of which no certificate is a proof: leave it out")
-        try:
-            verify_measurement(record)
-        except RecordError as error:
-            raise RecordError(f"{name} does not hold: {error}") from error
-        if ledger is not None and not _is_booked(record, ledger):
-            raise RecordError(
-                f"{name} does not hold: entry {record.ledger and record.ledger.entry} of the ledger is another"
-            )
-        return None
-    values, table = source.values, None if record.subjects is None else record.subjects.table
-    if values is None and source.path is not None and table is not None:
-        beside = source.path.parent / table.name
+        return None, _measurement_verified(source, record, ledger, patience)
+    values, described = source.values, None if record.subjects is None else record.subjects.table
+    if values is None and source.path is not None and described is not None:
+        beside = source.path.parent / described.name
         values = beside if beside.is_file() else None
     certificate = None if source.proof is None else Certificate(source.proof[1], None, 0.0)
-    verification = verify(record, ledger=ledger, values=values, certificate=certificate)
-    if not verification.holds:
-        wrong = min(verification.wrong, key=lambda part: part.absent)
-        why = f"is not in this {wrong.what}" if wrong.absent else "does not hold"
+    try:
+        with patience.working():
+            found = verify(record, ledger=ledger, values=values, certificate=certificate)
+        findings, proved = found.findings, found.proved
+    except TookTooLong:
+        try:
+            check_record(record)
+        except RecordError as error:
+            raise RecordError(f"{source.called} does not hold, and no report is made of it: {error}") from error
+        findings, proved = [*ledger_findings(record, ledger)], False
+        if described is not None:
+            findings += values_findings(record, described, values, None)
+    if wrong := Verification("", findings).wrong:
+        first = min(wrong, key=lambda part: part.absent)
+        why = f"is not in this {first.what}" if first.absent else "does not hold"
         raise RecordError(
-            f"{name} {why}, and no report is made of it: {wrong.what}: {wrong.says}; pufferfish verify says all"
+            f"{source.called} {why}, and no report is made of it: {first.what}: {first.says}; pufferfish verify says "
+            "all"
         )
-    return verification
+    return findings, proved
 
 
-def _is_booked(record: MeasurementFields, ledger: Ledger) -> bool:
-    """Whether a ledger has the entry that a measurement names."""
+def _measurement_verified(source: Source, record: MeasurementFields, ledger: Ledger | None, patience: Patience) -> bool:
+    """Return whether the proof of a measurement was computed again; refuse one that does not hold."""
+    if source.proof is not None:
+        raise RecordError(f"{source.called} is a measurement, of which no certificate is a proof: leave it out")
     booked = record.ledger
-    if booked is None or not 1 <= booked.entry <= len(ledger.entries):
+    if ledger is not None and not (
+        booked is not None
+        and 1 <= booked.entry <= len(ledger.entries)
+        and place_in(ledger, ledger.entries[booked.entry - 1]) == booked
+    ):
+        raise RecordError(f"{source.called} does not hold: entry {booked and booked.entry} of the ledger is another")
+    try:
+        with patience.working():
+            verify_measurement(record)
+    except TookTooLong:
         return False
-    return place_in(ledger, ledger.entries[booked.entry - 1]) == booked
+    except RecordError as error:
+        raise RecordError(f"{source.called} does not hold: {error}") from error
+    return True
 
 
-def _subtitle(record: ReleaseFields) -> str:
+# -- What is hidden, and each release --------------------------------------------------------------------------------
+
+Part = TypeVar("Part")
+
+
+def _alike(shown: Sequence[_Shown], part: Callable[[_Shown], Part]) -> list[tuple[Part, list[_Shown]]]:
+    """Return what releases have, each once, and which releases have it."""
+    found: list[tuple[Part, list[_Shown]]] = []
+    for each in shown:
+        theirs = part(each)
+        same = next((who for known, who in found if known == theirs), None)
+        if same is None:
+            found.append((theirs, [each]))
+        else:
+            same.append(each)
+    return found
+
+
+def _whose(who: Sequence[_Shown], shown: Sequence[_Shown], say: Words) -> Html | None:
+    """Say of which releases something is, unless it is of all."""
+    if len(who) == len(shown):
+        return None
+    return join(tag("strong", say("for_release", numbers=", ".join(str(each.number) for each in who))), " ")
+
+
+def _hides(record: AnyRelease) -> str:
+    if isinstance(record, MeasurementFields):
+        return hidden_in_words(None, record.protection, None, of_chains=True, networks=False)
+    return record.hides
+
+
+def _hidden_part(shown: Sequence[_Shown], say: Words) -> Html:
+    """Return the unit that noise hides, before any value."""
+
+    def card(each: _Shown) -> tuple[str, str, str, str]:
+        record = each.record
+        secrets = None if isinstance(record, MeasurementFields) else record.mechanism.secrets
+        pairs = [f"({say.of(a)}) or ({say.of(b)})" for a, b in (secrets or ())[:_MOST_PAIRS]]
+        named = (
+            f"{say('pairs')} {'; '.join(pairs)}{'; …' if len(secrets or ()) > _MOST_PAIRS else '.'}" if pairs else ""
+        )
+        odds = say(
+            "odds", two=say.of(alternatives_of(secrets, record.protection)), factor=change_of_odds(record.epsilon)
+        )
+        if isinstance(record, ReleaseFields) and record.delta:  # what is exact says δ, and few words cannot
+            odds = f"{say('delta', delta=f'{record.delta:g}')} {say.of(record.promise)}"
+        return say.of(_hides(record)), at_most(record.epsilon), odds, named
+
+    cards: list[Html] = []
+    for (hides, epsilon, odds, named), who in _alike(shown, card):
+        fitted = any(each.query is not None and FITTED_HERE in each.query.warnings for each in who)
+        cards += [
+            tag(
+                "div",
+                tag("p", tag("strong", say("void"))) if fitted else None,
+                tag(
+                    "p",
+                    _whose(who, shown, say),
+                    f"{say('hides')} ",
+                    tag("strong", hides),
+                    f", {say('hides_more', epsilon=epsilon)}.",
+                    class_="lead",
+                ),
+                tag("p", named) if named else None,
+                tag("p", odds),
+                class_="card warn" if fitted else "card",
+            ),
+        ]
+    return tag("section", tag("h2", say("hidden")), cards)
+
+
+def _release_part(each: _Shown, look: Look, ledger: Ledger | None) -> Html:
+    """Return the answers of one release."""
+    record, source, say = each.record, each.source, look.say
+    warnings: list[str] = []
+    if isinstance(record, MeasurementFields):
+        size = f"{sum(records for _, records in record.length):,} records in {len(record.length):,} chains"
+        made = say(
+            "made",
+            size=size,
+            column="",
+            filtered="",
+            title=record.measurement,
+            epsilon=at_most(record.epsilon),
+            date=in_words(record.created),
+        )
+        content, link = measured_part(record), None
+    else:
+        warnings = [say.of(text) for text in record.warnings]
+        if each.calibration is None:
+            warnings = [say("vouched"), *warnings]
+        made = " ".join([*(() if record.subjects else notes_of(record, look)), _made(record, say)])
+        if record.subjects is None:
+            content, link = values_part(record, look), csv_link(record, look, source.name)
+        else:
+            frame = frame_of_subjects(record, None if source.path is None else source.path.parent, source.values)
+            content = each_part(record, frame, look)
+            link = None if frame is None else csv_link(record, look, source.name, frame)
+    if ledger is not None and record.ledger is None:
+        warnings = [f"{say('apart')}.", *warnings]
+    file = None if source.path is None else join(f" {say('file')} ", tag("code", source.name))
+    description = None if isinstance(record, MeasurementFields) else say.of(record.query.description)
+    return tag(
+        "article",
+        tag("h2", each.title, " ", tag("small", description) if description else None),
+        *(tag("p", tag("strong", say("warning")), f" {text}", class_="card warn") for text in warnings),
+        content,
+        tag("p", made, file, " ", link, class_="soft"),
+        None if source.proof is None else CHECKED_HERE,
+        id=f"release-{each.number}",
+    )
+
+
+def _made(record: ReleaseFields, say: Words) -> str:
     """Say by which mechanism and at which ε it was released, of which data, and when."""
     data, base = record.data, record.data.base
     if data.rows is not None:
         size = f"{data.subjects:,} rows with {data.records:,} observed cells"
     else:
         size = f"{data.records:,} records of {counted(data.subjects, 'subject')} in {counted(data.chains, 'chain')}"
-    column = "" if base is None else f", column {base.state}"
     where = None if base is None else base.where
-    filtered = "" if where is None else f", rows where {where}"
-    made = f"; made {in_words(record.created)} by pufferfish {record.software.get('pufferfish-privacy')}"
-    return f"{record.mechanism.title}, ε = {at_most(record.epsilon)}; {size}{column}{filtered}{made}."
-
-
-def _promise_section(record: AnyRelease, hides: str, secrets: list[tuple[str, str]] | None) -> Html:
-    """Return the promise; where the model was fitted to this very table, under a notice that it does not hold."""
-    delta = record.delta if isinstance(record, ReleaseFields) else 0.0
-    part = promise_part(
-        record.epsilon,
-        record.promise,
-        record.not_promised,
-        record.assumptions,
-        hides=hides,
-        secrets=secrets,
-        protection=record.protection,
-        delta=delta,
-    )
-    if isinstance(record, MeasurementFields) or FITTED_HERE not in record.warnings:
-        return part
-    void = "Nothing of this is promised here: the model was fitted to this very table. Of other data it would be."
-    return join(tag("p", tag("strong", void), class_="card"), part)
-
-
-def _theta_section(
-    record: ReleaseFields | MeasurementFields, theta: Theta | None, decides: int, calibration: Calibration | None
-) -> Html:
-    """Return Θ, in which the member of place ``decides`` needs most noise; or only its origin, of a user's function."""
-    if theta is None:
-        text = f"Θ is of {record.theta.kind}: a function of the user's, which no file holds. Where it came from: "
-        return section("What an adversary may believe: Θ", tag("p", f"{text}{record.theta.origin}."))
-    checked = tag("p", f"It was {check_in_words(record.checked)}.")
-    part = theta_part(theta, decides=decides, calibration=calibration)
-    return section("What an adversary may believe: Θ", checked, part)
-
-
-def _measured_sections(record: MeasurementFields, theta: Theta | None) -> Html:
-    """Return what the page says of a measurement: the noise is the algorithm's own, so there is none to compare."""
-    made = f"made {in_words(record.created)} by pufferfish {record.software.get('pufferfish-privacy')}"
-    size = f"{sum(records for _, records in record.length):,} records in {len(record.length):,} chains"
-    hides = hidden_in_words(None, record.protection, None, of_chains=True, networks=False)
-    return join(
-        tag("p", tag("strong", "Hides "), f"{hides}, at ε = {at_most(record.epsilon)}.", class_="lead"),
-        tag("p", f"{size}; {made}.", class_="soft"),
-        section("What was released", measured_part(record)),
-        _promise_section(record, hides, None),
-        _theta_section(record, theta, 0, None),
+    return say(
+        "made",
+        size=size,
+        column="" if base is None else f", column {base.state}",
+        filtered="" if where is None else f", rows where {where}",
+        title=record.mechanism.title,
+        epsilon=at_most(record.epsilon),
+        date=in_words(record.created),
     )
 
 
-def _noise_part_of(
-    record: ReleaseFields,
-    calibration: Calibration | None,
-    contests: dict[bytes, Contest],
-    name: str,
-    *,
-    brief: bool,
-) -> tuple[Html, dict[str, Any] | None]:
-    """Return the noise of all mechanisms and the slider, or why there is none."""
-    by_cell = division(record)
-    scale = f"{number(record.noise.scale)}{by_cell}{',' if by_cell else ''}"
-    summary = f"{record.mechanism.title} added noise of scale {scale} at ε = {at_most(record.epsilon)}."
-    if brief:
-        return tag("p", summary, " What other mechanisms and other ε need was left out (--brief)."), None
-    if calibration is None or not isinstance(calibration.bound, Mechanism):
-        why = "the query or Θ is a function of the user's"
-        return tag("p", f"{summary} What other mechanisms and other ε need cannot be said: {why}."), None
-    groups = record.groups
-    shape: Literal["equal", "best"] = "equal" if calibration.strategy is None else "best"
-    try:
-        unit = "subject" if record.subjects is not None else None if groups is None else "group"
-        contest = _contest(record, calibration, contests, unit)
-        ours = replace(row_of(calibration), noise=shape)
-        rows_at_epsilon, curves = contest.around(calibration)
-        others = [row for row in rows_at_epsilon if (row.mechanism, row.noise) != (calibration.mechanism, shape)]
-        lower = next((row.lower_bound for row in rows_at_epsilon if row.lower_bound), None)
-        rows = sorted([ours, *others], key=lambda row: row.scale or math.inf)
-    except PufferfishError as error:
-        return tag("p", f"{summary} What other mechanisms and other ε need cannot be said: {error}"), None
-    scale_factor = record.noise.scale / calibration.scale
-    measure, scale_measure = measure_of(record.query.kind), ""
-    if record.cell_that_divides == "subject":
-        measure = f"{measure_before_division(record.query.kind)}, to be divided by the subject's number of records"
-    elif record.cell_that_divides == "group":
-        scale_measure = f"{measure_before_division(record.query.kind)}, before the division by those of the group"
-        measure += " in the smallest group"
-    about = Noise(
-        rows=rows,
-        lower=None if lower is None else lower * scale_factor,
-        curves=curves,
-        unit=float(calibration.linear.unit),
-        epsilon=record.epsilon,
-        mechanism=calibration.mechanism,
-        noise=shape,
-        measure=measure,
-        scale_measure=scale_measure,
-        scale_factor=scale_factor,
-        division=1.0 if groups is None else 1 / groups.most_error,
-        whole=record.whole,
-        of_stretch=contest.hides_stretch,
+# -- Once for all releases: the promise, Θ, the budget ---------------------------------------------------------------
+
+
+def _promise_part(shown: Sequence[_Shown], say: Words) -> Html:
+    """Return what is told of every unit, what is not promised, and what is assumed."""
+
+    def sentences(of: Callable[[AnyRelease], Iterable[str]]) -> Iterator[Html]:
+        kept = {text: None for each in shown for text in of(each.record)}
+        for text in kept:
+            who = [each for each in shown if text in of(each.record)]
+            yield tag("li", _whose(who, shown, say), say.of(text))
+
+    together = [text for each in shown for text in each.record.not_promised if text.startswith(TOGETHER)]
+    exact = [
+        tag("p", _whose(who, shown, say), say.of(text)) for text, who in _alike(shown, lambda each: each.record.promise)
+    ]
+    return tag(
+        "section",
+        tag("h2", say("promised")),
+        _units_table(shown, say),
+        *(tag("p", say.of(text), class_="card") for text in (together if len(shown) == 1 else ())),
+        tag("h3", say("not_promised")),
+        tag(
+            "ul",
+            sentences(lambda record: [text for text in record.not_promised if text not in together]),
+            class_="sentences",
+        ),
+        tag("h3", say("assumed")),
+        tag(
+            "ul",
+            sentences(lambda record: [text for text in record.assumptions if text != _law(record)]),
+            class_="sentences",
+        ),
+        fold(say("exact"), exact),
     )
-    return noise_part(about, name)
 
 
-def _contest(
-    record: ReleaseFields,
-    calibration: Calibration,
-    contests: dict[bytes, Contest],
-    unit: Literal["group", "subject"] | None,
-) -> Contest:
-    """Return the mechanisms for a release; another release of the same query gets the same, with what they computed."""
-    bound, theta = calibration.bound, calibration.theta
-    assert isinstance(bound, Mechanism)
-    calibrated_from = msgspec.structs.replace(record.calibration, unit_scale=0.0)  # all that does not depend on ε
-    hidden: dict[str, Any] = {} if bound.protection is None else bound.protection.settings
-    key = msgspec.json.encode((record.mechanism.name, record.theta, calibrated_from, record.groups, unit, hidden))
-    if key not in contests:
-        length: Any = bound.rows if theta.networks else calibration.length if theta.of_chains else None
-        secrets = _secrets(calibration)
-        kinds, left_out = (None, ()) if unit is None else (COMPOSING, one_query_rows(unit))
-        hidden = {} if bound.protection is None else bound.protection.settings
-        contests[key] = Contest(
-            theta, calibration.query, length, secrets=secrets, kinds=kinds, own=bound, left_out=left_out, **hidden
+def _units_table(shown: Sequence[_Shown], say: Words) -> Html | None:
+    """Return what the noise of each release tells of every unit at most: ε, and by which factor odds change."""
+    known = [each for each in shown if each.query is not None and each.query.promises]
+    if not known:
+        return None
+    columns = _alike(known, lambda each: _told_of_units(each.query))
+    units = {p.unit: p.holds for each in known if each.query is not None for p in each.query.promises}
+    one = len(columns) == 1
+    rows = [
+        [say.of(unit), *(part for told, _ in columns for part in told.get(unit, ("", ""))[: 1 + one])] for unit in units
+    ]
+    heads = [join(say("epsilon_at_most"), tag("small", _whose(who, shown, say))) for _, who in columns]
+    heads += [say("odds_change")] if one else []
+    covered = tag("ul", *(tag("li", tag("strong", say.of(unit)), ": ", say.of(holds)) for unit, holds in units.items()))
+    shown_table = join(table([say("unit"), *heads], rows, say("units"), class_="units"), fold(say("covers"), covered))
+    first = known[0].query
+    picture: list[Html] = []
+    if first is not None and one and (chart := _chart_of(first)) is not None:
+        words: dict[str, Any] = {name: say.of(getattr(chart, name)) for name in _SAID}
+        picture = promise_picture(replace(chart, **words))
+    return tag("div", tag("div", shown_table), *picture, class_="beside") if picture else shown_table
+
+
+_SAID = ("caption", "label", "value_label")
+"""What the picture of the units says."""
+
+
+def _chart_of(record: ReleaseFields) -> Lines | None:
+    """Return ε against the length of the stretch; None where nothing is promised of two lengths."""
+    return promise_chart(record.promises, record.step, record.protection)
+
+
+def _told_of_units(record: ReleaseFields | None) -> dict[str, tuple[str, str]]:
+    """Return for every unit ε, and by which factor odds change, at most."""
+    if record is None:
+        return {}
+    return {p.unit: (at_most(p.epsilon), f"× {change_of_odds(p.epsilon)}") for p in record.promises}
+
+
+def _law(record: AnyRelease) -> str:
+    """Return what is assumed of the law of the records: where Θ came from, and what it was held against."""
+    said = next((text for text in record.assumptions if record.theta.origin in text), None)
+    return said or law_assumed(record.theta.in_words, record.theta.origin, record.checked)
+
+
+def _theta_parts(shown: Sequence[_Shown], say: Words) -> Html:
+    """Return Θ with its origin and its check; its numbers, and which record decides the noise, are folded."""
+    parts: list[Html] = []
+    for (theta, _), who in _alike(shown, lambda each: (each.record.theta, _law(each.record))):
+        first = who[0].theta
+        name = _whose(who, shown, say)
+        parts += [tag("p", name, say.of(_law(who[0].record)))]
+        if first is None:
+            parts += [tag("p", say("function", kind=theta.kind))]
+        else:
+            query = who[0].query
+            decides = 0 if query is None else query.mechanism.witness.theta
+            parts += [
+                fold(join(name, say("theta_more")), theta_part(first, decides=decides, calibration=who[0].calibration))
+            ]
+    reasons = [
+        tag(
+            "div",
+            tag("h4", each.title) if len(shown) > 1 else None,
+            witness_part(each.query.mechanism.witness, each.query.mechanism.leakage, each.query.epsilon, each.theta),
         )
-    return contests[key]
+        for each in shown
+        if each.query is not None
+    ]
+    return tag("section", tag("h2", say("theta")), parts, fold(say("witness"), reasons) if reasons else None)
 
 
-def _secrets(calibration: Calibration) -> Any:
-    """Return the secrets of a mechanism on networks, as other mechanisms there are told of them."""
-    bound: Any = calibration.bound
-    secrets = bound.settings.get("secrets")
-    if secrets is None or not calibration.theta.networks:
-        return None
-    try:
-        NodeSecrets(secrets, calibration.theta.networks[0])
-    except BROKEN:  # pairs that only mechanisms of one query know: the others keep all secret
-        return None
-    return secrets
+def _budget_part(shown: Sequence[_Shown], say: Words, ledger: Ledger | None) -> Html:
+    """Return what all releases leak together: the history of the ledger, or what the records say of it."""
+    here = {each.record.ledger.entry: each for each in shown if each.record.ledger is not None}
+    apart = [each for each in shown if each.record.ledger is None]
+    lines: list[Html] = []
+    rows: list[Html] = []
+    budget = 0.0
+    if ledger is not None:
+        budget = ledger.budget
+        lines += [
+            tag(
+                "p",
+                say(
+                    "spent",
+                    spent=at_most(ledger.spent),
+                    budget=number(budget, 6),
+                    bound=ledger.bound.title,
+                    remaining=at_least(ledger.remaining),
+                ),
+            ),
+            *(
+                tag(
+                    "p",
+                    tag("strong", say("warning")),
+                    " ",
+                    tag("a", each.title, href=f"#release-{each.number}"),
+                    f": {say('apart')}.",
+                )
+                for each in apart
+            ),
+        ]
+        rows = [_entry_row(entry, here.get(entry.number), budget, say) for entry in ledger.entries]
+    elif here:
+        last = here[max(here)].record.ledger
+        assert last is not None
+        budget = last.budget
+        of_ledgers = {each.record.ledger.budget for each in here.values() if each.record.ledger}
+        lines += [tag("p", say("not_counted"))]
+        ordered = (
+            [here[entry] for entry in sorted(here)]
+            if len(of_ledgers) == 1
+            else [each for each in shown if each not in apart]
+        )
+        rows = [_place_row(each, say) for each in ordered]
+    if apart and ledger is None:
+        lines += [tag("p", say("no_ledger", numbers=", ".join(each.title for each in apart)))]
+    caption = say("ledger_of", budget=number(budget, 6))
+    heads = [
+        say("number"),
+        say("release"),
+        say("alone"),
+        tag("th", "", scope="col", class_="bar"),
+        say("leaks_together"),
+    ]
+    return tag(
+        "section",
+        tag("h2", say("budget")),
+        lines,
+        table(heads, rows, caption, names=2, class_="values ledger") if rows else None,
+    )
 
+
+def _entry_row(entry: Entry, each: _Shown | None, budget: float, say: Words) -> Html:
+    what: Any = (
+        entry.what
+        if each is None
+        else join(tag("a", entry.what, href=f"#release-{each.number}"), f" ({say('on_page')})")
+    )
+    return _budget_row(entry.number, what, entry.epsilon, entry.spent, budget, own=each is not None)
+
+
+def _place_row(each: _Shown, say: Words) -> Html:
+    place = each.record.ledger
+    assert place is not None
+    return _budget_row(
+        place.entry,
+        tag("a", each.title, href=f"#release-{each.number}"),
+        each.record.epsilon,
+        place.spent,
+        place.budget,
+        own=False,
+    )
+
+
+def _budget_row(number_: int, what: Any, epsilon: float | None, spent: float, budget: float, *, own: bool) -> Html:
+    share = min(1.0, spent / budget)
+    bar = tag(
+        "svg",
+        tag("rect", x=0, y=4, width=round(100 * share, 2), height=12),
+        tag("path", d="M100 0V20"),
+        viewBox="0 0 100 20",
+        preserveAspectRatio="none",
+        aria_hidden="true",
+    )
+    return tag(
+        "tr",
+        tag("th", number_, scope="row"),
+        tag("td", what, class_="what"),
+        tag("td", "" if epsilon is None else at_most(epsilon), class_="n"),
+        tag("td", bar, class_="bar"),
+        tag("td", at_most(spent), class_="n"),
+        class_="own" if own else None,
+    )
+
+
+# -- The slider for ε: the errors of all releases --------------------------------------------------------------------
+
+
+def _slider_part(shown: Sequence[_Shown], say: Words, patience: Patience) -> tuple[Html | None, dict[str, Any] | None]:
+    """Return the errors of all releases at other ε, with their slider, or why there is none."""
+    queries = [each for each in shown if each.query is not None]
+    if not queries:
+        return None, None
+    rows: list[tuple[_Shown, list[str]]] = []
+    factors: list[float] = []
+    why = ""
+    for each in queries:
+        assert each.query is not None
+        if each.calibration is None or not isinstance(each.calibration.bound, Mechanism):
+            why = say("why_function")
+            continue
+        epsilon = each.query.epsilon
+        points = [
+            point
+            for i, point in enumerate(points_around(epsilon))
+            if (i - points_around(epsilon).index(epsilon)) % _EVERY == 0
+        ]
+        factors = factors or [point / epsilon for point in points]
+        try:
+            with patience.working(), part_of(f"ε of release {each.number}"):
+                errors = noise_at_each(
+                    each.calibration, [epsilon if factor == 1 else epsilon * factor for factor in factors]
+                )
+        except TookTooLong:
+            why = say("why_long")
+            continue
+        except PufferfishError as error:
+            why = str(error)
+            continue
+        rows.append((each, _errors(each.query, each.calibration, errors, say)))
+    if not rows:
+        return tag("section", tag("h2", say("slider")), tag("p", say("slider_none", why=why))), None
+    one = {each.query.epsilon for each, _ in rows if each.query is not None}
+    places = [
+        say("slider_epsilon", epsilon=at_most(one_epsilon * factor))
+        if len(one) == 1
+        else say("slider_factor", factor=number(factor, 3))
+        for factor in factors
+        for one_epsilon in [min(one)]
+    ]
+    middle = factors.index(1.0)
+    control = tag(
+        "input",
+        type="range",
+        id="noise-slider",
+        min=0,
+        max=len(places) - 1,
+        step=1,
+        value=middle,
+        autocomplete="off",
+        disabled=True,
+    )
+    ends = tag(
+        "div",
+        tag("span", f"{places[0]}: {say('private')}"),
+        tag("span", f"{places[-1]}: {say('exact_end')}"),
+        class_="ends",
+    )
+    slider = tag(
+        "div",
+        tag("label", say("slider_label"), for_="noise-slider"),
+        control,
+        ends,
+        tag("output", places[middle], for_="noise-slider", aria_live="polite"),
+        tag("div", tag("button", say("slider_back"), type="button")),
+        class_="slider",
+    )
+    body = [
+        tag("tr", tag("th", each.title, scope="row"), tag("td", texts[middle], class_="n error"), data_row=i)
+        for i, (each, texts) in enumerate(rows)
+    ]
+    shown_table = table([say("release"), say("slider_error")], body, say("slider_error"), titled=False, class_="noise")
+    left_out = tag("p", say("slider_none", why=why), class_="soft") if why else None
+    data = {"id": "noise", "places": places, "rows": [texts for _, texts in rows]}
+    return tag(
+        "section", tag("h2", say("slider")), tag("div", slider, shown_table, class_="beside"), left_out, id="noise"
+    ), data
+
+
+def _errors(record: ReleaseFields, calibration: Calibration, units: Sequence[int | None], say: Words) -> list[str]:
+    """Write the errors of a release at several ε: in the group where they are largest, of a usual subject."""
+    over, of = 1.0 if record.groups is None else record.groups.most_error, ""
+    if record.cell_that_divides == "subject":
+        n = round(record.data.records / record.data.subjects)
+        over, of = 1 / n, f" ({n:,} {say('records')})"
+    worth, write = float(calibration.linear.unit) * record.noise.scale / calibration.scale * over, Numbers.of(record)
+    return [
+        say("unknown") if error is None else say("no_noise") if error == 0 else f"± {write.error(error * worth)}{of}"
+        for error in units
+    ]
+
+
+# -- How it was made, and how to verify ------------------------------------------------------------------------------
 
 _FINDINGS = {"record": "release file"}
 """What findings are called on the page, where a record is one of the data."""
 
 
-def _verify_part(source: Source, verification: Verification | None, ledger_name: str | None) -> Html:
-    """Return how everybody can check the release file, and what was found when this page was made."""
-    record, file = source.release, shlex.quote(source.name)
-    owner: list[Html] = []
-    if isinstance(record, MeasurementFields):
-        program = f"import pufferfish as pf; pf.MeasurementRelease.from_json({source.name!r}).verify()"
-        command = f"python -c {shlex.quote(program)}"
-    else:
-        command = f"pufferfish verify {file}"
-        if record.ledger is not None:
-            ledger_file = "LEDGER.json" if ledger_name is None else ledger_name
-            file_named = ", LEDGER.json," if ledger_name is None else ""
-            text = (
-                f"Only who keeps the ledger of this release (the owner) has its file{file_named} and can compare both:"
-            )
-            owner = [tag("p", text), tag("pre", tag("code", f"{command} --ledger {shlex.quote(ledger_file)}"))]
+def _how_part(shown: Sequence[_Shown], say: Words, ledger_name: str | None) -> Html:
+    """Return the commands that made the releases, those that verify them, and what was found when the page was made."""
+    lines: dict[str, None] = {}
+    for each in shown:
+        lines |= dict.fromkeys(commands_of(each.record, each.source.name) if each.query is not None else ())
+    proofs = {each.proved for each in shown if each.findings is None or each.calibration is not None}
+    verdict = say("proved" if proofs == {True} else "unproved") if proofs else None
     parts: list[Any] = [
-        tag("p", "Whoever has the release file can compute the proof of its noise again, without any private data:"),
-        tag("pre", tag("code", command)),
-        owner,
+        tag("p", say("verify_how")),
+        _lines(map(_verify_command, shown)),
     ]
-    if source.digest is not None:
-        parts += [tag("p", "SHA-256 of the release file: ", tag("code", source.digest))]
-    if verification is not None:
-        rows = [
-            [_FINDINGS.get(part.what, part.what), tag("td", part.word), tag("td", part.says)]
-            for part in verification.findings
+    owned = [each for each in shown if each.query is not None and each.record.ledger is not None]
+    if owned:
+        file = "LEDGER.json" if ledger_name is None else ledger_name
+        named = ", LEDGER.json," if ledger_name is None else ""
+        command = [f"{_verify_command(each)} --ledger {shlex.quote(file)}" for each in owned]
+        parts += [fold(say("owner", file=named), _lines(command))]
+    digests = [
+        tag("li", tag("code", f"{each.source.digest}  {each.source.name}"))
+        for each in shown
+        if each.source.digest is not None
+    ]
+    found = [
+        join(
+            tag("h4", each.title) if len(shown) > 1 else None,
+            table(
+                ["what", "found", ""],
+                [
+                    [_FINDINGS.get(part.what, part.what), tag("td", part.word), tag("td", part.says)]
+                    for part in each.findings
+                ],
+                each.title,
+                titled=False,
+            ),
+        )
+        for each in shown
+        if each.findings
+    ]
+    return tag(
+        "section",
+        tag("h2", say("how")),
+        fold(say("commands"), _lines(lines)) if lines else None,
+        parts,
+        tag("p", verdict) if verdict else None,
+        fold(say("found"), tag("p", say("digest")) if digests else None, tag("ul", digests), found),
+    )
+
+
+def _lines(lines: Iterable[str]) -> Html:
+    """Return commands, each on a line of its own."""
+    return tag("pre", *(join(tag("code", line), Html("\n")) for line in lines))
+
+
+def _verify_command(each: _Shown) -> str:
+    if each.query is not None:
+        return f"pufferfish verify {shlex.quote(each.source.name)}"
+    program = f"import pufferfish as pf; pf.MeasurementRelease.from_json({each.source.name!r}).verify()"
+    return f"python -c {shlex.quote(program)}"
+
+
+# -- The sentences of records, to be translated ----------------------------------------------------------------------
+
+
+def sentences_of(records: Sequence[AnyRelease]) -> list[str]:
+    """Return the sentences of records that a page shows, which :class:`Words` can translate."""
+    found: list[str] = []
+    for record in records:
+        found += [
+            _hides(record),
+            record.promise,
+            *record.not_promised,
+            *record.assumptions,
+            _law(record),
         ]
-        caption = "What was found when this page was made"
-        parts += [fold(caption, table(["what", "found", ""], rows, caption, titled=False))]
-    else:
-        parts += [tag("p", "When this page was made its proof was computed again, and held.")]
-    return section("How to verify", parts)
+        if isinstance(record, ReleaseFields):
+            secrets = record.mechanism.secrets
+            found += [alternatives_of(secrets, record.protection), record.query.description, *record.warnings]
+            found += [text for promise in record.promises for text in (promise.unit, promise.holds)]
+            chart = _chart_of(record)
+            found += [] if chart is None else [getattr(chart, name) for name in _SAID]
+    return list(dict.fromkeys(found))

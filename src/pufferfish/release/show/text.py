@@ -16,7 +16,7 @@ from pufferfish.queries import KINDS, measure_of
 from pufferfish.release.facts import GroupsRecord, LedgerRecord
 from pufferfish.release.prepare import FITTED_HERE
 from pufferfish.release.record import MeasurementFields, ReleaseFields, quantile_rows
-from pufferfish.release.show.values import joint_error, weak_lines
+from pufferfish.release.show.values import joint_error, marked, weak_lines, weak_values
 
 __all__ = [
     "assumed_in_short",
@@ -139,19 +139,23 @@ def heads_of_groups(record: ReleaseFields, groups: GroupsRecord) -> list[str]:
 
 def rows_of_groups(record: ReleaseFields, groups: GroupsRecord) -> Iterator[list[str]]:
     """Yield the group of each value, its output where there are several, the group's records, the value, its error."""
-    labels, values = record.query.labels, iter(record.values)
+    labels, values, weak = record.query.labels, iter(record.values), iter(weak_values(record).ravel().tolist())
     divisors, errors, write = groups.divided_by or [1] * len(groups.cells), record.accuracies(0.05), record.writer()
     for cell, records, divisor, cell_errors in zip(groups.cells, groups.records, divisors, errors, strict=True):
         for label, error in zip(labels, cell_errors.tolist(), strict=True):
             output = [label] if len(labels) > 1 else []
-            yield [*cell, *output, f"{records:,}", write(next(values), divisor), write(error, divisor)]
+            value = marked(write(next(values), divisor), next(weak))
+            yield [*cell, *output, f"{records:,}", value, write(error, divisor)]
 
 
 def lines_of(record: ReleaseFields) -> Iterator[tuple[str, str, str]]:
     """Yield the name of each value, the value, and its error, where there are no groups."""
     write = record.writer()
-    for label, value, error in zip(record.query.labels, record.values, record.accuracies(0.05), strict=True):
-        yield label, write(value, 1), write(float(error), 1)
+    weak = weak_values(record).tolist()
+    for label, value, error, faint in zip(
+        record.query.labels, record.values, record.accuracies(0.05), weak, strict=True
+    ):
+        yield label, marked(write(value, 1), faint), write(float(error), 1)
 
 
 def noise_line(record: ReleaseFields) -> str:

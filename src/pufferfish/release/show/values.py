@@ -4,10 +4,11 @@ Before it: which values are no larger than their own error, of which text and pa
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import msgspec
 import numpy as np
@@ -15,19 +16,37 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from pufferfish._base.view import Html, counted, join, tag
-from pufferfish._base.words import number
-from pufferfish._draw.heat import MOST_COLUMNS, WEAK, heat_map, marked_weak
+from pufferfish._base.words import number, with_error
+from pufferfish._draw.heat import MOST_COLUMNS, WEAK, heat_map
 from pufferfish._draw.page import fold, table
-from pufferfish.data.groups import cells_for_people
+from pufferfish._draw.panels import MOST_LINES, Band, band_charts, small_multiples
+from pufferfish._draw.svg import is_share
+from pufferfish.data.groups import cells_for_people, in_order
 from pufferfish.errors import PufferfishError, shortened
 from pufferfish.queries import Transitions, measure_of
+from pufferfish.release.cells import csv_of
 from pufferfish.release.facts import GroupsRecord
-from pufferfish.release.record import MeasurementFields, ReleaseFields, quantile_rows, read_table
+from pufferfish.release.record import MeasurementFields, ReleaseFields, frame_of, quantile_rows, read_table
+from pufferfish.release.show.words import Words
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["each_part", "joint_error", "measured_part", "values_part", "weak_line", "weak_lines", "weak_values"]
+__all__ = [
+    "Look",
+    "Numbers",
+    "csv_link",
+    "each_part",
+    "frame_of_subjects",
+    "joint_error",
+    "marked",
+    "measured_part",
+    "notes_of",
+    "values_part",
+    "weak_line",
+    "weak_lines",
+    "weak_values",
+]
 
 # -- Which released values are no larger than their own error: reports mark them, and it is said how many ------------
 
@@ -35,6 +54,11 @@ __all__ = ["each_part", "joint_error", "measured_part", "values_part", "weak_lin
 def weak_values(record: ReleaseFields) -> NDArray[np.bool_]:
     """Return which values are no larger than the error of their noise; of the shape of ``value``."""
     return np.abs(record.value) <= record.accuracies(0.05)
+
+
+def marked(text: str, weak: bool) -> str:
+    """Return a value as text, with the sign of a weak one before it: so numbers stay under each other."""
+    return f"{WEAK} {text}" if weak else text
 
 
 def weak_line(weak: NDArray[np.bool_]) -> str:
@@ -54,9 +78,9 @@ def weak_line(weak: NDArray[np.bool_]) -> str:
 
 
 def weak_lines(record: ReleaseFields) -> list[str]:
-    """Return this line where it is so of most values."""
+    """Return this line, with the sign that such values have, where there are any."""
     weak = weak_values(record)
-    return [weak_line(weak)] if 2 * int(weak.sum()) > weak.size else []
+    return [f"{WEAK} {weak_line(weak)}"] if weak.any() else []
 
 
 def joint_error(record: ReleaseFields) -> str:
@@ -65,110 +89,296 @@ def joint_error(record: ReleaseFields) -> str:
     return record.writer()(record.accuracy(0.05, joint=True), 1 / most_error)
 
 
-_FIRST, _MOST = 60, 1_000
+_FIRST, _MOST = 40, 1_000
 """Rows that are shown at once, and when they are unfolded."""
 
+_MOST_SUBJECTS = 2_000
 _LONGEST_VALUE = 4_000
+_LARGEST_CSV = 500_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """How a page shows values: its words, labels of states and groups, and whether weak values are left out."""
+
+    say: Words = field(default_factory=Words)
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    suppress: bool = False
+
+    def name(self, label: str) -> str:
+        """Return the label of a state, a group or a column."""
+        return self.labels.get(label, label)
+
+    def grouping(self, by: str) -> str:
+        """Name a grouping: a part of times by what it is."""
+        part = _part(by)
+        return self.labels.get(by) or (self.say(part) if part else by)
+
+    def marked(self, text: str, weak: bool) -> Any:
+        """Return a value, with the sign of a weak one, or the sign alone."""
+        if not weak:
+            return text
+        sign = tag("span", WEAK, aria_hidden="true")
+        unseen = tag("span", f" {self.say('weak_sign')}", class_="unseen")
+        return join(sign, unseen) if self.suppress else join(sign, " ", text, unseen)
+
+
+def _part(by: str) -> str | None:
+    """Return which part of times a grouping is of, if it is of one."""
+    from pufferfish.data.groupings import PARTS  # here: it loads what reads tables
+
+    return next((part for part in PARTS if by.startswith(f"{part}(")), None)
+
+
+def values_part(record: ReleaseFields, look: Look | None = None) -> Html:
+    """Return the values of a release as pictures and tables."""
+    look = look or Look()
+    record = _for_people(record, look)
+    weak = weak_values(record)
+    shown = _transitions(record, look, weak) if record.query.kind in Transitions.kinds else _drawn(record, look, weak)
+    return join(_quantiles(record), _weakness(look, weak), shown, _counts_measured(record))
+
+
+def csv_link(record: ReleaseFields, look: Look, name: str, frame: "pl.DataFrame | None" = None) -> Html | None:
+    """Return a link that saves the values as a table, which is in the page; None where that is too large."""
+    import polars as pl
+
+    frame = frame_of(record, "values") if frame is None else frame
+    if look.suppress:
+        numbers = [column for column in ("value", "noisy_value") if column in frame.columns]
+        kept = pl.col("value").abs() > pl.col("error_95")
+        frame = frame.with_columns(pl.when(kept).then(pl.col(column)).alias(column) for column in numbers)
+    if frame.height * frame.width > _LARGEST_CSV // 8:
+        return None
+    content = quote(csv_of(frame, for_spreadsheets=True).decode(), safe=",.-+_:()")
+    file = f"{name.removesuffix('.json')}.csv"
+    link = tag("a", look.say("csv"), " ↓", href=f"data:text/csv;charset=utf-8,{content}", download=file)
+    return link if len(content) < _LARGEST_CSV else None
+
+
+def _for_people(record: ReleaseFields, look: Look) -> ReleaseFields:
+    """Return a release whose outputs and groups are named as people name them."""
+    query = replace(record.query, labels=[look.name(label) for label in record.query.labels])
+    groups = record.groups
+    if groups is not None:
+        cells = [[look.name(label) for label in cell] for cell in cells_for_people(groups.by, groups.cells)]
+        groups = replace(groups, cells=cells)
+    return replace(record, query=query, groups=groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """How values of a release are written: to the digits that their errors leave, shares in percent."""
+
+    percent: bool
+    whole: bool
+
+    @classmethod
+    def of(cls, record: ReleaseFields) -> "Numbers":
+        """Return how those of a release are."""
+        return cls(is_share(measure_of(record.query.kind)), record.whole)
+
+    def value(self, value: float, error: float) -> str:
+        """Write a value alone."""
+        return with_error(value, error, percent=self.percent, whole=self.whole)[0] + "%" * self.percent
+
+    def error(self, error: float) -> str:
+        """Write an error alone, rounded up."""
+        return with_error(0.0, error, percent=self.percent, whole=self.whole)[1] + "%" * self.percent
+
+    def both(self, value: float, error: float) -> str:
+        """Write a value and its error."""
+        first, second = with_error(value, error, percent=self.percent, whole=self.whole)
+        return f"{first} ± {second}{'%' * self.percent}"
+
+    def tick(self, value: float) -> str:
+        """Write a number along an axis."""
+        return number(100 * value, 3) + "%" if self.percent else number(value, 3)
+
+
+def _drawn(record: ReleaseFields, look: Look, weak: NDArray[np.bool_]) -> Html:
+    """Return values as what shows them best.
+
+    Bars; lines over hours, days or months with bands, one for each group or, of several outputs, a small chart for each
+    output; a heat table of two groupings, or of groups and outputs.
+    """
+    groups, labels = record.groups, record.query.labels
+    if groups is None:
+        return _bars(record, look)
+    over = [i for i, by in enumerate(groups.by) if _part(by)]
+    others = list(dict.fromkeys(_without(cell, over[0]) for cell in groups.cells)) if len(over) == 1 else []
+    if 0 < len(others) <= MOST_LINES and len(labels) <= MOST_COLUMNS:
+        return _over_time(record, groups, look, weak, over[0], others)
+    if len(labels) == 1:
+        return _two_ways(record, groups, look, weak) if len(groups.by) == 2 else _bars(record, look)
+    return _by_group(record, groups, look, weak) if len(labels) <= MOST_COLUMNS else _bars(record, look)
+
+
+def _without(cell: Sequence[str], i: int) -> str:
+    return ", ".join(label for j, label in enumerate(cell) if j != i)
+
+
+def _labels_in_order(record: ReleaseFields, groups: GroupsRecord, i: int) -> list[str]:
+    """Return the labels of one grouping, as they are ordered in records: what people read may sort otherwise."""
+    by_number = {label: place for place, label in enumerate(dict.fromkeys(cell[i] for cell in groups.cells))}
+    days = {
+        name: place
+        for place, name in enumerate(day for [day] in cells_for_people(["weekday("], [[str(d)] for d in range(7)]))
+    }
+    sizes = {label: days.get(label) if groups.by[i].startswith("weekday(") else None for label in by_number}
+    if all(size is not None for size in sizes.values()):
+        return sorted(by_number, key=lambda label: sizes[label] or 0)
+    return [label for (label,) in in_order([(label,) for label in by_number])]
+
+
+def _over_time(
+    record: ReleaseFields, groups: GroupsRecord, look: Look, weak: NDArray[np.bool_], over: int, others: Sequence[str]
+) -> Html:
+    """Return lines over a part of times, a line for each group, and a chart for each output; the numbers are folded."""
+    labels, write = record.query.labels, Numbers.of(record)
+    places = _labels_in_order(record, groups, over)
+    at = {
+        (place, other): i
+        for i, (place, other) in enumerate((cell[over], _without(cell, over)) for cell in groups.cells)
+    }
+    errors, values, noisy = (
+        record.accuracies(0.05),
+        record.value,
+        np.array(record.noisy_values).reshape(record.value.shape),
+    )
+
+    def line(other: str, j: int) -> Band:
+        cells = [at.get((place, other)) for place in places]
+        nan, gone = math.nan, [i is None or (look.suppress and bool(weak[i, j])) for i in cells]
+        found = [-1 if i is None else i for i in cells]
+        return Band(
+            name=other or labels[j],
+            values=[nan if no else float(values[i, j]) for i, no in zip(found, gone, strict=True)],
+            low=[nan if no else float(noisy[i, j] - errors[i, j]) for i, no in zip(found, gone, strict=True)],
+            high=[nan if no else float(noisy[i, j] + errors[i, j]) for i, no in zip(found, gone, strict=True)],
+            weak=[bool(weak[i, j]) for i in found],
+        )
+
+    measure = _measure(record)
+    label = f"{measure}, {look.grouping(groups.by[over])}"
+    panels = [(name, [line(other, j) for other in others]) for j, name in enumerate(labels)]
+    panels = [
+        (name, kept)
+        for name, lines in panels
+        if (kept := [one for one in lines if not all(map(math.isnan, one.values))])
+    ]
+    if not panels:
+        return _folded_values(record, look)
+    chart = (
+        band_charts(panels[0][1], places, write.tick, label)
+        if len(labels) == 1
+        else small_multiples(panels, places, write.tick, label)
+    )
+    caption = tag(
+        "p",
+        f"{measure}{_of(labels)}, {look.grouping(groups.by[over])}. {look.say('bands')}",
+        class_="caption",
+    )
+    return join(caption, chart, _folded_values(record, look))
+
+
+def _measure(record: ReleaseFields) -> str:
+    """Say what values are numbers of, at the beginning of a sentence."""
+    measure = measure_of(record.query.kind)
+    return measure[:1].upper() + measure[1:]
+
+
+def _of(labels: Sequence[str]) -> str:
+    return f" ({labels[0]})" if len(labels) == 1 else ""
+
+
+def _folded_values(record: ReleaseFields, look: Look) -> Html:
+    """Return the numbers behind a picture as a table, folded."""
+    return fold(look.say("as_table"), _bars(record, look, pictures=False))
+
+
+def _two_ways(record: ReleaseFields, groups: GroupsRecord, look: Look, weak: NDArray[np.bool_]) -> Html:
+    """Return a heat table of two groupings, the longer one down the page."""
+    ways = [_labels_in_order(record, groups, i) for i in (0, 1)]
+    down = 0 if len(ways[0]) >= len(ways[1]) else 1
+    rows, columns, write = ways[down], ways[1 - down], Numbers.of(record)
+    shape = len(rows), len(columns)
+    values, errors, faint = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape, dtype=np.bool_)
+    found = zip(groups.cells, record.value[:, 0], record.accuracies(0.05)[:, 0], weak[:, 0], strict=True)
+    for cell, value, error, is_weak in found:
+        at = rows.index(cell[down]), columns.index(cell[1 - down])
+        values[at], errors[at], faint[at] = value, error, is_weak
+    told = {write.error(error) for error in record.accuracies(0.05).ravel().tolist()}
+    alike = f"; {look.say('each_error', error=told.pop())}" if len(told) == 1 else ""
+    named = [look.grouping(groups.by[i]) for i in (down, 1 - down)]
+    measure = _measure(record)
+    many = len(columns) > MOST_COLUMNS or len(rows) > 60
+
+    def text(i: int, j: int) -> str:
+        if math.isnan(values[i, j]):
+            return ""
+        return write.value(values[i, j], errors[i, j]) if alike else write.both(values[i, j], errors[i, j])
+
+    picture = heat_map(
+        rows,
+        columns,
+        np.where(faint, np.nan, values) if look.suppress and many else values,
+        look.say("by_group", measure=f"{measure}{_of(record.query.labels)}", by=" × ".join(named), alike=alike),
+        corner=" \\ ".join(named),
+        text=text,
+        weak=faint,
+        marked=lambda part: look.marked(part, weak=True),
+    )
+    return join(picture, _folded_values(record, look) if many else None)
 
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """One released value: its names, itself, what the noise left, its error, and the records of its group."""
+    """One released value: its names, itself, what noise left, its error, whether it is weak, its group's records."""
 
     names: tuple[str, ...]
     value: float
     noisy: float
     error: float
-    over: float = 1
+    weak: bool
     records: int = 0
-
-
-def values_part(record: ReleaseFields) -> Html:
-    """Return the values of a release as pictures and tables."""
-    record = _for_people(record)
-    if record.query.kind in Transitions.kinds:
-        shown = _transitions(record)
-    elif record.groups is not None and 1 < len(record.query.labels) <= MOST_COLUMNS:
-        shown = _by_group(record, record.groups)
-    else:
-        notes = [tag("p", f"{line[0].upper()}{line[1:]}.") for line in weak_lines(record)]
-        shown = join(notes, _values_table(record, list(_values(record))))
-    return join(_quantiles(record), shown, _notes_below(record))
-
-
-def _for_people(record: ReleaseFields) -> ReleaseFields:
-    """Return a release whose groups are named as people name them."""
-    groups = record.groups
-    if groups is None:
-        return record
-    return replace(record, groups=replace(groups, cells=cells_for_people(groups.by, groups.cells)))
 
 
 def _values(record: ReleaseFields) -> Iterator[_Value]:
     """Yield the values, those of the first group first."""
-    labels, groups, at = record.query.labels, record.groups, 0
-    if groups is None:
-        for label, value, noisy, error in zip(
-            labels, record.values, record.noisy_values, record.accuracies(0.05).tolist(), strict=True
-        ):
-            yield _Value((label,), value, noisy, error)
-        return
-    divisors = groups.divided_by or [1] * len(groups.cells)
-    of_groups = zip(groups.cells, groups.records, divisors, record.accuracies(0.05).tolist(), strict=True)
-    for cell, records, over, errors in of_groups:
-        for label, error in zip(labels, errors, strict=True):
-            yield _Value((*cell, label), record.values[at], record.noisy_values[at], error, over, records)
-            at += 1
+    labels, groups = record.query.labels, record.groups
+    cells = [()] if groups is None else groups.cells
+    records = [0] if groups is None else groups.records
+    flat = zip(
+        record.values,
+        record.noisy_values,
+        record.accuracies(0.05).ravel().tolist(),
+        weak_values(record).ravel().tolist(),
+        strict=True,
+    )
+    for cell, size in zip(cells, records, strict=True):
+        for label, numbers in zip(labels, flat, strict=False):
+            yield _Value((*cell, label), *numbers, size)
 
 
-@dataclass(frozen=True, slots=True)
-class _Common:
-    """What is the same in all rows of a table of groups, as text; None of what is not."""
-
-    records: str | None = None
-    error: str | None = None
-
-    def in_words(self, error: str) -> str:
-        """Return it for a caption, with the heading of the errors."""
-        parts = [
-            *([] if self.records is None else [f"{self.records} records in each group"]),
-            *([] if self.error is None else [f"{error}: {self.error} for each value"]),
-        ]
-        return f"; {', '.join(parts)}" if parts else ""
-
-
-def _common(records: Sequence[str], errors: Sequence[str]) -> _Common:
-    """Return what the caption says once, so that values are seen first on a narrow screen.
-
-    Examples
-    --------
-    >>> _common(["420", "420"], ["0.50", "0.40"]).in_words("± 95%"), _common(["9"], ["0.1"]).in_words("± 95%")
-    ('; 420 records in each group', '')
-    """
-    same = [texts[0] if len(texts) > 1 and len(set(texts)) == 1 else None for texts in (records, errors)]
-    return _Common(*same)
-
-
-def _values_table(record: ReleaseFields, values: Sequence[_Value]) -> Html:
+def _bars(record: ReleaseFields, look: Look, *, pictures: bool = True) -> Html:
     """Return a table with a row and a bar for each value: the first are seen, more are folded, very many left out."""
+    values, write, say = list(_values(record)), Numbers.of(record), look.say
     least = min(0.0, *(min(v.value, v.noisy - v.error) for v in values))
     most = max(0.0, *(max(v.value, v.noisy + v.error) for v in values))
-    changed, write = record.postprocessing is not None, record.writer()
-    by: list[str] = [] if record.groups is None else record.groups.by
-    one_output = (
-        bool(by) and len(record.query.labels) == 1
-    )  # then the groups are the names, and the caption has the output
-    names = [*by, *([] if one_output else ["output"])]
-    alike = _common([f"{v.records:,}" for v in values], [write(v.error, v.over) for v in values]) if by else _Common()
-    with_records, with_errors = bool(by) and alike.records is None, alike.error is None
-    picture = tag("span", "picture", class_="picture")  # a heading that stands left, as it is of no number
+    changed = record.postprocessing is not None and not look.suppress
+    by: list[str] = [] if record.groups is None else [look.grouping(name) for name in record.groups.by]
+    one_output = bool(by) and len(record.query.labels) == 1  # then the caption has the output
+    names = [*by, *([] if one_output else [say("output")])]
+    same = {v.records for v in values}
+    alike = f"; {say('each_records', n=f'{values[0].records:,}')}" if by and len(same) == 1 else ""
+    with_records = bool(by) and not alike
     heads = [
         *names,
-        *(["records"] if with_records else []),
-        "value",
-        *(["noisy value"] if changed else []),
-        *(["± 95%"] if with_errors else []),
-        picture,
+        *([say("records")] if with_records else []),
+        say("value"),
+        *([say("noisy")] if changed else []),
+        *([tag("span", say("picture"), class_="picture")] if pictures else []),
     ]
 
     def row(v: _Value) -> Html:
@@ -176,26 +386,32 @@ def _values_table(record: ReleaseFields, values: Sequence[_Value]) -> Html:
             "tr",
             *(tag("th", name, scope="row") for name in v.names[: len(names)]),
             tag("td", f"{v.records:,}", class_="n") if with_records else None,
-            tag("td", write(v.value, v.over), class_="n"),
-            tag("td", write(v.noisy, v.over), class_="n") if changed else None,
-            tag("td", write(v.error, v.over), class_="n") if with_errors else None,
-            tag("td", _bar(v, least, most), class_="bar"),  # last: a narrow screen shows the numbers first
+            tag("td", look.marked(write.both(v.value, v.error), v.weak), class_="n"),
+            tag("td", write.value(v.noisy, v.error), class_="n") if changed else None,
+            tag("td", None if v.weak and look.suppress else _bar(v, least, most), class_="bar") if pictures else None,
         )
 
-    measure = measure_of(record.query.kind)
-    of_output = f" of {record.query.labels[0]}" if one_output else ""
-    bar = "Bar: the value; line: the noisy value and what its noise may hide, 95%"
-    caption = f"Released values{of_output} ({measure}){alike.in_words('± 95%')}. {bar}"
-    first = table(heads, map(row, values[:_FIRST]), caption, names=len(names), class_="values")
-    if len(values) <= _FIRST:
-        return first
-    more = values[_FIRST:_MOST]
-    folded = fold(
-        f"{len(more):,} more values", table(heads, map(row, more), caption, names=len(names), class_="values")
+    measure = _measure(record)
+    caption = say(
+        "values_of",
+        measure=f"{measure}",
+        of=_of(record.query.labels) if one_output else "",
+        alike=alike,
     )
+    caption += f". {say('bars')}" if pictures else "."
+
+    def part(rows: Sequence[_Value]) -> Html:
+        return table(heads, map(row, rows), caption, names=len(names), class_="values", search=say("search"))
+
+    if not pictures or len(values) <= _FIRST:
+        shown = [part(values[:_MOST])]
+    else:
+        shown = [
+            part(values[:_FIRST]),
+            fold(say("more", n=f"{len(values[_FIRST:_MOST]):,}"), part(values[_FIRST:_MOST])),
+        ]
     left = len(values) - _MOST
-    rest = tag("p", f"{left:,} further values are in the release file.", class_="soft") if left > 0 else None
-    return join(first, folded, rest)
+    return join(*shown, tag("p", say("rest", n=f"{left:,}"), class_="soft") if left > 0 else None)
 
 
 def _bar(v: _Value, least: float, most: float) -> Html:
@@ -218,95 +434,80 @@ def _bar(v: _Value, least: float, most: float) -> Html:
     )
 
 
-def _by_group(record: ReleaseFields, groups: GroupsRecord) -> Html:
+def _by_group(record: ReleaseFields, groups: GroupsRecord, look: Look, weak: NDArray[np.bool_]) -> Html:
     """Return a heat map with a row for each group and a column for each output; where these are many a table too."""
-    labels, shape = record.query.labels, (len(groups.cells), len(record.query.labels))
-    values = np.array(record.values).reshape(shape)
-    divisors = groups.divided_by or [1] * shape[0]
+    labels, say, write = record.query.labels, look.say, Numbers.of(record)
+    values, errors = record.value, record.accuracies(0.05)
     names = [", ".join(cell) for cell in groups.cells]
     records = [f"{count:,}" for count in groups.records]
-    write = record.writer(digits=2)  # what a table of many columns has room for
-    errors = [write(error, over) for error, over in zip(groups.error_95, divisors, strict=True)]
-    weak = weak_values(record)
-    error_head = "± 95%" if record.noise.measurements is None else "± 95%, at most"
-    alike = _common(records, errors)
-    columns: list[tuple[Any, list[str]]] = [
-        *([("records", records)] if alike.records is None else []),
-        *([(tag("span", error_head, class_="whole"), errors)] if alike.error is None else []),
-    ]
-    caption = (
-        f"Released values ({measure_of(record.query.kind)}), a row for each group: {', '.join(groups.by)}"
-        f"{alike.in_words(error_head)}"
-    )
-    many = len(names) > 60 or len(labels) + len(columns) > MOST_COLUMNS
-    beside = columns[: 0 if many else None]  # before the outputs: what they are read with is seen without scrolling
+    of_group = [write.error(error) for error in errors.max(axis=1).tolist()]
+    measured = say("error" if record.noise.measurements is None else "error_at_most")
+    columns = [(say("records"), records), (measured, of_group)]
+    beside = [(tag("span", head, class_="whole"), cells) for head, cells in columns if len(set(cells)) > 1]
+    told = [say("each_records", n=records[0]), say("each_error", error=of_group[0])]
+    alike = "".join(f"; {text}" for text, (_, cells) in zip(told, columns, strict=True) if len(set(cells)) == 1)
+    measure = _measure(record)
+    many = len(names) > 60 or len(labels) + len(beside) > MOST_COLUMNS
+    beside = beside[: 0 if many else None]  # before the outputs: what they are read with is seen without scrolling
     first = len(beside)
 
     def text(i: int, j: int) -> str:
-        return beside[j][1][i] if j < first else write(values[i, j - first], divisors[i])
+        return beside[j][1][i] if j < first else write.value(values[i, j - first], errors[i, j - first])
 
-    empty = np.full((shape[0], first), np.nan)
+    empty = np.full((len(names), first), np.nan)
+    drawn = np.where(weak, np.nan, values) if look.suppress and many else values
+    named = ", ".join(map(look.grouping, groups.by))
     picture = heat_map(
         names,
         [*(head for head, _ in beside), *labels],
-        np.column_stack([empty, values]),
-        caption,
-        corner=", ".join(groups.by),
+        np.column_stack([empty, drawn]),
+        say("by_group", measure=measure, by=named, alike=alike),
+        corner=named,
         text=text,
         plain=first,
         weak=np.column_stack([np.zeros(empty.shape, dtype=np.bool_), weak]),
+        marked=lambda part: look.marked(part, weak=True),
     )
-    if not many:
-        return join(_weakness(weak), picture)
-    rows = [
-        [names[i], *(cells[i] for _, cells in columns)]
-        + [
-            marked_weak(write(value, divisors[i])) if weak[i, j] else write(value, divisors[i])
-            for j, value in enumerate(values[i].tolist())
-        ]
-        for i in range(min(len(names), _MOST))
-    ]
-    rows_part = table([", ".join(groups.by), *(head for head, _ in columns), *labels], rows, caption)
-    which = "The groups" if len(rows) == len(names) else f"The {len(rows):,} first groups"
-    return join(_weakness(weak), picture, fold(f"{which} as a table", rows_part))
+    return join(picture, _folded_values(record, look) if many else None)
 
 
-def _weakness(weak: NDArray[np.bool_]) -> Html | None:
+def _weakness(look: Look, weak: NDArray[np.bool_]) -> Html | None:
     """Say what the sign beside values means, and how many have it."""
     if not weak.any():
         return None
-    return tag("p", tag("strong", WEAK, aria_hidden="true"), f" {weak_line(weak)}; they have no colour.")
+    how_many = (
+        look.say("weak_one") if weak.size == 1 else look.say("weak", n=f"{int(weak.sum()):,}", total=f"{weak.size:,}")
+    )
+    return tag(
+        "p",
+        tag("strong", WEAK, aria_hidden="true"),
+        f" {how_many}",
+        f" {look.say('suppressed')}" if look.suppress else None,
+    )
 
 
-def _transitions(record: ReleaseFields) -> Html:
+def _transitions(record: ReleaseFields, look: Look, weak: NDArray[np.bool_]) -> Html:
     """Return a heat map of the steps from each state to each, for every group."""
-    states, write = record.theta.states, record.writer()
-    value = record.value.reshape(-1, len(states), len(states))
-    cells = [""] if record.groups is None else [", ".join(cell) for cell in record.groups.cells]
-    error = record.accuracy(0.05)
-    weak = weak_values(record).reshape(value.shape)
+    states, write = [look.name(state) for state in record.theta.states], Numbers.of(record)
+    shape = (-1, len(states), len(states))
+    value, errors, weak = record.value.reshape(shape), record.accuracies(0.05).reshape(shape), weak.reshape(shape)
+    cells = [""] if record.groups is None else [f": {', '.join(cell)}" for cell in record.groups.cells]
+    measure = _measure(record)
     parts = [
         heat_map(
             states,
             states,
-            matrix,
-            f"Released steps ({measure_of(record.query.kind)}) from each state (rows) to each (columns)"
-            + (f": {cell}" if cell else ""),
-            corner="from \\ to",
-            text=lambda i, j, m=matrix: write(m[i, j], 1),
+            np.where(faint, np.nan, matrix) if look.suppress and len(states) > MOST_COLUMNS else matrix,
+            look.say("steps_of", measure=measure, cell=cell)
+            + f"; {look.say('each_error', error=write.error(float(error.max())))}",
+            corner="→",
+            text=lambda i, j, m=matrix, e=error: write.value(m[i, j], e[i, j]),
             weak=faint,
+            marked=lambda part: look.marked(part, weak=True),
         )
-        for cell, matrix, faint in zip(cells, value, weak, strict=True)
+        for cell, matrix, error, faint in zip(cells, value, errors, weak, strict=True)
     ]
-    return join(
-        _weakness(weak),
-        parts,
-        tag(
-            "p",
-            f"Each of the {_values_with_errors(record)} is within {write(error, 1)} of the exact one with 95% "
-            "probability.",
-        ),
-    )
+    return join(parts)
 
 
 def _quantiles(record: ReleaseFields) -> Html:
@@ -321,67 +522,74 @@ def _quantiles(record: ReleaseFields) -> Html:
     return table([*heads[:-1], "share", what, "interval"], cells, caption)
 
 
-def _values_with_errors(record: ReleaseFields) -> str:
-    """Name the values that errors are of: post-processing may move a value further from its exact one."""
-    return "values" if record.postprocessing is None else "noisy values (before they were made possible ones)"
-
-
-def _notes_below(record: ReleaseFields) -> Html:
-    """Return what is said below the values: their errors together, post-processing, and the counts that got noise."""
-    outputs = len(record.values)
-    lines: list[Any] = []
+def notes_of(record: ReleaseFields, look: Look) -> list[str]:
+    """Return what is said below the values: their errors together, and post-processing."""
+    outputs, say = len(record.values), look.say
+    lines: list[str] = []
     if outputs > 1:
-        lines += [
-            tag(
-                "p",
-                f"All {outputs:,} {_values_with_errors(record)} together are within {joint_error(record)} with 95% "
-                "probability.",
-            )
-        ]
-    if record.postprocessing is not None:
-        lines += [
-            tag(
-                "p",
-                "The values were made possible ones after the noise was added (not negative, or with the public total, "
-                "or within the range of the query). This costs no privacy.",
-            )
-        ]
-    if record.noise.measurements is not None:
-        rows = [[", ".join(m.states), number(m.scale, 6)] for m in record.noise.measurements[:_MOST]]
-        counts_part = table(
-            ["records counted", "noise scale"], rows, "Counts that got noise; all values follow from them"
-        )
-        where = "" if record.groups is None else " in each group"
-        counts = f"{len(record.noise.measurements)} counts got it{where}"
-        lines += [fold(f"The noise has the best shape found: {counts}", counts_part)]
-    return join(lines)
+        most_error = record.accuracy(0.05, joint=True)
+        values = say("plain_values" if record.postprocessing is None else "noisy_values")
+        lines += [say("together", n=f"{outputs:,}", values=values, error=Numbers.of(record).error(most_error))]
+    return lines if record.postprocessing is None else [*lines, say("post")]
 
 
-def each_part(record: ReleaseFields, folder: Path | None, values: Path | None) -> Html:
-    """Return what the values of all subjects are like, from the table beside the record where it is at hand."""
-    labels = record.query.labels
-    table_record = None if record.subjects is None else record.subjects.table
-    path = values or (None if folder is None or table_record is None else folder / table_record.name)
-    frame = read_table(record, path) if table_record is not None and path is not None and path.is_file() else None
+def _counts_measured(record: ReleaseFields) -> Html | None:
+    """Return the counts that got noise, where the values follow from such."""
+    if record.noise.measurements is None:
+        return None
+    rows = [[", ".join(m.states), number(m.scale, 6)] for m in record.noise.measurements[:_MOST]]
+    shown = table(["records counted", "noise scale"], rows, "Counts that got noise; all values follow from them")
+    where = "" if record.groups is None else " in each group"
+    return fold(f"The noise has the best shape found: {len(record.noise.measurements)} counts got it{where}", shown)
+
+
+def each_part(record: ReleaseFields, frame: "pl.DataFrame | None", look: Look) -> Html:
+    """Return the values of all subjects, from their table where it is at hand: what they are like, and each."""
+    labels, name = (
+        record.query.labels,
+        "" if record.subjects is None or record.subjects.table is None else record.subjects.table.name,
+    )
     lead = tag(
         "p",
         f"{record.data.subjects:,} subjects with {counted(len(labels), 'value')} each. Each "
         f"value is {_errors_of_subjects(record, frame)}.",
         class_="lead",
     )
-    if table_record is None:
-        return lead
-    name = tag("p", "The values are in the table ", tag("code", table_record.name), ".")
     if frame is None:
-        return join(lead, name, tag("p", "It was not at hand when this page was made.", class_="soft"))
+        where = join(
+            "The values are in the table ", tag("code", name), ", which was not at hand when this page was made."
+        )
+        return join(lead, tag("p", where, class_="soft") if name else None)
     shares = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-    heads = ["output", "least", "5%", "25%", "median", "75%", "95%", "largest"]
+    heads = [look.say("output"), "least", "5%", "25%", "median", "75%", "95%", "largest"]
     rows: list[list[str]] = []
     for label in labels[:_MOST]:
         column = frame.filter(frame["output"] == label)["value"].to_numpy()
-        rows.append([label, *(number(float(x), 3) for x in np.quantile(column, shares))])
+        rows.append([look.name(label), *(number(float(x), 3) for x in np.quantile(column, shares))])
     caption = "The released values of all subjects, noise included: quantiles over the subjects"
-    return join(lead, name, table(heads, rows, caption))
+    return join(lead, table(heads, rows, caption), _each_subject(record, frame, look))
+
+
+def _each_subject(record: ReleaseFields, frame: "pl.DataFrame", look: Look) -> Html:
+    """Return a row for each subject, with a search above; the first columns and rows where there are very many."""
+    write, labels = Numbers.of(record), record.query.labels[:MOST_COLUMNS]
+    most = _MOST_SUBJECTS * len(record.query.labels)
+    cells: dict[str, dict[str, Any]] = {}
+    for subject, output, value, error in frame.head(most).select("subject", "output", "value", "error_95").iter_rows():
+        cells.setdefault(str(subject), {})[output] = look.marked(write.both(value, error), abs(value) <= error)
+    rows = [[look.name(subject), *(found.get(label, "") for label in labels)] for subject, found in cells.items()]
+    caption = look.say("values_of", measure=_measure(record), of="", alike="")
+    heads = [look.say("subject"), *map(look.name, labels)]
+    shown = table(heads, rows, caption, search=look.say("search"), class_="long")
+    left = record.data.subjects - len(rows)
+    return join(shown, tag("p", look.say("rest", n=f"{left * len(labels):,}"), class_="soft") if left > 0 else None)
+
+
+def frame_of_subjects(record: ReleaseFields, folder: Path | None, values: Path | None) -> "pl.DataFrame | None":
+    """Return the table of the values of all subjects, where it is at hand."""
+    described = None if record.subjects is None else record.subjects.table
+    path = values or (None if folder is None or described is None else folder / described.name)
+    return read_table(record, path) if described is not None and path is not None and path.is_file() else None
 
 
 def _errors_of_subjects(record: ReleaseFields, frame: "pl.DataFrame | None") -> str:

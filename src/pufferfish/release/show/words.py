@@ -1,0 +1,106 @@
+"""The words of a page about releases, in one table that an office can translate.
+
+A table may have some of them; the others stay as they are here. Sentences that stand in records (a promise, an
+assumption) are translated by themselves, each beside its translation.
+"""
+
+import json
+import os
+import re
+import string
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+
+from pufferfish._base.frozen import FrozenDict
+from pufferfish._base.reading import display_path
+from pufferfish._base.words import did_you_mean
+from pufferfish._base.writing import Kind, read_file
+from pufferfish.errors import ParameterError
+
+__all__ = ["WORDS", "WORDS_FILE", "Words", "read_words", "words_file"]
+
+WORDS: Mapping[str, str] = FrozenDict(
+    tomllib.loads(files("pufferfish.release.show").joinpath("words.toml").read_text("utf-8"))
+)
+"""The words as the program has them."""
+
+_HEAD = (
+    "# The words of a page about releases: what is right of = is shown. Names in {braces} stay as they are.\n"
+    "# [sentences] are those of records, each beside its translation. What is left out stays as it is.\n"
+)
+_LANGUAGE = re.compile(r"[a-zA-Z]{2,8}(-[a-zA-Z0-9]{1,8}){0,3}")
+
+WORDS_FILE = Kind("table of words", lambda content: content.startswith(_HEAD.encode()), "name another file", (".toml",))
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a page says: :data:`WORDS`, or their translation."""
+
+    table: Mapping[str, str] = field(default_factory=lambda: WORDS)
+    sentences: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def __call__(self, key: str, **parts: object) -> str:
+        """Return some words, with what stands in their braces."""
+        return self.table[key].format(**parts)
+
+    def of(self, sentence: str) -> str:
+        """Return a sentence of a record, translated if it is in the table."""
+        return self.sentences.get(sentence, sentence)
+
+
+def read_words(path: str | os.PathLike[str]) -> Words:
+    """Read a translation.
+
+    Raises
+    ------
+    ParameterError
+        If the file is no such table, or its words do not fit those of the page.
+    """
+    where = display_path(path)
+    try:
+        content = tomllib.loads(read_file(path).decode("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ParameterError(f"{where} is no TOML: {error}") from error
+    sentences = content.pop("sentences", {})
+    if not isinstance(sentences, dict) or not all(
+        isinstance(text, str) for text in (*content.values(), *sentences.values())
+    ):
+        raise ParameterError(f"{where}: expected words in quotes, and a table [sentences] of such")
+    if not _LANGUAGE.fullmatch(str(content.get("lang", "en"))):
+        raise ParameterError(f"{where}: lang is {content['lang']!r}, expected a language such as de or pt-BR")
+    for key, text in content.items():
+        if key not in WORDS:
+            raise ParameterError(f"{where}: a page has no words {key!r}.{did_you_mean(key, WORDS)}")
+        if not _names(text) <= (known := _names(WORDS[key])):
+            braces = ", ".join(f"{{{name}}}" for name in sorted(known)) or "none"
+            raise ParameterError(
+                f"{where}: {key} is {text!r}, and its words in braces are {braces}; write {{{{ for a brace"
+            )
+    return Words({**WORDS, **content}, sentences)
+
+
+def _names(text: str) -> set[str]:
+    """Return the names in braces; what Python would do more with, such as attributes, is a name that nobody has."""
+    try:
+        return {
+            f"{name}{'!' * bool(conversion)}{how}"
+            for _, name, how, conversion in string.Formatter().parse(text)
+            if name is not None
+        }
+    except ValueError:
+        return {text}
+
+
+def words_file(sentences: Iterable[str] = ()) -> bytes:
+    """Return the table as it is to be translated, with sentences of records."""
+    rows = [f"{key} = {_quoted(text)}" for key, text in WORDS.items()]
+    said = [f"{_quoted(text)} = {_quoted(text)}" for text in dict.fromkeys(sentences)]
+    return (_HEAD + "\n".join([*rows, "", "[sentences]", *said]) + "\n").encode()
+
+
+def _quoted(text: str) -> str:
+    """Return a text as TOML has it: that of JSON, but for a control character that JSON leaves alone."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
