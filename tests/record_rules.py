@@ -582,7 +582,8 @@ def _possible(found: ReleaseFields, groups: GroupsRecord, by: list[int]) -> Rule
             (isinstance(done, AscendingByGroup) == cumulative, "cumulative distributions, and they alone, ascend")
         )
         given = [high - low for low, high in zip(done.low, done.high, strict=False)]
-        expected = [w / found.noise.unit * (query.lipschitz or 0.0) for w in worth]
+        of_record = found.noise.unit if cumulative else query.lipschitz or 0.0  # up to one state a record counts once
+        expected = [w / found.noise.unit * of_record for w in worth]
         zero = query.kind not in ("count", "frequency") or not any(done.low)
         rules.append((done.outputs == m and zero, "each group has its range"))
     else:

@@ -135,11 +135,11 @@ def _asked(record: ReleaseFields, query: Query) -> tuple[list[str], str | None]:
         case Quantiles(shares=shares):
             return columns, f"{query.kind}:{','.join(map(repr, shares))}"
         case Sum(values=values) | Mean(values=values):
+            if not isinstance(values, Mapping) and len(values) != len(record.theta.states):  # of a network's columns
+                return columns, f"{query.kind}:{','.join(f'{value:.15g}' for value in values)}"
             valued = values if isinstance(values, Mapping) else dict(zip(record.theta.states, values, strict=True))
-            return (
-                columns,
-                f"{query.kind}:{','.join(f'{_quoted(state)}={value:.15g}' for state, value in valued.items())}",
-            )
+            pairs = (f"{_quoted(state)}={value:.15g}" for state, value in valued.items())
+            return columns, f"{query.kind}:{','.join(pairs)}"
     states: Any = getattr(query, "states", None)
     if query.kind not in KINDS or isinstance(query, Window | Weighted):
         return columns, None

@@ -46,7 +46,8 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     refused(*each, "--epsilon", 9, "--output", tmp_path / "w.csv", "--ledger", book, says=["would raise what is spent"])
     refused(*each, "--epsilon", 1, "--output", tmp_path / "w.txt", says=[".parquet or .csv"])
     refused(*each, "--epsilon", 1, "--output", table, says=["t.csv"])
-    refused(*each, "--up-to", 1, "--output", tmp_path / "w.csv", "--ledger", book, says=["give --epsilon"])
+    up_to = run(*each, "--up-to", 1, "--output", tmp_path / "w.csv", "--ledger", book, "--dry-run")
+    assert "spent 1 of 1" in up_to.stdout.replace("1 of 1 spent", "spent 1 of 1"), up_to.output
     refused(*each, "--epsilon", 1, "--output", tmp_path / "w.csv", "--plot", tmp_path / "p.png", says=["--plot"])
     refused(*each, "--accuracy", 1, "--output", tmp_path / "w.csv", says=["--accuracy of a histogram differs"])
     fitted = tmp_path / "f.json"

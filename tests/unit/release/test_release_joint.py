@@ -248,6 +248,6 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("joint", "model.json", "names no node: expected joint:NODE"),
         ("joint:fever", "model.json", "expected two or more"),
         ("joint:fever,cogh", "model.json", "Did you mean 'cough'"),
-        ("joint:a,b", "chain.json", "--query transitions"),
+        ("joint:a,b", "chain.json", "transitions, how often each state is followed"),
     ):
         refused("compare", model, "--length", 9, "--query", query, "--epsilon", 1, says=[says])
