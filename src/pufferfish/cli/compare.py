@@ -238,11 +238,10 @@ def _release_command(options: CompareOptions, query: str | None) -> str:
     """Return the command that releases a query as it was compared, up to its ε."""
     reading: dict[str, Any] = {name.replace("_", "-"): getattr(options.reading, name) for name in options.reading.given}
     reading |= {name: ",".join(value) for name, value in reading.items() if isinstance(value, list)}
-    noise = None if options.noise == "equal" else options.noise
     hidden = {"secrets": options.secrets, "protect": options.protect, "within": options.within}
     line = shell_line(
         ["release", *(options.table or ["TABLE"])],
-        reading | {"model": options.model, "query": query, "noise": noise} | hidden,
+        reading | {"model": options.model, "query": query, "noise": options.noise} | hidden,
     )
     return f"{line} --epsilon"
 

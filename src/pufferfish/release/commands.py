@@ -10,7 +10,7 @@ from pufferfish.data.sequences import Base
 from pufferfish.errors import ParameterError, PufferfishError
 from pufferfish.mechanisms import MECHANISMS, LeakagePropagation
 from pufferfish.queries import KINDS, Joint, Marginals, Mean, Quantiles, Query, Subset, Sum, Weighted, Window
-from pufferfish.release.record import MeasurementFields, ReleaseFields, query_again
+from pufferfish.release.record import MeasurementFields, ReleaseFields, mechanism_again, query_again
 
 __all__ = ["commands_of", "shell_line"]
 
@@ -85,7 +85,11 @@ def commands_of(record: ReleaseFields | MeasurementFields, output: str | None = 
     options: dict[str, Any] = {"by": by, "model": "model.json", "query": asked, "epsilon": repr(record.epsilon)}
     options |= {"secrets": None if secrets is None else _listed(secrets), **(hidden if booked is None else {})}
     options |= {"mechanism": record.mechanism.name if record.mechanism.name != LeakagePropagation.name else None}
-    options |= {"noise": "best" if record.noise.measurements else None, "valid": record.postprocessing is not None}
+    one_scale = each is None and record.noise.measurements is None and len(record.query.labels) > 1
+    options |= {
+        "noise": "equal" if one_scale and mechanism_again(record).shapes(query) else None,
+        "valid": record.postprocessing is not None,
+    }
     options |= {"each-subject": each is not None, "ledger": None if booked is None else "book.json"}
     file = output if each is None or each.table is None else each.table.name
     return [*lines, shell_line(["release", table], reading | options | {"output": file})]

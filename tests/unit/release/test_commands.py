@@ -19,7 +19,9 @@ CASES: list[tuple[list[str], list[str]]] = [
     ([*READING, "--missing", "split"], ["--query", "quantiles:.5", "--protect", "subject"]),
     (READING, ["--query", 'mean:run=2.5,"walk, slowly"=1,rest=0', "--within", "run:rest"]),
     (READING, ["--query", "transitions", "--mechanism", "group-dp"]),
-    (READING, ["--query", "bouts:run", "--noise", "equal"]),
+    (READING, ["--query", "bouts:run"]),
+    (READING, ["--query", "histogram", "--noise", "equal"]),
+    (READING, ["--query", "quantiles:.25,.5", "--by", "g", "--noise", "equal"]),
     (READING, ["--query", "histogram-counts", "--noise", "best", "--mechanism", "group-dp"]),
 ]
 
@@ -43,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.grid(keep=8)
+@pytest.mark.grid(keep=10)
 @pytest.mark.parametrize("case", range(len(CASES)))
 def test_the_command_makes_the_release_again(folder: Path, monkeypatch: pytest.MonkeyPatch, case: int) -> None:
     monkeypatch.chdir(folder)
