@@ -20,8 +20,7 @@ import opendp_parts as dp
 import pufferfish as pf
 import release_cases
 from pufferfish._base.view import html_of, view_of
-from pufferfish._base.words import number
-from pufferfish._draw.heat import WEAK
+from pufferfish._base.words import WEAK, number
 from pufferfish.compare.noise import promise_part
 from pufferfish.compare.rows import points_around
 from pufferfish.errors import NotApplicableError, ParameterError, PufferfishError, RecordError

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from pufferfish._base.view import Html, counted, join, tag
-from pufferfish._base.words import number, with_error
-from pufferfish._draw.heat import MOST_COLUMNS, WEAK, heat_map
+from pufferfish._base.words import WEAK, number, with_error
+from pufferfish._draw.heat import MOST_COLUMNS, heat_map
 from pufferfish._draw.page import fold, table
 from pufferfish._draw.panels import MOST_LINES, Band, band_charts, small_multiples
 from pufferfish._draw.svg import is_share
