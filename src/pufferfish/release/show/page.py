@@ -36,6 +36,7 @@ from pufferfish.release.certificate import Certificate
 from pufferfish.release.check import check_record
 from pufferfish.release.commands import commands_of
 from pufferfish.release.derive import place_in
+from pufferfish.release.facts import LedgerRecord
 from pufferfish.release.prepare import FITTED_HERE
 from pufferfish.release.record import MeasurementFields, ReleaseFields, calibration_again, function_of_user
 from pufferfish.release.show.values import (
@@ -367,7 +368,7 @@ def _hides(record: AnyRelease) -> str:
 def _hidden_part(shown: Sequence[_Shown], say: Words) -> Html:
     """Return the unit that noise hides, before any value."""
 
-    def card(each: _Shown) -> tuple[str, str, str, str]:
+    def card(each: _Shown) -> tuple[str, str, str, str, bool]:
         record = each.record
         secrets = None if isinstance(record, MeasurementFields) else record.mechanism.secrets
         pairs = [f"({say.of(a)}) or ({say.of(b)})" for a, b in (secrets or ())[:_MOST_PAIRS]]
@@ -379,11 +380,11 @@ def _hidden_part(shown: Sequence[_Shown], say: Words) -> Html:
         )
         if isinstance(record, ReleaseFields) and record.delta:  # what is exact says δ, and few words cannot
             odds = f"{say('delta', delta=f'{record.delta:g}')} {say.of(record.promise)}"
-        return say.of(_hides(record)), at_most(record.epsilon), odds, named
+        fitted = each.query is not None and FITTED_HERE in each.query.warnings
+        return say.of(_hides(record)), at_most(record.epsilon), odds, named, fitted
 
     cards: list[Html] = []
-    for (hides, epsilon, odds, named), who in _alike(shown, card):
-        fitted = any(each.query is not None and FITTED_HERE in each.query.warnings for each in who)
+    for (hides, epsilon, odds, named, fitted), who in _alike(shown, card):
         cards += [
             tag(
                 "div",
@@ -579,61 +580,22 @@ def _budget_part(shown: Sequence[_Shown], say: Words, ledger: Ledger | None) -> 
     here = {each.record.ledger.entry: each for each in shown if each.record.ledger is not None}
     apart = [each for each in shown if each.record.ledger is None]
     lines: list[Html] = []
-    rows: list[Html] = []
-    budget = 0.0
-    if ledger is not None:
-        budget = ledger.budget
-        lines += [
-            tag(
-                "p",
-                say(
-                    "spent",
-                    spent=at_most(ledger.spent),
-                    budget=number(budget, 6),
-                    bound=ledger.bound.title,
-                    remaining=at_least(ledger.remaining),
-                ),
-            ),
-            *(
-                tag(
-                    "p",
-                    tag("strong", say("warning")),
-                    " ",
-                    tag("a", each.title, href=f"#release-{each.number}"),
-                    f": {say('apart')}.",
-                )
-                for each in apart
-            ),
-        ]
-        rows = [_entry_row(entry, here.get(entry.number), budget, say) for entry in ledger.entries]
-    elif here:
-        last = here[max(here)].record.ledger
-        assert last is not None
-        budget = last.budget
-        of_ledgers = {each.record.ledger.budget for each in here.values() if each.record.ledger}
-        lines += [tag("p", say("not_counted"))]
-        ordered = (
-            [here[entry] for entry in sorted(here)]
-            if len(of_ledgers) == 1
-            else [each for each in shown if each not in apart]
-        )
-        rows = [_place_row(each, say) for each in ordered]
-    if apart and ledger is None:
-        lines += [tag("p", say("no_ledger", numbers=", ".join(each.title for each in apart)))]
-    caption = say("ledger_of", budget=number(budget, 6))
-    heads = [
-        say("number"),
-        say("release"),
-        say("alone"),
-        tag("th", "", scope="col", class_="bar"),
-        say("leaks_together"),
-    ]
-    return tag(
-        "section",
-        tag("h2", say("budget")),
-        lines,
-        table(heads, rows, caption, names=2, class_="values ledger") if rows else None,
-    )
+    if ledger is None:
+        lines += [tag("p", say("not_counted"))] if here else []
+        lines += [tag("p", say("no_ledger", numbers=", ".join(each.title for each in apart)))] if apart else []
+        rows = [_place_row(each, place) for each in shown if (place := each.record.ledger) is not None]
+    else:
+        budget, left = number(ledger.budget, 6), at_least(ledger.remaining)
+        spent = say("spent", spent=at_most(ledger.spent), budget=budget, bound=ledger.bound.title, remaining=left)
+        lines += [tag("p", spent)]
+        for each in apart:
+            link = tag("a", each.title, href=f"#release-{each.number}")
+            lines += [tag("p", tag("strong", say("warning")), " ", link, f": {say('apart')}.")]
+        rows = [_entry_row(entry, here.get(entry.number), ledger.budget, say) for entry in ledger.entries]
+    bar = tag("th", "", scope="col", class_="bar")
+    heads = [say("number"), say("release"), say("alone"), bar, say("leaks_together")]
+    history = table(heads, rows, say("ledger_of"), names=2, class_="values ledger") if rows else None
+    return tag("section", tag("h2", say("budget")), lines, history)
 
 
 def _entry_row(entry: Entry, each: _Shown | None, budget: float, say: Words) -> Html:
@@ -645,17 +607,9 @@ def _entry_row(entry: Entry, each: _Shown | None, budget: float, say: Words) -> 
     return _budget_row(entry.number, what, entry.epsilon, entry.spent, budget, own=each is not None)
 
 
-def _place_row(each: _Shown, say: Words) -> Html:
-    place = each.record.ledger
-    assert place is not None
-    return _budget_row(
-        place.entry,
-        tag("a", each.title, href=f"#release-{each.number}"),
-        each.record.epsilon,
-        place.spent,
-        place.budget,
-        own=False,
-    )
+def _place_row(each: _Shown, place: LedgerRecord) -> Html:
+    what = tag("a", each.title, href=f"#release-{each.number}")
+    return _budget_row(place.entry, what, each.record.epsilon, place.spent, place.budget, own=False)
 
 
 def _budget_row(number_: int, what: Any, epsilon: float | None, spent: float, budget: float, *, own: bool) -> Html:
@@ -674,7 +628,7 @@ def _budget_row(number_: int, what: Any, epsilon: float | None, spent: float, bu
         tag("td", what, class_="what"),
         tag("td", "" if epsilon is None else at_most(epsilon), class_="n"),
         tag("td", bar, class_="bar"),
-        tag("td", at_most(spent), class_="n"),
+        tag("td", f"{at_most(spent)} / {number(budget, 6)}", class_="n"),
         class_="own" if own else None,
     )
 
@@ -787,8 +741,11 @@ def _how_part(shown: Sequence[_Shown], say: Words, ledger_name: str | None) -> H
     lines: dict[str, None] = {}
     for each in shown:
         lines |= dict.fromkeys(commands_of(each.record, each.source.name) if each.query is not None else ())
-    proofs = {each.proved for each in shown if each.findings is None or each.calibration is not None}
-    verdict = say("proved" if proofs == {True} else "unproved") if proofs else None
+    proofs = [each for each in shown if each.findings is None or each.calibration is not None]
+    verdicts = [
+        tag("p", _whose(who, shown, say), say("proved" if proved else "unproved"))
+        for proved, who in _alike(proofs, lambda each: each.proved)
+    ]
     parts: list[Any] = [
         tag("p", say("verify_how")),
         _lines(map(_verify_command, shown)),
@@ -825,7 +782,7 @@ def _how_part(shown: Sequence[_Shown], say: Words, ledger_name: str | None) -> H
         tag("h2", say("how")),
         fold(say("commands"), _lines(lines)) if lines else None,
         parts,
-        tag("p", verdict) if verdict else None,
+        verdicts,
         fold(say("found"), tag("p", say("digest")) if digests else None, tag("ul", digests), found),
     )
 
