@@ -548,6 +548,14 @@ def _law(record: AnyRelease) -> str:
     return said or law_assumed(record.theta.in_words, record.theta.origin, record.checked)
 
 
+def _why(each: _Shown) -> Html | None:
+    """Return which record decides the noise of a release, and why."""
+    if each.query is None:
+        return None
+    made = each.query.mechanism
+    return witness_part(made.witness, made.leakage, each.query.epsilon, each.theta)
+
+
 def _theta_parts(shown: Sequence[_Shown], say: Words) -> Html:
     """Return Θ with its origin and its check; its numbers, and which record decides the noise, are folded."""
     parts: list[Html] = []
@@ -563,15 +571,7 @@ def _theta_parts(shown: Sequence[_Shown], say: Words) -> Html:
             parts += [
                 fold(join(name, say("theta_more")), theta_part(first, decides=decides, calibration=who[0].calibration))
             ]
-    reasons = [
-        tag(
-            "div",
-            tag("h4", each.title) if len(shown) > 1 else None,
-            witness_part(each.query.mechanism.witness, each.query.mechanism.leakage, each.query.epsilon, each.theta),
-        )
-        for each in shown
-        if each.query is not None
-    ]
+    reasons = [tag("div", _whose(who, shown, say), why) for why, who in _alike(shown, _why) if why is not None]
     return tag("section", tag("h2", say("theta")), parts, fold(say("witness"), reasons) if reasons else None)
 
 
@@ -761,22 +761,16 @@ def _how_part(shown: Sequence[_Shown], say: Words, ledger_name: str | None) -> H
         for each in shown
         if each.source.digest is not None
     ]
-    found = [
-        join(
-            tag("h4", each.title) if len(shown) > 1 else None,
-            table(
-                ["what", "found", ""],
-                [
-                    [_FINDINGS.get(part.what, part.what), tag("td", part.word), tag("td", part.says)]
-                    for part in each.findings
-                ],
-                each.title,
-                titled=False,
-            ),
-        )
-        for each in shown
-        if each.findings
+    parts_found: dict[tuple[str, str, str], list[_Shown]] = {}
+    for each in shown:
+        for part in each.findings or ():
+            key = _FINDINGS.get(part.what, part.what), part.word, part.says
+            parts_found.setdefault(key, []).append(each)
+    rows = [
+        [what, tag("td", word), tag("td", _whose(who, shown, say), says)]
+        for (what, word, says), who in parts_found.items()
     ]
+    found = table(["what", "found", ""], rows, say("found"), titled=False) if rows else None
     return tag(
         "section",
         tag("h2", say("how")),
