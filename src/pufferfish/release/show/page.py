@@ -152,6 +152,7 @@ class _Shown:
     title: str
     findings: Sequence[Finding] | None
     proved: bool
+    theta: Theta | None
     calibration: Calibration | None
 
     @property
@@ -163,12 +164,6 @@ class _Shown:
         """The record, if it is of a query."""
         record = self.source.release
         return None if isinstance(record, MeasurementFields) else record
-
-    @property
-    def theta(self) -> Theta | None:
-        if self.calibration is not None:
-            return self.calibration.theta
-        return self.record.theta.any_theta()
 
 
 def report_page(
@@ -216,7 +211,9 @@ def report_page(
     look = Look(say=cover.words, labels=cover.labels, suppress=suppress)
     say = look.say
     patience = Patience(math.inf if verified or any(source.proof for source in sources) else _PATIENCE)
-    shown = [_shown(source, i, sources, look, ledger, patience) for i, source in enumerate(sources)]
+    shown: list[_Shown] = []
+    for source in sources:
+        shown += [_shown(source, shown, len(sources), look, ledger, patience)]
     slider, data = (None, None) if brief else _slider_part(shown, say, patience)
     title = cover.title or (shown[0].title if len(shown) == 1 else say("title"))
     cards = {"office": cover.office, "period": cover.period, "contact": cover.contact}
@@ -258,18 +255,21 @@ def _check_together(sources: Sequence[Source]) -> None:
 
 
 def _shown(
-    source: Source, i: int, sources: Sequence[Source], look: Look, ledger: Ledger | None, patience: Patience
+    source: Source, earlier: Sequence[_Shown], many: int, look: Look, ledger: Ledger | None, patience: Patience
 ) -> _Shown:
-    """Verify a release, and return what the page needs of it."""
-    which = f"release {i + 1} of {len(sources)}"
-    report_progress(which, i / len(sources))
+    """Verify a release, and return what the page needs of it; a Θ that an earlier one has is not made again."""
+    i = len(earlier)
+    which = f"release {i + 1} of {many}"
+    report_progress(which, i / many)
     with part_of(which):
         findings, proved = _verified(source, ledger if source.release.ledger is not None else None, patience)
     record, calibration = source.release, None
+    known = next((each.theta for each in earlier if each.record.theta == record.theta), None)
+    theta = known or record.theta.any_theta()
     if not isinstance(record, MeasurementFields) and not function_of_user(record):
-        calibration = calibration_again(record)
+        calibration = calibration_again(record, theta)
     title = _title(record, look)
-    return _Shown(source, i + 1, title if len(sources) == 1 else f"{i + 1}. {title}", findings, proved, calibration)
+    return _Shown(source, i + 1, title if many == 1 else f"{i + 1}. {title}", findings, proved, theta, calibration)
 
 
 def _title(record: AnyRelease, look: Look) -> str:
