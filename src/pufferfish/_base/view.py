@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Protocol
 
-from pufferfish._base.words import number
+from pufferfish._base.words import WEAK, number
 from pufferfish.errors import ParameterError, printable, shortened
 
 __all__ = [
@@ -306,7 +306,7 @@ def _table(grid: Grid) -> Html:
     )
 
 
-_NUMBER = re.compile(r"(○ )?(-?[\d,.]+(e[+-]?\d+)?|inf|nan)?")
+_NUMBER = re.compile(rf"({WEAK} )?(-?[\d,.]+(e[+-]?\d+)?|inf|nan)?")
 
 
 def _cells(row: Sequence[Any], sides: Sequence[str], heads: int) -> Iterable[Html]:

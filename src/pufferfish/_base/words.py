@@ -12,6 +12,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from difflib import get_close_matches
 
 __all__ = [
+    "WEAK",
     "at_least",
     "at_most",
     "change_of_odds",
@@ -27,6 +28,9 @@ __all__ = [
 ]
 
 # -- How numbers are written for people ------------------------------------------------------------------------------
+
+WEAK = "○"
+"""The sign beside a value that is no larger than its own error."""
 
 _NO_DIFFERENCE = 1e-6
 """What rounding may lose against the side it is meant for, as a share: sums of doubles are off by less."""

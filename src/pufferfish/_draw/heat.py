@@ -12,13 +12,10 @@ from pufferfish._draw.chart import Heat, Lines, from_to
 from pufferfish._draw.lines import lines_figure
 from pufferfish._draw.page import table
 
-__all__ = ["MOST_COLUMNS", "WEAK", "chart_part", "heat_map"]
+__all__ = ["MOST_COLUMNS", "chart_part", "heat_map"]
 
 MOST_COLUMNS = 12
 """Columns up to which numbers stand in the cells: more do not fit on a page."""
-
-WEAK = "○"
-"""The sign beside a value that is no larger than its own error."""
 
 _MOST_ROWS = 60
 _MOST_LISTED = 500

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.words import at_most, number
+from pufferfish._base.words import WEAK, at_most, number
 from pufferfish.errors import printable
 
 __all__ = [
@@ -347,12 +347,15 @@ def errors_are_seen(values: Array, noisy: Array, errors: Array) -> bool:
 def bars_with_errors(
     axes: Any, values: Array, noisy: Array, errors: Array, *, share: bool, seen: bool, lying: bool = False
 ) -> None:
-    """Draw bars, with error bars where they can be seen, and the values in numbers where they are few."""
-    positions = np.arange(len(values))
+    """Draw bars, with error bars where they can be seen, and the values in numbers where they are few.
+
+    A bar that is no longer than its own error is hollow, and its number has the sign of such a value.
+    """
+    positions, weak = np.arange(len(values)), np.abs(values) <= errors
     low, high = noisy - errors, noisy + errors
     many = len(positions) > 120
     width = 0.8 if len(positions) > 1 else 0.3
-    colours = {"color": PALE, "edgecolor": BLUE, "linewidth": 0 if many else 0.8}
+    colours = {"color": np.where(weak, "white", PALE), "edgecolor": BLUE, "linewidth": 0 if many else 0.8}
     if lying:
         axes.barh(positions, values, height=width, **colours)
     else:
@@ -364,9 +367,11 @@ def bars_with_errors(
         axes.set_xlim(-1, 1)
     if len(positions) > (_MOST_LYING if lying else _MOST_WRITTEN):
         return
-    for x, value, error, top in zip(positions, values, errors, np.maximum(high, np.maximum(values, 0.0)), strict=True):
+    tops = np.maximum(high, np.maximum(values, 0.0))
+    for x, value, error, top, faint in zip(positions, values, errors, tops, weak, strict=True):
         whole = error >= 0.5 or abs(value) >= 1000
         text = in_percent(value, error) if share else f"{value:,.0f}" if whole else f"{value:.4g}"
+        text = f"{WEAK} {text}" if faint else text
         place = (top, x) if lying else (x, top)
         where = {"va": "center"} if lying else {"ha": "center"}
         axes.annotate(text, place, (2, 0) if lying else (0, 2), textcoords="offset points", fontsize=8, **where)

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -362,3 +363,21 @@ def test_weekdays_have_names_in_pictures_and_on_the_page_alone():
         assert all(day in values_part(found) for day in days)
         assert found.groups.cells[0][0] == "0"
         assert found.to_frame()["weekday(time)"].unique().sort().to_list() == list(range(7))
+
+
+def test_values_below_their_error_are_hollow_and_have_a_sign():
+    """Bars with their numbers, cells of steps, and the points of lines; the words below say what it means."""
+    found = released(pf.Histogram(relative=False), 1.0)
+    error = found.accuracy()
+    made = msgspec.structs.replace(found, values=[error, 9 * error, -error], noisy_values=[error, 9 * error, -error])
+    figure = made.plot()
+    assert [text.startswith("○") for text in texts(figure)] == [True, False, True]
+    faces = [patch.get_facecolor() == (1, 1, 1, 1) for patch in figure.axes[0].patches]
+    assert faces == [True, False, True]
+    assert "hollow: no larger than its error" in title(figure)
+    sure = msgspec.structs.replace(found, values=[9 * error] * 3, noisy_values=[9 * error] * 3)
+    assert "hollow" not in title(sure.plot())
+    steps = released(pf.Transitions(), 1.0)
+    step_error = steps.accuracy()
+    some = [step_error / 2] + [9 * step_error] * 8
+    assert sum(text.startswith("○") for text in texts(msgspec.structs.replace(steps, values=some).plot())) == 1

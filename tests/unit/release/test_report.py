@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 import shlex
+import time
 from html import unescape
 from html.parser import HTMLParser
 from itertools import islice
@@ -19,9 +20,9 @@ import commands
 import opendp_parts as dp
 import pufferfish as pf
 import release_cases
+from pufferfish._base.progress import report_progress
 from pufferfish._base.view import html_of, view_of
-from pufferfish._base.words import number
-from pufferfish._draw.heat import WEAK
+from pufferfish._base.words import WEAK, number
 from pufferfish.compare.noise import promise_part
 from pufferfish.compare.rows import points_around
 from pufferfish.errors import NotApplicableError, ParameterError, PufferfishError, RecordError
@@ -216,6 +217,27 @@ def test_what_takes_long_is_left_to_verify(tmp_path: Path, monkeypatch: pytest.M
     wrong = msgspec.structs.replace(found, noise=msgspec.structs.replace(found.noise, scale=found.noise.scale / 2))
     with pytest.raises(RecordError, match="does not hold, and no report is made of it"):
         report_page.report_page([report_page.Source(wrong)])
+
+
+def test_a_proof_without_end_is_ended_and_the_page_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where work reports how far it is; then nothing else that takes long is begun."""
+    begun: list[int] = []
+
+    def endless(*_: Any, **__: Any) -> Any:
+        begun.append(1)
+        while True:
+            report_progress("propagating leakage", 0.5)
+
+    monkeypatch.setattr(report_page, "_PATIENCE", 0.1)
+    monkeypatch.setattr(report_page, "verify", endless)
+    data, chain = simple()
+    noise = pf.GroupDP(chain, data.length).calibrate(pf.Histogram(), 1.0)
+    sources = [report_page.Source(pf.release(data, pf.Histogram(), noise)) for _ in range(4)]
+    start = time.process_time()
+    (tmp_path / "r.html").write_bytes(report_page.report_page(sources))
+    assert time.process_time() - start < 4
+    assert len(begun) == 1
+    assert "the proof was not computed again" in checked(tmp_path / "r.html").text
 
 
 def test_names_never_become_markup(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What an office says of a page: its title and labels, its words in another language; and what it leaves out."""
 
+import dataclasses
 import json
 import re
 import tomllib
@@ -14,7 +15,9 @@ import pytest
 import commands
 import pufferfish as pf
 import release_cases
+from pufferfish._base.progress import TookTooLong
 from pufferfish.errors import ParameterError
+from pufferfish.release.show import page as show_page
 from pufferfish.release.show.page import Cover, Source, report_page, sentences_of
 from pufferfish.release.show.values import Look, values_part
 from pufferfish.release.show.words import WORDS, Words, read_words, words_file
@@ -200,3 +203,36 @@ def test_each_subject_stands_in_a_table_that_is_searched(tmp_path: Path) -> None
 
 def test_words_keep_their_braces() -> None:
     assert Words()("hides_more", epsilon="{x}") == "whatever other records tell, at ε = {x}"
+
+
+def test_labels_give_each_state_a_name_of_its_own() -> None:
+    look = Look(labels={"no": "yes"})
+    with pytest.raises(ParameterError, match=r"\[labels\] give 'yes' to two states or groups"):
+        values_part(made(), look)
+
+
+def test_each_release_stands_in_the_budget_also_of_other_ledgers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two ledgers may each have a first entry; and what was proved is said of each release."""
+    data = release_cases._series(["no", "yes"])
+    bound = pf.GroupDP(release_cases.TWO, data.length)
+    noise = bound.calibrate(pf.Count("yes"), 1.0)
+    found = []
+    for source, budget in (("may.csv", 2.0), ("june.csv", 3.0)):
+        month = dataclasses.replace(data, base=dataclasses.replace(data.base, source=source))
+        found.append(pf.release(month, pf.Count("yes"), noise, ledger=pf.Ledger(bound, budget, base=month)))
+    page = report_page([Source(release, Path(f"{i}.json")) for i, release in enumerate(found)]).decode()
+    spent = re.findall(r'<td class="n">([^<]* / [^<]*)</td>', page)
+    assert spent == ["1 / 2", "1 / 3"]
+    seen: list[int] = []
+    verify = show_page.verify
+
+    def once(*given: Any, **more: Any) -> Any:
+        seen.append(1)
+        if len(seen) > 1:
+            raise TookTooLong
+        return verify(*given, **more)
+
+    monkeypatch.setattr(show_page, "verify", once)
+    page = report_page([Source(release) for release in found], brief=True).decode()
+    assert "<strong>release 1:</strong> When this page was made the proof was computed again, and held." in page
+    assert "<strong>release 2:</strong> When this page was made the proof was not computed again" in page

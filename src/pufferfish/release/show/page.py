@@ -36,6 +36,7 @@ from pufferfish.release.certificate import Certificate
 from pufferfish.release.check import check_record
 from pufferfish.release.commands import commands_of
 from pufferfish.release.derive import place_in
+from pufferfish.release.facts import LedgerRecord
 from pufferfish.release.prepare import FITTED_HERE
 from pufferfish.release.record import MeasurementFields, ReleaseFields, calibration_again, function_of_user
 from pufferfish.release.show.values import (
@@ -151,6 +152,7 @@ class _Shown:
     title: str
     findings: Sequence[Finding] | None
     proved: bool
+    theta: Theta | None
     calibration: Calibration | None
 
     @property
@@ -162,12 +164,6 @@ class _Shown:
         """The record, if it is of a query."""
         record = self.source.release
         return None if isinstance(record, MeasurementFields) else record
-
-    @property
-    def theta(self) -> Theta | None:
-        if self.calibration is not None:
-            return self.calibration.theta
-        return self.record.theta.any_theta()
 
 
 def report_page(
@@ -215,7 +211,9 @@ def report_page(
     look = Look(say=cover.words, labels=cover.labels, suppress=suppress)
     say = look.say
     patience = Patience(math.inf if verified or any(source.proof for source in sources) else _PATIENCE)
-    shown = [_shown(source, i, sources, look, ledger, patience) for i, source in enumerate(sources)]
+    shown: list[_Shown] = []
+    for source in sources:
+        shown += [_shown(source, shown, len(sources), look, ledger, patience)]
     slider, data = (None, None) if brief else _slider_part(shown, say, patience)
     title = cover.title or (shown[0].title if len(shown) == 1 else say("title"))
     cards = {"office": cover.office, "period": cover.period, "contact": cover.contact}
@@ -257,18 +255,21 @@ def _check_together(sources: Sequence[Source]) -> None:
 
 
 def _shown(
-    source: Source, i: int, sources: Sequence[Source], look: Look, ledger: Ledger | None, patience: Patience
+    source: Source, earlier: Sequence[_Shown], many: int, look: Look, ledger: Ledger | None, patience: Patience
 ) -> _Shown:
-    """Verify a release, and return what the page needs of it."""
-    which = f"release {i + 1} of {len(sources)}"
-    report_progress(which, i / len(sources))
+    """Verify a release, and return what the page needs of it; a Θ that an earlier one has is not made again."""
+    i = len(earlier)
+    which = f"release {i + 1} of {many}"
+    report_progress(which, i / many)
     with part_of(which):
         findings, proved = _verified(source, ledger if source.release.ledger is not None else None, patience)
     record, calibration = source.release, None
+    known = next((each.theta for each in earlier if each.record.theta == record.theta), None)
+    theta = known or record.theta.any_theta()
     if not isinstance(record, MeasurementFields) and not function_of_user(record):
-        calibration = calibration_again(record)
+        calibration = calibration_again(record, theta)
     title = _title(record, look)
-    return _Shown(source, i + 1, title if len(sources) == 1 else f"{i + 1}. {title}", findings, proved, calibration)
+    return _Shown(source, i + 1, title if many == 1 else f"{i + 1}. {title}", findings, proved, theta, calibration)
 
 
 def _title(record: AnyRelease, look: Look) -> str:
@@ -367,7 +368,7 @@ def _hides(record: AnyRelease) -> str:
 def _hidden_part(shown: Sequence[_Shown], say: Words) -> Html:
     """Return the unit that noise hides, before any value."""
 
-    def card(each: _Shown) -> tuple[str, str, str, str]:
+    def card(each: _Shown) -> tuple[str, str, str, str, bool]:
         record = each.record
         secrets = None if isinstance(record, MeasurementFields) else record.mechanism.secrets
         pairs = [f"({say.of(a)}) or ({say.of(b)})" for a, b in (secrets or ())[:_MOST_PAIRS]]
@@ -379,11 +380,11 @@ def _hidden_part(shown: Sequence[_Shown], say: Words) -> Html:
         )
         if isinstance(record, ReleaseFields) and record.delta:  # what is exact says δ, and few words cannot
             odds = f"{say('delta', delta=f'{record.delta:g}')} {say.of(record.promise)}"
-        return say.of(_hides(record)), at_most(record.epsilon), odds, named
+        fitted = each.query is not None and FITTED_HERE in each.query.warnings
+        return say.of(_hides(record)), at_most(record.epsilon), odds, named, fitted
 
     cards: list[Html] = []
-    for (hides, epsilon, odds, named), who in _alike(shown, card):
-        fitted = any(each.query is not None and FITTED_HERE in each.query.warnings for each in who)
+    for (hides, epsilon, odds, named, fitted), who in _alike(shown, card):
         cards += [
             tag(
                 "div",
@@ -547,6 +548,14 @@ def _law(record: AnyRelease) -> str:
     return said or law_assumed(record.theta.in_words, record.theta.origin, record.checked)
 
 
+def _why(each: _Shown) -> Html | None:
+    """Return which record decides the noise of a release, and why."""
+    if each.query is None:
+        return None
+    made = each.query.mechanism
+    return witness_part(made.witness, made.leakage, each.query.epsilon, each.theta)
+
+
 def _theta_parts(shown: Sequence[_Shown], say: Words) -> Html:
     """Return Θ with its origin and its check; its numbers, and which record decides the noise, are folded."""
     parts: list[Html] = []
@@ -562,15 +571,7 @@ def _theta_parts(shown: Sequence[_Shown], say: Words) -> Html:
             parts += [
                 fold(join(name, say("theta_more")), theta_part(first, decides=decides, calibration=who[0].calibration))
             ]
-    reasons = [
-        tag(
-            "div",
-            tag("h4", each.title) if len(shown) > 1 else None,
-            witness_part(each.query.mechanism.witness, each.query.mechanism.leakage, each.query.epsilon, each.theta),
-        )
-        for each in shown
-        if each.query is not None
-    ]
+    reasons = [tag("div", _whose(who, shown, say), why) for why, who in _alike(shown, _why) if why is not None]
     return tag("section", tag("h2", say("theta")), parts, fold(say("witness"), reasons) if reasons else None)
 
 
@@ -579,61 +580,22 @@ def _budget_part(shown: Sequence[_Shown], say: Words, ledger: Ledger | None) -> 
     here = {each.record.ledger.entry: each for each in shown if each.record.ledger is not None}
     apart = [each for each in shown if each.record.ledger is None]
     lines: list[Html] = []
-    rows: list[Html] = []
-    budget = 0.0
-    if ledger is not None:
-        budget = ledger.budget
-        lines += [
-            tag(
-                "p",
-                say(
-                    "spent",
-                    spent=at_most(ledger.spent),
-                    budget=number(budget, 6),
-                    bound=ledger.bound.title,
-                    remaining=at_least(ledger.remaining),
-                ),
-            ),
-            *(
-                tag(
-                    "p",
-                    tag("strong", say("warning")),
-                    " ",
-                    tag("a", each.title, href=f"#release-{each.number}"),
-                    f": {say('apart')}.",
-                )
-                for each in apart
-            ),
-        ]
-        rows = [_entry_row(entry, here.get(entry.number), budget, say) for entry in ledger.entries]
-    elif here:
-        last = here[max(here)].record.ledger
-        assert last is not None
-        budget = last.budget
-        of_ledgers = {each.record.ledger.budget for each in here.values() if each.record.ledger}
-        lines += [tag("p", say("not_counted"))]
-        ordered = (
-            [here[entry] for entry in sorted(here)]
-            if len(of_ledgers) == 1
-            else [each for each in shown if each not in apart]
-        )
-        rows = [_place_row(each, say) for each in ordered]
-    if apart and ledger is None:
-        lines += [tag("p", say("no_ledger", numbers=", ".join(each.title for each in apart)))]
-    caption = say("ledger_of", budget=number(budget, 6))
-    heads = [
-        say("number"),
-        say("release"),
-        say("alone"),
-        tag("th", "", scope="col", class_="bar"),
-        say("leaks_together"),
-    ]
-    return tag(
-        "section",
-        tag("h2", say("budget")),
-        lines,
-        table(heads, rows, caption, names=2, class_="values ledger") if rows else None,
-    )
+    if ledger is None:
+        lines += [tag("p", say("not_counted"))] if here else []
+        lines += [tag("p", say("no_ledger", numbers=", ".join(each.title for each in apart)))] if apart else []
+        rows = [_place_row(each, place) for each in shown if (place := each.record.ledger) is not None]
+    else:
+        budget, left = number(ledger.budget, 6), at_least(ledger.remaining)
+        spent = say("spent", spent=at_most(ledger.spent), budget=budget, bound=ledger.bound.title, remaining=left)
+        lines += [tag("p", spent)]
+        for each in apart:
+            link = tag("a", each.title, href=f"#release-{each.number}")
+            lines += [tag("p", tag("strong", say("warning")), " ", link, f": {say('apart')}.")]
+        rows = [_entry_row(entry, here.get(entry.number), ledger.budget, say) for entry in ledger.entries]
+    bar = tag("th", "", scope="col", class_="bar")
+    heads = [say("number"), say("release"), say("alone"), bar, say("leaks_together")]
+    history = table(heads, rows, say("ledger_of"), names=2, class_="values ledger") if rows else None
+    return tag("section", tag("h2", say("budget")), lines, history)
 
 
 def _entry_row(entry: Entry, each: _Shown | None, budget: float, say: Words) -> Html:
@@ -645,17 +607,9 @@ def _entry_row(entry: Entry, each: _Shown | None, budget: float, say: Words) -> 
     return _budget_row(entry.number, what, entry.epsilon, entry.spent, budget, own=each is not None)
 
 
-def _place_row(each: _Shown, say: Words) -> Html:
-    place = each.record.ledger
-    assert place is not None
-    return _budget_row(
-        place.entry,
-        tag("a", each.title, href=f"#release-{each.number}"),
-        each.record.epsilon,
-        place.spent,
-        place.budget,
-        own=False,
-    )
+def _place_row(each: _Shown, place: LedgerRecord) -> Html:
+    what = tag("a", each.title, href=f"#release-{each.number}")
+    return _budget_row(place.entry, what, each.record.epsilon, place.spent, place.budget, own=False)
 
 
 def _budget_row(number_: int, what: Any, epsilon: float | None, spent: float, budget: float, *, own: bool) -> Html:
@@ -674,7 +628,7 @@ def _budget_row(number_: int, what: Any, epsilon: float | None, spent: float, bu
         tag("td", what, class_="what"),
         tag("td", "" if epsilon is None else at_most(epsilon), class_="n"),
         tag("td", bar, class_="bar"),
-        tag("td", at_most(spent), class_="n"),
+        tag("td", f"{at_most(spent)} / {number(budget, 6)}", class_="n"),
         class_="own" if own else None,
     )
 
@@ -787,8 +741,11 @@ def _how_part(shown: Sequence[_Shown], say: Words, ledger_name: str | None) -> H
     lines: dict[str, None] = {}
     for each in shown:
         lines |= dict.fromkeys(commands_of(each.record, each.source.name) if each.query is not None else ())
-    proofs = {each.proved for each in shown if each.findings is None or each.calibration is not None}
-    verdict = say("proved" if proofs == {True} else "unproved") if proofs else None
+    proofs = [each for each in shown if each.findings is None or each.calibration is not None]
+    verdicts = [
+        tag("p", _whose(who, shown, say), say("proved" if proved else "unproved"))
+        for proved, who in _alike(proofs, lambda each: each.proved)
+    ]
     parts: list[Any] = [
         tag("p", say("verify_how")),
         _lines(map(_verify_command, shown)),
@@ -804,28 +761,22 @@ def _how_part(shown: Sequence[_Shown], say: Words, ledger_name: str | None) -> H
         for each in shown
         if each.source.digest is not None
     ]
-    found = [
-        join(
-            tag("h4", each.title) if len(shown) > 1 else None,
-            table(
-                ["what", "found", ""],
-                [
-                    [_FINDINGS.get(part.what, part.what), tag("td", part.word), tag("td", part.says)]
-                    for part in each.findings
-                ],
-                each.title,
-                titled=False,
-            ),
-        )
-        for each in shown
-        if each.findings
+    parts_found: dict[tuple[str, str, str], list[_Shown]] = {}
+    for each in shown:
+        for part in each.findings or ():
+            key = _FINDINGS.get(part.what, part.what), part.word, part.says
+            parts_found.setdefault(key, []).append(each)
+    rows = [
+        [what, tag("td", word), tag("td", _whose(who, shown, say), says)]
+        for (what, word, says), who in parts_found.items()
     ]
+    found = table(["what", "found", ""], rows, say("found"), titled=False) if rows else None
     return tag(
         "section",
         tag("h2", say("how")),
         fold(say("commands"), _lines(lines)) if lines else None,
         parts,
-        tag("p", verdict) if verdict else None,
+        verdicts,
         fold(say("found"), tag("p", say("digest")) if digests else None, tag("ul", digests), found),
     )
 

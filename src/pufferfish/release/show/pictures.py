@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from pufferfish._base.view import counted
+from pufferfish._base.words import WEAK
 from pufferfish._draw.figure import new_figure, require_matplotlib
 from pufferfish._draw.svg import (
     BLUE,
@@ -46,6 +47,7 @@ __all__ = ["draw_groups", "draw_release", "draw_table"]
 
 # -- The picture of a release by groups ------------------------------------------------------------------------------
 
+_HOLLOW = "; hollow: no larger than its error"
 _MOST_PANELS = 12
 _MOST_BARS = 60
 _MOST_TICKS = 40
@@ -179,6 +181,11 @@ def _lines(axes: Any, values: Array, noisy: Array, error: Array, share: bool) ->
         axes.fill_between(
             positions, noisy_row - error_row, noisy_row + error_row, color=colour, alpha=0.15, linewidth=0
         )
+    for row, error_row, (colour, marker) in zip(
+        values, error, LINES, strict=False
+    ):  # after all lines: a legend has those
+        weak = np.abs(row) <= error_row
+        axes.plot(np.array(positions)[weak], row[weak], marker, color=colour, markersize=3.5, markerfacecolor="white")
     axes.axhline(0, color=INK, linewidth=0.6)
     clean(axes, share)
 
@@ -230,6 +237,7 @@ def _titled(
     error = told_error(float(errors.min()), float(errors.max()), _shares(release))
     unseen = "" if seen else ", too little to be seen here" if drawn else ", not drawn"
     postprocessed = "; post-processed" if release.postprocessing else ""
+    more += _HOLLOW * bool(drawn and (np.abs(release.value) <= errors).any())
     titled(
         figure,
         f"{release.query.description}, by {', '.join(groups.by)}",
@@ -300,6 +308,7 @@ def draw_table(
         for (x, y), value in np.ndenumerate(table):
             dark = value > 0 and float(norm(value)) > 0.6
             text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+            text = f"{WEAK} {text}" if abs(value) <= error else text
             axes.text(y, x, text, ha="center", va="center", fontsize=8, color="white" if dark else INK)
     ticks = log_ticks(float(norm.vmin or 0.0), most)
     bar: Any = figure.colorbar(image, ax=axes, shrink=0.8, ticks=ticks, format=StrMethodFormatter("{x:,.10g}"))
@@ -395,6 +404,7 @@ def _quantiles(release: ReleaseFields) -> "Figure":
 
 def _note_on_errors(release: ReleaseFields, errors: Any, share: bool, seen: bool) -> str:
     postprocessed = "; post-processed" if release.postprocessing else ""
+    postprocessed += _HOLLOW * bool((np.abs(release.value) <= errors).any())
     error = f"noisy value {told_error(errors.min(), errors.max(), share)} with 95% probability each"
     return f"{'line: ' if seen else ''}{error}{'' if seen else ', too little to be seen here'}{postprocessed}"
 

@@ -16,13 +16,13 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from pufferfish._base.view import Html, counted, join, tag
-from pufferfish._base.words import number, with_error
-from pufferfish._draw.heat import MOST_COLUMNS, WEAK, heat_map
+from pufferfish._base.words import WEAK, number, with_error
+from pufferfish._draw.heat import MOST_COLUMNS, heat_map
 from pufferfish._draw.page import fold, table
 from pufferfish._draw.panels import MOST_LINES, Band, band_charts, small_multiples
 from pufferfish._draw.svg import is_share
 from pufferfish.data.groups import cells_for_people, in_order
-from pufferfish.errors import PufferfishError, shortened
+from pufferfish.errors import ParameterError, PufferfishError, shortened
 from pufferfish.queries import Transitions, measure_of
 from pufferfish.release.cells import csv_of
 from pufferfish.release.facts import GroupsRecord
@@ -158,12 +158,23 @@ def csv_link(record: ReleaseFields, look: Look, name: str, frame: "pl.DataFrame 
 
 def _for_people(record: ReleaseFields, look: Look) -> ReleaseFields:
     """Return a release whose outputs and groups are named as people name them."""
-    query = replace(record.query, labels=[look.name(label) for label in record.query.labels])
-    groups = record.groups
+    query, groups = replace(record.query, labels=_renamed(record.query.labels, look)), record.groups
     if groups is not None:
-        cells = [[look.name(label) for label in cell] for cell in cells_for_people(groups.by, groups.cells)]
+        named = cells_for_people(groups.by, groups.cells)
+        ways = [dict.fromkeys(labels) for labels in zip(*named, strict=True)]
+        shown = [dict(zip(labels, _renamed([*labels], look), strict=True)) for labels in ways]
+        cells = [[names[label] for names, label in zip(shown, cell, strict=True)] for cell in named]
         groups = replace(groups, cells=cells)
     return replace(record, query=query, groups=groups)
+
+
+def _renamed(labels: Sequence[str], look: Look) -> list[str]:
+    """Return labels as people name them; two that would have one name are refused."""
+    names = [look.name(label) for label in labels]
+    if len(set(names)) < len(set(labels)):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ParameterError(f"[labels] give {twice!r} to two states or groups: give each a name of its own")
+    return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +225,8 @@ def _drawn(record: ReleaseFields, look: Look, weak: NDArray[np.bool_]) -> Html:
     return _by_group(record, groups, look, weak) if len(labels) <= MOST_COLUMNS else _bars(record, look)
 
 
-def _without(cell: Sequence[str], i: int) -> str:
-    return ", ".join(label for j, label in enumerate(cell) if j != i)
+def _without(cell: Sequence[str], i: int) -> tuple[str, ...]:
+    return tuple(label for j, label in enumerate(cell) if j != i)
 
 
 def _labels_in_order(record: ReleaseFields, groups: GroupsRecord, i: int) -> list[str]:
@@ -232,7 +243,12 @@ def _labels_in_order(record: ReleaseFields, groups: GroupsRecord, i: int) -> lis
 
 
 def _over_time(
-    record: ReleaseFields, groups: GroupsRecord, look: Look, weak: NDArray[np.bool_], over: int, others: Sequence[str]
+    record: ReleaseFields,
+    groups: GroupsRecord,
+    look: Look,
+    weak: NDArray[np.bool_],
+    over: int,
+    others: Sequence[tuple[str, ...]],
 ) -> Html:
     """Return lines over a part of times, a line for each group, and a chart for each output; the numbers are folded."""
     labels, write = record.query.labels, Numbers.of(record)
@@ -247,12 +263,12 @@ def _over_time(
         np.array(record.noisy_values).reshape(record.value.shape),
     )
 
-    def line(other: str, j: int) -> Band:
+    def line(other: tuple[str, ...], j: int) -> Band:
         cells = [at.get((place, other)) for place in places]
         nan, gone = math.nan, [i is None or (look.suppress and bool(weak[i, j])) for i in cells]
         found = [-1 if i is None else i for i in cells]
         return Band(
-            name=other or labels[j],
+            name=", ".join(other) or labels[j],
             values=[nan if no else float(values[i, j]) for i, no in zip(found, gone, strict=True)],
             low=[nan if no else float(noisy[i, j] - errors[i, j]) for i, no in zip(found, gone, strict=True)],
             high=[nan if no else float(noisy[i, j] + errors[i, j]) for i, no in zip(found, gone, strict=True)],
