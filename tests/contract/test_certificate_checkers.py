@@ -17,7 +17,8 @@ from test_certificate_forgeries import CASES, RELEASES, STATES, THREE, disturbed
 
 import browsers
 import pufferfish as pf
-from pufferfish.release import certificate, checker
+from pufferfish.release import certificate
+from pufferfish.release.checker import check as checker
 
 ROOT = Path(__file__).parents[2]
 SCRIPT, PAGE = ROOT / "certificate" / "check.js", ROOT / "docs" / "check.html"

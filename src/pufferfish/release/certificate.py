@@ -1,9 +1,9 @@
 """Certificates: proofs of a release's bound that plain code checks in whole numbers (docs/proofs/certificate.md).
 
-The checker (:mod:`pufferfish.release.checker`, the same file as ``certificate/check.py``) asks for bounds F and G that
-what later and earlier records tell does not exceed. Here they are found: by the checker's own rule, first in doubles,
-then in whole numbers, until each follows from the others. No engine of a mechanism has a part in it, and nothing that
-is found has to be right.
+The checker (:mod:`pufferfish.release.checker`, the same files as in ``certificate``) asks for bounds F and G that what
+later and earlier records tell does not exceed. Here they are found: by the checker's own rule, first in doubles, then
+in whole numbers, until each follows from the others. No engine of a mechanism has a part in it, and nothing that is
+found has to be right.
 """
 
 import json
@@ -25,12 +25,11 @@ from pufferfish._core.phi.greedy import least_factors
 from pufferfish._core.phi.phi import solve_slopes
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.release import checker
+from pufferfish.release.checker import check, check_more
 from pufferfish.release.derive import data_record
 from pufferfish.release.draw import Database
 from pufferfish.release.ready import Ready
 from pufferfish.release.record import ReleaseFields, encoded
-from pufferfish.theta.forgetting_class import ForgettingClass
 
 __all__ = ["PROOF", "Certificate", "certify", "check_texts", "claim_of", "proved", "record_of_noise", "scaled"]
 
@@ -105,7 +104,7 @@ class Certificate(ReadOnly):
         values = record.noisy_values or [0.0] * len(record.query.labels)
         try:
             check_texts(encoded(msgspec.structs.replace(record, noisy_values=values)), self.proof)
-        except checker.NotProved as error:
+        except check.NotProved as error:
             raise NotApplicableError(f"the checker does not prove it: {error}", "certify") from error
         except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
             raise NotApplicableError(f"the checker cannot read it: {error!r}", "certify") from error
@@ -163,8 +162,8 @@ def certify(noise: Calibration | ReleaseFields) -> Certificate:
 
 def check_texts(release: str | bytes, proof: str | bytes) -> None:
     """Check a proof by the checker's own functions."""
-    claim = checker.Claim(checker.parsed(release, checker.RELEASE, "release"))
-    checker.prove(claim, checker.parsed(proof, checker.PROOF, "proof"))
+    claim = check.Claim(check.parsed(release, check.RELEASE, "release"))
+    check.prove(claim, check.parsed(proof, check.PROOF, "proof"))
 
 
 def record_of_noise(calibration: Calibration) -> ReleaseFields:
@@ -177,8 +176,8 @@ def record_of_noise(calibration: Calibration) -> ReleaseFields:
 def claim_of(record: ReleaseFields) -> Any:
     """Return what a record promises, as the checker reads it."""
     try:
-        claim: Any = checker.Claim(checker.parsed(encoded(record), checker.RELEASE, "release"))
-    except checker.NotProved as error:
+        claim: Any = check.Claim(check.parsed(encoded(record), check.RELEASE, "release"))
+    except check.NotProved as error:
         raise NotApplicableError(f"{_REFUSED}{error}", "certify") from error
     claim.digits = _DIGITS if len(claim.states) <= _FEW_STATES else _FEW_DIGITS
     return claim
@@ -217,94 +216,89 @@ def _provable(claim: Any, scale: float) -> tuple[float, list[Any]]:
 def scaled(claim: Any, first: float, scale: float) -> Any:
     """Return a claim with noise of another scale."""
     other, ratio = copy(claim), Fraction(first) / Fraction(scale)
-    other.losses = [[loss * ratio for loss in row] for row in claim.losses]
-    other.most, other.step, other.of_all = claim.most * ratio, claim.step * ratio, claim.of_all * ratio
+    other.pays([[loss * ratio for loss in row] for row in claim.losses], claim.step * ratio)
     return other
 
 
 def proved(claim: Any, near: Sequence[Any] = ()) -> tuple[list[Any], float]:
     """Return a proof of every member, and what leaks at most, in nats; ``near`` are proofs for nearly such noise."""
-    members = checker.members_of(claim.release["theta"])
+    members = check.members_of(claim.release["theta"])
     proofs, most = list[Any](), 0.0
     for (kind, member), guess in zip(members, near or [None] * len(members), strict=True):
         proof: dict[str, list[Numbers]] | None = None
         try:
             if claim.of_all <= claim.epsilon:  # the losses of all records together: it needs no model
                 leakage = float(claim.of_all)
-            elif kind == ForgettingClass.kind:
-                leakage = _of_forgetting(member, claim)
             else:
+                model = check.model_of(kind, member, len(claim.states))
                 try:
-                    proof, leakage = _of_chain(checker.chain_of(kind, member, len(claim.states)), claim, guess)
+                    if isinstance(model, check.Chain):
+                        proof, leakage = _of_chain(model, claim, guess)
+                    else:
+                        leakage = _of_forgetting(model, claim)
                 except _Unbounded:
                     leakage = math.inf
-        except checker.NotProved as error:
+        except check.NotProved as error:
             raise NotApplicableError(f"{_REFUSED}{error}", "certify") from error
         proofs.append(proof)
         most = max(most, leakage)
     return proofs, most
 
 
-def _of_forgetting(member: Any, claim: Any) -> float:
+def _of_forgetting(model: Any, claim: Any) -> float:
     """Return what leaks at most under a class that forgets, in nats."""
 
     def enough(limit: int) -> bool:
-        other = copy(claim)
-        other.limit = limit
-        try:
-            checker.prove_forgetting(member, other)
-        except checker.NotProved:
-            return False
-        return True
+        return model.tells_at_most(limit, claim)
 
-    most = checker.exp(2 * claim.epsilon, True)
-    return math.log(_least(enough, most, checker.ONE, most >> 40) / checker.ONE) if enough(most) else math.inf
+    most = check.exp(2 * claim.epsilon, True)
+    return math.log(_least(enough, most, check.ONE, most >> 40) / check.ONE) if enough(most) else math.inf
 
 
 def _of_chain(
     chain: Any, claim: Any, near: Mapping[str, list[Numbers]] | None
 ) -> tuple[dict[str, list[Numbers]], float]:
     """Return a proof of a chain, and what leaks at most by it, in nats."""
-    counts = _numbers_of_bounds(chain, claim)
-    sides, at = checker.sides_of(chain, claim, *counts)
-    names = ("future", "past")
+    ahead, behind, beside, of_step = chain.losses(claim)
+    after, before = _numbers_of_bounds(chain, claim)
+    sides = (
+        ("future", ahead, chain.future(after, claim.longest), after),
+        ("past", behind, chain.past(before, claim.longest), before),
+    )
     found = {
-        name: _bounds(chain, claim, *side, count, None if near is None else near[name])
-        for name, side, count in zip(names, sides, counts, strict=True)
+        name: _bounds(chain, claim, loss, of_step, steps, count, None if near is None else near[name])
+        for name, loss, steps, count in sides
     }
-    after, before = ([claim.bound(each, chain) for each in found[name]] for name in names)
-    of_states, m = claim.factors(chain), len(chain.cells[0])
-    if claim.records > 1:
-        largest = [max(entry for bound in side for row in bound for entry in row) for side in (after, before)]
-        paid = max(map(max, checker.multiplied(of_states, claim.near)))
-        steps = [claim.step_factor(chain)] * (claim.records - 1)
-        beside = [max(map(max, of_states))] * (m - claim.records)
-        most = checker.over(*largest, *[paid] * claim.records, *beside, *steps)
-    else:
-        every = chain.factors(of_states, slice(0, m))
-        pairs = chain.places(len(before), len(after), claim.longest)
-        told = (checker.multiplied(every, before[i], after[j]) for i, j in pairs)
-        most = max(max(bound[x][x_] for x in chain.reached for x_ in chain.reached) for bound in told)
+    bounds = [[claim.bound(each, len(chain.states)) for each in found[name]] for name in ("future", "past")]
 
     def enough(limit: int) -> bool:
-        return checker.tells_at_most(limit, chain, after, before, at, claim)
+        return chain.tells_at_most(limit, *bounds, claim)
 
+    futures, pasts = bounds
+    if claim.records > 1:
+        largest = [max(entry for bound in side for row in bound for entry in row) for side in bounds]
+        most = check.over(check.exp(chain.of_stretch(claim), True), *largest)
+    else:
+        told = chain.told(len(pasts), len(futures), claim.longest)
+        met = ((check.multiplied(behind, beside, pasts[i], futures[j]), step.alive) for i, j, step, _ in told)
+        most = max((bound[c][d] for bound, alive in met for c in alive for d in alive), default=check.ONE)
     nearly = most - (most >> 32)
-    return found, math.log((_least(enough, nearly, checker.ONE, most >> 32) if enough(nearly) else most) / checker.ONE)
+    return found, math.log((_least(enough, nearly, check.ONE, most >> 32) if enough(nearly) else most) / check.ONE)
 
 
 def _numbers_of_bounds(chain: Any, claim: Any) -> tuple[int, int]:
     """Return how many bounds each side has: one for all lengths, of short series one for each record."""
-    if chain.phases > 1:
-        return chain.phases, chain.phases
+    clock = _phases(chain)
+    if clock > 1:
+        return clock, clock
     if claim.longest <= _SHORT:
         return claim.longest, claim.longest
-    if chain.start == "stationary":
+    if not isinstance(chain, check_more.Chain) or chain.start == "stationary":
         return 1, 1
     ages = min(claim.longest, _MOST_AGES)
     if chain.given is None:
         return 1, ages
-    settled = checker.stationary(chain.kernels[0])[0][0]
+    settled = check_more.stationary(chain.kernels[0])[0][0]
     for age, (law, _) in enumerate(chain.laws_at(ages)):
         ratios = [Fraction(a, b) for a, b in zip(law[0], settled, strict=True)]
         if min(ratios) > 0 and max(ratios) / min(ratios) < 1 + _SETTLED:
@@ -312,26 +306,32 @@ def _numbers_of_bounds(chain: Any, claim: Any) -> tuple[int, int]:
     return 1, ages
 
 
-def _bounds(chain: Any, claim: Any, loss: Any, steps: Any, count: int, near: list[Numbers] | None) -> list[Numbers]:
+def _phases(chain: Any) -> int:
+    return chain.phases if isinstance(chain, check_more.Chain) else 1
+
+
+def _bounds(
+    chain: Any, claim: Any, loss: Any, of_step: int, steps: Any, count: int, near: list[Numbers] | None
+) -> list[Numbers]:
     """Return bounds of a side, as small as fulfil the checker's inequalities, one after the other."""
-    size, links = len(chain.cells), list(steps)
+    size, links, clock = len(chain.states), list(steps), _phases(chain) > 1
     found: list[Numbers] = [[[0] * size for _ in range(size)] for _ in range(count)]
     fine, left_out = copy(claim), 10 ** (_DIGITS - claim.digits)
     fine.digits = _DIGITS
-    follows = _Follows(fine, loss, claim.step_factor(chain), _SLACK[claim.digits])
-    onwards = [link for link in links if link[0] != link[1] and chain.phases == 1]
-    again = [link for link in links if link[0] == link[1] or chain.phases > 1]
+    follows = _Follows(fine, loss, of_step, _SLACK[claim.digits])
+    onwards = [link for link in links if link[0] != link[1] and not clock]
+    again = [link for link in links if link[0] == link[1] or clock]
     for start, end, step in onwards:
         found[end] = follows.least(step, found[start], found[start])
     if again:
         start = near and [[[n * left_out for n in row] for row in bound] for bound in near]
         rest = max(1, left_out // 4)
-        if chain.phases > 1:
+        if clock:
             _settle_around(found, again, follows, start or None, rest=rest)
         else:
             found[-1] = _settle_alone(found[-1], again[0][2], follows, start[-1] if start else None, rest=rest)
     found = [[[-(-n // left_out) for n in row] for row in bound] for bound in found]
-    whole = _Follows(claim, loss, claim.step_factor(chain))
+    whole = _Follows(claim, loss, of_step)
     for start, end, step in onwards:
         whole.raise_(step, found[start], found[end])
     for _ in range(_MOST_ROUNDS):
@@ -425,15 +425,15 @@ class _Follows:
         """Return bounds and the loss of a record together, the loss taken larger by a share."""
         loss = self.loss
         if slack:
-            loss = [[math.ceil(entry * (entry / checker.ONE) ** slack) for entry in row] for row in loss]
-        return checker.multiplied(loss, [[checker.ONE + n * self._unit for n in row] for row in before])
+            loss = [[math.ceil(entry * (entry / check.ONE) ** slack) for entry in row] for row in loss]
+        return check.multiplied(loss, [[check.ONE + n * self._unit for n in row] for row in before])
 
     def _asked(self, step: Any, bound: list[list[int]]) -> Callable[[int, int, int], bool]:
         """Return what says whether a number is enough for a pair."""
         moves = step.moves(bound)
 
         def enough(x: int, x_: int, n: int) -> bool:
-            factor = (checker.ONE + n * self._unit) * checker.ONE // self.step_factor
+            factor = (check.ONE + n * self._unit) * check.ONE // self.step_factor
             return step.holds(x, x_, factor, bound, moves)
 
         return enough
@@ -450,7 +450,7 @@ class _Follows:
             self.in_doubles[id(step)] = rows, [*map(len, cases)]
         rows, counts = self.in_doubles[id(step)]
         place, guesses = np.arange(len(rows)).reshape(-1, 2), [guess[x][x_] for x, x_ in step.pairs]
-        doubles = np.array(bound, dtype=np.float64) / checker.ONE
+        doubles = np.array(bound, dtype=np.float64) / check.ONE
         start = np.repeat(1 + np.array(guesses, dtype=np.float64) / 10**self.claim.digits, counts)
         factors, *slopes = least_factors(rows, place, doubles, np.array(step.alive, dtype=np.intp), start)
         firsts = np.cumsum([0, *counts[:-1]])
@@ -459,7 +459,7 @@ class _Follows:
             np.where(factors == np.repeat(largest, counts), np.arange(len(rows) // 2), 0), firsts
         )
         self.slopes[id(step)] = [part[decide] for part in slopes]
-        if isinstance(step, checker.StepOfAnyLaw):
+        if isinstance(step, check_more.StepOfAnyLaw):
             less, *slopes = _of_two_states(step, doubles)
             for mine, other in zip(self.slopes[id(step)], slopes, strict=True):
                 mine[less < largest] = 0
@@ -467,7 +467,7 @@ class _Follows:
             largest = np.minimum(largest, less)
         if not np.all(largest < 9 * math.exp(4 * float(self.claim.epsilon))):  # far more than may leak
             raise _Unbounded
-        over = self.step_factor / checker.ONE
+        over = self.step_factor / check.ONE
         for (x, x_), factor in zip(step.pairs, largest.tolist(), strict=True):
             found[x][x_] = math.ceil((factor * over - 1) * 10**self.claim.digits)
         return found
@@ -477,7 +477,7 @@ class _Follows:
         if not step.pairs:
             return change
         tails, heads, slopes = self.slopes[id(step)]
-        of_loss = np.array(self.loss, dtype=np.float64) / checker.ONE * (self.step_factor / checker.ONE)
+        of_loss = np.array(self.loss, dtype=np.float64) / check.ONE * (self.step_factor / check.ONE)
         x, x_ = np.array(step.pairs).T
         steps = solve_slopes(change.astype(np.float64), x, x_, tails, heads, slopes * of_loss[tails, heads])
         return np.array([round(n) for n in steps.ravel()], dtype=object).reshape(change.shape)
@@ -504,7 +504,7 @@ def _of_two_states(step: Any, bound: Any) -> tuple[Any, Any, Any, Any]:
     With it those two states, and how fast it grows with their bound.
     """
     alive = np.array(step.alive)
-    rows = np.array([[entry / checker.FINE for entry in row] for row in step.rows])[alive]
+    rows = np.array([[entry / check.FINE for entry in row] for row in step.rows])[alive]
     s, off = bound[np.ix_(alive, alive)], ~np.eye(len(alive), dtype=np.bool_)
     found = list[tuple[float, int, int, float]]()
     for x, x_ in step.pairs:

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 import pufferfish as pf
 from pufferfish.cli import main
 from pufferfish.fit.model_file import write_model
-from pufferfish.release import checker
+from pufferfish.release.checker import check as checker
 
 READ = ["--state", "state", "--subject", "id", "--time", "t", "--max-gap", "1"]
 

@@ -11,7 +11,8 @@ import pytest
 
 import pufferfish as pf
 from pufferfish.errors import NotApplicableError, ParameterError
-from pufferfish.release import certificate as maker, checker
+from pufferfish.release import certificate as maker
+from pufferfish.release.checker import check as checker
 
 CHECKER = Path(__file__).parents[3] / "certificate" / "check.py"
 STATES = ["a", "b", "c"]
