@@ -100,7 +100,7 @@ def test_the_checker_stands_alone(tmp_path: Path) -> None:
     found = subprocess.run([*run, *files], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout + found.stderr
     assert found.stdout.startswith(
-        "PROVED: this release of Histogram, by itself, is at most e^1 times as likely if any"
+        "PROVED: this release of Histogram, by itself, is at most e^1 times as likely\nif any"
     )
     record = json.loads(Path(files[0]).read_text())
     record["epsilon"] = 0.999

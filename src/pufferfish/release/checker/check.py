@@ -50,10 +50,10 @@ RELEASE = keys(
     query=keys("kind description lipschitz", labels=[str], divided_by=(None, int)),
     noise=keys("noise_multiplier", law=LAW, scale=NUMBER, unit=NUMBER, measurements=(None, [MEASUREMENT])),
     counted={"each": str, "of": [str], "adds": [[[[int]]]], "factors": None, "scale": str},
-    mechanism=keys("name title leakage longest_chain witness", secrets=None),
+    mechanism=keys("name title leakage witness", secrets=None, longest_chain=int),
     data=keys(
-        "base subjects chains longest_chain places steps usual_step clock_changes",
-        **{"records": int, "lengths": [[int]], "rows": None, "observed": None},
+        "base subjects chains places steps usual_step clock_changes",
+        **{"records": int, "longest_chain": int, "lengths": [[int]], "rows": None, "observed": None},
     ),
     theta=keys("origin names", states=[str], kind=str, chains=[LATER], members=[LATER]),
     calibration=keys("places", unit_scale=NUMBER, query=LATER, settings=LATER, lengths=[[int]], records=int),
@@ -214,6 +214,8 @@ class Step:
 class Chain:
     """A stationary Markov chain of cells, each of which has a state; rows are in whole numbers."""
 
+    paid = 0  # how many of its steps a record pays for; otherwise bounds do when one follows from another
+
     def __init__(self, rows, states):
         self.rows, self.states = rows, states
         mass = stationary(rows)
@@ -241,12 +243,10 @@ class Chain:
         step = Step([[mass * (state == x) for mass, state in zip(law, self.states)] for x in states], self.slack)
         return [(i, j, step, states) for i, j in product(range(pasts), range(futures)) if i + j < longest]
 
-    def of_cells(self, of_states, part=None):
-        return [[of_states[a][b] for b in self.states] for a in self.states]
-
     def losses(self, claim):
         """Factors of what a record tells the future and the past, besides others in its cell, and of a step."""
-        of_cells = self.of_cells(claim.factors())
+        of_states = claim.factors(self.paid)
+        of_cells = [[of_states[a][b] for b in self.states] for a in self.states]
         return of_cells, of_cells, [[ONE] * len(row) for row in of_cells], exp(claim.step, True)
 
     def of_stretch(self, claim):
@@ -270,7 +270,7 @@ class Chain:
         if claim.records > 1:
             most = [max(entry for bound in bounds for row in bound for entry in row) for bounds in (futures, pasts)]
             return over(exp(self.of_stretch(claim), True), *most) <= limit
-        beside, of_states = self.losses(claim)[2], claim.factors()
+        beside, of_states = self.losses(claim)[2], claim.factors(self.paid)
         for i, j, step, states in self.told(len(pasts), len(futures), claim.longest):
             step.pairs = [(v, w) for v, w in step.pairs if claim.near[states[v]][states[w]]]
             least = [[limit * ONE // of_states[x][y] for y in states] for x in states]
@@ -392,7 +392,7 @@ class Claim:
         need(self.kind in QUERIES, f"a query that is not covered: {self.kind}{MORE}")
         schema, adds = QUERIES[self.kind]
         need(fits(self.query, {"is": str, **schema}), f"{self.kind} is damaged")
-        self.lengths(release["data"], made)
+        self.lengths(release["data"], made, release["mechanism"]["longest_chain"])
         rows, unit, labels = adds(self.query, self.states)
         relative = self.query.get("relative", self.kind in ("Frequency", "Mean"))
         need(
@@ -405,12 +405,14 @@ class Claim:
         self.hidden(made["settings"], release["data"]["base"])
         self.pays(*losses)
 
-    def lengths(self, data, made):
+    def lengths(self, data, made, longest_of_noise):
         """The steps of the longest chain, and the records of all."""
-        for part in (data, made):
-            need(all(0 < seen <= steps for steps, seen, _ in part["lengths"]), "a chain has more records than steps")
-            need(sum(seen * many for _, seen, many in part["lengths"]) == part["records"], "lengths have other records")
-        self.longest = max(steps for part in (data, made) for steps, _, _ in part["lengths"])
+        self.longest = max(data["longest_chain"], longest_of_noise)
+        for part, longest in ((data, data["longest_chain"]), (made, longest_of_noise)):
+            steps, seen, many = zip(*part["lengths"])
+            need(max(steps) == longest, "the longest chain is not that of the lengths")
+            need(dot(seen, many) == part["records"], "lengths are of other records")
+            need(all(0 < of_seen <= of_all for of_seen, of_all in zip(seen, steps)), "a chain has no steps or records")
         self.of_records = made["records"]
         need(0 < data["records"] <= self.of_records, "the noise is for fewer records than were read")
 
@@ -494,7 +496,7 @@ class Claim:
         self.most_near = max(max(loss * is_near for loss, is_near in zip(*rows)) for rows in zip(losses, self.near))
         self.of_all = self.of_records * self.most + (self.of_records - 1) * step
 
-    def factors(self, steps=0):
+    def factors(self, steps):
         """Factors of a record that goes from state to state, with so many of its steps; of one that does not, 1."""
         known = {loss: exp(loss + steps * self.step, True) for row in self.losses for loss in row}
         return [[ONE if x == y else known[loss] for y, loss in enumerate(row)] for x, row in enumerate(self.losses)]

@@ -92,6 +92,7 @@ class Chain(check.Chain):
         while type(start) is list and type(start[0]) is list:
             start = [entry for row in start for entry in row]
         self.cells, self.states, self.phases = cells, [cell[0] for cell in cells], len(kernels)
+        self.paid = 2 if len(cells[0]) > 1 else 0
         self.kernels, self.given, self.known = [probabilities(rows) for rows in kernels], None, {}
         if type(start) is list:
             self.given, start = probabilities([check.law(start, len(cells))]), "given" if self.phases == 1 else "any"
@@ -162,10 +163,9 @@ class Chain(check.Chain):
 
     def losses(self, claim):
         """Where cells have several records each of these pays for both of its steps; no step pays by itself."""
-        m = len(self.cells[0])
+        of_states, m = claim.factors(self.paid), len(self.cells[0])
         if m == 1:
             return super().losses(claim)
-        of_states = claim.factors(steps=2)
 
         def of(part):
             parts = [cell[part] for cell in self.cells]
@@ -175,10 +175,9 @@ class Chain(check.Chain):
 
     def of_stretch(self, claim):
         """Records that a cell has beside a short stretch may have any values."""
-        m, twice = len(self.cells[0]), 2 * claim.step
-        if m == 1:
-            return super().of_stretch(claim)
-        return claim.records * (claim.most_near + twice) + max(0, m - claim.records) * (claim.most + twice)
+        steps, beside = self.paid * claim.step, max(0, len(self.cells[0]) - claim.records)
+        inner = 0 if self.paid else (claim.records - 1) * claim.step
+        return claim.records * (claim.most_near + steps) + beside * (claim.most + steps) + inner
 
 
 def markov_chain(model, k):
