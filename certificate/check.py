@@ -31,6 +31,7 @@ def need(true, why):
 # -- 1. Reading: every key once and no other, every value of its type, numbers exact ---------------------------------
 
 UNSEEN, LATER = object(), object()  # nothing is asked of it; it is looked at below
+LOOSE = (int,)  # it only has to go with the rest
 NUMBER = (int, Fraction)
 MORE = "; check_more.py covers more"
 LAW = "discrete Laplace, P(Z = z) ∝ exp(-|z| unit/scale)"
@@ -50,13 +51,20 @@ RELEASE = keys(
     query=keys("kind description lipschitz", labels=[str], divided_by=(None, int)),
     noise=keys("noise_multiplier", law=LAW, scale=NUMBER, unit=NUMBER, measurements=(None, [MEASUREMENT])),
     counted={"each": str, "of": [str], "adds": [[[[int]]]], "factors": None, "scale": str},
-    mechanism=keys("name title leakage witness", secrets=None, longest_chain=int),
+    mechanism=keys("name title leakage witness", secrets=None, longest_chain=LOOSE),
     data=keys(
-        "base subjects chains places steps usual_step clock_changes",
-        **{"records": int, "longest_chain": int, "lengths": [[int]], "rows": None, "observed": None},
+        "base subjects places steps usual_step clock_changes",
+        **{
+            "chains": LOOSE,
+            "records": LOOSE,
+            "longest_chain": LOOSE,
+            "lengths": [[LOOSE]],
+            "rows": None,
+            "observed": None,
+        },
     ),
     theta=keys("origin names", states=[str], kind=str, chains=[LATER], members=[LATER]),
-    calibration=keys("places", unit_scale=NUMBER, query=LATER, settings=LATER, lengths=[[int]], records=int),
+    calibration=keys("places", unit_scale=NUMBER, query=LATER, settings=LATER, lengths=[[LOOSE]], records=LOOSE),
 )
 BOUNDS = {"future": [[[int]]], "past": [[[int]]]}
 PROOF = {"format": "pufferfish-proof", "version": 1, "digits": int, "members": [(None, BOUNDS)]}
@@ -76,9 +84,12 @@ def fits(value, schema):
 
 
 def fields_unseen(schema, path=""):
+    """The fields of which nothing is asked, or only that they go with the rest."""
+    while type(schema) is list:
+        (schema,) = schema
     parts = schema.items() if type(schema) is dict else []
     inner = [name for key, part in parts for name in fields_unseen(part, f"{path}.{key}".strip("."))]
-    return [path] if schema is UNSEEN else inner
+    return [path] if schema is UNSEEN or schema is LOOSE else inner
 
 
 def parsed(content, schema, what):
@@ -409,12 +420,13 @@ class Claim:
         """The steps of the longest chain, and the records of all."""
         self.longest = max(data["longest_chain"], longest_of_noise)
         for part, longest in ((data, data["longest_chain"]), (made, longest_of_noise)):
-            steps, seen, many = zip(*part["lengths"])
-            need(max(steps) == longest, "the longest chain is not that of the lengths")
-            need(dot(seen, many) == part["records"], "lengths are of other records")
-            need(all(0 < of_seen <= of_all for of_seen, of_all in zip(seen, steps)), "a chain has no steps or records")
+            need(part["lengths"], "no series of records have lengths")
+            need(max(steps for steps, _, _ in part["lengths"]) == longest > 0, "the longest chain has another length")
+            # the shortest ones need not be listed
+            need(sum(seen * many for _, seen, many in part["lengths"]) <= part["records"], "lengths of more records")
         self.of_records = made["records"]
         need(0 < data["records"] <= self.of_records, "the noise is for fewer records than were read")
+        need(data["records"] <= data["chains"] * self.longest, "there are more records than such chains have")
 
     def noise(self, release, rows, unit):
         """Hold all that is said of the scale against each other, and values against the grid; return what got noise."""
