@@ -31,7 +31,8 @@ def need(true, why):
 # -- 1. Reading: every key once and no other, every value of its type, numbers exact ---------------------------------
 
 UNSEEN, LATER = object(), object()  # nothing is asked of it; it is looked at below
-LOOSE = (int,)  # it only has to go with the rest
+WHOLE = range(2**63)
+LOOSE = (WHOLE,)  # it only has to go with the rest
 NUMBER = (int, Fraction)
 MORE = "; check_more.py covers more"
 LAW = "discrete Laplace, P(Z = z) ∝ exp(-|z| unit/scale)"
@@ -42,32 +43,26 @@ def keys(names, **others):
     return {**dict.fromkeys(names.split(), UNSEEN), **others}
 
 
-MEASUREMENT = {"states": [str], "scale": NUMBER, "sharpness": int}
+MEASUREMENT = {"states": [str], "scale": NUMBER, "sharpness": WHOLE}
 RELEASE = keys(
     "created software warnings values postprocessing quantiles accuracy_95 promises not_promised assumptions checked "
     "ledger",
     **{"format": "pufferfish-release", "version": 4, "noisy_values": [NUMBER], "epsilon": NUMBER, "delta": NUMBER},
     **{"hides": str, "promise": str, "groups": None, "subjects": None},
-    query=keys("kind description lipschitz", labels=[str], divided_by=(None, int)),
+    query=keys("kind description lipschitz", labels=[str], divided_by=(None, WHOLE)),
     noise=keys("noise_multiplier", law=LAW, scale=NUMBER, unit=NUMBER, measurements=(None, [MEASUREMENT])),
     counted={"each": str, "of": [str], "adds": [[[[int]]]], "factors": None, "scale": str},
     mechanism=keys("name title leakage witness", secrets=None, longest_chain=LOOSE),
     data=keys(
         "base subjects places steps usual_step clock_changes",
-        **{
-            "chains": LOOSE,
-            "records": LOOSE,
-            "longest_chain": LOOSE,
-            "lengths": [[LOOSE]],
-            "rows": None,
-            "observed": None,
-        },
+        **{"chains": LOOSE, "records": LOOSE, "longest_chain": LOOSE, "lengths": [[LOOSE]]},
+        **{"rows": None, "observed": None},
     ),
     theta=keys("origin names", states=[str], kind=str, chains=[LATER], members=[LATER]),
     calibration=keys("places", unit_scale=NUMBER, query=LATER, settings=LATER, lengths=[[LOOSE]], records=LOOSE),
 )
-BOUNDS = {"future": [[[int]]], "past": [[[int]]]}
-PROOF = {"format": "pufferfish-proof", "version": 1, "digits": int, "members": [(None, BOUNDS)]}
+BOUNDS = {"future": [[[WHOLE]]], "past": [[[WHOLE]]]}
+PROOF = {"format": "pufferfish-proof", "version": 1, "digits": WHOLE, "members": [(None, BOUNDS)]}
 
 
 def fits(value, schema):
@@ -78,6 +73,8 @@ def fits(value, schema):
         return type(value) is dict and value.keys() == schema.keys() and all(fits(value[k], schema[k]) for k in schema)
     if type(schema) is list:
         return type(value) is list and all(fits(each, schema[0]) for each in value)
+    if type(schema) is range:
+        return type(value) is int and value in schema
     if isinstance(schema, type):
         return type(value) is schema
     return schema in (UNSEEN, LATER) or (type(value) is type(schema) and value == schema)
@@ -290,10 +287,6 @@ class Chain:
         return True
 
 
-def markov_chain(model, k):
-    return Chain(laws(model["transition_matrix"], k), range(k))
-
-
 def rows_of_stays(model, k):
     """Rows between cells, each a state and its kind of stay, drawn whenever it is entered; and the state of each."""
     leaves, stays = laws(model["exits"], k), model["stays"]
@@ -309,20 +302,14 @@ def rows_of_stays(model, k):
     return laws([[goes(c, d) for d in cells] for c in cells], len(cells)), [x for x, _, _ in cells]
 
 
-def stays(model, k):
-    return Chain(*rows_of_stays(model, k))
-
-
 # -- 5. The release --------------------------------------------------------------------------------------------------
 
+STAYS = {"exits": [[NUMBER]], "stays": [[[NUMBER]]], "initial_distribution": "stationary"}
+MARKOV = {"transition_matrix": [[NUMBER]], "initial_distribution": "stationary"}
 # Kinds of members of Θ: their schema, and what makes a chain of them. check_more.py adds some, here and to QUERIES.
-STAYS = {"exits": [[NUMBER]], "stays": [[[NUMBER]]]}
 KINDS = {
-    "Markov chains": ({"transition_matrix": [[NUMBER]], "initial_distribution": "stationary"}, markov_chain),
-    "chains with several kinds of stay": (
-        {**STAYS, "initial_distribution": "stationary"},
-        stays,
-    ),
+    "Markov chains": (MARKOV, lambda model, k: Chain(laws(model["transition_matrix"], k), range(k))),
+    "chains with several kinds of stay": (STAYS, lambda model, k: Chain(*rows_of_stays(model, k))),
 }
 
 
@@ -406,12 +393,11 @@ class Claim:
         self.lengths(release["data"], made, release["mechanism"]["longest_chain"])
         rows, unit, labels = adds(self.query, self.states)
         relative = self.query.get("relative", self.kind in ("Frequency", "Mean"))
-        need(
-            query["divided_by"] == (self.of_records if relative else None), "it is divided by other numbers of records"
-        )
+        over_all = self.of_records if relative else None
+        need(query["divided_by"] == over_all, "it is divided by another number of records")
         need(query["labels"] == labels, "the labels are not those of the query")
         need(len(release["noisy_values"]) == len(rows), "there are other values than the query has outputs")
-        rows = self.noise(release, rows, Fraction(unit) / (self.of_records if relative else 1))
+        rows = self.noise(release, rows, Fraction(unit) / (over_all or 1))
         losses = self.moves(release["counted"], rows, len(rows[0]) > len(self.states))
         self.hidden(made["settings"], release["data"]["base"])
         self.pays(*losses)
@@ -462,7 +448,7 @@ class Claim:
         of_mechanism = {"max_quilt_length", "max_quilts", "support"}  # how it searches; nothing of what is hidden
         need(type(settings) is dict and settings.keys() <= {"protect", "within", *of_mechanism}, "unknown settings")
         protect, within = settings.get("protect", 1), settings.get("within")
-        need(fits(protect, (int, "subject")) and fits(within, (None, [[str]])), "a protection is not covered")
+        need(fits(protect, (WHOLE, "subject")) and fits(within, (None, [[str]])), "a protection is not covered")
         self.records = self.longest if protect == "subject" else protect
         self.cut = base is not None and base["gaps"] != "unobserved"
         need(self.records > 0 and (protect == 1 or not self.cut), "a stretch over gaps, which cut the chains, or none")
@@ -476,24 +462,21 @@ class Claim:
 
     def words(self, protect, near):
         """The sentences of what is hidden, made again."""
-        what = f"any stretch of {protect:,} steps in a row of one subject" if protect != "subject" else ""
-        every = "such stretch, every two courses it can take"
-        changes, differ = "takes one course as if it takes another", "differ by"
-        if protect == "subject":
-            what, every = "the whole series of one subject", "subject, every two courses it can take"
+        changes, differ, every = "takes one course as if it takes another", "differ by", "every two courses it can take"
         if protect == 1:
-            what, every = (
-                "any one record (the state of one subject at one time)",
-                "record, every two values it can have",
-            )
-            changes, differ = "has one value as if it has another", "are"
+            what, one = "any one record (the state of one subject at one time)", "record"
+            changes, differ, every = "has one value as if it has another", "are", "every two values it can have"
+        elif protect == "subject":
+            what, one = "the whole series of one subject", "subject"
+        else:
+            what, one = f"any stretch of {protect:,} steps in a row of one subject", "such stretch"
         among = f" that {differ} pairs that are named ({near})" if near else ""
         only = f", between these states only: {near}" if near else ""
         lasts = r"( \([^()]*, where no step takes less than [^()]*\))?"
         hides = re.fullmatch(re.escape(what) + lasts + re.escape(only), self.release["hides"])
         need(hides, "hides says something else")
         sentence = (
-            f" times as likely if {what}{hides[1] or ''} {changes}, for every {every}{among}, "
+            f" times as likely if {what}{hides[1] or ''} {changes}, for every {one}, {every}{among}, "
             "and every distribution in Θ, the records' correlation with each other included."
         )
         most = r"Whatever is released here is at most e\^([0-9.e-]+)(?: ≈ ([0-9.e+]+))?"
@@ -516,7 +499,6 @@ class Claim:
     def bound(self, rows, size):
         """A bound of the proof: n stands for the factor 1 + n / 10^digits; from a cell to itself it is 1."""
         need([len(row) for row in rows] == [size] * size, "a bound is of other states")
-        need(min(map(min, rows)) >= 0, "a bound is below 1")
         need(not any(rows[x][x] for x in range(size)), "a bound is not 0 from a state to itself")
         return [[ONE + n * 10 ** (18 - self.digits) for n in row] for row in rows]
 
@@ -524,7 +506,7 @@ class Claim:
 def prove(claim, proof):
     """Check the proof of every member of Θ; without bounds the losses of all records together must be enough."""
     claim.digits, members = proof["digits"], members_of(claim.release["theta"])
-    need(0 <= claim.digits <= 18 and len(proof["members"]) == len(members), "the proof is of other members of Θ")
+    need(claim.digits <= 18 and len(proof["members"]) == len(members), "the proof is of other members of Θ")
     for i, ((kind, model), brought) in enumerate(zip(members, proof["members"])):
         try:
             if brought is not None or claim.of_all > claim.epsilon:
