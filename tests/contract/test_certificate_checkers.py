@@ -211,6 +211,21 @@ def test_pairs_that_are_none(pairs: Any, run: Run, tmp_path: Path) -> None:
     assert agree(run, [texts(release, proof)], tmp_path) == [False]
 
 
+@pytest.mark.parametrize("hidden", [{"within": [("a", "b")]}, {"protect": 1440}], ids=["near", "long"])
+def test_words_of_what_is_hidden(hidden: dict[str, Any], run: Run, tmp_path: Path) -> None:
+    """Pairs that are named, and how long a stretch takes, are compared in both sentences."""
+    release, proof = honest(THREE, pf.Histogram(), 5000, **hidden)
+    files = [texts(release, proof)]
+    for field in ("hides", "promise"):
+        for old, new in (("a or b", "a or c"), ("a or b", "a or b; b or c"), ("1,440 steps", "1,440 steps (1d)")):
+            other = release | {field: release[field].replace(old, new)}
+            files += [texts(other, proof)] if other != release else []
+    duration = release["hides"] + " (1d, where no step takes less than 1min)"
+    files.append(texts(release | {"hides": duration}, proof))
+    assert agree(run, files, tmp_path) == [True] + [False] * (len(files) - 1)
+    assert len(files) > 3
+
+
 def test_no_bounds_of_the_past_of_single_records(run: Run, tmp_path: Path) -> None:
     """A series of one record has no steps, and without a bound there is no place either at which anything leaks."""
     release, proof = honest(THREE, pf.Histogram(), 1)

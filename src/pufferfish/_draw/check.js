@@ -611,6 +611,8 @@ const pufferfish = (() => {
     return [[parts.map((part) => part.by(unit).over)], unit, [kind.toLowerCase()]];
   };
 
+  const thousands = (n) => `${n}`.replace(/\B(?=(\d{3})+$)/g, ",");
+
   const near = (one, other) => // one number, but for the last digits of a double
     !other.size().by(new Fraction(2n ** 50n)).less(one.minus(other).size());
 
@@ -724,7 +726,7 @@ const pufferfish = (() => {
       need(within === null || (within.length > 0 && within.every((pair) => pair.length === 2 && pair[0] !== pair[1]
         && pair.every((state) => this.states.includes(state)))), "a pair is not one of two states");
       this.records = protect === "subject" ? this.longest : protect;
-      need(this.records > 0n && this.records <= 10n ** 6n, "nothing is hidden, or too long a stretch");
+      need(this.records > 0n, "nothing is hidden");
       need(base === null || base instanceof Map && base.has("gaps"), "what was read is damaged");
       this.cut = base !== null && base.get("gaps") !== "unobserved";
       need(protect === 1n || !this.cut, "a stretch may go over gaps, which cut the chains here");
@@ -732,12 +734,20 @@ const pufferfish = (() => {
         within === null || within.some((pair) => x !== y && pair.includes(x) && pair.includes(y))));
       const one = protect === 1n, all = protect === "subject";
       const what = one ? "any one record (the state of one subject at one time)"
-        : all ? "the whole series of one subject" : `any stretch of ${protect} steps in a row of one subject`;
+        : all ? "the whole series of one subject" : `any stretch of ${thousands(protect)} steps in a row of one subject`;
       const every = one ? "record, every two values it can have"
         : `${all ? "subject" : "such stretch"}, every two courses it can take`;
       const changes = one ? "has one value as if it has another" : "takes one course as if it takes another";
-      const told = what.replace(/[()]/g, "\\$&") + "(?: \\([^()]*, where no step takes less than [^()]*\\))?";
-      const among = within === null ? ["", ""] : [" that .*", ", between these states only: .*"];
+      const literally = (words) => words.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+      const some = (within ?? []).slice(0, 4).map((pair) => pair.join(" or ")).join("; ");
+      const named = some + (within !== null && within.length > 4 ? "; …" : "");
+      const among = within === null ? ["", ""]
+        : [literally(` that ${one ? "are" : "differ by"} pairs that are named (${named})`),
+          literally(`, between these states only: ${named}`)];
+      const lasts = "( \\([^()]*, where no step takes less than [^()]*\\))?";
+      const hides = new RegExp(`^${literally(what)}${lasts}${among[1]}$`, "u").exec(this.release.get("hides"));
+      need(hides !== null, "hides says something else than what is proved");
+      const told = literally(what + (hides[1] ?? ""));
       const promise = new RegExp("^Whatever is released here is at most e\\^([0-9.e-]+)(?: ≈ ([0-9.e+]+))? times as "
         + `likely if ${told} ${changes}, for every ${every}${among[0]}, and every distribution in Θ, the records' `
         + "correlation with each other included\\.$", "u").exec(this.release.get("promise"));
@@ -746,8 +756,6 @@ const pufferfish = (() => {
       const limit = new Fraction(this.limit, ONE), about = promise[2] === undefined ? limit : numberOf(promise[2]);
       need(about.minus(limit).size().times(new Fraction(100n)).less(limit),
         "the promise says another factor than its epsilon");
-      need(new RegExp(`^${told}${among[1]}$`, "u").test(this.release.get("hides")),
-        "hides says something else than what is proved");
       const pairs = within === null ? "" : within.map((pair) => pair.join(" or ")).join("; ");
       this.hides = `${what} ${changes}${pairs && `, between the values of these pairs: ${pairs}`}`;
     }
