@@ -7,6 +7,7 @@ first laws, all first laws ("any"), classes that forget, and the queries CDF and
 
 import os
 import sys
+from copy import copy
 from fractions import Fraction
 from itertools import combinations, permutations, product
 from math import ceil, floor, isqrt
@@ -274,23 +275,33 @@ check.MORE = ""
 # -- 4. Several releases ---------------------------------------------------------------------------------------------
 
 
-def total(releases, proof, model=None):
-    """What releases of the same rows cost together: losses add, whatever was asked, and whatever noise each has."""
-    proof = check.read(proof, {**check.PROOF, "epsilon": NUMBER}, "proof of a total")
-    claims = [check.Claim(check.read(path, check.RELEASE, "release")) for path in releases]
-    claim, epsilon = claims[0], Fraction(proof["epsilon"])
+TOTAL = {**check.PROOF, "epsilon": NUMBER}
+
+
+def together(claims, epsilon):
+    """The claim that releases of the same rows cost so much together: losses add, whatever each asked."""
+    claim = copy(claims[0])
     for other in claims:
-        for part, name in (("theta", "Θ"), ("data", "records"), ("hides", "what is hidden")):
-            need(other.release[part] == claim.release[part], f"the releases differ in {name}")
-        same = ("longest", "of_records", "records", "near", "cut")
-        need(all(getattr(other, name) == getattr(claim, name) for name in same), "the releases differ in their records")
-    claim.epsilon, claim.limit = epsilon, exp(epsilon, False)
-    every = zip(*(other.losses for other in claims))
-    losses = [[sum(entries) for entries in zip(*rows)] for rows in every]
-    claim.pays(losses, sum(other.step for other in claims))
-    check.prove(claim, proof)
+        rows = [{**each.release["data"], "steps": None} for each in (claim, other)]
+        need(rows[0] == rows[1], "the releases are of other rows")
+        need(other.release["theta"] == claim.release["theta"], "the releases are of other Θ")
+        need(other.release["hides"] == claim.release["hides"], "the releases hide other things")
+        need((other.records, other.near, other.cut) == (claim.records, claim.near, claim.cut), "they hide others")
+    claim.longest, claim.of_records = (max(getattr(c, name) for c in claims) for name in ("longest", "of_records"))
     claim.scale = ", ".join(str(other.scale) for other in claims)
-    what = f"these {len(claims)} releases, of {', '.join(other.kind for other in claims)}, together are"
+    claim.epsilon, claim.limit = epsilon, exp(epsilon, False)
+    losses = [[sum(entries) for entries in zip(*rows)] for rows in zip(*(other.losses for other in claims))]
+    claim.pays(losses, sum(other.step for other in claims))
+    return claim
+
+
+def total(releases, proof, model=None):
+    proof = check.read(proof, TOTAL, "proof of a total")
+    claims = [check.Claim(check.read(path, check.RELEASE, "release")) for path in releases]
+    claim = together(claims, Fraction(proof["epsilon"]))
+    check.prove(claim, proof)
+    kinds = ", ".join(other.kind for other in claims)
+    what = f"these {len(claims)} releases, of {kinds}, together are, if they are of the same rows,"
     print(check.statement(claim, what, model))
 
 

@@ -70,6 +70,12 @@ _MOST_AGES = 120
 _NEAR = 2e-5
 """How near the proved leakage comes to ε, as a share of it."""
 
+_MOST_TOTAL = 100
+"""No more is proved of several releases together: factors would be too large for doubles."""
+
+_TOTAL_DIGITS = 6
+"""Digits of that total behind the point."""
+
 _REFUSED = "there is no certificate: "
 
 Numbers = list[list[int]]
@@ -87,11 +93,14 @@ class Certificate(ReadOnly):
         Noise whose promise it proves: that which was given, or a little more (``price``); None for a release.
     price : float
         By which share the scale of the noise is larger than that which was given.
+    group_privacy : bool
+        Whether no bounds were found near that noise, so that it was raised to what hides all records together.
     """
 
     proof: str
     calibration: Calibration | None
     price: float
+    group_privacy: bool = False
 
     def check(self, record: ReleaseFields) -> None:
         """Ask the checker whether it proves what a record promises; values may be lacking.
@@ -123,14 +132,15 @@ class Certificate(ReadOnly):
         return self.proof
 
 
-def certify(noise: Calibration | ReleaseFields) -> Certificate:
-    """Return a proof that a noise, or a release that was made, keeps its promise.
+def certify(noise: Calibration | ReleaseFields | Sequence[ReleaseFields]) -> Certificate:
+    """Return a proof that a noise, or a release that was made, keeps its promise; or of what releases cost together.
 
     Parameters
     ----------
-    noise : Calibration or Release
+    noise : Calibration, Release or list of Release
         What is to be proved. Of a calibration the scale is raised to what is provable, mostly by less than .2%; that of
-        a release stays as it is.
+        a release stays as it is. Several releases are of the same rows and Θ, and hide the same: the proof says the
+        least ε that is provable for all of them together.
 
     Raises
     ------
@@ -145,19 +155,45 @@ def certify(noise: Calibration | ReleaseFields) -> Certificate:
     >>> certificate.price < 1e-3, certificate.proof[:61]
     (True, '{"format":"pufferfish-proof","version":1,"digits":9,"members"')
     """
+    if isinstance(noise, list | tuple) and noise and all(isinstance(each, ReleaseFields) for each in noise):
+        return _of_total(noise)
     if isinstance(noise, ReleaseFields):
         claim = claim_of(noise)
         found = Certificate(_text(claim, proved(claim)[0]), None, 0.0)
         found.check(noise)
         return found
     if not isinstance(noise, Calibration):
-        raise ParameterError(f"noise is {type(noise).__name__}, expected a Calibration or a Release")
+        raise ParameterError(f"noise is {type(noise).__name__}, expected a Calibration, a Release or a list of them")
     claim = claim_of(record_of_noise(noise))
     scale, members = _provable(claim, noise.unit_scale)
     provable = replace(noise, unit_scale=scale)
-    found = Certificate(_text(claim, members), provable, scale / noise.unit_scale - 1)
+    of_all = scaled(claim, noise.unit_scale, scale).of_all
+    found = Certificate(
+        _text(claim, members), provable, scale / noise.unit_scale - 1, of_all <= claim.epsilon < claim.of_all
+    )
     found.check(record_of_noise(provable))
     return found
+
+
+def _of_total(releases: Sequence[ReleaseFields]) -> Certificate:
+    """Return a proof of the least ε for all releases together."""
+    try:
+        claims = [claim_of(release) for release in releases]
+        claim = check_more.together(claims, Fraction(1))
+        alone = claim.of_all * (1 - Fraction(1, 10**9))
+        claim.epsilon = min(alone, 2 * sum(other.epsilon for other in claims) + 1, Fraction(_MOST_TOTAL))
+        members, leakage = proved(claim)
+        if leakage >= claim.of_all:
+            members, leakage = [None] * len(members), float(claim.of_all)
+        if leakage == math.inf:
+            raise NotApplicableError(f"{_REFUSED}no bounds were found for what these releases cost together", "certify")
+        epsilon = math.ceil(leakage * (1 + 1e-9) * 10**_TOTAL_DIGITS) / 10**_TOTAL_DIGITS
+        text = json.dumps({**json.loads(_text(claim, members)), "epsilon": epsilon}, separators=(",", ":"))
+        proof = check.parsed(text, check_more.TOTAL, "proof of a total")
+        check.prove(check_more.together(claims, Fraction(proof["epsilon"])), proof)
+    except check.NotProved as error:
+        raise NotApplicableError(f"{_REFUSED}{error}", "certify") from error
+    return Certificate(text, None, 0.0)
 
 
 def check_texts(release: str | bytes, proof: str | bytes) -> None:
