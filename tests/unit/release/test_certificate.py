@@ -13,6 +13,7 @@ import pufferfish as pf
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.release import certificate as maker
 from pufferfish.release.checker import check as checker
+from pufferfish.release.record import encoded
 
 CHECKER = Path(__file__).parents[3] / "certificate" / "check.py"
 STATES = ["a", "b", "c"]
@@ -109,8 +110,64 @@ def test_the_checker_stands_alone(tmp_path: Path) -> None:
     assert (found.returncode, found.stdout) == (1, "NOT PROVED: theta[0]: more than ε leaks\n")
 
 
-def test_the_copy_in_the_package() -> None:
-    assert Path(checker.__file__).read_bytes() == CHECKER.read_bytes()
+def test_the_copies_in_the_package() -> None:
+    for name in ("check.py", "check_more.py"):
+        assert Path(checker.__file__).with_name(name).read_bytes() == CHECKER.with_name(name).read_bytes()
+
+
+RARER = {
+    "any law": (pf.Histogram(), "Markov chains that are damaged, or not covered; check_more.py covers more"),
+    "few records": (pf.CDF(), "a query that is not covered: CDF; check_more.py covers more"),
+    "order two": (pf.Histogram(), "Markov chains of higher order that are damaged, or not covered; check_more.py"),
+}
+
+
+@pytest.mark.parametrize("name", RARER)
+def test_what_is_rarer_needs_the_second_file(name: str, tmp_path: Path) -> None:
+    """The first one says so; the second one, in the same folder, proves it, whatever the order of the files."""
+    (theta, length), (query, says) = CHAINS[name], RARER[name]
+    noise = pf.LeakagePropagation(theta, length).calibrate(query, 1.0)
+    data = (["a", "b"] * length)[:length]
+    files = files_of(pf.certify(noise), tmp_path, data)
+    found = []
+    for program in (CHECKER, CHECKER.with_name("check_more.py")):
+        run = [sys.executable, "-I", "-S", str(program), *(files if program == CHECKER else files[::-1])]
+        found.append(subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False).stdout)
+    assert says in found[0]
+    assert found[1].startswith("PROVED: this release of")
+
+
+@pytest.mark.parametrize("name", ["three states", "kinds of stay", "a clock", "any law", "order two", "forgetting"])
+@pytest.mark.parametrize("query", [pf.Mean([0, 1.5, 4]), pf.Transitions()], ids=lambda q: q.kind)
+def test_no_value_is_ever_a_float(name: str, query: Any) -> None:
+    theta, length = CHAINS[name]
+    if len(pf.LeakagePropagation(theta, length).theta.states) == 2 and query.kind == "mean":
+        query = pf.Mean([0, 1.5])
+    made = pf.certify(pf.LeakagePropagation(theta, length).calibrate(query, 1.0))
+    assert made.calibration is not None
+    record = encoded(maker.record_of_noise(made.calibration))
+
+    def look(frame: Any, event: str, value: Any) -> Any:
+        if Path(frame.f_code.co_filename).name not in ("check.py", "check_more.py"):
+            return None
+        values = [*frame.f_locals.values(), value if event == "return" else None]
+        assert not any(isinstance(one, float) for one in values), (frame.f_code.co_name, frame.f_lineno)
+        return look
+
+    sys.settrace(look)
+    try:
+        maker.check_texts(record, made.proof)
+    finally:
+        sys.settrace(None)
+
+
+def test_noise_that_is_raised_to_group_privacy_is_said() -> None:
+    """A clock of two phases has no bounds for two records alone: what is proved then hides both together."""
+    theta, length = CHAINS["few records of a clock"]
+    noise = pf.LeakagePropagation(theta, length).calibrate(pf.Histogram(), 1.0)
+    made = pf.certify(noise)
+    assert (made.group_privacy, made.price > 0.2) == (True, True)
+    assert not pf.certify(pf.LeakagePropagation(TWO, 1000).calibrate(pf.Histogram(), 1.0)).group_privacy
 
 
 def test_a_release_that_was_made() -> None:
@@ -135,7 +192,7 @@ def test_what_is_not_covered_is_said(make: Any, says: str) -> None:
 
 
 def test_only_noise_and_releases_are_certified() -> None:
-    with pytest.raises(ParameterError, match="expected a Calibration or a Release"):
+    with pytest.raises(ParameterError, match="expected a Calibration, a Release or a list"):
         pf.certify(1.0)  # pyrefly: ignore[bad-argument-type]
 
 

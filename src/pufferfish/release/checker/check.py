@@ -122,7 +122,7 @@ def exp(x, up):
     halvings = math.ceil(x).bit_length() + 8
     term = total = Fraction(1)
     for n in range(1, 16):
-        term *= x / 2**halvings / n
+        term *= Fraction(x) / 2**halvings / n
         total += term
     value = math.ceil((total + term) * FINE) if up else math.floor(total * FINE)  # what is left out is below term
     for _ in range(halvings):
