@@ -9,6 +9,7 @@ found has to be right.
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from pufferfish._base.checked import truth
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.writing import record_kind, write_whole
 from pufferfish._core.phi.greedy import least_factors
-from pufferfish._core.phi.phi import solve_slopes
+from pufferfish._core.phi.phi import Kernel, LogRatios, close, solve_slopes
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.release.checker import check, check_more
@@ -76,9 +77,13 @@ _MOST_TOTAL = 100
 _TOTAL_DIGITS = 6
 """Digits of that total behind the point."""
 
+_DEAR = 0.002
+"""From this price on a proof names moves, where that lowers it by half of this."""
+
 _REFUSED = "there is no certificate: "
 
 Numbers = list[list[int]]
+_Moves = dict[tuple[int, int], list[tuple[int, int]]]
 
 
 @dataclass(frozen=True)
@@ -166,6 +171,11 @@ def certify(noise: Calibration | ReleaseFields | Sequence[ReleaseFields]) -> Cer
         raise ParameterError(f"noise is {type(noise).__name__}, expected a Calibration, a Release or a list of them")
     claim = claim_of(record_of_noise(noise))
     scale, members = _provable(claim, noise.unit_scale)
+    if scale > noise.unit_scale * (1 + _DEAR):
+        claim.explicit = True
+        cheaper = _provable(claim, noise.unit_scale)
+        if cheaper[0] < scale * (1 - _DEAR / 2):
+            scale, members = cheaper
     provable = replace(noise, unit_scale=scale)
     of_all = scaled(claim, noise.unit_scale, scale).of_all
     found = Certificate(
@@ -216,6 +226,7 @@ def claim_of(record: ReleaseFields) -> Any:
     except check.NotProved as error:
         raise NotApplicableError(f"{_REFUSED}{error}", "certify") from error
     claim.digits = _DIGITS if len(claim.states) <= _FEW_STATES else _FEW_DIGITS
+    claim.explicit = False
     return claim
 
 
@@ -301,10 +312,13 @@ def _of_chain(
         ("future", ahead, chain.future(after, claim.longest), after),
         ("past", behind, chain.past(before, claim.longest), before),
     )
-    found = {
+    both = {
         name: _bounds(chain, claim, loss, of_step, steps, count, None if near is None else near[name])
         for name, loss, steps, count in sides
     }
+    found: dict[str, Any] = {name: numbers for name, (numbers, _) in both.items()}
+    if any(any(moves) for _, moves in both.values()):
+        found["moves"] = {name: moves for name, (_, moves) in both.items()}
     bounds = [[claim.bound(each, len(chain.states)) for each in found[name]] for name in ("future", "past")]
 
     def enough(limit: int) -> bool:
@@ -348,13 +362,14 @@ def _phases(chain: Any) -> int:
 
 def _bounds(
     chain: Any, claim: Any, loss: Any, of_step: int, steps: Any, count: int, near: list[Numbers] | None
-) -> list[Numbers]:
-    """Return bounds of a side, as small as fulfil the checker's inequalities, one after the other."""
+) -> tuple[list[Numbers], list[Numbers]]:
+    """Return bounds of a side, as small as fulfil the checker's inequalities; for each step the moves it must name."""
     size, links, clock = len(chain.states), list(steps), _phases(chain) > 1
     found: list[Numbers] = [[[0] * size for _ in range(size)] for _ in range(count)]
     fine, left_out = copy(claim), 10 ** (_DIGITS - claim.digits)
     fine.digits = _DIGITS
     follows = _Follows(fine, loss, of_step, _SLACK[claim.digits])
+    # which moves are made first is found once the bounds are; then they are put in whole numbers
     onwards = [link for link in links if link[0] != link[1] and not clock]
     again = [link for link in links if link[0] == link[1] or clock]
     for start, end, step in onwards:
@@ -366,13 +381,19 @@ def _bounds(
             _settle_around(found, again, follows, start or None, rest=rest)
         else:
             found[-1] = _settle_alone(found[-1], again[0][2], follows, start[-1] if start else None, rest=rest)
+    named = [follows.moves_to_name(step, found[start], found[end]) for start, end, step in links]
     found = [[[-(-n // left_out) for n in row] for row in bound] for bound in found]
     whole = _Follows(claim, loss, of_step)
-    for start, end, step in onwards:
-        whole.raise_(step, found[start], found[end])
+    steps_on = [(link, moves) for link, moves in zip(links, named, strict=True) if link in onwards]
+    steps_again = [(link, moves) for link, moves in zip(links, named, strict=True) if link not in onwards]
+    for (start, end, step), moves in steps_on:
+        whole.raise_(step, found[start], found[end], moves)
     for _ in range(_MOST_ROUNDS):
-        if not sum(whole.raise_(step, found[start], found[end]) for start, end, step in again):
-            return found
+        if not sum(whole.raise_(step, found[start], found[end], moves) for (start, end, step), moves in steps_again):
+            return found, [
+                whole.needed(step, found[start], found[end], moves)
+                for (start, end, step), moves in zip(links, named, strict=True)
+            ]
     raise _Unbounded
 
 
@@ -447,6 +468,7 @@ class _Follows:
     slack: float = 0.0
     in_doubles: dict[int, tuple[Any, list[int]]] = field(default_factory=dict[int, Any])
     slopes: dict[int, list[Any]] = field(default_factory=dict[int, Any])
+    search: dict[int, tuple[LogRatios, Kernel]] = field(default_factory=dict[int, Any])
 
     @property
     def most(self) -> float:
@@ -464,13 +486,18 @@ class _Follows:
             loss = [[math.ceil(entry * (entry / check.ONE) ** slack) for entry in row] for row in loss]
         return check.multiplied(loss, [[check.ONE + n * self._unit for n in row] for row in before])
 
-    def _asked(self, step: Any, bound: list[list[int]]) -> Callable[[int, int, int], bool]:
-        """Return what says whether a number is enough for a pair."""
+    def _asked(self, step: Any, bound: list[list[int]], named: "_Moves | None" = None) -> Callable[..., bool]:
+        """Return what says whether a number is enough for a pair, by moves that are named or without them."""
         moves = step.moves(bound)
 
-        def enough(x: int, x_: int, n: int) -> bool:
+        def enough(x: int, x_: int, n: int, *, alone: bool = False) -> bool:
             factor = (check.ONE + n * self._unit) * check.ONE // self.step_factor
-            return step.holds(x, x_, factor, bound, moves)
+            if step.holds(x, x_, factor, bound, moves):
+                return True
+            if alone or not named:
+                return False
+            first = [(bound[y][z], y, z) for y, z in named[x, x_]]
+            return step.holds(x, x_, factor, bound, first + moves)
 
         return enough
 
@@ -485,6 +512,8 @@ class _Follows:
             rows = np.array([_in_doubles(row, case) for of_pair in cases for case in of_pair for row in case])
             self.in_doubles[id(step)] = rows, [*map(len, cases)]
         rows, counts = self.in_doubles[id(step)]
+        if self.claim.explicit and type(step) is check.Step:
+            return self._cheapest(step, np.array(bound, dtype=np.float64) / check.ONE, found)
         place, guesses = np.arange(len(rows)).reshape(-1, 2), [guess[x][x_] for x, x_ in step.pairs]
         doubles = np.array(bound, dtype=np.float64) / check.ONE
         start = np.repeat(1 + np.array(guesses, dtype=np.float64) / 10**self.claim.digits, counts)
@@ -503,10 +532,52 @@ class _Follows:
             largest = np.minimum(largest, less)
         if not np.all(largest < 9 * math.exp(4 * float(self.claim.epsilon))):  # far more than may leak
             raise _Unbounded
+        return self._numbers(step, largest, found)
+
+    def _numbers(self, step: Any, factors: Any, found: Numbers) -> Numbers:
         over = self.step_factor / check.ONE
-        for (x, x_), factor in zip(step.pairs, largest.tolist(), strict=True):
+        for (x, x_), factor in zip(step.pairs, factors.tolist(), strict=True):
             found[x][x_] = math.ceil((factor * over - 1) * 10**self.claim.digits)
         return found
+
+    def _cheapest(self, step: Any, bound: Any, found: Numbers) -> Numbers:
+        """Return what follows by the cheapest moves, which :mod:`pufferfish._core.phi` searches for."""
+        if id(step) not in self.search:
+            rows = np.array([[entry / sum(row) if any(row) else 0.0 for entry in row] for row in step.rows])
+            has_pairs = np.isin(np.arange(len(rows)), [x for x, _ in step.pairs])
+            self.search[id(step)] = LogRatios(), Kernel(rows, rows, has_pairs)
+        ratios, kernel = self.search[id(step)]
+        dead = ~np.isin(np.arange(len(bound)), step.alive)
+        a = np.log(bound)
+        a[dead], a[:, dead] = np.inf, np.inf
+        np.fill_diagonal(a, 0.0)
+        a = close(a)
+        pairs = np.array(step.pairs)
+        factors = np.exp(ratios(kernel, a)[pairs[:, 0], pairs[:, 1]])
+        if not np.all(factors < 9 * math.exp(4 * float(self.claim.epsilon))):
+            raise _Unbounded
+        found_slopes = ratios.slopes(np.arange(len(pairs)))
+        assert found_slopes is not None
+        tails, heads, shares = found_slopes
+        self.slopes[id(step)] = [tails, heads, factors[:, None] * shares / np.exp(a)[tails, heads]]
+        return self._numbers(step, factors, found)
+
+    def moves_to_name(self, step: Any, before: Numbers, guess: Numbers) -> "_Moves | None":
+        """Return moves for each pair of a step, those of the cheapest flow, ends of its tree first."""
+        if not (self.claim.explicit and type(step) is check.Step and step.pairs):
+            return None
+        self.least(step, before, guess)
+        tails, heads, _ = self.slopes[id(step)]
+        each = zip(step.pairs, tails.tolist(), heads.tolist(), strict=True)
+        return {pair: _ends_first(list(zip(ys, zs, strict=True))) for pair, ys, zs in each}
+
+    def needed(self, step: Any, before: Numbers, after: Numbers, named: "_Moves | None") -> Numbers:
+        """Return the pairs that do not follow by the checker's own moves, each with its moves."""
+        if not named:
+            return []
+        enough = self._asked(step, self._arrives(before, 0.0))
+        lacking = [(x, y) for x, y in step.pairs if not enough(x, y, after[x][y], alone=True)]
+        return [[x, y, *(end for move in named[x, y] for end in move)] for x, y in lacking]
 
     def to_rest(self, step: Any, change: Any) -> Any:
         """Return how far numbers go that a step leads to themselves, of which the last change was the first step."""
@@ -518,14 +589,25 @@ class _Follows:
         steps = solve_slopes(change.astype(np.float64), x, x_, tails, heads, slopes * of_loss[tails, heads])
         return np.array([round(n) for n in steps.ravel()], dtype=object).reshape(change.shape)
 
-    def raise_(self, step: Any, before: Numbers, after: Numbers) -> int:
+    def raise_(self, step: Any, before: Numbers, after: Numbers, named: "_Moves | None" = None) -> int:
         """Raise numbers that do not follow from those before, and return how many there were."""
-        enough, raised = self._asked(step, self._arrives(before, 0.0)), 0
+        enough, raised = self._asked(step, self._arrives(before, 0.0), named), 0
         for x, x_ in step.pairs:
             if not enough(x, x_, after[x][x_]):
                 after[x][x_] = _first(lambda n, x=x, x_=x_: enough(x, x_, n), after[x][x_])
                 raised += 1
         return raised
+
+
+def _ends_first(arcs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the arcs of a forest in an order in which each is the last one of one of its ends."""
+    left, ordered = list(dict.fromkeys(arc for arc in arcs if arc[0] != arc[1])), list[tuple[int, int]]()
+    while left:
+        degree = Counter(end for arc in left for end in arc)
+        ends = [arc for arc in left if degree[arc[0]] == 1 or degree[arc[1]] == 1] or left
+        ordered += ends
+        left = [arc for arc in left if arc not in ends]
+    return ordered
 
 
 def _in_doubles(row: Sequence[int], case: Sequence[Sequence[int]]) -> list[float]:

@@ -13,7 +13,7 @@ import math
 import re
 import sys
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import permutations, product, zip_longest
 
 ONE = 10**18  # the factor 1: factors are whole numbers over ONE, rounded up
 FINE = 10**40  # finer, for what is rounded on the way
@@ -62,7 +62,8 @@ RELEASE = keys(
     calibration=keys("places", unit_scale=NUMBER, query=LATER, settings=LATER, lengths=[[LOOSE]], records=LOOSE),
 )
 BOUNDS = {"future": [[[WHOLE]]], "past": [[[WHOLE]]]}
-PROOF = {"format": "pufferfish-proof", "version": 1, "digits": WHOLE, "members": [(None, BOUNDS)]}
+MOVES = {**BOUNDS, "moves": {"future": [[[WHOLE]]], "past": [[[WHOLE]]]}}
+PROOF = {"format": "pufferfish-proof", "version": 1, "digits": WHOLE, "members": [(None, BOUNDS, MOVES)]}
 
 
 def fits(value, schema):
@@ -211,9 +212,13 @@ class Step:
         scaled = (([a * ONE for a in p], [a * least for a in q]) for p, q in self.cases(x, x_))
         return all(covers(p, q, moves) for p, q in scaled)
 
-    def all_hold(self, bound, factors):
-        moves = self.moves(bound)
-        return all(self.holds(x, x_, factors[x][x_], bound, moves) for x, x_ in self.pairs)
+    def all_hold(self, bound, factors, named=()):
+        """Whether it holds for all pairs; for some of them moves are named, which are made before all others."""
+        moves, first = self.moves(bound), {}
+        for x, x_, *ends in named:
+            need({*ends} <= {*self.alive}, "a move of a cell that no record has")
+            first[x, x_] = [(bound[y][z], y, z) for y, z in zip(ends[::2], ends[1::2])]
+        return all(self.holds(x, y, factors[x][y], bound, first.get((x, y), []) + moves) for x, y in self.pairs)
 
 
 # -- 4. Chains: which inequalities bound what later and earlier records tell -----------------------------------------
@@ -265,12 +270,14 @@ class Chain:
         need(proof is not None, "the losses of all records together are more than ε")
         futures, pasts = ([claim.bound(rows, len(self.states)) for rows in proof[side]] for side in ("future", "past"))
         ahead, behind, _, of_step = self.losses(claim)
-        future = futures, ahead, self.future(len(futures), claim.longest)
-        past = pasts, behind, self.past(len(pasts), claim.longest)
-        for bounds, loss, steps in (future, past):
-            for i, j, step in steps:
+        named = proof.get("moves", {"future": [], "past": []})
+        future = futures, ahead, self.future(len(futures), claim.longest), named["future"]
+        past = pasts, behind, self.past(len(pasts), claim.longest), named["past"]
+        for bounds, loss, steps, moves in (future, past):
+            for (i, j, step), of_step_moves in zip_longest(steps, moves, fillvalue=()):
                 least = [[entry * ONE // of_step for entry in row] for row in bounds[j]]
-                need(step.all_hold(multiplied(loss, bounds[i]), least), "a bound does not follow from the one before")
+                follows = step.all_hold(multiplied(loss, bounds[i]), least, of_step_moves)
+                need(follows, "a bound does not follow from the one before")
         need(self.tells_at_most(claim.limit, futures, pasts, claim), "more than ε leaks")
 
     def tells_at_most(self, limit, futures, pasts, claim):
