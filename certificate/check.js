@@ -203,7 +203,8 @@ const pufferfish = (() => {
     },
   };
   const BOUNDS = { future: [[[whole]]], past: [[[whole]]] };
-  const PROOF = { format: "pufferfish-proof", version: 1n, digits: whole, members: [maybe(BOUNDS)] };
+  const MOVES = { ...BOUNDS, moves: BOUNDS };
+  const PROOF = { format: "pufferfish-proof", version: 1n, digits: whole, members: [any(null, BOUNDS, MOVES)] };
 
   const fieldsUnseen = (schema, path = "") => {
     while (Array.isArray(schema)) [schema] = schema;
@@ -326,16 +327,29 @@ const pufferfish = (() => {
     return covers(p.map((entry, y) => entry * ofQ - q[y] * ofP), moves);
   };
 
-  const holds = (step, moves, goal) => pairsOf(goal.length)
-    .filter(([x, other]) => step.occurs[x] && step.occurs[other])
-    .every(([x, other]) => step.ofAnyLaw ? holdsForAnyLaw(step, moves, goal[x][other], x, other)
-      : rowsCover(step.rows[x], step.rows[other], step.slack, goal[x][other], moves));
+  // For some pairs moves are named, [x, x', y, z, y, z, …]: they are made before all others.
+  const holds = (step, moves, factors, goal, named = []) => {
+    const first = new Map();
+    for (const [x, other, ...ends] of named) {
+      need(other !== undefined && ends.length % 2 === 0 && ends.every((end) => end < goal.length && step.before[end]),
+        "a named move is none, or of a cell that no record has");
+      const places = ends.map(Number);
+      first.set(`${x},${other}`, range(places.length / 2).map((i) => [places[2 * i], places[2 * i + 1]])
+        .map(([y, z]) => [y, z, y === z ? ONE : factors[y][z]]));
+    }
+    return pairsOf(goal.length).filter(([x, other]) => step.occurs[x] && step.occurs[other]).every(([x, other]) => {
+      const all = [...(first.get(`${x},${other}`) ?? []), ...moves];
+      return step.ofAnyLaw ? holdsForAnyLaw(step, all, goal[x][other], x, other)
+        : rowsCover(step.rows[x], step.rows[other], step.slack, goal[x][other], all);
+    });
+  };
 
   // -- 4. Chains ----------------------------------------------------------------------------------------------------
 
   const backward = (law, kernel, apart = FINE) => { // row x: the law of the record before one in x
     const rows = kernel.rows.map((_, x) => law.rows[0].map((mass, y) => mass * kernel.rows[y][x]));
-    return { rows, slack: slackOf(law.slack, kernel.slack, apart), occurs: rows.map((row) => sumOf(row) > 0n) };
+    const occurs = rows.map((row) => sumOf(row) > 0n), before = law.rows[0].map((mass) => mass > 0n);
+    return { rows, slack: slackOf(law.slack, kernel.slack, apart), occurs, before };
   };
   const ofAnyLaw = (power, kernel) => {
     const next = product(power, kernel);
@@ -439,18 +453,27 @@ const pufferfish = (() => {
       need(phases > 1 ? length === phases : length > 0 && BigInt(length) <= claim.longest,
         "a proof without bounds, with more than a series has records, or with other ones than a clock has phases");
     const record = claim.factors(order > 1), step = order > 1 ? ONE : exp(claim.step, true);
-    const passes = (bound, place) => movesOf(bound.map((row, y) => row.map((factor, z) =>
-      times(factor, record[chain.cells[y].at(place)][chain.cells[z].at(place)]))));
+    const passes = (bound, place) => {
+      const factors = bound.map((row, y) => row.map((factor, z) =>
+        times(factor, record[chain.cells[y].at(place)][chain.cells[z].at(place)])));
+      return [movesOf(factors), factors];
+    };
     const goal = (bound) => bound.map((row) => row.map((factor) => (factor * ONE) / step));
 
-    const forwards = chain.kernels.map((kernel) => ({ ...kernel, occurs: chain.reached }));
-    for (const [i, next] of links(future.length, claim.longest, phases))
-      need(holds(forwards[(phases - (next % phases)) % phases], passes(future[i], -1), goal(future[next])),
-        `future bound ${next} does not follow from bound ${i}`);
+    const forwards = chain.kernels.map((kernel) => ({ ...kernel, occurs: chain.reached, before: chain.reached }));
+    const toFuture = links(future.length, claim.longest, phases), toPast = links(past.length, claim.longest, phases);
+    const named = proof.get("moves") ?? new Map([["future", []], ["past", []]]);
+    need(named.get("future").length <= toFuture.length && named.get("past").length <= toPast.length,
+      "moves are named for more steps than there are");
+    toFuture.forEach(([i, next], n) => need(
+      holds(forwards[(phases - (next % phases)) % phases], ...passes(future[i], -1), goal(future[next]),
+        named.get("future")[n]),
+      `future bound ${next} does not follow from bound ${i}`));
     const laws = chain.laws(past.length);
-    for (const [i, next] of links(past.length, claim.longest, phases))
-      need(holds(chain.back(laws, i, i === next && phases === 1), passes(past[i], 0), goal(past[next])),
-        `past bound ${next} does not follow from bound ${i}`);
+    toPast.forEach(([i, next], n) => need(
+      holds(chain.back(laws, i, i === next && phases === 1), ...passes(past[i], 0), goal(past[next]),
+        named.get("past")[n]),
+      `past bound ${next} does not follow from bound ${i}`));
 
     if (claim.records > 1n) return proveStretch(chain, past, future, claim);
     for (const i of range(past.length))

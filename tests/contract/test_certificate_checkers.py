@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_certificate_forgeries import CASES, RELEASES, STATES, THREE, disturbed, edited, honest, replaced
+from test_certificate_forgeries import CASES, RELEASES, SIX, STATES, THREE, disturbed, edited, honest, replaced
 
 import browsers
 import pufferfish as pf
@@ -146,6 +146,13 @@ KINDS: dict[str, tuple[Any, Any, int, dict[str, Any]]] = {
     "mixed": ([pf.ForgettingClass([8, 20], [0.43, 0.9], STATES), THREE], pf.Sum([0, 0.5, 2]), 9999, {}),
     "near values": (THREE, pf.Histogram(), 500, {"within": [("a", "b")]}),
     "subject": (THREE, pf.Histogram(), 50, {"protect": "subject"}),
+    "named moves": (SIX, pf.Histogram(), 500, {}),
+    "named moves, a clock": (
+        pf.PeriodicChain([SIX.transition_matrix, np.roll(SIX.transition_matrix, 1, 0)]),
+        pf.Histogram(),
+        500,
+        {},
+    ),
 }
 
 

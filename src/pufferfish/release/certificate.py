@@ -164,7 +164,10 @@ def certify(noise: Calibration | ReleaseFields | Sequence[ReleaseFields]) -> Cer
         return _of_total(noise)
     if isinstance(noise, ReleaseFields):
         claim = claim_of(noise)
-        found = Certificate(_text(claim, proved(claim)[0]), None, 0.0)
+        members, leakage = proved(claim)
+        if leakage > claim.epsilon:
+            members, _ = proved(claim, named=True)
+        found = Certificate(_text(claim, members), None, 0.0)
         found.check(noise)
         return found
     if not isinstance(noise, Calibration):
@@ -172,8 +175,7 @@ def certify(noise: Calibration | ReleaseFields | Sequence[ReleaseFields]) -> Cer
     claim = claim_of(record_of_noise(noise))
     scale, members = _provable(claim, noise.unit_scale)
     if scale > noise.unit_scale * (1 + _DEAR):
-        claim.explicit = True
-        cheaper = _provable(claim, noise.unit_scale)
+        cheaper = _provable(claim, noise.unit_scale, named=True)
         if cheaper[0] < scale * (1 - _DEAR / 2):
             scale, members = cheaper
     provable = replace(noise, unit_scale=scale)
@@ -193,6 +195,9 @@ def _of_total(releases: Sequence[ReleaseFields]) -> Certificate:
         alone = claim.of_all * (1 - Fraction(1, 10**9))
         claim.epsilon = min(alone, 2 * sum(other.epsilon for other in claims) + 1, Fraction(_MOST_TOTAL))
         members, leakage = proved(claim)
+        cheaper = proved(claim, named=True)
+        if cheaper[1] < leakage * (1 - _DEAR):
+            members, leakage = cheaper
         if leakage >= claim.of_all:
             members, leakage = [None] * len(members), float(claim.of_all)
         if leakage == math.inf:
@@ -226,7 +231,6 @@ def claim_of(record: ReleaseFields) -> Any:
     except check.NotProved as error:
         raise NotApplicableError(f"{_REFUSED}{error}", "certify") from error
     claim.digits = _DIGITS if len(claim.states) <= _FEW_STATES else _FEW_DIGITS
-    claim.explicit = False
     return claim
 
 
@@ -238,13 +242,13 @@ def _text(claim: Any, members: Sequence[Any]) -> str:
 # -- The least scale that is provable --------------------------------------------------------------------------------
 
 
-def _provable(claim: Any, scale: float) -> tuple[float, list[Any]]:
+def _provable(claim: Any, scale: float, *, named: bool = False) -> tuple[float, list[Any]]:
     """Return the least scale found that can be proved, at least ``scale``, and the proofs of members."""
     epsilon, first = float(claim.epsilon), scale
     enough: tuple[float, list[Any]] | None = None
     too_small, members = 0.0, list[Any]()
     for _ in range(_MOST_SCALES):
-        members, leakage = proved(scaled(claim, first, scale), members)
+        members, leakage = proved(scaled(claim, first, scale), members, named=named)
         if leakage <= epsilon:
             enough = scale, members
             if scale == first or leakage >= epsilon * (1 - _NEAR) or scale <= too_small * (1 + _NEAR):
@@ -267,8 +271,18 @@ def scaled(claim: Any, first: float, scale: float) -> Any:
     return other
 
 
-def proved(claim: Any, near: Sequence[Any] = ()) -> tuple[list[Any], float]:
-    """Return a proof of every member, and what leaks at most, in nats; ``near`` are proofs for nearly such noise."""
+def proved(claim: Any, near: Sequence[Any] = (), *, named: bool = False) -> tuple[list[Any], float]:
+    """Return a proof of every member, and what leaks at most, in nats.
+
+    Parameters
+    ----------
+    claim : Claim
+        What a release promises.
+    near : sequence of dict or None
+        Proofs for nearly such noise.
+    named : bool
+        Whether a proof names moves where the checker's own ones need larger bounds.
+    """
     members = check.members_of(claim.release["theta"])
     proofs, most = list[Any](), 0.0
     for (kind, member), guess in zip(members, near or [None] * len(members), strict=True):
@@ -280,7 +294,7 @@ def proved(claim: Any, near: Sequence[Any] = ()) -> tuple[list[Any], float]:
                 model = check.model_of(kind, member, len(claim.states))
                 try:
                     if isinstance(model, check.Chain):
-                        proof, leakage = _of_chain(model, claim, guess)
+                        proof, leakage = _of_chain(model, claim, guess, named=named)
                     else:
                         leakage = _of_forgetting(model, claim)
                 except _Unbounded:
@@ -303,7 +317,7 @@ def _of_forgetting(model: Any, claim: Any) -> float:
 
 
 def _of_chain(
-    chain: Any, claim: Any, near: Mapping[str, list[Numbers]] | None
+    chain: Any, claim: Any, near: Mapping[str, list[Numbers]] | None, *, named: bool
 ) -> tuple[dict[str, list[Numbers]], float]:
     """Return a proof of a chain, and what leaks at most by it, in nats."""
     ahead, behind, beside, of_step = chain.losses(claim)
@@ -313,7 +327,7 @@ def _of_chain(
         ("past", behind, chain.past(before, claim.longest), before),
     )
     both = {
-        name: _bounds(chain, claim, loss, of_step, steps, count, None if near is None else near[name])
+        name: _bounds(chain, claim, loss, of_step, steps, count, None if near is None else near[name], named=named)
         for name, loss, steps, count in sides
     }
     found: dict[str, Any] = {name: numbers for name, (numbers, _) in both.items()}
@@ -361,14 +375,22 @@ def _phases(chain: Any) -> int:
 
 
 def _bounds(
-    chain: Any, claim: Any, loss: Any, of_step: int, steps: Any, count: int, near: list[Numbers] | None
+    chain: Any,
+    claim: Any,
+    loss: Any,
+    of_step: int,
+    steps: Any,
+    count: int,
+    near: list[Numbers] | None,
+    *,
+    named: bool,
 ) -> tuple[list[Numbers], list[Numbers]]:
     """Return bounds of a side, as small as fulfil the checker's inequalities; for each step the moves it must name."""
     size, links, clock = len(chain.states), list(steps), _phases(chain) > 1
     found: list[Numbers] = [[[0] * size for _ in range(size)] for _ in range(count)]
     fine, left_out = copy(claim), 10 ** (_DIGITS - claim.digits)
     fine.digits = _DIGITS
-    follows = _Follows(fine, loss, of_step, _SLACK[claim.digits])
+    follows = _Follows(fine, loss, of_step, _SLACK[claim.digits], named)
     # which moves are made first is found once the bounds are; then they are put in whole numbers
     onwards = [link for link in links if link[0] != link[1] and not clock]
     again = [link for link in links if link[0] == link[1] or clock]
@@ -381,18 +403,18 @@ def _bounds(
             _settle_around(found, again, follows, start or None, rest=rest)
         else:
             found[-1] = _settle_alone(found[-1], again[0][2], follows, start[-1] if start else None, rest=rest)
-    named = [follows.moves_to_name(step, found[start], found[end]) for start, end, step in links]
+    cheapest = [follows.moves_to_name(step, found[start], found[end]) for start, end, step in links]
     found = [[[-(-n // left_out) for n in row] for row in bound] for bound in found]
     whole = _Follows(claim, loss, of_step)
-    steps_on = [(link, moves) for link, moves in zip(links, named, strict=True) if link in onwards]
-    steps_again = [(link, moves) for link, moves in zip(links, named, strict=True) if link not in onwards]
+    steps_on = [(link, moves) for link, moves in zip(links, cheapest, strict=True) if link in onwards]
+    steps_again = [(link, moves) for link, moves in zip(links, cheapest, strict=True) if link not in onwards]
     for (start, end, step), moves in steps_on:
         whole.raise_(step, found[start], found[end], moves)
     for _ in range(_MOST_ROUNDS):
         if not sum(whole.raise_(step, found[start], found[end], moves) for (start, end, step), moves in steps_again):
             return found, [
                 whole.needed(step, found[start], found[end], moves)
-                for (start, end, step), moves in zip(links, named, strict=True)
+                for (start, end, step), moves in zip(links, cheapest, strict=True)
             ]
     raise _Unbounded
 
@@ -466,6 +488,7 @@ class _Follows:
     loss: Any
     step_factor: int
     slack: float = 0.0
+    named: bool = False
     in_doubles: dict[int, tuple[Any, list[int]]] = field(default_factory=dict[int, Any])
     slopes: dict[int, list[Any]] = field(default_factory=dict[int, Any])
     search: dict[int, tuple[LogRatios, Kernel]] = field(default_factory=dict[int, Any])
@@ -512,7 +535,7 @@ class _Follows:
             rows = np.array([_in_doubles(row, case) for of_pair in cases for case in of_pair for row in case])
             self.in_doubles[id(step)] = rows, [*map(len, cases)]
         rows, counts = self.in_doubles[id(step)]
-        if self.claim.explicit and type(step) is check.Step:
+        if self.named and type(step) is check.Step:
             return self._cheapest(step, np.array(bound, dtype=np.float64) / check.ONE, found)
         place, guesses = np.arange(len(rows)).reshape(-1, 2), [guess[x][x_] for x, x_ in step.pairs]
         doubles = np.array(bound, dtype=np.float64) / check.ONE
@@ -564,7 +587,7 @@ class _Follows:
 
     def moves_to_name(self, step: Any, before: Numbers, guess: Numbers) -> "_Moves | None":
         """Return moves for each pair of a step, those of the cheapest flow, ends of its tree first."""
-        if not (self.claim.explicit and type(step) is check.Step and step.pairs):
+        if not (self.named and type(step) is check.Step and step.pairs):
             return None
         self.least(step, before, guess)
         tails, heads, _ = self.slopes[id(step)]

@@ -216,7 +216,7 @@ class Step:
         """Whether it holds for all pairs; for some of them moves are named, which are made before all others."""
         moves, first = self.moves(bound), {}
         for x, x_, *ends in named:
-            need({*ends} <= {*self.alive}, "a move of a cell that no record has")
+            need({*ends} <= {*self.alive} and len(ends) % 2 == 0, "a named move is none, or of a cell no record has")
             first[x, x_] = [(bound[y][z], y, z) for y, z in zip(ends[::2], ends[1::2])]
         return all(self.holds(x, y, factors[x][y], bound, first.get((x, y), []) + moves) for x, y in self.pairs)
 
