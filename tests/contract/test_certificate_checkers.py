@@ -5,8 +5,6 @@ JavaScript runs in Node where that is, and on the site's page in Chromium where 
 
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -17,31 +15,22 @@ from test_certificate_forgeries import CASES, RELEASES, SIX, STATES, THREE, dist
 
 import browsers
 import pufferfish as pf
+from certificate_files import SCRIPT, Texts, answers_of_node
 from pufferfish.release import certificate
 from pufferfish.release.checker import check as checker
 
 ROOT = Path(__file__).parents[2]
-SCRIPT, PAGE = ROOT / "certificate" / "check.js", ROOT / "docs" / "check.html"
+PAGE = ROOT / "docs" / "check.html"
 ONE_IN = 23
 """Without ``--slow`` only so many of the edited files are checked."""
-Texts = tuple[str, str, str | None]
 Run = Callable[[list[Texts]], list[dict[str, Any]]]
 
 
 def in_node(files: list[Texts]) -> list[dict[str, Any]]:
-    program = (
-        f"const {{check}} = require({json.dumps(str(SCRIPT))});"
-        "const files = JSON.parse(require('fs').readFileSync(0, 'utf8'));"
-        "console.log(JSON.stringify(files.map(([release, proof, model]) => check(release, proof, model))));"
-    )
-    node = shutil.which("node")
-    if node is None:
+    answers = answers_of_node(files)
+    if answers is None:
         pytest.skip("JavaScript runs in Node: apt-get install nodejs")
-    return json.loads(
-        subprocess.run(
-            [node, "-e", program], input=json.dumps(files), capture_output=True, text=True, check=True
-        ).stdout
-    )
+    return answers
 
 
 @pytest.fixture(scope="module")
