@@ -1,5 +1,6 @@
 """Certificates: what the maker finds is proved by the checker, which runs alone."""
 
+import ast
 import json
 import subprocess
 import sys
@@ -113,6 +114,29 @@ def test_the_checker_stands_alone(tmp_path: Path) -> None:
 def test_the_copies_in_the_package() -> None:
     for name in ("check.py", "check_more.py"):
         assert Path(checker.__file__).with_name(name).read_bytes() == CHECKER.with_name(name).read_bytes()
+
+
+def test_it_runs_on_python_3_9_and_imports_nothing_else() -> None:
+    """Its syntax is that of 3.9, zip has no ``strict`` there, and all that is imported comes with Python."""
+    for name in ("check.py", "check_more.py"):
+        tree = ast.parse(CHECKER.with_name(name).read_text(), feature_version=(3, 9))
+        assert not [call for call in ast.walk(tree) if isinstance(call, ast.keyword) and call.arg == "strict"]
+        imported = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+        modules = {getattr(node, "module", None) or node.names[0].name for node in imported}
+        assert modules <= {*sys.stdlib_module_names, "check"}, modules
+
+
+@pytest.mark.parametrize("seed", [25, 28, 29, 31])
+def test_named_moves_make_proofs_sharp(seed: int) -> None:
+    """The checker's own moves take 1 to 3% more noise for these chains of six and eight states."""
+    rng, k = np.random.default_rng(seed), [4, 6, 8][seed % 3]
+    noise = pf.LeakagePropagation(pf.MarkovChain(rng.dirichlet(np.full(k, 0.7), k)), 1000)
+    calibration = noise.calibrate(pf.Histogram(), 1.0)
+    certificate = pf.certify(calibration)
+    assert certificate.price <= 2e-5
+    assert "moves" in json.loads(certificate.proof)["members"][0]
+    release = pf.release([str(n % k) for n in range(1000)], pf.Histogram(), certificate.calibration)
+    assert "moves" in pf.certify(release).proof
 
 
 RARER = {
