@@ -823,7 +823,8 @@ const pufferfish = (() => {
       const many = theta.get("chains").length + theta.get("members").length;
       const whose = model === null ? "as the release says; name a model to compare them with" : "those of the model";
       const cut = claim.cut ? ", where gaps cut a series into independent ones" : "";
-      return { proved: true, says: `PROVED: this release of ${claim.kind}, by itself, is at most e^${claim.epsilon} `
+      const epsilon = claim.epsilon.under === 1n ? `${claim.epsilon}` : `(${claim.epsilon})`;
+      return { proved: true, says: `PROVED: this release of ${claim.kind}, by itself, is at most e^${epsilon} `
         + `times as likely if ${claim.hides}; under every member of Θ, ${many} of ${theta.get("kind")} (${whose}), `
         + `in series of at most ${claim.longest} steps, with ${claim.all} records in all${cut}; `
         + `by noise of the law ${LAW}, scale/unit = ${claim.scale}.\n`

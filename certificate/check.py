@@ -538,7 +538,8 @@ def statement(claim, what, path=None):
         model, whose = read(path, LATER, "model"), f"that of {path}"
         need(all(model[name] == part for name, part in theta.items()), "Θ is not that of the model")
     cut = ", where gaps cut a series into independent ones" if claim.cut else ""
-    return f"""PROVED: {what} at most e^{claim.epsilon} times as likely
+    most = f"e^{claim.epsilon}" if claim.epsilon.denominator == 1 else f"e^({claim.epsilon})"
+    return f"""PROVED: {what} at most {most} times as likely
 if {claim.hides};
 under every member of Θ, {len(members_of(theta))} of {theta["kind"]} ({whose}),
 in series of at most {claim.longest:,} steps, with {claim.of_records:,} records in all{cut};
