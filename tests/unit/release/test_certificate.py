@@ -50,7 +50,7 @@ CHAINS: dict[str, tuple[Any, int]] = {
     "forgetting": (FORGETS, 10_000),
     "mixed": ([FORGETS, THREE], 10_000),
 }  # fmt: skip
-PRICES = {"records of a clock": 0.5, "any law": 0.07, "state that dies": 0.1, "periodic": 1.1}
+PRICES = {"records of a clock": 0.5, "clock": 3e-4, "hours": 3e-4, "any law": 0.07, "state that dies": 0.1, "periodic": 1.1}
 """More noise where whole numbers, or the checker's rule, prove less than the program."""
 
 
