@@ -258,7 +258,7 @@ const pufferfish = (() => {
     const under = values.reduce((lcm, value) => (lcm / gcd(lcm, value.under)) * value.under, 1n);
     const weights = values.map((value) => value.over * (under / value.under));
     const sum = sumOf(weights);
-    need(sum > 0n, "a row of probabilities is 0");
+    need(size(sum - under) * 10n ** 8n < under, "a row of probabilities does not sum to 1");
     return weights.map((weight) => large((weight * FINE) / sum, weight));
   };
   const large = (probability, truth) => {
@@ -280,7 +280,18 @@ const pufferfish = (() => {
   const range = (n) => Array.from({ length: n }, (_, i) => i);
   const columnsWithMass = (rows) => rows[0].map((_, y) => rows.some((row) => row[y] > 0n));
 
-  const stationary = (kernel) => { // one row; states are taken out one after another, with bounds from below and above
+  // Cells that others do not lead to have nothing of it: all lead to those of the only closed class, these to no other.
+  const stationary = (kernel) => {
+    let follow = kernel.rows.map((row) => new Set(range(row.length).filter((y) => row[y] > 0n)));
+    for (const _ of kernel.rows) follow = follow.map((some) => new Set([...some].flatMap((y) => [...follow[y], y])));
+    const closed = range(follow.length).filter((y) => follow.every((some) => some.has(y)));
+    need(closed.length > 0, "a chain has no single stationary law");
+    const law = stationaryOf({ rows: closed.map((x) => closed.map((y) => kernel.rows[x][y])), slack: kernel.slack });
+    const all = range(follow.length).map((x) => (closed.includes(x) ? law.rows[0][closed.indexOf(x)] : 0n));
+    return { rows: [all], slack: law.slack };
+  };
+
+  const stationaryOf = (kernel) => { // one row; states are taken out one after another, with bounds from below and above
     const k = kernel.rows.length, low = kernel.rows.map((row) => [...row]);
     const high = kernel.rows.map((row) => row.map((entry) => ceil(entry * kernel.slack, FINE)));
     for (let n = k - 1; n > 0; n--) {
@@ -395,10 +406,14 @@ const pufferfish = (() => {
       need(!given || start.length === cells.length, "a first law is of other states");
       this.law = given ? tableOf([start]) : null;
       this.start = !given ? start : kernels.length > 1 ? "any" : "given"; // a clock may begin at any phase
-      this.reached = this.start === "given" ? this.law.rows[0].map((mass) => mass > 0n) : cells.map(() => true);
+      const first = this.start === "given" ? this.law
+        : this.start === "stationary" && kernels.length === 1 ? stationary(kernels[0]) : null;
+      this.reached = first === null ? cells.map(() => true) : first.rows[0].map((mass) => mass > 0n);
       for (const _ of cells) // no record can be in the others
         for (const [x, y] of pairsOf(cells.length))
           if (this.reached[x] && kernels[0].rows[x][y] > 0n) this.reached[y] = true;
+      need(this.start !== "stationary" || kernels.length > 1 || cells[0].length > 1 || this.reached.every((is) => is),
+        "a chain leaves states for ever, and has no first law");
       this.cells = cells;
       this.kernels = kernels;
       this.phases = kernels.length;
@@ -433,7 +448,7 @@ const pufferfish = (() => {
       }
       if (this.start === "stationary" || !last) return backward(law, kernel);
       const pi = stationary(kernel), [masses] = law.rows; // the laws to come lie between multiples of pi
-      need(masses.every((mass) => mass > 0n), "a first law that has not reached every state at the last bound");
+      need([...masses, ...pi.rows[0]].every((mass) => mass > 0n), "a first law that has not reached every state at the last bound");
       const ratios = masses.map((mass, x) => new Fraction(mass, pi.rows[0][x]));
       const widest = largest(ratios.flatMap((one) => ratios.map((other) => one.by(other))));
       return backward(pi, kernel, slackOf(ceil(widest.over * FINE, widest.under), law.slack, pi.slack));
@@ -562,7 +577,9 @@ const pufferfish = (() => {
     need(exits.every((row, x) => fraction(row[x]).over === 0n), "a state follows itself");
     const over = (list) => {
       const parts = list.map(fraction), sum = total(parts);
-      need(parts.every((part) => part.over >= 0n) && sum.over > 0n, "a row of probabilities is 0, or one is below 0");
+      const off = sum.minus(new Fraction(1n)).size();
+      need(parts.every((part) => part.over >= 0n) && off.less(new Fraction(1n, 10n ** 8n)),
+        "a probability is below 0, or a row of them does not sum to 1");
       return parts.map((part) => part.by(sum));
     };
     const leaves = exits.map(over), shares = stays.map((kinds) => over(kinds.map(([share]) => share)));

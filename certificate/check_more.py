@@ -46,9 +46,18 @@ def times(one, other):
 
 
 def stationary(kernel):
-    """By the sums over trees that it is made of, each entry is off by the slack of one entry for each other cell."""
-    mass = check.stationary(kernel[0])
-    return table([[Fraction(entry * FINE, max(mass)) for entry in mass]], kernel[1] ** (len(mass) - 1))
+    """By the sums over trees that it is made of, each entry is off by the slack of one entry for each other cell.
+
+    Cells that others do not lead to have none of it: all lead to those of the only closed class, and these to no other.
+    """
+    rows, slack = kernel
+    follow = [{y for y, entry in enumerate(row) if entry} for row in rows]
+    for _ in rows:
+        follow = [some.union(*(follow[y] for y in some)) for some in follow]
+    closed = sorted(set.intersection(*follow))
+    mass = check.stationary([[rows[x][y] for y in closed] for x in closed])
+    of_all = dict(zip(closed, mass))
+    return table([[Fraction(of_all.get(x, 0) * FINE, max(mass)) for x in range(len(rows))]], slack ** (len(mass) - 1))
 
 
 def living(rows):
@@ -98,7 +107,8 @@ class Chain(check.Chain):
         if type(start) is list:
             self.given, start = probabilities([check.law(start, len(cells))]), "given" if self.phases == 1 else "any"
         self.start = start  # the clock of a chain with phases may begin at any of them
-        self.reached = living(self.given[0] if start == "given" else identity(len(cells))[0])
+        first = identity(len(cells)) if start == "any" or self.phases > 1 else self.laws_at(1)[0]
+        self.reached = living(first[0])
         for _ in cells:  # those that no record can have are none
             self.reached = living([identity(len(cells))[0][c] for c in self.reached]
                                   + [self.kernels[0][0][c] for c in self.reached])  # fmt: skip
@@ -140,8 +150,9 @@ class Chain(check.Chain):
                 yield i, j, StepOfAnyLaw(kernel, alive[i], pairs, law)
                 continue
             if self.given and i == j:  # each later law is the stationary one times numbers between these ratios
-                need(len(alive[i]) == len(self.cells), "the first law does not come near the stationary one")
                 settled = stationary(kernel)
+                every = len(alive[i]) == len(self.cells) == len(living(settled[0]))
+                need(every, "the first law does not come near the stationary one")
                 ratios = [Fraction(a, b) for a, b in zip(law[0][0], settled[0][0])]
                 law = settled[0], settled[1] ** 2 * law[1] * max(ratios) / min(ratios)
             before = [[mass * p for mass, p in zip(law[0][0], into)] for into in zip(*kernel[0])]

@@ -131,6 +131,12 @@ KINDS: dict[str, tuple[Any, Any, int, dict[str, Any]]] = {
     "any law": (pf.MarkovChain(ROWS, "any", states=STATES), pf.Count("b"), 500, {}),
     "clock": (pf.PeriodicChain([ROWS, ROWS[::-1]], states=STATES), pf.CDF(), 99, {}),
     "order": (pf.HigherOrderChain(TENSOR, states=STATES[:2]), pf.Switches(), 99, {}),
+    "order, some pairs never": (
+        pf.HigherOrderChain([[[0.9, 0.1], [1, 0]], [[0.6, 0.4], [0.5, 0.5]]]),
+        pf.Histogram(),
+        99,
+        {},
+    ),
     "stays": (pf.StaysChain([[0, 1], [1, 0]], STAYS, "any", states=STATES[:2]), pf.Histogram(), 99, {}),
     "mixed": ([pf.ForgettingClass([8, 20], [0.43, 0.9], STATES), THREE], pf.Sum([0, 0.5, 2]), 9999, {}),
     "near values": (THREE, pf.Histogram(), 500, {"within": [("a", "b")]}),

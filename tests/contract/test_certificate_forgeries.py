@@ -185,6 +185,8 @@ RELEASES: dict[str, Callable[[dict[str, Any]], None]] = {
     "rows that do not sum to 1": set_at(
         "theta.chains.0.transition_matrix", [[0.5, 0.3, 0.3], [0.2, 0.6, 0.2], [0, 0, 1]]
     ),
+    "rows that nearly sum to 1": set_at("theta.chains.0.transition_matrix.0", [0.5, 0.3, 0.2000001]),
+    "a state that is left for ever": set_at("theta.chains.0.transition_matrix.2", [0, 0, 1]),
     "no single stationary law": set_at("theta.chains.0.transition_matrix", [[1, 0, 0], [0, 1, 0], [0, 0, 1]]),
 }
 

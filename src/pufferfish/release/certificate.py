@@ -11,6 +11,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -296,13 +297,12 @@ def proved(claim: Any, near: Sequence[Any] = (), *, named: bool = False) -> tupl
                 leakage = float(claim.of_all)
             else:
                 model = check.model_of(kind, member, len(claim.states))
-                try:
+                with suppress(check.NotProved, _Unbounded):
+                    leakage = math.inf
                     if isinstance(model, check.Chain):
                         proof, leakage = _of_chain(model, claim, guess, named=named)
                     else:
                         leakage = _of_forgetting(model, claim)
-                except _Unbounded:
-                    leakage = math.inf
         except check.NotProved as error:
             raise NotApplicableError(f"{_REFUSED}{error}", "certify") from error
         proofs.append(proof)
@@ -368,7 +368,7 @@ def _numbers_of_bounds(chain: Any, claim: Any) -> tuple[int, int]:
         return 1, ages
     settled = check_more.stationary(chain.kernels[0])[0][0]
     for age, (law, _) in enumerate(chain.laws_at(ages)):
-        ratios = [Fraction(a, b) for a, b in zip(law[0], settled, strict=True)]
+        ratios = [Fraction(a, b) if b else Fraction(0) for a, b in zip(law[0], settled, strict=True)]
         if min(ratios) > 0 and max(ratios) / min(ratios) < 1 + _SETTLED:
             return 1, age + 1
     return 1, ages

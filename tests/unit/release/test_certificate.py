@@ -25,6 +25,7 @@ STAYS = pf.StaysChain([[0, 1], [1, 0]], [[(0.8, 0.5), (0.2, 0.98)], [(1.0, 0.7)]
 BETWEEN = pf.IntervalChain([[0.6, 0.2], [0.2, 0.5]], [[0.8, 0.4], [0.5, 0.8]])
 FORGETS = pf.ForgettingClass([8, 20], [0.43, 0.9], STATES)
 SECOND = pf.HigherOrderChain([[[0.9, 0.1], [0.6, 0.4]], [[0.8, 0.2], [0.2, 0.8]]], states=STATES[:2])
+RARE = [[[0.9, 0.1], [1, 0]], [[0.6, 0.4], [0.5, 0.5]]]
 CLOCK = [[[0.9, 0.1], [0.4, 0.6]], [[0.5, 0.5], [0.3, 0.7]]]
 DIES = pf.MarkovChain([[0.99, 0.01, 0], [0.01, 0.99, 0], [0.5, 0.5, 0]], "any", states=STATES)
 CHAINS: dict[str, tuple[Any, int]] = {
@@ -46,11 +47,20 @@ CHAINS: dict[str, tuple[Any, int]] = {
     "a clock, any law": (pf.PeriodicChain(CLOCK, "any", states=STATES[:2]), 1000),
     "hours": (pf.PeriodicChain(CLOCK * 12, clock="hour", step="1h", states=STATES[:2]), 1000),
     "order two": (SECOND, 1000),
+    "order two, some pairs never": (pf.HigherOrderChain(RARE, states=STATES[:2]), 200),
     "order two, any law": (pf.HigherOrderChain(SECOND.tensor, "any", states=STATES[:2]), 20),
     "forgetting": (FORGETS, 10_000),
     "mixed": ([FORGETS, THREE], 10_000),
 }  # fmt: skip
-PRICES = {"records of a clock": 0.5, "clock": 3e-4, "hours": 3e-4, "any law": 0.07, "state that dies": 0.1, "periodic": 1.1}
+PRICES = {
+    "never": 2e-4,
+    "records of a clock": 0.5,
+    "clock": 3e-4,
+    "hours": 3e-4,
+    "any law": 0.07,
+    "state that dies": 0.1,
+    "periodic": 1.1,
+}
 """More noise where whole numbers, or the checker's rule, prove less than the program."""
 
 
@@ -183,6 +193,13 @@ def test_no_value_is_ever_a_float(name: str, query: Any) -> None:
         maker.check_texts(record, made.proof)
     finally:
         sys.settrace(None)
+
+
+def test_what_no_bounds_prove_has_a_proof_too() -> None:
+    """A state dies under a clock and any first law: nothing but the sum of all losses proves that."""
+    rows = [[0.9, 0.1, 0], [0.2, 0.8, 0], [0.5, 0.5, 0]]
+    noise = pf.LeakagePropagation(pf.PeriodicChain([rows, rows], "any"), 5).calibrate(pf.Histogram(), 1.0)
+    assert pf.certify(noise).group_privacy
 
 
 def test_noise_that_is_raised_to_group_privacy_is_said() -> None:
