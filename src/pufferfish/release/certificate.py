@@ -32,7 +32,6 @@ from pufferfish.release.derive import data_record
 from pufferfish.release.draw import Database
 from pufferfish.release.ready import Ready
 from pufferfish.release.record import ReleaseFields, encoded
-from pufferfish.theta.periodic_chain import PeriodicChain
 
 __all__ = ["PROOF", "Certificate", "certify", "check_texts", "claim_of", "proved", "record_of_noise", "scaled"]
 
@@ -40,10 +39,10 @@ FORMAT = "pufferfish-proof"
 
 PROOF = record_kind("proof", FORMAT, "it is the proof of another release; name another file")
 
-_DIGITS, _CLOCK_DIGITS, _FEW_DIGITS, _FEW_STATES = 9, 6, 5, 8
-"""Digits of the numbers of proofs, and of those of clocks, or of chains with more states: so they stay small."""
+_DIGITS, _FEW_DIGITS, _FEW_STATES = 9, 5, 8
+"""Digits of the numbers of proofs, and of those of chains with more states: so they stay small."""
 
-_SLACK = {_DIGITS: 1e-7, _CLOCK_DIGITS: 1e-4, _FEW_DIGITS: 5e-4}
+_SLACK = {_DIGITS: 1e-7, _FEW_DIGITS: 5e-4}
 """By which share losses are taken larger while bounds are searched: room for rounding numbers up."""
 
 _STEADY = 0.05
@@ -232,10 +231,7 @@ def claim_of(record: ReleaseFields) -> Any:
         claim: Any = check.Claim(check.parsed(encoded(record), check.RELEASE, "release"))
     except check.NotProved as error:
         raise NotApplicableError(f"{_REFUSED}{error}", "certify") from error
-    kinds = {kind for kind, _ in check.members_of(claim.release["theta"])}
-    claim.digits = _CLOCK_DIGITS if PeriodicChain.kind in kinds else _DIGITS
-    if len(claim.states) > _FEW_STATES:
-        claim.digits = _FEW_DIGITS
+    claim.digits = _DIGITS if len(claim.states) <= _FEW_STATES else _FEW_DIGITS
     return claim
 
 
