@@ -55,8 +55,6 @@ CHAINS: dict[str, tuple[Any, int]] = {
 PRICES = {
     "never": 2e-4,
     "records of a clock": 0.5,
-    "clock": 3e-4,
-    "hours": 3e-4,
     "any law": 0.07,
     "state that dies": 0.1,
     "periodic": 1.1,
