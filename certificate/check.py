@@ -500,7 +500,8 @@ class Claim:
 
     def factors(self, steps):
         """Factors of a record that goes from state to state, with so many of its steps; of one that does not, 1."""
-        known = {loss: exp(loss + steps * self.step, True) for row in self.losses for loss in row}
+        losses = {loss for row in self.losses for loss in row}
+        known = {loss: exp(loss + steps * self.step, True) for loss in losses}
         return [[ONE if x == y else known[loss] for y, loss in enumerate(row)] for x, row in enumerate(self.losses)]
 
     def bound(self, rows, size):
