@@ -203,7 +203,8 @@ const pufferfish = (() => {
     },
   };
   const BOUNDS = { future: [[[whole]]], past: [[[whole]]] };
-  const PROOF = { format: "pufferfish-proof", version: 1n, digits: whole, members: [maybe(BOUNDS)] };
+  const MOVES = { ...BOUNDS, moves: BOUNDS };
+  const PROOF = { format: "pufferfish-proof", version: 1n, digits: whole, members: [any(null, BOUNDS, MOVES)] };
 
   const fieldsUnseen = (schema, path = "") => {
     while (Array.isArray(schema)) [schema] = schema;
@@ -257,7 +258,7 @@ const pufferfish = (() => {
     const under = values.reduce((lcm, value) => (lcm / gcd(lcm, value.under)) * value.under, 1n);
     const weights = values.map((value) => value.over * (under / value.under));
     const sum = sumOf(weights);
-    need(sum > 0n, "a row of probabilities is 0");
+    need(size(sum - under) * 10n ** 8n < under, "a row of probabilities does not sum to 1");
     return weights.map((weight) => large((weight * FINE) / sum, weight));
   };
   const large = (probability, truth) => {
@@ -279,7 +280,18 @@ const pufferfish = (() => {
   const range = (n) => Array.from({ length: n }, (_, i) => i);
   const columnsWithMass = (rows) => rows[0].map((_, y) => rows.some((row) => row[y] > 0n));
 
-  const stationary = (kernel) => { // one row; states are taken out one after another, with bounds from below and above
+  // Cells that others do not lead to have nothing of it: all lead to those of the only closed class, these to no other.
+  const stationary = (kernel) => {
+    let follow = kernel.rows.map((row) => new Set(range(row.length).filter((y) => row[y] > 0n)));
+    for (const _ of kernel.rows) follow = follow.map((some) => new Set([...some].flatMap((y) => [...follow[y], y])));
+    const closed = range(follow.length).filter((y) => follow.every((some) => some.has(y)));
+    need(closed.length > 0, "a chain has no single stationary law");
+    const law = stationaryOf({ rows: closed.map((x) => closed.map((y) => kernel.rows[x][y])), slack: kernel.slack });
+    const all = range(follow.length).map((x) => (closed.includes(x) ? law.rows[0][closed.indexOf(x)] : 0n));
+    return { rows: [all], slack: law.slack };
+  };
+
+  const stationaryOf = (kernel) => { // one row; states are taken out one after another, with bounds from below and above
     const k = kernel.rows.length, low = kernel.rows.map((row) => [...row]);
     const high = kernel.rows.map((row) => row.map((entry) => ceil(entry * kernel.slack, FINE)));
     for (let n = k - 1; n > 0; n--) {
@@ -326,16 +338,29 @@ const pufferfish = (() => {
     return covers(p.map((entry, y) => entry * ofQ - q[y] * ofP), moves);
   };
 
-  const holds = (step, moves, goal) => pairsOf(goal.length)
-    .filter(([x, other]) => step.occurs[x] && step.occurs[other])
-    .every(([x, other]) => step.ofAnyLaw ? holdsForAnyLaw(step, moves, goal[x][other], x, other)
-      : rowsCover(step.rows[x], step.rows[other], step.slack, goal[x][other], moves));
+  // For some pairs moves are named, [x, x', y, z, y, z, …]: they are made before all others.
+  const holds = (step, moves, factors, goal, named = []) => {
+    const first = new Map();
+    for (const [x, other, ...ends] of named) {
+      need(other !== undefined && ends.length % 2 === 0 && ends.every((end) => end < goal.length && step.before[end]),
+        "a named move is none, or of a cell that no record has");
+      const places = ends.map(Number);
+      first.set(`${x},${other}`, range(places.length / 2).map((i) => [places[2 * i], places[2 * i + 1]])
+        .map(([y, z]) => [y, z, y === z ? ONE : factors[y][z]]));
+    }
+    return pairsOf(goal.length).filter(([x, other]) => step.occurs[x] && step.occurs[other]).every(([x, other]) => {
+      const all = [...(first.get(`${x},${other}`) ?? []), ...moves];
+      return step.ofAnyLaw ? holdsForAnyLaw(step, all, goal[x][other], x, other)
+        : rowsCover(step.rows[x], step.rows[other], step.slack, goal[x][other], all);
+    });
+  };
 
   // -- 4. Chains ----------------------------------------------------------------------------------------------------
 
   const backward = (law, kernel, apart = FINE) => { // row x: the law of the record before one in x
     const rows = kernel.rows.map((_, x) => law.rows[0].map((mass, y) => mass * kernel.rows[y][x]));
-    return { rows, slack: slackOf(law.slack, kernel.slack, apart), occurs: rows.map((row) => sumOf(row) > 0n) };
+    const occurs = rows.map((row) => sumOf(row) > 0n), before = law.rows[0].map((mass) => mass > 0n);
+    return { rows, slack: slackOf(law.slack, kernel.slack, apart), occurs, before };
   };
   const ofAnyLaw = (power, kernel) => {
     const next = product(power, kernel);
@@ -381,10 +406,14 @@ const pufferfish = (() => {
       need(!given || start.length === cells.length, "a first law is of other states");
       this.law = given ? tableOf([start]) : null;
       this.start = !given ? start : kernels.length > 1 ? "any" : "given"; // a clock may begin at any phase
-      this.reached = this.start === "given" ? this.law.rows[0].map((mass) => mass > 0n) : cells.map(() => true);
+      const first = this.start === "given" ? this.law
+        : this.start === "stationary" && kernels.length === 1 ? stationary(kernels[0]) : null;
+      this.reached = first === null ? cells.map(() => true) : first.rows[0].map((mass) => mass > 0n);
       for (const _ of cells) // no record can be in the others
         for (const [x, y] of pairsOf(cells.length))
           if (this.reached[x] && kernels[0].rows[x][y] > 0n) this.reached[y] = true;
+      need(this.start !== "stationary" || kernels.length > 1 || cells[0].length > 1 || this.reached.every((is) => is),
+        "a chain leaves states for ever, and has no first law");
       this.cells = cells;
       this.kernels = kernels;
       this.phases = kernels.length;
@@ -419,7 +448,7 @@ const pufferfish = (() => {
       }
       if (this.start === "stationary" || !last) return backward(law, kernel);
       const pi = stationary(kernel), [masses] = law.rows; // the laws to come lie between multiples of pi
-      need(masses.every((mass) => mass > 0n), "a first law that has not reached every state at the last bound");
+      need([...masses, ...pi.rows[0]].every((mass) => mass > 0n), "a first law that has not reached every state at the last bound");
       const ratios = masses.map((mass, x) => new Fraction(mass, pi.rows[0][x]));
       const widest = largest(ratios.flatMap((one) => ratios.map((other) => one.by(other))));
       return backward(pi, kernel, slackOf(ceil(widest.over * FINE, widest.under), law.slack, pi.slack));
@@ -439,18 +468,27 @@ const pufferfish = (() => {
       need(phases > 1 ? length === phases : length > 0 && BigInt(length) <= claim.longest,
         "a proof without bounds, with more than a series has records, or with other ones than a clock has phases");
     const record = claim.factors(order > 1), step = order > 1 ? ONE : exp(claim.step, true);
-    const passes = (bound, place) => movesOf(bound.map((row, y) => row.map((factor, z) =>
-      times(factor, record[chain.cells[y].at(place)][chain.cells[z].at(place)]))));
+    const passes = (bound, place) => {
+      const factors = bound.map((row, y) => row.map((factor, z) =>
+        times(factor, record[chain.cells[y].at(place)][chain.cells[z].at(place)])));
+      return [movesOf(factors), factors];
+    };
     const goal = (bound) => bound.map((row) => row.map((factor) => (factor * ONE) / step));
 
-    const forwards = chain.kernels.map((kernel) => ({ ...kernel, occurs: chain.reached }));
-    for (const [i, next] of links(future.length, claim.longest, phases))
-      need(holds(forwards[(phases - (next % phases)) % phases], passes(future[i], -1), goal(future[next])),
-        `future bound ${next} does not follow from bound ${i}`);
+    const forwards = chain.kernels.map((kernel) => ({ ...kernel, occurs: chain.reached, before: chain.reached }));
+    const toFuture = links(future.length, claim.longest, phases), toPast = links(past.length, claim.longest, phases);
+    const named = proof.get("moves") ?? new Map([["future", []], ["past", []]]);
+    need(named.get("future").length <= toFuture.length && named.get("past").length <= toPast.length,
+      "moves are named for more steps than there are");
+    toFuture.forEach(([i, next], n) => need(
+      holds(forwards[(phases - (next % phases)) % phases], ...passes(future[i], -1), goal(future[next]),
+        named.get("future")[n]),
+      `future bound ${next} does not follow from bound ${i}`));
     const laws = chain.laws(past.length);
-    for (const [i, next] of links(past.length, claim.longest, phases))
-      need(holds(chain.back(laws, i, i === next && phases === 1), passes(past[i], 0), goal(past[next])),
-        `past bound ${next} does not follow from bound ${i}`);
+    toPast.forEach(([i, next], n) => need(
+      holds(chain.back(laws, i, i === next && phases === 1), ...passes(past[i], 0), goal(past[next]),
+        named.get("past")[n]),
+      `past bound ${next} does not follow from bound ${i}`));
 
     if (claim.records > 1n) return proveStretch(chain, past, future, claim);
     for (const i of range(past.length))
@@ -539,7 +577,9 @@ const pufferfish = (() => {
     need(exits.every((row, x) => fraction(row[x]).over === 0n), "a state follows itself");
     const over = (list) => {
       const parts = list.map(fraction), sum = total(parts);
-      need(parts.every((part) => part.over >= 0n) && sum.over > 0n, "a row of probabilities is 0, or one is below 0");
+      const off = sum.minus(new Fraction(1n)).size();
+      need(parts.every((part) => part.over >= 0n) && off.less(new Fraction(1n, 10n ** 8n)),
+        "a probability is below 0, or a row of them does not sum to 1");
       return parts.map((part) => part.by(sum));
     };
     const leaves = exits.map(over), shares = stays.map((kinds) => over(kinds.map(([share]) => share)));
@@ -610,6 +650,8 @@ const pufferfish = (() => {
     const unit = new Fraction(over, parts.reduce((lcm, part) => (lcm / gcd(lcm, part.under)) * part.under, 1n));
     return [[parts.map((part) => part.by(unit).over)], unit, [kind.toLowerCase()]];
   };
+
+  const thousands = (n) => `${n}`.replace(/\B(?=(\d{3})+$)/g, ",");
 
   const near = (one, other) => // one number, but for the last digits of a double
     !other.size().by(new Fraction(2n ** 50n)).less(one.minus(other).size());
@@ -724,7 +766,7 @@ const pufferfish = (() => {
       need(within === null || (within.length > 0 && within.every((pair) => pair.length === 2 && pair[0] !== pair[1]
         && pair.every((state) => this.states.includes(state)))), "a pair is not one of two states");
       this.records = protect === "subject" ? this.longest : protect;
-      need(this.records > 0n && this.records <= 10n ** 6n, "nothing is hidden, or too long a stretch");
+      need(this.records > 0n, "nothing is hidden");
       need(base === null || base instanceof Map && base.has("gaps"), "what was read is damaged");
       this.cut = base !== null && base.get("gaps") !== "unobserved";
       need(protect === 1n || !this.cut, "a stretch may go over gaps, which cut the chains here");
@@ -732,12 +774,20 @@ const pufferfish = (() => {
         within === null || within.some((pair) => x !== y && pair.includes(x) && pair.includes(y))));
       const one = protect === 1n, all = protect === "subject";
       const what = one ? "any one record (the state of one subject at one time)"
-        : all ? "the whole series of one subject" : `any stretch of ${protect} steps in a row of one subject`;
+        : all ? "the whole series of one subject" : `any stretch of ${thousands(protect)} steps in a row of one subject`;
       const every = one ? "record, every two values it can have"
         : `${all ? "subject" : "such stretch"}, every two courses it can take`;
       const changes = one ? "has one value as if it has another" : "takes one course as if it takes another";
-      const told = what.replace(/[()]/g, "\\$&") + "(?: \\([^()]*, where no step takes less than [^()]*\\))?";
-      const among = within === null ? ["", ""] : [" that .*", ", between these states only: .*"];
+      const literally = (words) => words.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+      const some = (within ?? []).slice(0, 4).map((pair) => pair.join(" or ")).join("; ");
+      const named = some + (within !== null && within.length > 4 ? "; …" : "");
+      const among = within === null ? ["", ""]
+        : [literally(` that ${one ? "are" : "differ by"} pairs that are named (${named})`),
+          literally(`, between these states only: ${named}`)];
+      const lasts = "( \\([^()]*, where no step takes less than [^()]*\\))?";
+      const hides = new RegExp(`^${literally(what)}${lasts}${among[1]}$`, "u").exec(this.release.get("hides"));
+      need(hides !== null, "hides says something else than what is proved");
+      const told = literally(what + (hides[1] ?? ""));
       const promise = new RegExp("^Whatever is released here is at most e\\^([0-9.e-]+)(?: ≈ ([0-9.e+]+))? times as "
         + `likely if ${told} ${changes}, for every ${every}${among[0]}, and every distribution in Θ, the records' `
         + "correlation with each other included\\.$", "u").exec(this.release.get("promise"));
@@ -746,8 +796,6 @@ const pufferfish = (() => {
       const limit = new Fraction(this.limit, ONE), about = promise[2] === undefined ? limit : numberOf(promise[2]);
       need(about.minus(limit).size().times(new Fraction(100n)).less(limit),
         "the promise says another factor than its epsilon");
-      need(new RegExp(`^${told}${among[1]}$`, "u").test(this.release.get("hides")),
-        "hides says something else than what is proved");
       const pairs = within === null ? "" : within.map((pair) => pair.join(" or ")).join("; ");
       this.hides = `${what} ${changes}${pairs && `, between the values of these pairs: ${pairs}`}`;
     }
@@ -792,7 +840,8 @@ const pufferfish = (() => {
       const many = theta.get("chains").length + theta.get("members").length;
       const whose = model === null ? "as the release says; name a model to compare them with" : "those of the model";
       const cut = claim.cut ? ", where gaps cut a series into independent ones" : "";
-      return { proved: true, says: `PROVED: this release of ${claim.kind}, by itself, is at most e^${claim.epsilon} `
+      const epsilon = claim.epsilon.under === 1n ? `${claim.epsilon}` : `(${claim.epsilon})`;
+      return { proved: true, says: `PROVED: this release of ${claim.kind}, by itself, is at most e^${epsilon} `
         + `times as likely if ${claim.hides}; under every member of Θ, ${many} of ${theta.get("kind")} (${whose}), `
         + `in series of at most ${claim.longest} steps, with ${claim.all} records in all${cut}; `
         + `by noise of the law ${LAW}, scale/unit = ${claim.scale}.\n`

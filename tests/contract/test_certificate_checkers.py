@@ -5,42 +5,32 @@ JavaScript runs in Node where that is, and on the site's page in Chromium where 
 
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from test_certificate_forgeries import CASES, RELEASES, STATES, THREE, disturbed, edited, honest, replaced
+from test_certificate_forgeries import CASES, RELEASES, SIX, STATES, THREE, disturbed, edited, honest, replaced
 
 import browsers
 import pufferfish as pf
-from pufferfish.release import certificate, checker
+from certificate_files import SCRIPT, Texts, answers_of_node
+from pufferfish.release import certificate
+from pufferfish.release.checker import check as checker
 
 ROOT = Path(__file__).parents[2]
-SCRIPT, PAGE = ROOT / "certificate" / "check.js", ROOT / "docs" / "check.html"
+PAGE = ROOT / "docs" / "check.html"
 ONE_IN = 23
 """Without ``--slow`` only so many of the edited files are checked."""
-Texts = tuple[str, str, str | None]
 Run = Callable[[list[Texts]], list[dict[str, Any]]]
 
 
 def in_node(files: list[Texts]) -> list[dict[str, Any]]:
-    program = (
-        f"const {{check}} = require({json.dumps(str(SCRIPT))});"
-        "const files = JSON.parse(require('fs').readFileSync(0, 'utf8'));"
-        "console.log(JSON.stringify(files.map(([release, proof, model]) => check(release, proof, model))));"
-    )
-    node = shutil.which("node")
-    if node is None:
+    answers = answers_of_node(files)
+    if answers is None:
         pytest.skip("JavaScript runs in Node: apt-get install nodejs")
-    return json.loads(
-        subprocess.run(
-            [node, "-e", program], input=json.dumps(files), capture_output=True, text=True, check=True
-        ).stdout
-    )
+    return answers
 
 
 @pytest.fixture(scope="module")
@@ -141,10 +131,23 @@ KINDS: dict[str, tuple[Any, Any, int, dict[str, Any]]] = {
     "any law": (pf.MarkovChain(ROWS, "any", states=STATES), pf.Count("b"), 500, {}),
     "clock": (pf.PeriodicChain([ROWS, ROWS[::-1]], states=STATES), pf.CDF(), 99, {}),
     "order": (pf.HigherOrderChain(TENSOR, states=STATES[:2]), pf.Switches(), 99, {}),
+    "order, some pairs never": (
+        pf.HigherOrderChain([[[0.9, 0.1], [1, 0]], [[0.6, 0.4], [0.5, 0.5]]]),
+        pf.Histogram(),
+        99,
+        {},
+    ),
     "stays": (pf.StaysChain([[0, 1], [1, 0]], STAYS, "any", states=STATES[:2]), pf.Histogram(), 99, {}),
     "mixed": ([pf.ForgettingClass([8, 20], [0.43, 0.9], STATES), THREE], pf.Sum([0, 0.5, 2]), 9999, {}),
     "near values": (THREE, pf.Histogram(), 500, {"within": [("a", "b")]}),
     "subject": (THREE, pf.Histogram(), 50, {"protect": "subject"}),
+    "named moves": (SIX, pf.Histogram(), 500, {}),
+    "named moves, a clock": (
+        pf.PeriodicChain([SIX.transition_matrix, np.roll(SIX.transition_matrix, 1, 0)]),
+        pf.Histogram(),
+        500,
+        {},
+    ),
 }
 
 
@@ -208,6 +211,21 @@ def test_pairs_that_are_none(pairs: Any, run: Run, tmp_path: Path) -> None:
     release, proof = honest(THREE, pf.Histogram(), within=[("a", "b")])
     release["calibration"]["settings"]["within"] = pairs
     assert agree(run, [texts(release, proof)], tmp_path) == [False]
+
+
+@pytest.mark.parametrize("hidden", [{"within": [("a", "b")]}, {"protect": 1440}], ids=["near", "long"])
+def test_words_of_what_is_hidden(hidden: dict[str, Any], run: Run, tmp_path: Path) -> None:
+    """Pairs that are named, and how long a stretch takes, are compared in both sentences."""
+    release, proof = honest(THREE, pf.Histogram(), 5000, **hidden)
+    files = [texts(release, proof)]
+    for field in ("hides", "promise"):
+        for old, new in (("a or b", "a or c"), ("a or b", "a or b; b or c"), ("1,440 steps", "1,440 steps (1d)")):
+            other = release | {field: release[field].replace(old, new)}
+            files += [texts(other, proof)] if other != release else []
+    duration = release["hides"] + " (1d, where no step takes less than 1min)"
+    files.append(texts(release | {"hides": duration}, proof))
+    assert agree(run, files, tmp_path) == [True] + [False] * (len(files) - 1)
+    assert len(files) > 3
 
 
 def test_no_bounds_of_the_past_of_single_records(run: Run, tmp_path: Path) -> None:

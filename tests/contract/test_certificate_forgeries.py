@@ -13,13 +13,15 @@ import pytest
 import pufferfish as pf
 from propagation_oracle import chain_law, supremum
 from pufferfish.fit.model_file import write_model
-from pufferfish.release import certificate, checker
+from pufferfish.release import certificate
+from pufferfish.release.checker import check as checker
 from pufferfish.release.record import encoded
 
 STATES = ["a", "b", "c"]
 THREE = pf.MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]], states=STATES)
 TWO = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["a", "b"])
 STAYS = pf.StaysChain([[0, 1], [1, 0]], [[(0.8, 0.5), (0.2, 0.98)], [(1.0, 0.7)]], states=["a", "b"])
+SIX = pf.MarkovChain(np.random.default_rng(28).dirichlet(np.full(6, 0.7), 6))
 DIES = pf.MarkovChain([[0.99, 0.01, 0], [0.01, 0.99, 0], [0.5, 0.5, 0]], "any", states=STATES)
 Pair = tuple[dict[str, Any], dict[str, Any]]
 
@@ -40,6 +42,7 @@ CASES: dict[str, Callable[[], Pair]] = {
     "transitions": lambda: honest(TWO, pf.Transitions()),
     "mean over a stretch": lambda: honest([THREE, THREE], pf.Mean([0, 1.5, 4]), protect=20),
     "measurements": lambda: honest(STAYS, pf.Histogram(), noise="best"),
+    "named moves": lambda: honest(SIX, pf.Histogram()),
     "forgetting": lambda: honest(pf.ForgettingClass([8, 20], [0.43, 0.9], STATES), pf.CDF()),
 }
 
@@ -182,6 +185,8 @@ RELEASES: dict[str, Callable[[dict[str, Any]], None]] = {
     "rows that do not sum to 1": set_at(
         "theta.chains.0.transition_matrix", [[0.5, 0.3, 0.3], [0.2, 0.6, 0.2], [0, 0, 1]]
     ),
+    "rows that nearly sum to 1": set_at("theta.chains.0.transition_matrix.0", [0.5, 0.3, 0.2000001]),
+    "a state that is left for ever": set_at("theta.chains.0.transition_matrix.2", [0, 0, 1]),
     "no single stationary law": set_at("theta.chains.0.transition_matrix", [[1, 0, 0], [0, 1, 0], [0, 0, 1]]),
 }
 
@@ -333,7 +338,18 @@ def disturbed(proof: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]
     """Return a proof with some of its numbers a little, or much, smaller or larger."""
     size = 10.0 ** -rng.integers(1, 9)
     scale = lambda n: max(0, int(n * (1 + size * rng.uniform(-1, 1) * (rng.random() < 0.5))))  # noqa: E731
-    return {side: [[[scale(n) for n in row] for row in bound] for bound in proof[side]] for side in proof}
+    found: dict[str, Any] = {
+        side: [[[scale(n) for n in row] for row in bound] for bound in proof[side]] for side in ("future", "past")
+    }
+    if "moves" in proof:
+        moves = {side: [[list(pair) for pair in step] for step in proof["moves"][side]] for side in proof["moves"]}
+        for step in (step for side in moves.values() for step in side):
+            for pair in step:
+                ends = pair[2:]
+                rng.shuffle(ends)
+                pair[2:] = ends if rng.random() < 0.3 else pair[2:]
+        found["moves"] = moves
+    return found
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 import pufferfish as pf
 from pufferfish.errors import PufferfishError
-from pufferfish.release import certificate, checker
+from pufferfish.release import certificate
+from pufferfish.release.checker import check as checker
 
 Array = NDArray[np.float64]
 

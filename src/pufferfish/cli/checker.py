@@ -1,4 +1,4 @@
-"""``pufferfish checker``: the program that checks proofs of releases, to be read and run by whoever trusts nobody."""
+"""``pufferfish checker``: the programs that check proofs of releases, to be read and run by whoever trusts nobody."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,16 +6,20 @@ from pathlib import Path
 import click
 
 from pufferfish._base.writing import Kind, write_whole
+from pufferfish.cli._tables import check_targets
 from pufferfish.cli.options import argument, command, option
 from pufferfish.errors import printable
-from pufferfish.release import checker
+from pufferfish.release.checker import check, check_more
 
 __all__ = ["checker_command"]
 
-_SOURCE = Path(checker.__file__)
+_SOURCES = tuple(Path(part.__file__) for part in (check, check_more))
 
 _CHECKER = Kind(
-    "checker", lambda content: content.startswith(_SOURCE.read_bytes()[:60]), "it is another version", (".py",)
+    "checker",
+    lambda content: any(content.startswith(source.read_bytes()[:60]) for source in _SOURCES),
+    "it is another version",
+    (".py",),
 )
 
 
@@ -29,12 +33,21 @@ class CheckerOptions:
 
 @command("checker", CheckerOptions)
 def checker_command(options: CheckerOptions) -> None:
-    """Write the checker of certificates, one file of Python that needs nothing else.
+    """Write the checker of certificates, a file of Python that needs nothing else, and check_more.py beside it.
+
+    The second one uses the first one, and covers more: clocks, order 2, every first law, totals of several releases. It
+    is written where FILE is named check.py, for it looks for that name.
 
     \b
     Example:
       pufferfish checker check.py
       python check.py release.json proof.json model.json
     """
-    write_whole(options.output, _SOURCE.read_bytes(), _CHECKER, overwrite=options.overwrite)
-    click.echo(printable(f"written: {options.output}; run it by: python {options.output} RELEASE PROOF [MODEL]"))
+    more = Path(options.output).with_name("check_more.py")
+    files = (Path(options.output), more) if Path(options.output).name == "check.py" else (Path(options.output),)
+    check_targets([("FILE", str(file), _CHECKER) for file in files], inputs=(), overwrite=options.overwrite)
+    for file, source in zip(files, _SOURCES, strict=False):
+        write_whole(file, source.read_bytes(), _CHECKER, overwrite=options.overwrite)
+    click.echo(
+        printable(f"written: {', '.join(map(str, files))}; run it by: python {options.output} RELEASE PROOF [MODEL]")
+    )

@@ -494,13 +494,17 @@ def calibrate(options: ReleaseOptions, inputs: Inputs) -> Noise:
         with progress("finding a proof"):
             certificate = certify(calibration)
         assert certificate.calibration is not None
-        lines += [f"certificate: proved in whole numbers, with {_price(certificate.price)}"]
+        lines += [f"certificate: proved in whole numbers, with {_price(certificate)}"]
         calibration = certificate.calibration
     return Noise(data, query, calibration, warnings, "\n".join(lines) or None, certificate)
 
 
-def _price(share: float) -> str:
-    return "this very noise" if share == 0 else f"{at_most(100 * share, 3)}% more noise than the mechanism's"
+def _price(certificate: Certificate) -> str:
+    if certificate.price == 0:
+        return "this very noise"
+    more = f"{at_most(100 * certificate.price, 3)}% more noise than the mechanism's"
+    groups = ": no bounds were found near that, and this hides all records together (group privacy)"
+    return more + (groups if certificate.group_privacy else "")
 
 
 def _print_what_is_new(options: ReleaseOptions, query: Query, data: Sequences, ledger: Ledger) -> None:

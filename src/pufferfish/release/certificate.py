@@ -1,15 +1,17 @@
 """Certificates: proofs of a release's bound that plain code checks in whole numbers (docs/proofs/certificate.md).
 
-The checker (:mod:`pufferfish.release.checker`, the same file as ``certificate/check.py``) asks for bounds F and G that
-what later and earlier records tell does not exceed. Here they are found: by the checker's own rule, first in doubles,
-then in whole numbers, until each follows from the others. No engine of a mechanism has a part in it, and nothing that
-is found has to be right.
+The checker (:mod:`pufferfish.release.checker`, the same files as in ``certificate``) asks for bounds F and G that what
+later and earlier records tell does not exceed. Here they are found: by the checker's own rule, first in doubles, then
+in whole numbers, until each follows from the others. No engine of a mechanism has a part in it, and nothing that is
+found has to be right.
 """
 
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -22,15 +24,14 @@ from pufferfish._base.checked import truth
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.writing import record_kind, write_whole
 from pufferfish._core.phi.greedy import least_factors
-from pufferfish._core.phi.phi import solve_slopes
+from pufferfish._core.phi.phi import Kernel, LogRatios, close, solve_slopes
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.release import checker
+from pufferfish.release.checker import check, check_more
 from pufferfish.release.derive import data_record
 from pufferfish.release.draw import Database
 from pufferfish.release.ready import Ready
 from pufferfish.release.record import ReleaseFields, encoded
-from pufferfish.theta.forgetting_class import ForgettingClass
 
 __all__ = ["PROOF", "Certificate", "certify", "check_texts", "claim_of", "proved", "record_of_noise", "scaled"]
 
@@ -71,9 +72,19 @@ _MOST_AGES = 120
 _NEAR = 2e-5
 """How near the proved leakage comes to ε, as a share of it."""
 
+_MOST_TOTAL = 100
+"""No more is proved of several releases together: factors would be too large for doubles."""
+
+_TOTAL_DIGITS = 6
+"""Digits of that total behind the point."""
+
+_DEAR = 0.002
+"""From this price on a proof names moves, where that lowers it by half of this."""
+
 _REFUSED = "there is no certificate: "
 
 Numbers = list[list[int]]
+_Moves = dict[tuple[int, int], list[tuple[int, int]]]
 
 
 @dataclass(frozen=True)
@@ -88,11 +99,14 @@ class Certificate(ReadOnly):
         Noise whose promise it proves: that which was given, or a little more (``price``); None for a release.
     price : float
         By which share the scale of the noise is larger than that which was given.
+    group_privacy : bool
+        Whether no bounds were found near that noise, so that it was raised to what hides all records together.
     """
 
     proof: str
     calibration: Calibration | None
     price: float
+    group_privacy: bool = False
 
     def check(self, record: ReleaseFields) -> None:
         """Ask the checker whether it proves what a record promises; values may be lacking.
@@ -105,7 +119,7 @@ class Certificate(ReadOnly):
         values = record.noisy_values or [0.0] * len(record.query.labels)
         try:
             check_texts(encoded(msgspec.structs.replace(record, noisy_values=values)), self.proof)
-        except checker.NotProved as error:
+        except check.NotProved as error:
             raise NotApplicableError(f"the checker does not prove it: {error}", "certify") from error
         except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
             raise NotApplicableError(f"the checker cannot read it: {error!r}", "certify") from error
@@ -124,14 +138,15 @@ class Certificate(ReadOnly):
         return self.proof
 
 
-def certify(noise: Calibration | ReleaseFields) -> Certificate:
-    """Return a proof that a noise, or a release that was made, keeps its promise.
+def certify(noise: Calibration | ReleaseFields | Sequence[ReleaseFields]) -> Certificate:
+    """Return a proof that a noise, or a release that was made, keeps its promise; or of what releases cost together.
 
     Parameters
     ----------
-    noise : Calibration or Release
+    noise : Calibration, Release or list of Release
         What is to be proved. Of a calibration the scale is raised to what is provable, mostly by less than .2%; that of
-        a release stays as it is.
+        a release stays as it is. Several releases are of the same rows and Θ, and hide the same: the proof says the
+        least ε that is provable for all of them together.
 
     Raises
     ------
@@ -146,25 +161,61 @@ def certify(noise: Calibration | ReleaseFields) -> Certificate:
     >>> certificate.price < 1e-3, certificate.proof[:61]
     (True, '{"format":"pufferfish-proof","version":1,"digits":9,"members"')
     """
+    if isinstance(noise, list | tuple) and noise and all(isinstance(each, ReleaseFields) for each in noise):
+        return _of_total(noise)
     if isinstance(noise, ReleaseFields):
         claim = claim_of(noise)
-        found = Certificate(_text(claim, proved(claim)[0]), None, 0.0)
+        members, leakage = proved(claim)
+        if leakage > claim.epsilon:
+            members, _ = proved(claim, named=True)
+        found = Certificate(_text(claim, members), None, 0.0)
         found.check(noise)
         return found
     if not isinstance(noise, Calibration):
-        raise ParameterError(f"noise is {type(noise).__name__}, expected a Calibration or a Release")
+        raise ParameterError(f"noise is {type(noise).__name__}, expected a Calibration, a Release or a list of them")
     claim = claim_of(record_of_noise(noise))
     scale, members = _provable(claim, noise.unit_scale)
+    if scale > noise.unit_scale * (1 + _DEAR):
+        cheaper = _provable(claim, noise.unit_scale, named=True)
+        if cheaper[0] < scale * (1 - _DEAR / 2):
+            scale, members = cheaper
     provable = replace(noise, unit_scale=scale)
-    found = Certificate(_text(claim, members), provable, scale / noise.unit_scale - 1)
+    of_all = scaled(claim, noise.unit_scale, scale).of_all
+    found = Certificate(
+        _text(claim, members), provable, scale / noise.unit_scale - 1, of_all <= claim.epsilon < claim.of_all
+    )
     found.check(record_of_noise(provable))
     return found
 
 
+def _of_total(releases: Sequence[ReleaseFields]) -> Certificate:
+    """Return a proof of the least ε for all releases together."""
+    try:
+        claims = [claim_of(release) for release in releases]
+        claim = check_more.together(claims, Fraction(1))
+        alone = claim.of_all * (1 - Fraction(1, 10**9))
+        claim.epsilon = min(alone, 2 * sum(other.epsilon for other in claims) + 1, Fraction(_MOST_TOTAL))
+        members, leakage = proved(claim)
+        cheaper = proved(claim, named=True)
+        if cheaper[1] < leakage * (1 - _DEAR):
+            members, leakage = cheaper
+        if leakage >= claim.of_all:
+            members, leakage = [None] * len(members), float(claim.of_all)
+        if leakage == math.inf:
+            raise NotApplicableError(f"{_REFUSED}no bounds were found for what these releases cost together", "certify")
+        epsilon = math.ceil(leakage * (1 + 1e-9) * 10**_TOTAL_DIGITS) / 10**_TOTAL_DIGITS
+        text = json.dumps({**json.loads(_text(claim, members)), "epsilon": epsilon}, separators=(",", ":"))
+        proof = check.parsed(text, check_more.TOTAL, "proof of a total")
+        check.prove(check_more.together(claims, Fraction(proof["epsilon"])), proof)
+    except check.NotProved as error:
+        raise NotApplicableError(f"{_REFUSED}{error}", "certify") from error
+    return Certificate(text, None, 0.0)
+
+
 def check_texts(release: str | bytes, proof: str | bytes) -> None:
     """Check a proof by the checker's own functions."""
-    claim = checker.Claim(checker.parsed(release, checker.RELEASE, "release"))
-    checker.prove(claim, checker.parsed(proof, checker.PROOF, "proof"))
+    claim = check.Claim(check.parsed(release, check.RELEASE, "release"))
+    check.prove(claim, check.parsed(proof, check.PROOF, "proof"))
 
 
 def record_of_noise(calibration: Calibration) -> ReleaseFields:
@@ -177,8 +228,8 @@ def record_of_noise(calibration: Calibration) -> ReleaseFields:
 def claim_of(record: ReleaseFields) -> Any:
     """Return what a record promises, as the checker reads it."""
     try:
-        claim: Any = checker.Claim(checker.parsed(encoded(record), checker.RELEASE, "release"))
-    except checker.NotProved as error:
+        claim: Any = check.Claim(check.parsed(encoded(record), check.RELEASE, "release"))
+    except check.NotProved as error:
         raise NotApplicableError(f"{_REFUSED}{error}", "certify") from error
     claim.digits = _DIGITS if len(claim.states) <= _FEW_STATES else _FEW_DIGITS
     return claim
@@ -192,13 +243,13 @@ def _text(claim: Any, members: Sequence[Any]) -> str:
 # -- The least scale that is provable --------------------------------------------------------------------------------
 
 
-def _provable(claim: Any, scale: float) -> tuple[float, list[Any]]:
+def _provable(claim: Any, scale: float, *, named: bool = False) -> tuple[float, list[Any]]:
     """Return the least scale found that can be proved, at least ``scale``, and the proofs of members."""
     epsilon, first = float(claim.epsilon), scale
     enough: tuple[float, list[Any]] | None = None
     too_small, members = 0.0, list[Any]()
     for _ in range(_MOST_SCALES):
-        members, leakage = proved(scaled(claim, first, scale), members)
+        members, leakage = proved(scaled(claim, first, scale), members, named=named)
         if leakage <= epsilon:
             enough = scale, members
             if scale == first or leakage >= epsilon * (1 - _NEAR) or scale <= too_small * (1 + _NEAR):
@@ -217,126 +268,154 @@ def _provable(claim: Any, scale: float) -> tuple[float, list[Any]]:
 def scaled(claim: Any, first: float, scale: float) -> Any:
     """Return a claim with noise of another scale."""
     other, ratio = copy(claim), Fraction(first) / Fraction(scale)
-    other.losses = [[loss * ratio for loss in row] for row in claim.losses]
-    other.most, other.step, other.of_all = claim.most * ratio, claim.step * ratio, claim.of_all * ratio
+    other.pays([[loss * ratio for loss in row] for row in claim.losses], claim.step * ratio)
     return other
 
 
-def proved(claim: Any, near: Sequence[Any] = ()) -> tuple[list[Any], float]:
-    """Return a proof of every member, and what leaks at most, in nats; ``near`` are proofs for nearly such noise."""
-    members = checker.members_of(claim.release["theta"])
+def proved(claim: Any, near: Sequence[Any] = (), *, named: bool = False) -> tuple[list[Any], float]:
+    """Return a proof of every member, and what leaks at most, in nats.
+
+    Parameters
+    ----------
+    claim : Claim
+        What a release promises.
+    near : sequence of dict or None
+        Proofs for nearly such noise.
+    named : bool
+        Whether a proof names moves where the checker's own ones need larger bounds.
+    """
+    members = check.members_of(claim.release["theta"])
     proofs, most = list[Any](), 0.0
     for (kind, member), guess in zip(members, near or [None] * len(members), strict=True):
         proof: dict[str, list[Numbers]] | None = None
         try:
             if claim.of_all <= claim.epsilon:  # the losses of all records together: it needs no model
                 leakage = float(claim.of_all)
-            elif kind == ForgettingClass.kind:
-                leakage = _of_forgetting(member, claim)
             else:
-                try:
-                    proof, leakage = _of_chain(checker.chain_of(kind, member, len(claim.states)), claim, guess)
-                except _Unbounded:
+                model = check.model_of(kind, member, len(claim.states))
+                with suppress(check.NotProved, _Unbounded):
                     leakage = math.inf
-        except checker.NotProved as error:
+                    if isinstance(model, check.Chain):
+                        proof, leakage = _of_chain(model, claim, guess, named=named)
+                    else:
+                        leakage = _of_forgetting(model, claim)
+        except check.NotProved as error:
             raise NotApplicableError(f"{_REFUSED}{error}", "certify") from error
         proofs.append(proof)
         most = max(most, leakage)
     return proofs, most
 
 
-def _of_forgetting(member: Any, claim: Any) -> float:
+def _of_forgetting(model: Any, claim: Any) -> float:
     """Return what leaks at most under a class that forgets, in nats."""
 
     def enough(limit: int) -> bool:
-        other = copy(claim)
-        other.limit = limit
-        try:
-            checker.prove_forgetting(member, other)
-        except checker.NotProved:
-            return False
-        return True
+        return model.tells_at_most(limit, claim)
 
-    most = checker.exp(2 * claim.epsilon, True)
-    return math.log(_least(enough, most, checker.ONE, most >> 40) / checker.ONE) if enough(most) else math.inf
+    most = check.exp(2 * claim.epsilon, True)
+    return math.log(_least(enough, most, check.ONE, most >> 40) / check.ONE) if enough(most) else math.inf
 
 
 def _of_chain(
-    chain: Any, claim: Any, near: Mapping[str, list[Numbers]] | None
+    chain: Any, claim: Any, near: Mapping[str, list[Numbers]] | None, *, named: bool
 ) -> tuple[dict[str, list[Numbers]], float]:
     """Return a proof of a chain, and what leaks at most by it, in nats."""
-    counts = _numbers_of_bounds(chain, claim)
-    sides, at = checker.sides_of(chain, claim, *counts)
-    names = ("future", "past")
-    found = {
-        name: _bounds(chain, claim, *side, count, None if near is None else near[name])
-        for name, side, count in zip(names, sides, counts, strict=True)
+    ahead, behind, beside, of_step = chain.losses(claim)
+    after, before = _numbers_of_bounds(chain, claim)
+    sides = (
+        ("future", ahead, chain.future(after, claim.longest), after),
+        ("past", behind, chain.past(before, claim.longest), before),
+    )
+    both = {
+        name: _bounds(chain, claim, loss, of_step, steps, count, None if near is None else near[name], named=named)
+        for name, loss, steps, count in sides
     }
-    after, before = ([claim.bound(each, chain) for each in found[name]] for name in names)
-    of_states, m = claim.factors(chain), len(chain.cells[0])
-    if claim.records > 1:
-        largest = [max(entry for bound in side for row in bound for entry in row) for side in (after, before)]
-        paid = max(map(max, checker.multiplied(of_states, claim.near)))
-        steps = [claim.step_factor(chain)] * (claim.records - 1)
-        beside = [max(map(max, of_states))] * (m - claim.records)
-        most = checker.over(*largest, *[paid] * claim.records, *beside, *steps)
-    else:
-        every = chain.factors(of_states, slice(0, m))
-        pairs = chain.places(len(before), len(after), claim.longest)
-        told = (checker.multiplied(every, before[i], after[j]) for i, j in pairs)
-        most = max(max(bound[x][x_] for x in chain.reached for x_ in chain.reached) for bound in told)
+    found: dict[str, Any] = {name: numbers for name, (numbers, _) in both.items()}
+    if any(any(moves) for _, moves in both.values()):
+        found["moves"] = {name: moves for name, (_, moves) in both.items()}
+    bounds = [[claim.bound(each, len(chain.states)) for each in found[name]] for name in ("future", "past")]
 
     def enough(limit: int) -> bool:
-        return checker.tells_at_most(limit, chain, after, before, at, claim)
+        return chain.tells_at_most(limit, *bounds, claim)
 
+    futures, pasts = bounds
+    if claim.records > 1:
+        largest = [max(entry for bound in side for row in bound for entry in row) for side in bounds]
+        most = check.over(check.exp(chain.of_stretch(claim), True), *largest)
+    else:
+        told = chain.told(len(pasts), len(futures), claim.longest)
+        met = ((check.multiplied(behind, beside, pasts[i], futures[j]), step.alive) for i, j, step, _ in told)
+        most = max((bound[c][d] for bound, alive in met for c in alive for d in alive), default=check.ONE)
     nearly = most - (most >> 32)
-    return found, math.log((_least(enough, nearly, checker.ONE, most >> 32) if enough(nearly) else most) / checker.ONE)
+    return found, math.log((_least(enough, nearly, check.ONE, most >> 32) if enough(nearly) else most) / check.ONE)
 
 
 def _numbers_of_bounds(chain: Any, claim: Any) -> tuple[int, int]:
     """Return how many bounds each side has: one for all lengths, of short series one for each record."""
-    if chain.phases > 1:
-        return chain.phases, chain.phases
+    clock = _phases(chain)
+    if clock > 1:
+        return clock, clock
     if claim.longest <= _SHORT:
         return claim.longest, claim.longest
-    if chain.start == "stationary":
+    if not isinstance(chain, check_more.Chain) or chain.start == "stationary":
         return 1, 1
     ages = min(claim.longest, _MOST_AGES)
     if chain.given is None:
         return 1, ages
-    settled = checker.stationary(chain.kernels[0])[0][0]
+    settled = check_more.stationary(chain.kernels[0])[0][0]
     for age, (law, _) in enumerate(chain.laws_at(ages)):
-        ratios = [Fraction(a, b) for a, b in zip(law[0], settled, strict=True)]
+        ratios = [Fraction(a, b) if b else Fraction(0) for a, b in zip(law[0], settled, strict=True)]
         if min(ratios) > 0 and max(ratios) / min(ratios) < 1 + _SETTLED:
             return 1, age + 1
     return 1, ages
 
 
-def _bounds(chain: Any, claim: Any, loss: Any, steps: Any, count: int, near: list[Numbers] | None) -> list[Numbers]:
-    """Return bounds of a side, as small as fulfil the checker's inequalities, one after the other."""
-    size, links = len(chain.cells), list(steps)
+def _phases(chain: Any) -> int:
+    return chain.phases if isinstance(chain, check_more.Chain) else 1
+
+
+def _bounds(
+    chain: Any,
+    claim: Any,
+    loss: Any,
+    of_step: int,
+    steps: Any,
+    count: int,
+    near: list[Numbers] | None,
+    *,
+    named: bool,
+) -> tuple[list[Numbers], list[Numbers]]:
+    """Return bounds of a side, as small as fulfil the checker's inequalities; for each step the moves it must name."""
+    size, links, clock = len(chain.states), list(steps), _phases(chain) > 1
     found: list[Numbers] = [[[0] * size for _ in range(size)] for _ in range(count)]
     fine, left_out = copy(claim), 10 ** (_DIGITS - claim.digits)
     fine.digits = _DIGITS
-    follows = _Follows(fine, loss, claim.step_factor(chain), _SLACK[claim.digits])
-    onwards = [link for link in links if link[0] != link[1] and chain.phases == 1]
-    again = [link for link in links if link[0] == link[1] or chain.phases > 1]
+    follows = _Follows(fine, loss, of_step, _SLACK[claim.digits], named)
+    # which moves are made first is found once the bounds are; then they are put in whole numbers
+    onwards = [link for link in links if link[0] != link[1] and not clock]
+    again = [link for link in links if link[0] == link[1] or clock]
     for start, end, step in onwards:
         found[end] = follows.least(step, found[start], found[start])
     if again:
         start = near and [[[n * left_out for n in row] for row in bound] for bound in near]
         rest = max(1, left_out // 4)
-        if chain.phases > 1:
+        if clock:
             _settle_around(found, again, follows, start or None, rest=rest)
         else:
             found[-1] = _settle_alone(found[-1], again[0][2], follows, start[-1] if start else None, rest=rest)
+    cheapest = [follows.moves_to_name(step, found[start], found[end]) for start, end, step in links]
     found = [[[-(-n // left_out) for n in row] for row in bound] for bound in found]
-    whole = _Follows(claim, loss, claim.step_factor(chain))
-    for start, end, step in onwards:
-        whole.raise_(step, found[start], found[end])
+    whole = _Follows(claim, loss, of_step)
+    steps_on = [(link, moves) for link, moves in zip(links, cheapest, strict=True) if link in onwards]
+    steps_again = [(link, moves) for link, moves in zip(links, cheapest, strict=True) if link not in onwards]
+    for (start, end, step), moves in steps_on:
+        whole.raise_(step, found[start], found[end], moves)
     for _ in range(_MOST_ROUNDS):
-        if not sum(whole.raise_(step, found[start], found[end]) for start, end, step in again):
-            return found
+        if not sum(whole.raise_(step, found[start], found[end], moves) for (start, end, step), moves in steps_again):
+            return found, [
+                whole.needed(step, found[start], found[end], moves)
+                for (start, end, step), moves in zip(links, cheapest, strict=True)
+            ]
     raise _Unbounded
 
 
@@ -409,8 +488,10 @@ class _Follows:
     loss: Any
     step_factor: int
     slack: float = 0.0
+    named: bool = False
     in_doubles: dict[int, tuple[Any, list[int]]] = field(default_factory=dict[int, Any])
     slopes: dict[int, list[Any]] = field(default_factory=dict[int, Any])
+    search: dict[int, tuple[LogRatios, Kernel]] = field(default_factory=dict[int, Any])
 
     @property
     def most(self) -> float:
@@ -425,16 +506,21 @@ class _Follows:
         """Return bounds and the loss of a record together, the loss taken larger by a share."""
         loss = self.loss
         if slack:
-            loss = [[math.ceil(entry * (entry / checker.ONE) ** slack) for entry in row] for row in loss]
-        return checker.multiplied(loss, [[checker.ONE + n * self._unit for n in row] for row in before])
+            loss = [[math.ceil(entry * (entry / check.ONE) ** slack) for entry in row] for row in loss]
+        return check.multiplied(loss, [[check.ONE + n * self._unit for n in row] for row in before])
 
-    def _asked(self, step: Any, bound: list[list[int]]) -> Callable[[int, int, int], bool]:
-        """Return what says whether a number is enough for a pair."""
+    def _asked(self, step: Any, bound: list[list[int]], named: "_Moves | None" = None) -> Callable[..., bool]:
+        """Return what says whether a number is enough for a pair, by moves that are named or without them."""
         moves = step.moves(bound)
 
-        def enough(x: int, x_: int, n: int) -> bool:
-            factor = (checker.ONE + n * self._unit) * checker.ONE // self.step_factor
-            return step.holds(x, x_, factor, bound, moves)
+        def enough(x: int, x_: int, n: int, *, alone: bool = False) -> bool:
+            factor = (check.ONE + n * self._unit) * check.ONE // self.step_factor
+            if step.holds(x, x_, factor, bound, moves):
+                return True
+            if alone or not named:
+                return False
+            first = [(bound[y][z], y, z) for y, z in named[x, x_]]
+            return step.holds(x, x_, factor, bound, first + moves)
 
         return enough
 
@@ -449,8 +535,10 @@ class _Follows:
             rows = np.array([_in_doubles(row, case) for of_pair in cases for case in of_pair for row in case])
             self.in_doubles[id(step)] = rows, [*map(len, cases)]
         rows, counts = self.in_doubles[id(step)]
+        if self.named and type(step) is check.Step:
+            return self._cheapest(step, np.array(bound, dtype=np.float64) / check.ONE, found)
         place, guesses = np.arange(len(rows)).reshape(-1, 2), [guess[x][x_] for x, x_ in step.pairs]
-        doubles = np.array(bound, dtype=np.float64) / checker.ONE
+        doubles = np.array(bound, dtype=np.float64) / check.ONE
         start = np.repeat(1 + np.array(guesses, dtype=np.float64) / 10**self.claim.digits, counts)
         factors, *slopes = least_factors(rows, place, doubles, np.array(step.alive, dtype=np.intp), start)
         firsts = np.cumsum([0, *counts[:-1]])
@@ -459,7 +547,7 @@ class _Follows:
             np.where(factors == np.repeat(largest, counts), np.arange(len(rows) // 2), 0), firsts
         )
         self.slopes[id(step)] = [part[decide] for part in slopes]
-        if isinstance(step, checker.StepOfAnyLaw):
+        if isinstance(step, check_more.StepOfAnyLaw):
             less, *slopes = _of_two_states(step, doubles)
             for mine, other in zip(self.slopes[id(step)], slopes, strict=True):
                 mine[less < largest] = 0
@@ -467,29 +555,82 @@ class _Follows:
             largest = np.minimum(largest, less)
         if not np.all(largest < 9 * math.exp(4 * float(self.claim.epsilon))):  # far more than may leak
             raise _Unbounded
-        over = self.step_factor / checker.ONE
-        for (x, x_), factor in zip(step.pairs, largest.tolist(), strict=True):
+        return self._numbers(step, largest, found)
+
+    def _numbers(self, step: Any, factors: Any, found: Numbers) -> Numbers:
+        over = self.step_factor / check.ONE
+        for (x, x_), factor in zip(step.pairs, factors.tolist(), strict=True):
             found[x][x_] = math.ceil((factor * over - 1) * 10**self.claim.digits)
         return found
+
+    def _cheapest(self, step: Any, bound: Any, found: Numbers) -> Numbers:
+        """Return what follows by the cheapest moves, which :mod:`pufferfish._core.phi` searches for."""
+        if id(step) not in self.search:
+            rows = np.array([[entry / sum(row) if any(row) else 0.0 for entry in row] for row in step.rows])
+            has_pairs = np.isin(np.arange(len(rows)), [x for x, _ in step.pairs])
+            self.search[id(step)] = LogRatios(), Kernel(rows, rows, has_pairs)
+        ratios, kernel = self.search[id(step)]
+        dead = ~np.isin(np.arange(len(bound)), step.alive)
+        a = np.log(bound)
+        a[dead], a[:, dead] = np.inf, np.inf
+        np.fill_diagonal(a, 0.0)
+        a = close(a)
+        pairs = np.array(step.pairs)
+        factors = np.exp(ratios(kernel, a)[pairs[:, 0], pairs[:, 1]])
+        if not np.all(factors < 9 * math.exp(4 * float(self.claim.epsilon))):
+            raise _Unbounded
+        found_slopes = ratios.slopes(np.arange(len(pairs)))
+        assert found_slopes is not None
+        tails, heads, shares = found_slopes
+        self.slopes[id(step)] = [tails, heads, factors[:, None] * shares / np.exp(a)[tails, heads]]
+        return self._numbers(step, factors, found)
+
+    def moves_to_name(self, step: Any, before: Numbers, guess: Numbers) -> "_Moves | None":
+        """Return moves for each pair of a step, those of the cheapest flow, ends of its tree first."""
+        if not (self.named and type(step) is check.Step and step.pairs):
+            return None
+        self.least(step, before, guess)
+        tails, heads, _ = self.slopes[id(step)]
+        each = zip(step.pairs, tails.tolist(), heads.tolist(), strict=True)
+        return {pair: _ends_first(list(zip(ys, zs, strict=True))) for pair, ys, zs in each}
+
+    def needed(self, step: Any, before: Numbers, after: Numbers, named: "_Moves | None") -> Numbers:
+        """Return the pairs that do not follow by the checker's own moves, each with its moves."""
+        if not named:
+            return []
+        enough = self._asked(step, self._arrives(before, 0.0))
+        lacking = [(x, y) for x, y in step.pairs if not enough(x, y, after[x][y], alone=True)]
+        return [[x, y, *(end for move in named[x, y] for end in move)] for x, y in lacking]
 
     def to_rest(self, step: Any, change: Any) -> Any:
         """Return how far numbers go that a step leads to themselves, of which the last change was the first step."""
         if not step.pairs:
             return change
         tails, heads, slopes = self.slopes[id(step)]
-        of_loss = np.array(self.loss, dtype=np.float64) / checker.ONE * (self.step_factor / checker.ONE)
+        of_loss = np.array(self.loss, dtype=np.float64) / check.ONE * (self.step_factor / check.ONE)
         x, x_ = np.array(step.pairs).T
         steps = solve_slopes(change.astype(np.float64), x, x_, tails, heads, slopes * of_loss[tails, heads])
         return np.array([round(n) for n in steps.ravel()], dtype=object).reshape(change.shape)
 
-    def raise_(self, step: Any, before: Numbers, after: Numbers) -> int:
+    def raise_(self, step: Any, before: Numbers, after: Numbers, named: "_Moves | None" = None) -> int:
         """Raise numbers that do not follow from those before, and return how many there were."""
-        enough, raised = self._asked(step, self._arrives(before, 0.0)), 0
+        enough, raised = self._asked(step, self._arrives(before, 0.0), named), 0
         for x, x_ in step.pairs:
             if not enough(x, x_, after[x][x_]):
                 after[x][x_] = _first(lambda n, x=x, x_=x_: enough(x, x_, n), after[x][x_])
                 raised += 1
         return raised
+
+
+def _ends_first(arcs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the arcs of a forest in an order in which each is the last one of one of its ends."""
+    left, ordered = list(dict.fromkeys(arc for arc in arcs if arc[0] != arc[1])), list[tuple[int, int]]()
+    while left:
+        degree = Counter(end for arc in left for end in arc)
+        ends = [arc for arc in left if degree[arc[0]] == 1 or degree[arc[1]] == 1] or left
+        ordered += ends
+        left = [arc for arc in left if arc not in ends]
+    return ordered
 
 
 def _in_doubles(row: Sequence[int], case: Sequence[Sequence[int]]) -> list[float]:
@@ -504,7 +645,7 @@ def _of_two_states(step: Any, bound: Any) -> tuple[Any, Any, Any, Any]:
     With it those two states, and how fast it grows with their bound.
     """
     alive = np.array(step.alive)
-    rows = np.array([[entry / checker.FINE for entry in row] for row in step.rows])[alive]
+    rows = np.array([[entry / check.FINE for entry in row] for row in step.rows])[alive]
     s, off = bound[np.ix_(alive, alive)], ~np.eye(len(alive), dtype=np.bool_)
     found = list[tuple[float, int, int, float]]()
     for x, x_ in step.pairs:

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 import pufferfish as pf
 from pufferfish.cli import main
 from pufferfish.fit.model_file import write_model
-from pufferfish.release import checker
+from pufferfish.release.checker import check as checker, check_more
 
 READ = ["--state", "state", "--subject", "id", "--time", "t", "--max-gap", "1"]
 
@@ -39,12 +39,34 @@ def test_a_release_with_its_proof() -> None:
     assert "certificate: proved in whole numbers, with this very noise" in found.stdout
     assert "written: r.json, proof.json" in found.stdout
     assert run("checker", "check.py").exit_code == 0
-    assert Path("check.py").read_bytes() == Path(checker.__file__).read_bytes()
+    for name in ("check.py", "check_more.py"):
+        assert Path(name).read_bytes() == Path(checker.__file__).with_name(name).read_bytes()
     checker.main("r.json", "proof.json", "model.json")
     told = run("verify", "r.json", "--certificate", "proof.json")
     assert (told.exit_code, "proved by certificate, in whole numbers" in told.stdout) == (0, True)
     assert run("certify", "r.json", "--output", "again.json").exit_code == 0
     checker.main("r.json", "again.json")
+
+
+def test_a_total_of_releases() -> None:
+    names = ["r.json", "other.json"]
+    for name in names:
+        assert release("--epsilon", "0.5", "--output", name).exit_code == 0
+    found = run("certify", *names, "--output", "total.json")
+    assert (found.exit_code, "together they cost at most ε = 1.0" in found.stdout) == (0, True), found.output
+    check_more.main("total.json", *names, "model.json")
+    assert run("certify", "r.json", "model.json", "--output", "no.json").exit_code == 2
+    assert not Path("no.json").exists()
+
+
+def test_no_bounds_near_the_noise_is_said() -> None:
+    clock = pf.PeriodicChain([[[0.9, 0.1], [0.4, 0.6]], [[0.5, 0.5], [0.3, 0.7]]], states=["rest", "walk"])
+    Path("model.json").unlink()
+    write_model(pf.Model(theta=clock), "model.json")
+    pl.DataFrame([("a", t, "walk") for t in range(2)], schema=["id", "t", "state"], orient="row").write_csv("t.csv")
+    found = release("--epsilon", "1", "--output", "r.json", "--certificate", "proof.json", "--accept", "noise")
+    assert found.exit_code == 0, found.output
+    assert "no bounds were found near that, and this hides all records together" in " ".join(found.stdout.split())
 
 
 def test_a_report_holds_the_release_and_its_proof() -> None:

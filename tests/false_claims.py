@@ -1,0 +1,154 @@
+"""Claims that are false by an independent linear program, with edited proofs, for both checkers of certificates.
+
+    PYTHONPATH=tests python tests/false_claims.py 50000
+
+makes so many, and prints how many each checker accepts: none. One in 50 is true, and has its own proof: a checker that
+accepts nothing would show.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import pufferfish as pf
+from certificate_files import accepted_in_node, accepted_in_python
+from propagation_oracle import chain_law, supremum
+from pufferfish.errors import PufferfishError
+from pufferfish.release import certificate
+from pufferfish.release.checker import check
+from pufferfish.release.record import encoded
+
+Generator = np.random.Generator
+_OF_ONE = 50
+"""False claims for each linear program."""
+
+
+def _models(rng: Generator) -> Iterator[tuple[Any, list[Any], int, Any]]:
+    """Yield classes of one short chain, first laws that belong to it, a number of records, and a query."""
+    queries = [pf.Histogram(), pf.Count("0"), pf.Sum([0, 1, 3]), pf.CDF()]
+    while True:
+        k = int(rng.integers(2, 4))
+        rows = rng.dirichlet(np.full(k, 0.7), k).round(6)
+        rows[rng.random((k, k)) < 0.1] = 0
+        rows = (rows + 1e-3 * np.eye(k)[::-1]) / (rows + 1e-3 * np.eye(k)[::-1]).sum(axis=1, keepdims=True)
+        law = rng.dirichlet(np.ones(k))
+        start: Any = ["stationary", "any", law][int(rng.integers(3))]
+        query = queries[int(rng.integers(len(queries)))]
+        if query.kind == "sum" and k == 2:
+            continue
+        try:
+            chain = pf.MarkovChain(rows, start)
+            if isinstance(start, str) and start == "stationary":
+                firsts = [chain.stationary_distribution]
+            else:
+                firsts = [law] if not isinstance(start, str) else [law, *np.eye(k) * 0.98 + 0.02 / k]
+        except PufferfishError:
+            continue
+        yield chain, firsts, int(rng.integers(2, 6 - k + 1)), query
+
+
+def _edited(proof: dict[str, Any], rng: Generator) -> dict[str, Any]:
+    """Return a proof with other numbers, lists emptied, cut, doubled or turned round, other digits, other moves."""
+    text = json.loads(json.dumps(proof))
+    for _ in range(int(rng.integers(0, 4))):
+        place: Any = text["members"]
+        path = [place]
+        while isinstance(place, list | dict) and place and rng.random() < 0.9:
+            key = rng.choice(list(place)) if isinstance(place, dict) else int(rng.integers(len(place)))
+            if not isinstance(place[key], list | dict):
+                break
+            place = place[key]
+            path.append(place)
+        if isinstance(place, dict) or not place:
+            continue
+        i = int(rng.integers(len(place)))
+        kind = int(rng.integers(8))
+        if kind == 0:
+            place[:] = []
+        elif kind == 1:
+            place.pop(i)
+        elif kind == 2:
+            place.append(place[i])
+        elif kind == 3:
+            place.reverse()
+        elif isinstance(place[i], int):
+            place[i] = [0, place[i] // 2, int(place[i] * (1 - 10.0 ** -rng.uniform(1, 9))), place[i] * 2][kind - 4]
+    if rng.random() < 0.1:
+        text["digits"] = int(rng.integers(0, 19))
+    if rng.random() < 0.1:
+        text["members"] = [None, [], [*text["members"], None], [None]][int(rng.integers(4))]
+    members = text["members"] or []
+    for member in members:
+        if rng.random() < 0.3 and isinstance(member, dict):
+            cells = range(len(proof["members"][0]["future"][0]))
+            moves = [[int(n) for n in rng.choice(cells, 2 * int(rng.integers(1, 4)))] for _ in range(4)]
+            member["moves"] = {"future": [moves], "past": [moves[::-1]] * int(rng.integers(0, 3))}
+    return text
+
+
+def _claiming(record: Any, epsilon: float) -> str:
+    """Return the text of a release that promises another ε."""
+    text = json.loads(encoded(record)) | {"epsilon": epsilon}
+    before, about = text["promise"].split(" times as likely", 1)
+    text["promise"] = f"{before.split('e^')[0]}e^{epsilon * (1 + 1e-12):.17f} times as likely{about}"
+    return json.dumps(text, ensure_ascii=False)
+
+
+def claims(many: int, seed: int = 0) -> Iterator[tuple[str, str, bool]]:
+    """Yield texts of releases and proofs, and whether their ε is above the truth rather than below."""
+    rng, made = np.random.default_rng(seed), 0
+    for chain, firsts, length, query in _models(rng):
+        try:
+            noise = pf.LeakagePropagation(chain, length).calibrate(query, float(rng.uniform(0.2, 2)))
+            record = certificate.record_of_noise(noise)
+            claim = certificate.claim_of(record)
+            losses = np.array([[float(loss) for loss in row] for row in claim.losses])
+            claim.epsilon = check.Fraction(1, 10**6)  # so that the sum of all losses is no proof
+            members, leakage = certificate.proved(claim, named=bool(rng.random() < 0.5))
+        except PufferfishError:
+            continue
+        k = len(chain.states)
+        truth = max(
+            supremum(chain_law(first, chain.transition_matrix, length), np.broadcast_to(losses, (length, k, k)))
+            for first in firsts
+        )
+        if not truth > 1e-3 or members[0] is None:
+            continue
+        proof = {"format": "pufferfish-proof", "version": 1, "digits": claim.digits, "members": members}
+        yield _claiming(record, leakage * (1 + 1e-9)), json.dumps(proof), True
+        for _ in range(_OF_ONE - 1):
+            yield _claiming(record, truth * (1 - 10.0 ** -rng.uniform(0.5, 6))), json.dumps(_edited(proof, rng)), False
+        made += _OF_ONE
+        if made >= many:
+            return
+
+
+def accepted(many: int, seed: int = 0) -> dict[str, dict[bool, str]]:
+    """Return how many of the true and of the false claims each checker accepts; what runs without Node has one."""
+    found: dict[str, dict[bool, list[bool]]] = {}
+
+    def look(batch: list[tuple[str, str, bool]]) -> None:
+        says = {"Python": [accepted_in_python(release, proof) for release, proof, _ in batch]}
+        in_node = accepted_in_node([(release, proof, None) for release, proof, _ in batch])
+        if in_node is not None:
+            says["JavaScript"] = in_node
+        for checker, answers in says.items():
+            for (_, _, true), answer in zip(batch, answers, strict=True):
+                found.setdefault(checker, {True: [], False: []})[true].append(answer)
+
+    batch = list[tuple[str, str, bool]]()
+    for claim in claims(many, seed):
+        batch.append(claim)
+        if len(batch) == 1000:
+            look(batch)
+            batch = []
+    look(batch)
+    return {name: {true: f"{sum(a)} of {len(a)}" for true, a in of.items()} for name, of in found.items()}
+
+
+if __name__ == "__main__":
+    numbers = [int(argument) for argument in sys.argv[1:]] or [1000]
+    print(f"accepted of true and of false claims: {accepted(*numbers)}")
