@@ -502,6 +502,11 @@ class _Follows:
     def _unit(self) -> int:
         return 10 ** (18 - self.claim.digits)
 
+    @property
+    def _far(self) -> float:
+        """The factor from which on a bound is far more than may leak."""
+        return 9 * math.exp(min(4 * float(self.claim.epsilon), 700.0))
+
     def _arrives(self, before: Numbers, slack: float) -> list[list[int]]:
         """Return bounds and the loss of a record together, the loss taken larger by a share."""
         loss = self.loss
@@ -553,7 +558,7 @@ class _Follows:
                 mine[less < largest] = 0
                 mine[less < largest, 0] = other[less < largest]
             largest = np.minimum(largest, less)
-        if not np.all(largest < 9 * math.exp(4 * float(self.claim.epsilon))):  # far more than may leak
+        if not np.all(largest < self._far):
             raise _Unbounded
         return self._numbers(step, largest, found)
 
@@ -577,7 +582,7 @@ class _Follows:
         a = close(a)
         pairs = np.array(step.pairs)
         factors = np.exp(ratios(kernel, a)[pairs[:, 0], pairs[:, 1]])
-        if not np.all(factors < 9 * math.exp(4 * float(self.claim.epsilon))):
+        if not np.all(factors < self._far):
             raise _Unbounded
         found_slopes = ratios.slopes(np.arange(len(pairs)))
         assert found_slopes is not None

@@ -241,3 +241,11 @@ def test_many_states_take_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maker, "_MOST_ROUNDS", 40)
     noise = pf.LeakagePropagation(pf.MarkovChain(step), 100_000).calibrate(pf.Histogram(), 1.0)
     assert 0 <= pf.certify(noise).price < 0.01
+
+
+def test_so_large_an_epsilon_that_no_double_holds_its_power() -> None:
+    noise = pf.LeakagePropagation(THREE, 50).calibrate(pf.Count("a"), 300.0)
+    try:
+        assert pf.certify(noise).price >= 0
+    except NotApplicableError as error:
+        assert "\n" not in str(error)
