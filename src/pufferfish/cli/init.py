@@ -18,6 +18,7 @@ from pufferfish._base.writing import Kind, check_output, write_whole
 from pufferfish.cli._tables import ChainReading
 from pufferfish.cli.messages import rows_are_read
 from pufferfish.cli.options import PROTECT_HELP, WITHIN_HELP, argument, command, option
+from pufferfish.cli.print import print_warnings
 from pufferfish.cli.project import load_project, new_file
 from pufferfish.data import columns, read_lengths
 from pufferfish.data.sequences import Sequences
@@ -91,6 +92,7 @@ def init_command(options: InitOptions) -> None:
         subjects = "1 chain" if public.names is None else counted(public.subjects, "subject")
         step = "" if public.usual_step is None else f", most of them {public.usual_step} after the one before"
         click.echo(printable(f"{counted(public.records, 'record')} of {subjects}{step}"))
+        print_warnings(public.warnings)
     click.echo(printable(f"written: {file}"))
     model, ledger = options.model, options.ledger
     click.echo("next:")

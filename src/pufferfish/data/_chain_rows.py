@@ -523,7 +523,7 @@ class Disorder:
             where = f"{twice}; duplicate times" if twice else "duplicate times"
             raise DataError(
                 f"{column} repeats {times['later']}{of} ({where} in {n}): {order}; {check}drop or aggregate the "
-                f"duplicates{whose}"
+                f"duplicates{whose}{set_back}"
             )
         if twice and rows.has_subject:  # as in a table that was added to itself: sorting it would not help
             raise DataError(

@@ -318,7 +318,8 @@ def test_duplicate():
     assert message == (
         "column 'timestamp' repeats 2020-01-01 02:00:00 for subject 'a' (rows 2 and 3; duplicate times in 2 rows): "
         "times increase strictly within a subject; check that column 'subject' says whose records they are, then drop "
-        "or aggregate the duplicates"
+        "or aggregate the duplicates; where clocks were set back, write times with their offset, such as "
+        "2024-10-27T02:00+01:00"
     )
 
 

@@ -245,7 +245,4 @@ def test_many_states_take_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_so_large_an_epsilon_that_no_double_holds_its_power() -> None:
     noise = pf.LeakagePropagation(THREE, 50).calibrate(pf.Count("a"), 300.0)
-    try:
-        assert pf.certify(noise).price >= 0
-    except NotApplicableError as error:
-        assert "\n" not in str(error)
+    assert 0 <= pf.certify(noise).price < 0.002
