@@ -19,6 +19,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -248,8 +249,13 @@ def in_parts(look: Callable[[slice], None], many: int, work: int) -> None:
     if len(parts) == 1:
         look(parts[0])
         return
-    with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1)) as several:
-        list(several.map(look, parts))
+    list(_cores(os.getpid()).map(look, parts))
+
+
+@cache
+def _cores(_process: int) -> ThreadPoolExecutor:
+    """Return the threads of a process, which live as long as it: to start some for each search costs more than most."""
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="pufferfish-pairs")
 
 
 def _parts(many: int, work: int) -> list[slice]:

@@ -555,11 +555,15 @@ class TuplePropagation(ChainPropagation):
         bounds = np.where(np.isnan(bounds), np.inf, bounds)
         bounds = bounds if places is None else close(bounds)
         largest = np.zeros((k, k))
-        for x in range(k):
-            for x_ in range(k):
-                rows, columns = seen & (groups == x), seen & (groups == x_)
-                if x != x_ and rows.any() and columns.any():
-                    largest[x, x_] = up(max(float(np.max(bounds[np.ix_(rows, columns)])), 0.0))
+        inside = np.flatnonzero(seen)
+        inside = inside[np.argsort(groups[inside], kind="stable")]
+        there, firsts = np.unique(groups[inside], return_index=True)
+        if there.size:
+            most = np.maximum.reduceat(bounds[np.ix_(inside, inside)], firsts, axis=0)
+            most = np.maximum(np.maximum.reduceat(most, firsts, axis=1), 0.0)
+            np.fill_diagonal(most, 0.0)
+            upwards = 4 * np.spacing(np.where(np.isfinite(most) & (most > 0), most, 0.0))
+            largest[np.ix_(there, there)] = most + np.where(most > 0, upwards, 0.0)
         kernel = None if places is None else self._law_in_groups(groups, places)
         if kernel is None or not largest.any():
             return largest
