@@ -293,13 +293,14 @@ def proved(claim: Any, near: Sequence[Any] = (), *, named: bool = False) -> tupl
                 leakage = float(claim.of_all)
             else:
                 model = check.model_of(kind, member, len(claim.states))
+                claim.factors(2)  # losses that are out of range are refused, and what follows has group privacy
                 with suppress(check.NotProved, _Unbounded):
                     leakage = math.inf
                     if isinstance(model, check.Chain):
                         proof, leakage = _of_chain(model, claim, guess, named=named)
                     else:
                         leakage = _of_forgetting(model, claim)
-        except check.NotProved as error:
+        except (check.NotProved, OverflowError) as error:
             raise NotApplicableError(f"{_REFUSED}{error}", "certify") from error
         proofs.append(proof)
         most = max(most, leakage)
