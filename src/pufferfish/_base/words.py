@@ -129,7 +129,7 @@ def with_error(value: float, error: float, *, percent: bool = False, whole: bool
     decimals = 0
     if not whole:
         first = -math.floor(math.log10(error))
-        digits = next(d for d in (-1, 0, 1) if d == 1 or _up(error, first + d) <= 1.25 * error)
+        digits = next(d for d in (-1, 0, 1) if d == 1 or _up(error, first + d) <= 1.15 * error)
         decimals = max(0, first + digits)
     if decimals > 9 or abs(value) >= 1e15:
         return number(value), at_most(error)

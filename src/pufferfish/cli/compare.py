@@ -32,7 +32,7 @@ from pufferfish.cli.options import (
 )
 from pufferfish.cli.print import print_promises, print_warnings, progress
 from pufferfish.cli.project import from_project
-from pufferfish.cli.release import accuracy_of_all, print_group_errors
+from pufferfish.cli.release import accuracy_of_all, fewest_records, print_group_errors
 from pufferfish.compare.comparison import Comparison, report_together
 from pufferfish.compare.contest import COMPOSING, ComparisonRow, Contest, mechanisms_named, one_query_rows
 from pufferfish.compare.picture import draw_noise
@@ -199,8 +199,14 @@ def _asked(contest: Contest, options: CompareOptions, query: Query, data: Sequen
     """Return the noise of every mechanism at the ε that is asked for, or at which it is as accurate as asked."""
     if options.accuracy is None:
         return contest.at(as_epsilon(options.epsilon))
-    accuracy = options.accuracy if data is None else accuracy_of_all(options.accuracy, query, data)
-    return contest.at_accuracy(accuracy, options.alpha)
+    fewest = None if data is None else fewest_records(query, data)
+    if data is None or fewest is None:
+        return contest.at_accuracy(options.accuracy, options.alpha)
+    found = contest.at_accuracy(accuracy_of_all(options.accuracy, query, data), options.alpha)
+    title = found.title.replace(
+        " within ", f" within {options.accuracy:g} in the group of {fewest:,} records, so within "
+    )
+    return replace(found, title=title)
 
 
 def _print_of_noise(

@@ -28,6 +28,7 @@ from pufferfish.cli.options import (
     secret_settings,
 )
 from pufferfish.cli.print import print_promises, print_table, print_warnings, progress
+from pufferfish.cli.project import here
 from pufferfish.data import Rows, RowsBase, Sequences
 from pufferfish.data.read import check_reading
 from pufferfish.data.sequences import Base
@@ -277,6 +278,11 @@ def ledger_change_command(options: LedgerChangeOptions) -> None:
         return
     number_of = ledger.change(model).number
     click.echo(printable(f"written: {shown_where(options.ledger)}, entry {number_of}"))
+    project = here()
+    if project is not None and project.file.model is not None and project.path_of(project.file.model) != options.model:
+        click.echo(
+            printable(f"pufferfish.toml still names the model {project.file.model}: write {options.model} there")
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

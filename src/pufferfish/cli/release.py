@@ -98,7 +98,7 @@ from pufferfish.release.show.values import weak_lines
 from pufferfish.release.store import OutputFiles
 from pufferfish.theta.record import ThetaRecord
 
-__all__ = ["ReleaseOptions", "accuracy_of_all", "print_group_errors", "release_command"]
+__all__ = ["ReleaseOptions", "accuracy_of_all", "fewest_records", "print_group_errors", "release_command"]
 
 # -- Options ---------------------------------------------------------------------------------------------------------
 
@@ -821,7 +821,9 @@ def _print_release(release: Release, data: Sequences | Rows, options: ReleaseOpt
     else:
         _print_groups(release, release.groups, options.csv)
         _print_totals(release, options.reading.by)
-    for line in (*weak_lines(release), noise_line(release), *impossible_lines(release)):
+    shown = release.groups is None or not release.quantiles  # else values are not shown: quantiles follow from them
+    weak, impossible = (weak_lines(release), impossible_lines(release)) if shown else ([], [])
+    for line in (*weak, noise_line(release), *impossible):
         click.echo(line)
     entry = None if release.ledger is None or ledger is None else ledger.entries[release.ledger.entry - 1]
     _print_promise(release, data, entry, ledger)

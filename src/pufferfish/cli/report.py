@@ -8,8 +8,8 @@ from pufferfish._draw.page import REPORT
 from pufferfish.cli._tables import check_targets
 from pufferfish.cli.options import argument, command, option
 from pufferfish.cli.print import progress
-from pufferfish.cli.project import here
-from pufferfish.errors import printable
+from pufferfish.cli.project import from_project, here
+from pufferfish.errors import RecordError, printable
 from pufferfish.ledger import files_of
 from pufferfish.release.show.page import NOT_COUNTED, Cover, read_source, write_report
 from pufferfish.release.show.words import Words, read_words
@@ -44,6 +44,7 @@ class ReportOptions:
     releases: tuple[str, ...] = argument("RELEASE...", required=True)
     output: str = option("Where the page is written, such as report.html.", "FILE", required=True)
     ledger: str | None = option("Ledger that releases were charged to: its history.", "FILE")
+    no_ledger: bool = option("Without the ledger that pufferfish.toml names.")
     certificate: str | None = option("Its proof: the page holds it and checks itself when it is opened.", "FILE")
     above: CoverOptions
     suppress: bool = option("Leave out values that are no larger than their own error (○).")
@@ -66,7 +67,7 @@ def report_command(options: ReportOptions) -> None:
       pufferfish report release.json --certificate proof.json --output report.html
       pufferfish report first.json second.json --ledger book.json --output report.html --office "Statistics"
     """
-    releases, output, ledger = options.releases, options.output, options.ledger
+    releases, output, ledger = options.releases, options.output, None if options.no_ledger else options.ledger
     if len(releases) > 1 and options.certificate is not None:
         raise click.UsageError("--certificate is the proof of one release: make a page of that release alone")
     read = filter(None, [options.certificate, options.above.words])
@@ -76,7 +77,12 @@ def report_command(options: ReportOptions) -> None:
     sources = [read_source(path, options.certificate) for path in releases]
     asked = {"brief": options.brief, "verified": options.verify, "suppress": options.suppress}
     with progress("making the report"):
-        write_report(sources, output, ledger=ledger, cover=cover, overwrite=options.overwrite, **asked)
+        try:
+            write_report(sources, output, ledger=ledger, cover=cover, overwrite=options.overwrite, **asked)
+        except RecordError as error:
+            if ledger is None or not from_project("ledger"):
+                raise
+            raise RecordError(f"{error} (--no-ledger makes the page without the ledger of pufferfish.toml)") from error
     for path, source in zip(releases, sources, strict=True):
         if ledger is not None and source.release.ledger is None:
             click.echo(printable(f"{path} is {NOT_COUNTED}"))

@@ -209,7 +209,8 @@ def _check_nested(inner: str, outer: str, pairs: Iterable[Sequence[str]]) -> Non
             raise public(
                 DataError(
                     f"by says {inner}<{outer}, and {inner} {shortened(group)!r} is in two groups of {outer}, "
-                    f"{shortened(within[group])!r} and {shortened(wider)!r}: give by={inner},{outer} instead"
+                    f"{shortened(within[group])!r} and {shortened(wider)!r}: say {outer}<{inner} if that is "
+                    f"meant, or {inner},{outer}"
                 )
             )
 

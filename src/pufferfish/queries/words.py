@@ -14,14 +14,14 @@ from pufferfish._base.plain import each_once, plain_number, split_list
 from pufferfish._base.words import did_you_mean, names_of, number
 from pufferfish.errors import ParameterError, QueryError, printable
 from pufferfish.queries.of_columns import Joint, Marginals, Subset, refuse_pooling
-from pufferfish.queries.of_numbers import is_range, states_within, values_of_bins
+from pufferfish.queries.of_numbers import BinValues, is_range, states_within, values_of_bins
 from pufferfish.queries.of_states import CDF, Count, Frequency, Histogram, Mean, Quantiles, Sum
 from pufferfish.queries.of_steps import Bouts, Switches, Transitions
 from pufferfish.queries.query import Query
 from pufferfish.theta.model_class import Described, Theta, as_theta
 from pufferfish.theta.states import intervals_of_states
 
-__all__ = ["QUERY_WORDS", "NamedQuery", "named_queries", "notes_of_query", "query", "query_of"]
+__all__ = ["QUERY_WORDS", "NamedQuery", "bins_at_middles", "named_queries", "notes_of_query", "query", "query_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,12 +248,20 @@ def _of_numbers(text: str | None, states: Sequence[str], bins: Sequence[float] |
     return None
 
 
+def bins_at_middles(query: Any, states: Sequence[str], edges: Sequence[float] | None) -> BinValues | None:
+    """Return what bins count as, where a query is the mean or sum of their middles; None of all others."""
+    if not isinstance(query, Mean | Sum) or intervals_of_states(states) is None:
+        return None
+    known = values_of_bins(states, edges)
+    if known.clamped is None or repr(query) not in (repr(Mean(known.values)), repr(Sum(known.values))):
+        return None
+    return known
+
+
 def _middles_of_bins(query: Query, model: Described) -> str | None:
     """Say how far a mean or sum of bins can be off beside its noise, where each bin counts at its middle."""
-    if not isinstance(query, Mean | Sum) or model.theta.networks or intervals_of_states(model.theta.states) is None:
-        return None
-    known = values_of_bins(model.theta.states, model.bins)
-    if known.clamped is None or repr(query) not in (repr(Mean(known.values)), repr(Sum(known.values))):
+    known = None if model.theta.networks else bins_at_middles(query, model.theta.states, model.bins)
+    if known is None or known.clamped is None:
         return None
     low, high = known.clamped
     off = f"at most {number(known.off)}" + ("" if isinstance(query, Mean) else " a record")

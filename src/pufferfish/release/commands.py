@@ -11,6 +11,8 @@ from pufferfish.errors import ParameterError, PufferfishError
 from pufferfish.mechanisms import MECHANISMS, LeakagePropagation
 from pufferfish.queries import KINDS, Joint, Marginals, Mean, Quantiles, Query, Subset, Sum, Weighted, Window
 from pufferfish.release.record import MeasurementFields, ReleaseFields, mechanism_again, query_again
+from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.record import ThetaRecord
 
 __all__ = ["commands_of", "shell_line"]
 
@@ -20,8 +22,9 @@ _FITTED = re.compile(r"fitted to public data on \S+: (?P<source>.+?)(, column |,
 def commands_of(record: ReleaseFields | MeasurementFields, output: str | None = None) -> list[str]:
     """Return the commands that make a release as its record says: what its model was fitted by, its ledger, itself.
 
-    Files have the names that the record knows, without their folders, and else ``model.json`` and ``book.json``. What a
-    record does not know of the fit, such as its own options, is left to whoever runs it. Running them spends anew.
+    Files have the names that the record knows, without their folders, and else ``model.json`` and ``book.json``. A
+    record does not know how its model was fitted: the command that fits one plain chain stands there where it is one,
+    and for any other class ``model.json`` is the model that was released under. Running them spends anew.
 
     Parameters
     ----------
@@ -70,17 +73,17 @@ def commands_of(record: ReleaseFields | MeasurementFields, output: str | None = 
     if secrets is not None and not (isinstance(secrets, list) and all(isinstance(node, str) for node in secrets)):
         return []  # pairs, which no option names
     reading = _reading(base, record.data.usual_step) | ({"columns": _listed(columns)} if columns else {})
-    table = base.source if "." in base.source else "TABLE"
+    table = base.source if "." in base.source and not base.source.startswith("table ") else "TABLE"
     hidden = {"protect": _protect(settings.get("protect")), "within": _within(settings.get("within"))}
     by = None if base.by is None else ",".join(base.by)
     lines: list[str] = []
     fitted = _FITTED.match(record.theta.origin)
-    if fitted is not None:
+    if fitted is not None and _fits_by_default(record.theta, base):
         lines.append(shell_line(["fit", fitted["source"]], reading | {"where": None, "output": "model.json"}))
     booked = record.ledger
     if booked is not None:
         create = {"model": "model.json", "table": table, "budget": f"{booked.budget:.15g}"}
-        lines.append(shell_line(["ledger", "create", "book.json"], create | reading | hidden))
+        lines.append(shell_line(["ledger", "create", "book.json"], create | reading | {"where": None} | hidden))
     each = record.subjects
     options: dict[str, Any] = {"by": by, "model": "model.json", "query": asked, "epsilon": repr(record.epsilon)}
     options |= {"secrets": None if secrets is None else _listed(secrets), **(hidden if booked is None else {})}
@@ -93,6 +96,14 @@ def commands_of(record: ReleaseFields | MeasurementFields, output: str | None = 
     options |= {"each-subject": each is not None, "ledger": None if booked is None else "book.json"}
     file = output if each is None or each.table is None else each.table.name
     return [*lines, shell_line(["release", table], reading | options | {"output": file})]
+
+
+def _fits_by_default(theta: ThetaRecord, base: Base | RowsBase) -> bool:
+    """Whether a class is one that ``fit`` makes of a table without further options: one stationary chain."""
+    if theta.kind != MarkovChain.kind or len(theta.chains) != 1 or theta.names:
+        return False
+    in_order = list(theta.states) == sorted(theta.states) or (isinstance(base, Base) and base.bins is not None)
+    return in_order and theta.chains[0].initial_distribution == "stationary"
 
 
 def shell_line(words: Iterable[str], options: Mapping[str, str | bool | None]) -> str:

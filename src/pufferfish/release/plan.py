@@ -70,8 +70,9 @@ class ReleasePlan(Printed, FrozenRecord, frozen=True, forbid_unknown_fields=True
         if ledger is not None:
             facts["spent in all after it"] = f"{at_most(ledger.spent)} of {ledger.budget:g}"
         errors = self.accuracy_95.outputs or [self.accuracy_95.each] * len(self.query.labels)
+        worst = "" if self.groups is None else ", in the group where it is largest"
         rows = [[label, error] for label, error in zip(self.query.labels, errors, strict=True)]
-        grid = Grid("Error of each value", [self.query.kind, "± 95%"], rows)
+        grid = Grid(f"Error of each value{worst}", [self.query.kind, "± 95%"], rows)
         return View("Not released: nothing is drawn or spent", facts, [grid], [*self.warnings, self.promise])
 
 

@@ -24,8 +24,10 @@ from pufferfish._draw.svg import is_share
 from pufferfish.data.groups import cells_for_people, in_order
 from pufferfish.errors import ParameterError, PufferfishError, shortened
 from pufferfish.queries import Transitions, measure_of
+from pufferfish.queries.of_numbers import BinValues
+from pufferfish.queries.words import bins_at_middles
 from pufferfish.release.cells import csv_of
-from pufferfish.release.facts import GroupsRecord
+from pufferfish.release.facts import GroupsRecord, decode
 from pufferfish.release.record import MeasurementFields, ReleaseFields, frame_of, quantile_rows, read_table
 from pufferfish.release.show.words import Words
 
@@ -52,8 +54,10 @@ __all__ = [
 
 
 def weak_values(record: ReleaseFields) -> NDArray[np.bool_]:
-    """Return which values are no larger than the error of their noise; of the shape of ``value``."""
-    return np.abs(record.value) <= record.accuracies(0.05)
+    """Return which values are no larger than their error, or are shares with an error of all; shaped as ``value``."""
+    errors = record.accuracies(0.05)
+    far = (errors >= 1) & is_share(measure_of(record.query.kind))
+    return (np.abs(record.value) <= errors) | far
 
 
 def marked(text: str, weak: bool) -> str:
@@ -538,10 +542,20 @@ def _quantiles(record: ReleaseFields) -> Html:
     return table([*heads[:-1], "share", what, "interval"], cells, caption)
 
 
+def middles_of(record: ReleaseFields) -> BinValues | None:
+    """Return what bins count as in a mean or sum of them, and how far that is off at most; None of all others."""
+    if record.data.base is None or record.calibration.query is None:
+        return None
+    return bins_at_middles(decode(record.calibration.query), record.theta.states, record.data.base.bins)
+
+
 def notes_of(record: ReleaseFields, look: Look) -> list[str]:
     """Return what is said below the values: their errors together, and post-processing."""
     outputs, say = len(record.values), look.say
     lines: list[str] = []
+    if (bins := middles_of(record)) is not None:
+        low, high = bins.clamped or (0.0, 0.0)
+        lines += [say("middles", off=number(bins.off), low=number(low), high=number(high))]
     if outputs > 1:
         most_error = record.accuracy(0.05, joint=True)
         values = say("plain_values" if record.postprocessing is None else "noisy_values")
