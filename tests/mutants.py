@@ -298,8 +298,8 @@ MUTANTS = [
     Mutant(
         "ledger: who spends from a database keeps nobody out",
         "ledger/database.py",
-        '"BEGIN IMMEDIATE" if self.file is not None else "BEGIN"',
-        '"BEGIN"',
+        '("BEGIN IMMEDIATE",) if self.file is not None else _BEGUN',
+        '("BEGIN",) if self.file is not None else _BEGUN',
         "unit/ledger/test_ledger_databases.py",
     ),
     Mutant(

@@ -98,6 +98,10 @@ def _leakage_under(charging: Charging, book: Book, entries: Sequence[Entry], *mo
     return bound.leakage(losses, enough=book.budget)
 
 
+_ROUNDED = 1e-9
+"""By which share what is spent may be above a level, as sums are computed in another order."""
+
+
 class _AboveBudget(BudgetExceeded):
     """A release that does not fit; its remedy is still to be found."""
 
@@ -432,7 +436,7 @@ class Ledger(Printed):
             raise BudgetExceeded(
                 f"{at_most(spent)} are spent, and what is left to {number(level, 6)} is too little for any noise"
             )
-        return proved(part, calibration)
+        return replace(proved(part, calibration), up_to=level)
 
     def read(
         self,
@@ -768,6 +772,12 @@ class Ledger(Printed):
         after = max(self._leakage(settled, ledger_file.entries, charge), spent)
         where = filter_of(data, settled.tied_to)
         what = note or in_words(released)
+        level = released.up_to if isinstance(released, Calibration) else None
+        if level is not None and not after <= level * (1 + _ROUNDED):
+            raise BudgetExceeded(
+                f"this release was to spend up to {number(level, 6)} in all, and {at_most(after)} would be spent, as "
+                "another one was charged since: calibrate anew (on the command line run it again)"
+            )
         entry = self._entry(settled, charge, after, what=what, of=released, where=where, release=release)
         return entry, settled.with_entry(entry)
 

@@ -123,6 +123,8 @@ class Calibration(Printed, ReadOnly):
     strategy : Strategy, optional
         With ``noise="best"``: which counts get noise, and how much less than ``unit_scale`` each. By default every
         output of the query gets noise of the one scale.
+    up_to : float, optional
+        What a ledger may have spent after it, where the ledger calibrated it: asked again when it is charged.
     """
 
     epsilon: float
@@ -132,6 +134,7 @@ class Calibration(Printed, ReadOnly):
     witness: AnyWitness
     bound: Prover = field(repr=False)
     strategy: Strategy | None = field(default=None, repr=False)
+    up_to: float | None = field(default=None, repr=False, compare=False)
 
     promised: ClassVar[Callable[["Calibration", str | None], list[Any]]]
     """What :meth:`promises` asks; set where all mechanisms are known."""

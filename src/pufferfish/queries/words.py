@@ -81,7 +81,7 @@ def query(text: str, model: Any = None, *, columns: Sequence[Any] | None = None)
     Examples
     --------
     >>> query("frequency:rest")
-    Frequency('rest')
+    Frequency(states=('rest',))
     """
     if not isinstance(text, str):
         raise ParameterError(f'text is {text!r}, expected a query in words, such as "frequency:rest"')

@@ -346,3 +346,17 @@ def test_asking_what_would_be_spent_spends_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "book.json").read_bytes() == before
     assert ledger.entries == ()
     assert ledger.spend(0.05, window=(0, 10)).spent == would
+
+
+def test_what_may_be_spent_in_all_is_asked_again_when_it_is_charged(tmp_path: Path) -> None:
+    """Two programs that ask for the noise of what is left at the same time: the second is refused, and asks anew."""
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["a", "b"])
+    path = tmp_path / "book.json"
+    pf.Ledger(pf.LeakagePropagation(chain, 50), 3.0).save(path)
+    one, other = pf.Ledger.open(path), pf.Ledger.open(path)
+    noise, same = (ledger.calibrate(pf.Histogram(), up_to=1.0) for ledger in (one, other))
+    assert one.spend(noise).spent <= 1.0
+    with pytest.raises(pf.BudgetExceeded, match=r"was to spend up to 1 in all, and 2[.]086 would be spent"):
+        other.spend(same)
+    assert len(pf.Ledger.open(path).entries) == 1
+    assert other.spend(other.calibrate(pf.Histogram(), up_to=2.0)).spent <= 2.0
