@@ -21,8 +21,8 @@ CLASSES = {
     "stationary": pf.BinaryChainInterval(0.4, 0.6, initial_distribution="stationary", states=["a", "b"]),
     "bounds": pf.IntervalChain([[0.5, 0.4], [0.4, 0.5]], [[0.6, 0.5], [0.5, 0.6]], states=["a", "b"]),
 }
-BOTH = {"group-dp", "gk16", "mqm-exact", "propagation"}
-FIXED = BOTH | {"mqm-approx"}
+BOTH = {"group-dp", "mqm-exact", "propagation"}
+FIXED = BOTH | {"gk16", "mqm-approx"}
 COVERED = {"any": FIXED, "stationary": FIXED, "bounds": BOTH}
 FOR_ONE_QUERY = (pf.Wasserstein, pf.ExactLaplace)
 REMEDY = "use LeakagePropagation; a list of chains is another Θ, and noise for it is promised for its own chains only"
@@ -102,7 +102,8 @@ def test_what_is_refused_is_refused_with_a_reason() -> None:
     for make, class_, reason in (
         (pf.EntryDP, theta, "correlated under members of Θ"),
         (pf.EntryDP, bounds, "may be correlated"),
-        (pf.MQMApprox, bounds, "no stationary law"),
+        (pf.MQMApprox, bounds, "one transition matrix, .*; use LeakagePropagation"),
+        (pf.GK16, bounds, "one transition matrix, .*; use LeakagePropagation"),
         (pf.Wasserstein, bounds, "one transition matrix"),
         (pf.ExactLaplace, bounds, "one transition matrix"),
         (pf.GK16, pf.BinaryChainInterval(0.1, 0.9), "spectral norm"),

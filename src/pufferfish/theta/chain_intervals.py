@@ -180,11 +180,12 @@ class IntervalChain(Continuum):
     states: tuple[str, ...] = field(default=(), kw_only=True)  # pyrefly: ignore[bad-override]
     origin: str = field(default=STATED, kw_only=True)  # pyrefly: ignore[bad-override]
     kind: ClassVar[str] = "Markov chains in intervals"
+    lacks: ClassVar[str | None] = "it needs one transition matrix, and Θ may have another one at every step"
     outside: ClassVar[str] = (
         "Bounds that were estimated from public data miss the true transition probabilities with the probability that "
         "their confidence leaves, and say nothing of people or times that follow other ones."
     )
-    witnesses: ClassVar[tuple[str, ...]] = ("alone", "quilt", "propagation", "influence-matrix", "stretch")
+    witnesses: ClassVar[tuple[str, ...]] = ("alone", "quilt", "propagation", "stretch")
     initial_distribution: ClassVar[Literal["any"]] = "any"
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike, *, states: Any = None, origin: str = STATED) -> None:

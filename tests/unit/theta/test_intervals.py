@@ -133,7 +133,7 @@ def test_a_state_never_left_has_no_bounds_and_gaps_are_no_transitions() -> None:
 
 
 def test_mechanisms_that_need_more_say_what() -> None:
-    with pytest.raises(NotApplicableError, match="no stationary law and no eigengap"):
+    with pytest.raises(NotApplicableError, match="may have another one at every step"):
         pf.MQMApprox(THETA, 10)
     with pytest.raises(NotApplicableError, match="records may be correlated: the bounds of row 'rest'"):
         pf.EntryDP(THETA, 10)
