@@ -67,7 +67,6 @@ class BinaryChainInterval(Continuum):
     origin: str = field(default=STATED, kw_only=True)  # pyrefly: ignore[bad-override]
     kind: ClassVar[str] = "two-state Markov chains in an interval"
     witnesses: ClassVar[tuple[str, ...]] = (
-        "alone",
         "quilt",
         "propagation",
         "influence-matrix",
@@ -185,7 +184,7 @@ class IntervalChain(Continuum):
         "Bounds that were estimated from public data miss the true transition probabilities with the probability that "
         "their confidence leaves, and say nothing of people or times that follow other ones."
     )
-    witnesses: ClassVar[tuple[str, ...]] = ("alone", "quilt", "propagation", "stretch")
+    witnesses: ClassVar[tuple[str, ...]] = ("quilt", "propagation", "stretch")
     initial_distribution: ClassVar[Literal["any"]] = "any"
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike, *, states: Any = None, origin: str = STATED) -> None:
