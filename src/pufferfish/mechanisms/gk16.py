@@ -97,20 +97,23 @@ class GK16(InfluenceBound):
             )
         self._readings: list[tuple[Theta, list[list[Influences]]]] = []
         for first, part in self.theta.parts:
-            influences = map(_of_chain, _members(part))
-            self._readings.append((part, [self._both(each, first, part, t) for t, each in enumerate(influences)]))
+            # of two-state chains in an interval one of two has all influences at their largest (docs/proofs/gk16.md)
+            members = enumerate(part.some_members, first)
+            self._readings.append((part, [self._both(chain, t if part.chains else None) for t, chain in members]))
 
-    def _both(self, member: Influences, first: int, part: Theta, t: int) -> list[Influences]:
-        """Return the readings of the ends of a member whose norm is below 1; ``first`` is the first one of its part."""
-        longest = max(chain.steps for chain in self.length)
+    def _both(self, chain: MarkovChain, t: int | None) -> list[Influences]:
+        """Return the readings of the ends of a member whose norm is below 1; one of an interval has no number."""
+        longest = max(length.steps for length in self.length)
+        member = _of_chain(chain)
         both = {"definition": member, "paper": member.with_inner_ends()}
         readings = list(both.values()) if self.ends is None else [both[self.ends]]
         below = [r for r in readings if _norm_is_below_one(r, longest)]
         if not below:
+            name = f"p0 = p1 = {chain.transition_matrix[0, 0]:g}" if t is None else f"theta[{t}]"
             norms = [(r.matrix(longest) if longest <= _FIRST else r.leading(_FIRST)).norm for r in readings]
             raise NotApplicableError(
                 f"the influence matrix has spectral norm {'' if longest <= _FIRST else 'at least '}"
-                f"{min(norms):.6g}{_under(part, first, t)}, and the bound needs less than 1; use LeakagePropagation",
+                f"{min(norms):.6g} for {name}, and the bound needs less than 1; use LeakagePropagation",
                 self.title,
             )
         return below
@@ -137,8 +140,6 @@ class GK16(InfluenceBound):
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
         """Say which transition is missing; the spectral norm depends on the length and is asked when that is known."""
-        if isinstance(theta, BinaryChainInterval):
-            return None
         for t, chain in enumerate(theta.chains):
             start = chain.initial_distribution
             first = np.ones(chain.k, dtype=np.bool_) if isinstance(start, str) else start > 0
@@ -150,7 +151,7 @@ class GK16(InfluenceBound):
 
     def _engine_of(self, theta: Theta) -> Engine:
         readings = next(each for part, each in self._readings if part == theta)
-        return _RowSums(_members(theta), readings, listed=bool(theta.chains))
+        return _RowSums(theta.some_members, readings, listed=bool(theta.chains))
 
 
 class _RowSums(Proportional):
@@ -159,7 +160,7 @@ class _RowSums(Proportional):
     Parameters
     ----------
     members : sequence of MarkovChain
-        The members of Θ, or those that are at least as bad as any of them.
+        The members of Θ, or some that are at least as bad as any of them.
     readings : sequence of list of Influences
         For each the readings of its influences; the least counts.
     listed : bool
@@ -219,19 +220,6 @@ def _least(candidates: Iterable[tuple[float, int] | None]) -> tuple[float, int] 
     return min(bounds, key=lambda bound: bound[0]) if bounds else None
 
 
-def _members(theta: Theta) -> Sequence[MarkovChain]:
-    """Return the members of Θ, or those that are at least as bad as any of them."""
-    return _worst_of(theta) if isinstance(theta, BinaryChainInterval) else theta.chains
-
-
-def _worst_of(theta: BinaryChainInterval) -> list[MarkovChain]:
-    """Return two members one of which has all influences at their largest (docs/proofs/gk16.md has the proof)."""
-    return [
-        MarkovChain([[stay, 1 - stay], [1 - stay, stay]], theta.initial_distribution)
-        for stay in sorted({theta.low, theta.high})
-    ]
-
-
 def _of_chain(chain: MarkovChain) -> Influences:
     start = chain.initial_distribution
     if not isinstance(start, str):
@@ -239,10 +227,3 @@ def _of_chain(chain: MarkovChain) -> Influences:
     if start == "any":
         return chain_influences(chain.transition_matrix, None)
     return stationary_influences(chain.transition_matrix, chain.stationary_distribution)
-
-
-def _under(theta: Theta, first: int, t: int) -> str:
-    """Say under which member of Θ."""
-    if isinstance(theta, BinaryChainInterval):
-        return f" for p0 = p1 = {sorted({theta.low, theta.high})[t]:g}"
-    return f" for theta[{first + t}]"

@@ -113,10 +113,10 @@ class BinaryChainInterval(Continuum):
 
     @property
     def some_members(self) -> tuple[MarkovChain, ...]:
-        """Two chains of the class, for what must hold of every member: the most and the least persistent one."""
+        """The most and the least persistent chain of the class, for what must hold of every member."""
         return tuple(
             MarkovChain([[stay, 1 - stay], [1 - stay, stay]], self.initial_distribution, states=self.states)
-            for stay in (self.high, self.low)
+            for stay in dict.fromkeys((self.high, self.low))
         )
 
     def some_laws(self, length: int) -> Iterator[ChainLaw]:
