@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferfish._core.numbers.compiled import Loop
-from pufferfish._core.numbers.wide_loops import accumulate, convolve, push, smooth
+from pufferfish._core.numbers.wide_loops import BIG, DOWN, LEVEL_OF_ZERO, SMALL, UP, accumulate, convolve, push, smooth
 
 __all__ = ["LOG_STEP", "Wide"]
 
@@ -25,10 +25,6 @@ Levels = NDArray[np.int64]
 _STEP = 600
 LOG_STEP = _STEP * math.log(2)
 """Natural logarithm of what one level is worth."""
-
-_BIG, _SMALL = 2.0 ** (_STEP / 2), 2.0 ** (-_STEP / 2)
-_UP, _DOWN = 2.0**_STEP, 2.0**-_STEP
-_LEVEL_OF_ZERO = -(2**40)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +64,7 @@ class Wide:
     @classmethod
     def ratio(cls, numerators: list[int], denominator: int) -> "Wide":
         """Return whole numbers of any size over a common denominator, rounded once or twice."""
-        values, levels = np.zeros(len(numerators)), np.full(len(numerators), _LEVEL_OF_ZERO, dtype=np.int64)
+        values, levels = np.zeros(len(numerators)), np.full(len(numerators), LEVEL_OF_ZERO, dtype=np.int64)
         for i, numerator in enumerate(numerators):
             if numerator:
                 level = round((numerator.bit_length() - denominator.bit_length()) / _STEP)
@@ -150,7 +146,7 @@ class Wide:
         size = short.shape[-1] + long.shape[-1] - 1
         rows = [np.ascontiguousarray(np.atleast_2d(a)) for w in (short, long) for a in (w.values, w.levels)]
         values = np.zeros((len(rows[0]), size))
-        levels = np.full((len(rows[0]), size), _LEVEL_OF_ZERO, dtype=np.int64)
+        levels = np.full((len(rows[0]), size), LEVEL_OF_ZERO, dtype=np.int64)
         _convolve(short.size * long.shape[-1], *rows, values, levels)
         shape = (*self.shape[:-1], size)
         return Wide(values.reshape(shape), levels.reshape(shape))
@@ -158,24 +154,24 @@ class Wide:
     def pushed(self, p: "Wide", shifts: NDArray[np.int64]) -> "Wide":
         """Return one step of a chain, ``out[y, s + shifts[y]] = Σ_x self[x, s] · p[x, y]``."""
         k, size = self.shape[0], self.shape[1] + int(shifts.max())
-        out = np.zeros((k, size)), np.full((k, size), _LEVEL_OF_ZERO, dtype=np.int64)
+        out = np.zeros((k, size)), np.full((k, size), LEVEL_OF_ZERO, dtype=np.int64)
         _push(k * self.size, self.values, self.levels, p.values, p.levels, shifts, *out)
         return Wide(*out)
 
     def _at(self, levels: Levels) -> Values:
         """Return the values at given levels, none of them below the number's own by more than rounding shows."""
         below = levels - self.levels
-        return np.where(below == 0, self.values, np.where(below == 1, self.values * _DOWN, 0.0))
+        return np.where(below == 0, self.values, np.where(below == 1, self.values * DOWN, 0.0))
 
     def _normal(self) -> "Wide":
         values, levels = self.values, self.levels
-        large, small = values >= _BIG, values < _SMALL
+        large, small = values >= BIG, values < SMALL
         if large.any():
-            values, levels = np.where(large, values * _DOWN, values), levels + large
+            values, levels = np.where(large, values * DOWN, values), levels + large
         if small.any():
             zero = values == 0
-            values = np.where(small, values * _UP, values)
-            levels = np.where(zero, _LEVEL_OF_ZERO, levels - small)
+            values = np.where(small, values * UP, values)
+            levels = np.where(zero, LEVEL_OF_ZERO, levels - small)
         return Wide(values, levels)
 
 

@@ -11,11 +11,10 @@ BIG, SMALL = 2.0**300, 2.0**-300
 LEVEL_OF_ZERO = -(2**40)
 
 
-def times(a: float, a_level: int, b: float, level: int) -> Any:
-    """Return the value and the level of a product."""
-    if a == 0.0 or b == 0.0:
+def normal(a: float, a_level: int) -> Any:
+    """Return the value and the level of a number whose value may be one level out of range."""
+    if a == 0.0:
         return 0.0, LEVEL_OF_ZERO
-    a, a_level = a * b, a_level + level
     if a < SMALL:
         return a * UP, a_level - 1
     if a >= BIG:
@@ -53,14 +52,14 @@ def smooth(values: Any, levels: Any, first: int, ratio: float, ratio_level: int,
     """Write Σ_n x(n) ratio^|w − n| for w = 0, 1, …, where ``values`` are x(first), x(first + 1), …; others are 0."""
     a, a_level = 0.0, LEVEL_OF_ZERO
     for w in range(out.shape[0]):  # n ≤ w
-        a, a_level = times(a, a_level, ratio, ratio_level)
+        a, a_level = normal(a * ratio, a_level + ratio_level)
         if first <= w < first + values.shape[0]:
             a, a_level = plus(a, a_level, values[w - first], levels[w - first])
         out[w] = a
         out_levels[w] = a_level
     a, a_level = 0.0, LEVEL_OF_ZERO
     for w in range(out.shape[0] - 1, -1, -1):  # n > w
-        a, a_level = times(a, a_level, ratio, ratio_level)
+        a, a_level = normal(a * ratio, a_level + ratio_level)
         out[w], out_levels[w] = plus(out[w], out_levels[w], a, a_level)
         if first <= w < first + values.shape[0]:
             a, a_level = plus(a, a_level, values[w - first], levels[w - first])
@@ -102,32 +101,9 @@ def convolve(short: Any, short_levels: Any, long: Any, long_levels: Any, out: An
                             target[q] += factor * source[q]
                 level = short_levels[row, i] + long_levels[row, j]
                 for m in range(sums.shape[0]):
-                    v = sums[m]
-                    if v == 0.0:
-                        continue
-                    v_level = level
-                    if v < SMALL:
-                        v *= UP
-                        v_level -= 1
-                    elif v >= BIG:
-                        v *= DOWN
-                        v_level += 1
                     n = i + j + m
-                    there = out_levels[row, n]
-                    if there == v_level:
-                        v += out[row, n]
-                        if v >= BIG:
-                            v *= DOWN
-                            v_level += 1
-                        out[row, n] = v
-                        out_levels[row, n] = v_level
-                    elif there < v_level:
-                        if there == v_level - 1:
-                            v += out[row, n] * DOWN
-                        out[row, n] = v
-                        out_levels[row, n] = v_level
-                    elif there == v_level + 1:
-                        out[row, n] += v * DOWN
+                    v, v_level = normal(sums[m], level)
+                    out[row, n], out_levels[row, n] = plus(out[row, n], out_levels[row, n], v, v_level)
                 j = j_end
             i = i_end
 
@@ -165,32 +141,10 @@ def push(values: Any, levels: Any, p: Any, p_levels: Any, shifts: Any, out: Any,
                 a_level = top
                 for x in range(k):
                     a += values[x, s] * p[x, y]
-                if a == 0.0:
-                    continue
-                if a < SMALL:
-                    a *= UP
-                    a_level -= 1
+                a, a_level = normal(a, a_level)
             else:
                 for x in range(k):
-                    v = values[x, s] * p[x, y]
-                    if v == 0.0:
-                        continue
-                    level = levels[x, s] + p_levels[x, y]
-                    if v < SMALL:
-                        v *= UP
-                        level -= 1
-                    elif v >= BIG:
-                        v *= DOWN
-                        level += 1
-                    if level == a_level:
-                        a += v
-                    elif level > a_level:
-                        a = v + a * DOWN if level == a_level + 1 else v
-                        a_level = level
-                    elif level == a_level - 1:
-                        a += v * DOWN
-            if a >= BIG:
-                a *= DOWN
-                a_level += 1
+                    v, level = normal(values[x, s] * p[x, y], levels[x, s] + p_levels[x, y])
+                    a, a_level = plus(a, a_level, v, level)
             out[y, s + shifts[y]] = a
             out_levels[y, s + shifts[y]] = a_level
