@@ -185,7 +185,7 @@ MUTANTS = [
     ),
     Mutant(
         "laws: answers above an output are left out of its likelihood",
-        "_core/numbers/wide_loops.py",
+        "_core/numbers/wide.py",
         "out[w], out_levels[w] = plus(out[w], out_levels[w], a, a_level)",
         "out[w] = out[w]",
         "unit/_core/laws unit/_core/numbers/test_wide.py golden/test_golden_general_framework.py",

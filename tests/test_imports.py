@@ -40,7 +40,7 @@ FLOORS = [
 SHELVES = [
     {"numbers"},
     {"divergence", "path_divergence"},
-    {"chains", "networks", "tridiagonal_loops"},
+    {"chains", "networks"},
     {"tridiagonal"},
     {"gk16", "laws", "phi", "strategies"},
     {"propagation", "quilts"},

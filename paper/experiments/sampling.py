@@ -5,6 +5,7 @@ discrete Laplace one, is drawn so that an experiment can be repeated. Nothing ou
 """
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -65,8 +66,9 @@ def trial_errors(calibration: Calibration, databases: Sequence[PrivateData], rng
 
 
 def l1_variance(calibration: Calibration) -> float:
-    """Return the variance of a release's raw L1 error, which its law gives."""
-    each = laplace.variance_of_modulus(calibration.unit_scale)
+    """Return the variance of a release's raw L1 error, which its law gives: E Z² = 2p/(1−p)², less (E|Z|)²."""
+    b = calibration.unit_scale
+    each = 1 / (2 * math.sinh(1 / (2 * b)) ** 2) - laplace.mean_modulus(b) ** 2 if b > 0.002 else 0.0
     return len(calibration.linear.labels) * each * float(calibration.linear.unit) ** 2
 
 

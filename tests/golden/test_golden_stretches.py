@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.mechanisms.protected import ProtectedStretch, leakage_of_series, leakage_of_stretch, near_values
+from pufferfish.mechanisms.protected import ProtectedStretch, leakage_of_series
 from pufferfish.queries.record_loss import as_record_loss
 from pufferfish.theta.model_class import as_theta
+from stretches import leakage_of_stretch
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 STICKY = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]])
@@ -105,7 +106,7 @@ def test_electricity() -> None:
         assert stretch.leakage(1 / 143.503) == pytest.approx(leaks, abs=5e-3)
     # a first estimate of these had noise up to .6% larger: 31.5, 55.5, 82.7, 117.4
     for within, multiplier in ((200, 31.43), (400, 55.23), (800, 82.24), (1600, 116.85)):
-        near = near_values(np.arange(51) * 200.0, within)
+        near = 200 * np.abs(np.subtract.outer(range(51), range(51))) <= within
         found = ProtectedStretch(chain, length, 1, near=near).least_divisor(1.0, 1.0)
         assert found == pytest.approx(multiplier, rel=5e-4)
 

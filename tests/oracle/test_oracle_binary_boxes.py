@@ -11,7 +11,7 @@ import pytest
 
 from awkward_chains import Array
 from propagation_oracle import chain_law, supremum
-from pufferfish.mechanisms import _binary_interval, binary_box_quilts
+from pufferfish.mechanisms import _binary_interval
 from pufferfish.mechanisms.binary_interval import propagated, quilted, supremum as certified, width_of
 
 SLACK = 1e-11
@@ -227,7 +227,7 @@ def searched(
     sums = np.empty(0) if same else np.concatenate([[0.0], np.cumsum(weights)])
     each_ = weights[0] if same else 1e-15 * sum(weights)
     values, where = np.empty(1), np.zeros((1, 4))
-    binary_box_quilts.search(
+    _binary_interval.search(
         kind, box.reshape(1, 6), np.array(nodes), n, records, each_, sums, n, longest, epsilon, floor, values, where
     )
     return float(values[0])
@@ -273,9 +273,9 @@ def test_ratios_laws_and_hulls_hold_every_member(name: str, law: str) -> None:
     chain, n = box.reshape(6), 12
     ratios, laws, hulls = np.empty((n, 4)), np.empty((n, 2)), np.empty((n, 2))
     _binary_interval.reach(chain[:2], chain[2:4], ratios)
-    binary_box_quilts.laws(chain, laws)
-    binary_box_quilts.hulls(chain, laws, hulls)
-    parts = [[binary_box_quilts.left_part(ratios[a], *laws[t]) for a in range(n)] for t in range(n)]
+    _binary_interval.laws(chain, laws)
+    _binary_interval.hulls(chain, laws, hulls)
+    parts = [[_binary_interval.left_part(ratios[a], *laws[t]) for a in range(n)] for t in range(n)]
     for p0, p1, z in members(box):
         p = np.array([[p0, 1 - p0], [1 - p1, p1]])
         powers, path = quilt_tables(p, np.array([z, 1 - z]), 60)

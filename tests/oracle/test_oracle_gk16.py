@@ -11,7 +11,7 @@ import pufferfish as pf
 from awkward_chains import Array, dyadic_law, dyadic_matrix
 from enumeration import Enumerated, exact_stationary
 from propagation_oracle import chain_law, losses_per_pair, supremum
-from pufferfish._core.gk16 import Alphabets, chain_influences, interval_influences, stationary_influences
+from pufferfish._core.gk16 import chain_influences, stationary_influences
 from pufferfish._core.tridiagonal import InfluenceMatrix
 
 SLACK = 1 + 1e-9
@@ -180,79 +180,6 @@ def test_members_of_an_interval_are_never_above_its_corner(low: float, high: flo
         assert member.leakage(0.3) <= leakage * SLACK
         reached = max(reached, member.leakage(0.3))
     assert reached == pytest.approx(leakage, rel=1e-12)
-
-
-def between(rng: np.random.Generator, lower: Array, upper: Array) -> Array:
-    """A matrix between bounds, at a vertex or inside."""
-    rows = []
-    for low, high in zip(lower, upper, strict=True):
-        row, room, left = low.copy(), high - low, 1 - low.sum()
-        for y in rng.permutation(len(low)):
-            added = min(room[y], left) * (1.0 if rng.random() < 0.7 else rng.random())
-            row[y], left = row[y] + added, left - added
-        rows.append(row + left * (high - row) / max((high - row).sum(), 1e-300))
-    return np.array(rows)
-
-
-def drifting_law(start: Array, matrices: list[Array]) -> Array:
-    law = np.asarray(start, dtype=float)
-    for p in matrices:
-        law = law[..., None] * p
-    return law
-
-
-def interval(seed: int, k: int, width: float) -> pf.IntervalChain:
-    p = weak(seed, k)
-    return pf.IntervalChain(np.maximum(p - width, 0.02), np.minimum(p + width, 1))
-
-
-@pytest.mark.slow
-@pytest.mark.grid(keep=2)
-@pytest.mark.parametrize("seed", range(6))
-def test_no_drifting_member_exceeds_the_influences_of_intervals(seed: int) -> None:
-    k, rng, steps = 2 + seed % 2, np.random.default_rng(seed), 4
-    theta = interval(seed, k, 0.03)
-    bound = pf.GK16(theta, steps, ends="definition")
-    gamma = dense(bound._readings[0][1][0][0].matrix(steps))
-    reached, leaked = np.zeros_like(gamma), 0.0
-    d = losses_per_pair(0.4, steps, k)
-    corners = (1 - k * 1e-9) * np.eye(k) + 1e-9
-    for i in range(600):
-        matrices = [between(rng, theta.lower, theta.upper) for _ in range(steps - 1)]
-        law = drifting_law(corners[i % k], matrices)
-        reached = np.maximum(reached, enumerated_matrix(law))
-        if i < 6:
-            leaked = max(leaked, supremum(law, d))
-    assert np.all(reached <= gamma + 1e-12)
-    assert np.all(reached >= 0.8 * gamma)  # and they are not much too large
-    assert leaked <= bound.leakage(0.4) * SLACK
-
-
-def test_two_state_intervals_are_exact() -> None:
-    """Every entry is the largest over vertices of three consecutive matrices and a start near a corner."""
-    theta = pf.IntervalChain([[0.45, 0.4], [0.38, 0.5]], [[0.6, 0.55], [0.5, 0.62]])
-    gamma = dense(pf.GK16(theta, 4, ends="definition")._readings[0][1][0][0].matrix(4))
-    rows = [
-        [np.array([a, 1 - a]) for a in (lo, hi)] for lo, hi in zip(theta.lower[:, 0], theta.upper[:, 0], strict=True)
-    ]
-    vertices = [np.array([a, b]) for a, b in itertools.product(*rows)]
-    reached = np.zeros_like(gamma)
-    for matrices in itertools.product(vertices, repeat=3):
-        for start in ([1 - 1e-10, 1e-10], [1e-10, 1 - 1e-10]):
-            reached = np.maximum(reached, enumerated_matrix(drifting_law(np.array(start), list(matrices))))
-    np.testing.assert_allclose(gamma, reached, rtol=1e-8, atol=1e-13)
-
-
-@pytest.mark.parametrize("k", [2, 3, 5, 14])
-def test_an_interval_without_width_is_its_chain(k: int) -> None:
-    p = weak(k, k, 0.25)
-    support = np.ones(k, dtype=bool)
-    alphabets = Alphabets.of(support, p > 0, p > 0)
-    found = dense(interval_influences(p, p, alphabets).matrix(4))
-    exact = dense(chain_influences(p, None).matrix(4))
-    assert np.all(found >= exact * (1 - 1e-12))
-    if k <= 12:
-        np.testing.assert_allclose(found, exact, rtol=1e-9)
 
 
 def test_identical_records_are_why_zeros_are_refused() -> None:

@@ -14,8 +14,8 @@ import pufferfish as pf
 from awkward_chains import dyadic_law, dyadic_matrix
 from propagation_oracle import Array, chain_law, losses_per_pair
 from pufferfish.errors import ModelError
-from pufferfish.mechanisms.protected import leakage_of_stretch
 from stretch_oracle import Densities, law_of_tuples, supremum_of_stretch
+from stretches import leakage_of_stretch
 
 SLACK = 1e-7
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_matrix
 
-from pufferfish._core.laws.vector_transport import least_reach, matched_mass, unmatched
+from pufferfish._core.laws.vector_transport import _two_laws, _within, least_reach, unmatched
 from pufferfish.errors import ModelError, ParameterError
 
 Points = list[tuple[int, ...]]
@@ -26,6 +26,12 @@ def distance(a: Iterable[int], b: Iterable[int]) -> int:
 
 def distances(x: Points, y: Points) -> list[list[int]]:
     return [[distance(a, b) for b in y] for a in x]
+
+
+def matched_mass(x: Points, p: list[int], y: Points, q: list[int], reach: int) -> int:
+    """The greatest flow that the package finds along pairs within reach."""
+    (x_, p_), (y_, q_) = _two_laws(x, p, y, q)
+    return _within(x_, p_, y_, q_)[0](reach) if reach >= 0 else 0
 
 
 def shares(masses: list[int]) -> list[Fraction]:

@@ -392,9 +392,10 @@ def _member(chain: AnyChain) -> _Member:
     if isinstance(chain, PeriodicChain | HigherOrderChain | StaysChain):
         least = chain.reduced  # a clock with one phase is none, nor are stays of one kind
         return _Member(least, None, None, None) if not isinstance(least, MarkovChain) else _member(least)
+    if isinstance(chain, IntervalChain):
+        return _Member(chain, ExactQuilts(chain), None, None)
     alone = IndependentRecords(chain) if EntryDP.supports(chain) is None else None
-    every_law = BinaryPropagation(chain) if isinstance(chain, MarkovChain) and _by_law(chain) else None
-    return _Member(chain, ExactQuilts(chain), alone, every_law)
+    return _Member(chain, ExactQuilts(chain), alone, BinaryPropagation(chain) if _by_law(chain) else None)
 
 
 def _by_law(chain: MarkovChain) -> bool:

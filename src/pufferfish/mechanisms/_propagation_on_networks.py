@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.progress import report_progress
 from pufferfish._core.numbers.rounding import bracket
@@ -59,15 +58,23 @@ class NetworkLeakage(Engine):
     def _leakage(self, theta: int, losses: RecordLoss) -> Bound:
         if not self._clusters[theta].affordable:
             return self._quilts.worst_of(theta, losses, LeakThrough())
-        attained = self._clusters[theta].leakage(losses.nodes, self._secrets(theta))
+        attained = self._clusters[theta].leakage(losses.nodes, self._quilts.secret_pairs[theta])
         bound = attained.total, self._witness(theta, attained)
-        if attained.node is None:
+        return bound if attained.node is None else self._or_quilts(theta, attained, losses, LeakThrough(), bound)
+
+    def _or_quilts(
+        self, theta: int, attained: Attained, losses: RecordLoss, objective: Objective, bound: Bound
+    ) -> Bound:
+        """Return the least of a bound and of what quilts prove, searched for all nodes if it may be less at the worst.
+
+        A node that leaks its own loss alone leaks what every quilt charges: then no search can save much.
+        """
+        assert attained.node is not None
+        if attained.total - attained.own <= _NEXT_TO_NOTHING * attained.own:
+            return smallest_bound(self._quilts.trivial_of(theta, losses, objective), bound)
+        if not self._quilts.proves_less(theta, attained.node, losses, objective, bound[0]):
             return bound
-        if _alone(attained):
-            return smallest_bound(self._quilts.trivial_of(theta, losses, LeakThrough()), bound)
-        if self._quilts_prove_no_less(theta, attained, losses, LeakThrough()):
-            return bound
-        return smallest_bound(bound, self._quilts.worst_of(theta, losses, LeakThrough()))
+        return smallest_bound(bound, self._quilts.worst_of(theta, losses, objective))
 
     def _least_divisor(self, losses: RecordLoss, epsilon: float) -> Bound:
         most: Bound = 0.0, None
@@ -75,56 +82,41 @@ class NetworkLeakage(Engine):
             clusters = self._clusters[theta]
             if most[0] > 0 and clusters.affordable:
                 fewer = losses.divided(most[0]).nodes
-                if clusters.leakage(fewer, self._secrets(theta)).total <= epsilon:
+                if clusters.leakage(fewer, self._quilts.secret_pairs[theta]).total <= epsilon:
                     continue
             most = largest_bound((most, self._divisor(theta, losses, epsilon)))
         return most
 
     def _divisor(self, theta: int, losses: RecordLoss, epsilon: float) -> Bound:
-        clusters, score = self._clusters[theta], Score(epsilon)
-        divisor, witness = np.inf, None
+        clusters, score, secrets = self._clusters[theta], Score(epsilon), self._quilts.secret_pairs[theta]
+        bound, attained = (np.inf, None), None
         if clusters.affordable:
-            secrets, smallest = self._secrets(theta), no_noise(losses)
+            smallest = no_noise(losses)
             attained = clusters.leakage(losses.divided(smallest).nodes, secrets)
             if attained.node is None:
                 return 0.0, None
             if attained.total <= epsilon:
                 return smallest, self._witness(theta, attained)
             start = _FIRST_GUESS * losses.largest / epsilon
-            if start < np.inf:
-                divisor = clusters.least_divisor(losses.nodes, epsilon, start, secrets)
-        if divisor < np.inf:
-            attained = clusters.leakage(losses.divided(divisor).nodes, self._secrets(theta))
-            witness = self._witness(theta, attained)
-            if _alone(attained):
-                return smallest_bound(self._quilts.trivial_of(theta, losses, score), (divisor, witness))
-            if self._quilts_prove_no_less(theta, attained, losses, score, divisor):
-                return divisor, witness
-        value, quilt_witness = self._quilts.worst_of(theta, losses, score)
-        # 0: none is needed
-        by_quilts = (value, None) if quilt_witness is None else (max(value, no_noise(losses)), quilt_witness)
-        if by_quilts[0] >= divisor or by_quilts[1] is None:
-            return (divisor, witness) if clusters.affordable else by_quilts
+            divisor = clusters.least_divisor(losses.nodes, epsilon, start, secrets) if start < np.inf else np.inf
+            if divisor < np.inf:
+                attained = clusters.leakage(losses.divided(divisor).nodes, secrets)
+                bound = divisor, self._witness(theta, attained)
+        if attained is not None and bound[0] < np.inf:
+            value, witness = self._or_quilts(theta, attained, losses, score, bound)
+        else:
+            value, witness = self._quilts.worst_of(theta, losses, score)
+        if value >= bound[0] or witness is None:
+            return bound if clusters.affordable else (value, witness)
 
         def leakage(divisor: float) -> float:
             return self._leakage(theta, losses.divided(divisor))[0]
 
-        if leakage(by_quilts[0]) <= epsilon * (1 + QUILT_ROUNDING):
-            return by_quilts
-        # a search that is cut short may miss for one objective what it found for the other
-        proved = bracket(leakage, epsilon, by_quilts[0], tolerance=1e-4, from_above=False).enough
-        return (divisor, witness) if divisor <= proved else (proved, by_quilts[1])
-
-    def _quilts_prove_no_less(
-        self, theta: int, attained: Attained, losses: RecordLoss, objective: Objective, value: float | None = None
-    ) -> bool:
-        """Whether the worst node already needs as much by quilts: then they need not be searched for all nodes."""
-        assert attained.node is not None
-        value = attained.total if value is None else value
-        return not self._quilts.proves_less(theta, attained.node, losses, objective, value)
-
-    def _secrets(self, theta: int) -> Sequence[NDArray[np.bool_]]:
-        return self._quilts.secret_pairs[theta]
+        value = max(value, no_noise(losses))  # 0: none is needed
+        if leakage(value) > epsilon * (1 + QUILT_ROUNDING):
+            # a search that is cut short may miss for one objective what it found for the other
+            value = bracket(leakage, epsilon, value, tolerance=1e-4, from_above=False).enough
+        return smallest_bound(bound, (value, witness))
 
     def _witness(self, theta: int, attained: Attained) -> ClusterWitness | None:
         if attained.node is None:
@@ -141,8 +133,3 @@ class NetworkLeakage(Engine):
             own=attained.own,
             neighbours=tuple((tuple(names[v] for v in near), nats) for near, nats in attained.neighbours),
         )
-
-
-def _alone(attained: Attained) -> bool:
-    """Whether the worst node leaks its own loss alone, which every quilt charges: no search can save much."""
-    return attained.total - attained.own <= _NEXT_TO_NOTHING * attained.own

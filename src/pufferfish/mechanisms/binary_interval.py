@@ -30,7 +30,7 @@ from pufferfish._base.progress import BoundedCache, report_progress
 from pufferfish._core.numbers import rounding
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import float_up
-from pufferfish.mechanisms import _binary_interval, binary_box_quilts
+from pufferfish.mechanisms import _binary_interval
 from pufferfish.mechanisms.engine import Bound, Engine
 from pufferfish.mechanisms.group_dp import total_of
 from pufferfish.mechanisms.witness import AnyWitness, Nearest, PropagationWitness, QuiltWitness
@@ -167,7 +167,7 @@ def _attained(bound: BoxBound, box: NDArray[np.float64], least: float) -> Suprem
     return Supremum(float(values[best]), np.inf, points[best], where[best])
 
 
-# -- Bounds over boxes of two-state chains: the loops of :mod:`pufferfish.mechanisms._binary_interval`, c ------------
+# -- Bounds over boxes of two-state chains, by the loops of ``_binary_interval`` --------------------------------------
 
 _ROOM = 20_000
 """Stretches that a sweep of a chain may tell apart: some megabytes."""
@@ -278,7 +278,7 @@ def quilted(
     return values, where
 
 
-_LOOPS = Loops(_binary_interval.propagate, binary_box_quilts.search)
+_LOOPS = Loops(_binary_interval.propagate, _binary_interval.search)
 
 
 GAP = 9e-4

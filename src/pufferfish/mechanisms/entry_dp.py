@@ -15,8 +15,6 @@ from pufferfish.mechanisms.engine import Bound, Engine, Proportional, largest_bo
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.witness import AloneWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
-from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 
@@ -28,7 +26,7 @@ class EntryDP(InfluenceBound):
 
     Parameters
     ----------
-    theta : MarkovChain, sequence of MarkovChain, ChainClass or BinaryChainInterval
+    theta : MarkovChain, sequence of MarkovChain, or ChainClass
         The class Θ; under each member all rows of the transition matrix must be equal, those of states that a record
         can have beside each other.
     length : int, ChainLength, or sequence of these
@@ -49,22 +47,11 @@ class EntryDP(InfluenceBound):
     name: ClassVar[str] = "entry-dp"
     title: ClassVar[str] = "EntryDP"
     witnesses: ClassVar[tuple[type[Witness], ...]] = (AloneWitness,)
-    kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval, IntervalChain, ForgettingClass)
+    kinds: ClassVar[tuple[type, ...]] = (MarkovChain,)
 
     @classmethod
     def supports(cls, theta: Theta | MarkovChain) -> str | None:
         """Say which member of Θ makes records dependent."""
-        if isinstance(theta, BinaryChainInterval):
-            if theta.low == theta.high == _FAIR:
-                return None
-            return (
-                "records are correlated under members of Θ (P(0 → 0) and P(1 → 1) need not sum to 1); use "
-                "LeakagePropagation"
-            )
-        if isinstance(theta, ForgettingClass):
-            return "records may be correlated: Θ says only how soon that is over; use LeakagePropagation"
-        if isinstance(theta, IntervalChain):
-            return _room_for_dependence(theta)
         for i, chain in enumerate((theta,) if isinstance(theta, MarkovChain) else theta.chains):
             apart = _rows_apart(chain)
             if apart is not None:
@@ -103,23 +90,6 @@ def _of_chain(theta: int, chain: BlockLoss, places: Places) -> Bound:
     if not any_secret(places):
         return 0.0, None
     return float(possible_losses(chain, places).largest.max()), AloneWitness(theta=theta, length=chain.length.steps)
-
-
-_FAIR = 0.5
-"""The one probability of staying with which two states follow each other independently, whichever it is of them."""
-
-
-def _room_for_dependence(theta: IntervalChain) -> str | None:
-    """Say where the bounds leave room for rows that differ."""
-    apart = np.argwhere((theta.lower != theta.upper) | (theta.lower != theta.lower[0]))
-    if not apart.size:
-        return None
-    x, y = (int(v) for v in apart[0])
-    return (
-        f"records may be correlated: the bounds of row {theta.states[x]!r}, column {theta.states[y]!r}, "
-        f"{theta.lower[x, y]:g} to {theta.upper[x, y]:g}, do not make it equal to the other rows; use "
-        "LeakagePropagation"
-    )
 
 
 def _rows_apart(chain: MarkovChain) -> tuple[int, int] | None:

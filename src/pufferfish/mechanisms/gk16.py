@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from pufferfish._base.checked import one_of
-from pufferfish._core.gk16 import Alphabets, Influences, chain_influences, interval_influences, stationary_influences
+from pufferfish._core.gk16 import Alphabets, Influences, chain_influences, stationary_influences
 from pufferfish._core.numbers.rounding import up
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.mechanisms._chain_quilts import member_places, possible_losses
@@ -22,7 +22,7 @@ from pufferfish.mechanisms.engine import Bound, Engine, Proportional, largest_bo
 from pufferfish.mechanisms.influence_bound import InfluenceBound
 from pufferfish.mechanisms.witness import MatrixWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.chain_intervals import BinaryChainInterval
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 
@@ -44,7 +44,7 @@ class GK16(InfluenceBound):
 
     Parameters
     ----------
-    theta : MarkovChain, sequence of MarkovChain, ChainClass, BinaryChainInterval, or IntervalChain
+    theta : MarkovChain, sequence of MarkovChain, ChainClass, or BinaryChainInterval
         The class Θ. Under each member every state that a record can have must be able to follow every one that the
         record before can have.
     length : int, ChainLength, or sequence of these
@@ -81,7 +81,7 @@ class GK16(InfluenceBound):
     name: ClassVar[str] = "gk16"
     title: ClassVar[str] = "GK16"
     witnesses: ClassVar[tuple[type[Witness], ...]] = (MatrixWitness,)
-    kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval, IntervalChain)
+    kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval)
 
     def __init__(self, theta: Any, length: Any, *, ends: Literal["definition", "paper"] | None = None) -> None:
         super().__init__(theta, length)
@@ -97,19 +97,23 @@ class GK16(InfluenceBound):
             )
         self._readings: list[tuple[Theta, list[list[Influences]]]] = []
         for first, part in self.theta.parts:
-            self._readings.append((part, [self._both(m, first, part, t) for t, m in enumerate(_influences(part))]))
+            # of two-state chains in an interval one of two has all influences at their largest (docs/proofs/gk16.md)
+            members = enumerate(part.some_members, first)
+            self._readings.append((part, [self._both(chain, t if part.chains else None) for t, chain in members]))
 
-    def _both(self, member: Influences, first: int, part: Theta, t: int) -> list[Influences]:
-        """Return the readings of the ends of a member whose norm is below 1; ``first`` is the first one of its part."""
-        longest = max(chain.steps for chain in self.length)
+    def _both(self, chain: MarkovChain, t: int | None) -> list[Influences]:
+        """Return the readings of the ends of a member whose norm is below 1; one of an interval has no number."""
+        longest = max(length.steps for length in self.length)
+        member = _of_chain(chain)
         both = {"definition": member, "paper": member.with_inner_ends()}
         readings = list(both.values()) if self.ends is None else [both[self.ends]]
         below = [r for r in readings if _norm_is_below_one(r, longest)]
         if not below:
+            name = f"p0 = p1 = {chain.transition_matrix[0, 0]:g}" if t is None else f"theta[{t}]"
             norms = [(r.matrix(longest) if longest <= _FIRST else r.leading(_FIRST)).norm for r in readings]
             raise NotApplicableError(
                 f"the influence matrix has spectral norm {'' if longest <= _FIRST else 'at least '}"
-                f"{min(norms):.6g}{_under(part, first, t)}, and the bound needs less than 1; use LeakagePropagation",
+                f"{min(norms):.6g} for {name}, and the bound needs less than 1; use LeakagePropagation",
                 self.title,
             )
         return below
@@ -136,16 +140,10 @@ class GK16(InfluenceBound):
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
         """Say which transition is missing; the spectral norm depends on the length and is asked when that is known."""
-        if isinstance(theta, BinaryChainInterval):
-            return None
-        if isinstance(theta, IntervalChain):
-            missing = _alphabets(theta).missing
-            if missing is None:
-                return None
-            a, b = (theta.states[x] for x in missing)
-            return f"the lower bound on going from {a!r} to {b!r} is 0, and {_UNBOUNDED}"
         for t, chain in enumerate(theta.chains):
-            missing = _alphabets(chain).missing
+            start = chain.initial_distribution
+            first = np.ones(chain.k, dtype=np.bool_) if isinstance(start, str) else start > 0
+            missing = Alphabets.of(first, chain.transition_matrix > 0).missing
             if missing is not None:
                 a, b = (chain.states[x] for x in missing)
                 return f"theta[{t}] never goes from {a!r} to {b!r}, and {_UNBOUNDED}"
@@ -153,7 +151,7 @@ class GK16(InfluenceBound):
 
     def _engine_of(self, theta: Theta) -> Engine:
         readings = next(each for part, each in self._readings if part == theta)
-        return _RowSums(_members(theta), readings, listed=bool(theta.chains))
+        return _RowSums(theta.some_members, readings, listed=bool(theta.chains))
 
 
 class _RowSums(Proportional):
@@ -161,8 +159,8 @@ class _RowSums(Proportional):
 
     Parameters
     ----------
-    members : sequence of MarkovChain or IntervalChain
-        The members of Θ, or those that are at least as bad as any of them.
+    members : sequence of MarkovChain
+        The members of Θ, or some that are at least as bad as any of them.
     readings : sequence of list of Influences
         For each the readings of its influences; the least counts.
     listed : bool
@@ -170,7 +168,7 @@ class _RowSums(Proportional):
     """
 
     def __init__(
-        self, members: Sequence[MarkovChain | IntervalChain], readings: Sequence[Sequence[Influences]], *, listed: bool
+        self, members: Sequence[MarkovChain], readings: Sequence[Sequence[Influences]], *, listed: bool
     ) -> None:
         self._listed = listed
         self._members = members
@@ -222,31 +220,6 @@ def _least(candidates: Iterable[tuple[float, int] | None]) -> tuple[float, int] 
     return min(bounds, key=lambda bound: bound[0]) if bounds else None
 
 
-def _influences(theta: Theta) -> list[Influences]:
-    """Return the influences of the members, or of what is at least as bad as any of them."""
-    return [
-        interval_influences(member.lower, member.upper, _alphabets(member))
-        if isinstance(member, IntervalChain)
-        else _of_chain(member)
-        for member in _members(theta)
-    ]
-
-
-def _members(theta: Theta) -> Sequence[MarkovChain | IntervalChain]:
-    """Return the members of Θ, or those that are at least as bad as any of them; bounds are one member."""
-    if isinstance(theta, IntervalChain):
-        return (theta,)
-    return _worst_of(theta) if isinstance(theta, BinaryChainInterval) else theta.chains
-
-
-def _worst_of(theta: BinaryChainInterval) -> list[MarkovChain]:
-    """Return two members one of which has all influences at their largest (docs/proofs/gk16.md has the proof)."""
-    return [
-        MarkovChain([[stay, 1 - stay], [1 - stay, stay]], theta.initial_distribution)
-        for stay in sorted({theta.low, theta.high})
-    ]
-
-
 def _of_chain(chain: MarkovChain) -> Influences:
     start = chain.initial_distribution
     if not isinstance(start, str):
@@ -254,23 +227,3 @@ def _of_chain(chain: MarkovChain) -> Influences:
     if start == "any":
         return chain_influences(chain.transition_matrix, None)
     return stationary_influences(chain.transition_matrix, chain.stationary_distribution)
-
-
-def _alphabets(theta: MarkovChain | IntervalChain) -> Alphabets:
-    start, k = theta.initial_distribution, theta.k
-    support = np.ones(k, dtype=np.bool_) if isinstance(start, str) else start > 0
-    if isinstance(theta, IntervalChain):
-        return Alphabets.of(support, theta.upper > 0, theta.lower > 0)
-    possible = theta.transition_matrix > 0
-    return Alphabets.of(support, possible, possible)
-
-
-def _under(theta: Theta, first: int, t: int) -> str:
-    """Say under which member of Θ."""
-    if isinstance(theta, BinaryChainInterval):
-        return f" for p0 = p1 = {sorted({theta.low, theta.high})[t]:g}"
-    return (
-        " with the largest influences between the bounds"
-        if isinstance(theta, IntervalChain)
-        else f" for theta[{first + t}]"
-    )

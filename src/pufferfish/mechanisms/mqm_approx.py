@@ -22,7 +22,7 @@ from pufferfish.mechanisms.engine import Engine
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss
 from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.chain_intervals import BinaryChainInterval
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta
 
@@ -64,7 +64,7 @@ class MQMApprox(ChainQuiltBound):
     name: ClassVar[str] = "mqm-approx"
     title: ClassVar[str] = "MQMApprox"
     witnesses: ClassVar[tuple[type[Witness], ...]] = (QuiltWitness,)
-    kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval, IntervalChain)
+    kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval)
 
     def __init__(
         self,
@@ -102,9 +102,7 @@ class MQMApprox(ChainQuiltBound):
 
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
-        """Say which member of Θ is reducible, periodic, or has no eigengap; intervals have neither law nor gap."""
-        if isinstance(theta, IntervalChain):
-            return "a chain whose matrix changes over time has no stationary law and no eigengap; MQMExact covers it"
+        """Say which member of Θ is reducible, periodic, or has no eigengap."""
         for i, chain in enumerate(theta.chains):
             if not chain.is_irreducible:
                 return f"theta[{i}] is reducible, and only irreducible chains forget their past"

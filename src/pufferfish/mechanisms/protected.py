@@ -41,9 +41,6 @@ __all__ = [
     "ProtectedStretch",
     "StretchEngine",
     "leakage_of_series",
-    "leakage_of_stretch",
-    "leakage_without_model",
-    "near_values",
 ]
 
 Mask = NDArray[np.bool_]
@@ -69,7 +66,7 @@ class ProtectedStretch:
     steps : int
         Grid steps of a stretch, read or not. A shorter chain is protected as a whole.
     near : (k, k) array_like of bool, optional
-        Which pairs of states are near (:func:`near_values`). Only two courses of the stretch that are near at every
+        Which pairs of states are near. Only two courses of the stretch that are near at every
         step are secrets then. It hides no event that holds of some values and not of others, such as "above 200".
 
     Raises
@@ -267,40 +264,6 @@ class StretchEngine(Engine):
         return [(divisor, self.leakage(losses.divided(divisor), epsilon)[1] if 0 < divisor < np.inf else None)]
 
 
-def leakage_of_stretch(
-    theta: Any, length: Any, record_loss: Any, steps: int, *, near: ArrayLike | None = None
-) -> StretchBound:
-    """Bound what a release tells of any so many steps in a row, and say where; see :class:`ProtectedStretch`.
-
-    Parameters
-    ----------
-    theta : model, sequence of models, or class
-        The class Θ.
-    length : int, ChainLength, or sequence of these
-        T, or the lengths of the data set's independent chains.
-    record_loss : float, array_like, Profile, StepLoss, or list of these
-        The losses of the release.
-    steps : int
-        Grid steps of a stretch.
-    near : (k, k) array_like of bool, optional
-        Which pairs of states are near.
-
-    Returns
-    -------
-    (float, StretchWitness or None)
-        The leakage in nats, rounded up, and the stretch that decides; None where there is no secret.
-
-    Examples
-    --------
-    >>> import pufferfish as pf
-    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]])
-    >>> leakage, witness = leakage_of_stretch(chain, 5, 0.4, steps=3)
-    >>> round(leakage, 5), witness.node, witness.secret_pair
-    (1.76756, 1, ('1', '0'))
-    """
-    return ProtectedStretch(theta, length, steps, near=near).prove(record_loss)
-
-
 def leakage_of_series(losses: BlockLoss) -> float:
     """Return what a release tells of all records of a chain together: the sum of its losses, rounded up.
 
@@ -311,63 +274,6 @@ def leakage_of_series(losses: BlockLoss) -> float:
         return total
     steps = min(losses.length.records, losses.length.steps) - 1
     return float_up(Fraction(total) + Fraction(losses.step) * steps)
-
-
-def leakage_without_model(theta: Any, length: Any, record_loss: Any) -> float:
-    """Return what a release tells of one record if nothing else tells of it: event-level differential privacy.
-
-    The largest loss of a record, with the losses of both of its steps. Nothing is claimed of a record that others tell
-    of, as those of a chain do.
-
-    Parameters
-    ----------
-    theta : model, sequence of models, or class
-        Only its states are used.
-    length : int, ChainLength, or sequence of these
-        Lengths of the chains.
-    record_loss : float, array_like, Profile, StepLoss, or list of these
-        The losses of the release.
-
-    Examples
-    --------
-    >>> import pufferfish as pf
-    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]])
-    >>> leakage_without_model(chain, 100, 0.25), round(leakage_without_model(chain, 100, pf.StepLoss(0.25)), 9)
-    (0.25, 0.5)
-    """
-    known = as_theta(theta)
-    losses = as_record_loss(record_loss, known, lengths_of(known, length))
-    return max(
-        up(float(chain.largest.max()) + min(2, chain.length.steps - 1) * chain.step)
-        if chain.step
-        else float(chain.largest.max())
-        for chain in losses.blocks
-    )
-
-
-def near_values(values: Sequence[float], within: float) -> Mask:
-    """Return which pairs of states have values that differ by at most so much.
-
-    Parameters
-    ----------
-    values : sequence of float
-        A number for each state.
-    within : float
-        The largest difference, at least 0.
-
-    Returns
-    -------
-    (k, k) ndarray of bool
-
-    Examples
-    --------
-    >>> near_values([0, 200, 400], within=200).astype(int).tolist()
-    [[1, 1, 0], [1, 1, 1], [0, 1, 1]]
-    """
-    numbers = np.array(values, dtype=np.float64)
-    if numbers.ndim != 1 or not np.all(np.isfinite(numbers)) or not within >= 0:
-        raise ParameterError("near values are those of a list of finite numbers, within a number that is at least 0")
-    return np.abs(numbers[:, None] - numbers[None, :]) <= within
 
 
 def _not_covered(theta: Any) -> str | None:
@@ -390,5 +296,5 @@ def _as_near(given: ArrayLike, k: int) -> Mask:
         or not np.all(near.diagonal())
         or not np.array_equal(near, near.T)
     ):
-        raise ParameterError(f"near is no symmetric ({k}, {k}) array of bool with a true diagonal: see near_values")
+        raise ParameterError(f"near is no symmetric ({k}, {k}) array of bool with a true diagonal")
     return near

@@ -92,18 +92,6 @@ def measure_of(kind: str) -> str:
     return KINDS[kind].measure if kind in KINDS else kind
 
 
-def measure_before_division(kind: str) -> str:
-    """Return what the answers of a kind of query are numbers of before they are divided by a number of records.
-
-    Examples
-    --------
-    >>> measure_before_division("histogram"), measure_before_division("mean"), measure_before_division("switch-rate")
-    ('records', 'sum', 'changes of state')
-    """
-    measure = measure_of(kind)
-    return "sum" if measure == "mean" else measure.removeprefix("share of ").removesuffix(" per record")
-
-
 def weights_of(kind: str, k: int) -> NDArray[np.int64]:
     """Return the weights of a kind of query with several outputs on k states.
 

@@ -67,7 +67,6 @@ class BinaryChainInterval(Continuum):
     origin: str = field(default=STATED, kw_only=True)  # pyrefly: ignore[bad-override]
     kind: ClassVar[str] = "two-state Markov chains in an interval"
     witnesses: ClassVar[tuple[str, ...]] = (
-        "alone",
         "quilt",
         "propagation",
         "influence-matrix",
@@ -114,10 +113,10 @@ class BinaryChainInterval(Continuum):
 
     @property
     def some_members(self) -> tuple[MarkovChain, ...]:
-        """Two chains of the class, for what must hold of every member: the most and the least persistent one."""
+        """The most and the least persistent chain of the class, for what must hold of every member."""
         return tuple(
             MarkovChain([[stay, 1 - stay], [1 - stay, stay]], self.initial_distribution, states=self.states)
-            for stay in (self.high, self.low)
+            for stay in dict.fromkeys((self.high, self.low))
         )
 
     def some_laws(self, length: int) -> Iterator[ChainLaw]:
@@ -180,11 +179,12 @@ class IntervalChain(Continuum):
     states: tuple[str, ...] = field(default=(), kw_only=True)  # pyrefly: ignore[bad-override]
     origin: str = field(default=STATED, kw_only=True)  # pyrefly: ignore[bad-override]
     kind: ClassVar[str] = "Markov chains in intervals"
+    lacks: ClassVar[str | None] = "it needs one transition matrix, and Θ may have another one at every step"
     outside: ClassVar[str] = (
         "Bounds that were estimated from public data miss the true transition probabilities with the probability that "
         "their confidence leaves, and say nothing of people or times that follow other ones."
     )
-    witnesses: ClassVar[tuple[str, ...]] = ("alone", "quilt", "propagation", "influence-matrix", "stretch")
+    witnesses: ClassVar[tuple[str, ...]] = ("quilt", "propagation", "stretch")
     initial_distribution: ClassVar[Literal["any"]] = "any"
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike, *, states: Any = None, origin: str = STATED) -> None:

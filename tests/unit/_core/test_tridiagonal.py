@@ -4,9 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
-from pufferfish._core.gk16 import largest_ratio
 from pufferfish._core.tridiagonal import InfluenceMatrix
 
 
@@ -100,26 +98,3 @@ def test_some_random_matrices_have_entries_that_rise() -> None:
     assert inverse[0, 1] > inverse[0, 0]
     found, _ = matrix.largest_sum_of(1) or (0.0, 0)
     assert found >= inverse.max()
-
-
-@pytest.mark.parametrize("k", [2, 3, 6])
-@pytest.mark.parametrize("seed", range(6))
-def test_ratios_over_laws_between_bounds(seed: int, k: int) -> None:
-    """Against the linear program that Charnes and Cooper make of it."""
-    rng = np.random.default_rng(seed)
-    middle = rng.dirichlet(np.ones(k))
-    lower, upper = np.maximum(middle - 0.1 * rng.random(k), 1e-3), np.minimum(middle + 0.1 * rng.random(k), 1)
-    above, below = rng.random((2, k))
-    if seed % 2:
-        below = np.eye(k)[0]
-    found = float(largest_ratio(above, below, lower, upper))
-    # maximise above·y with below·y = 1, lower·s ≤ y ≤ upper·s, Σy = s
-    unit = np.eye(k)
-    bounds = np.vstack([np.column_stack([unit, -upper]), np.column_stack([-unit, lower])])
-    equal = np.vstack([np.append(below, 0), np.append(np.ones(k), -1)])
-    best = linprog(np.append(-above, 0), A_ub=bounds, b_ub=np.zeros(2 * k), A_eq=equal, b_eq=[1, 0], bounds=(0, None))
-    assert found == pytest.approx(-best.fun, rel=1e-8)
-
-
-def test_a_ratio_to_what_can_be_zero_has_no_bound() -> None:
-    assert largest_ratio(np.array([1.0, 1]), np.array([0.0, 1]), np.array([0.5, 0]), np.array([1.0, 0.5])) == np.inf

@@ -13,16 +13,12 @@ from propagation_oracle import Array, chain_law, losses_per_pair
 from pufferfish._core.propagation import chain as chain_module, forgetting, past_and_future
 from pufferfish._core.propagation.forgetting import Forgets, told_by_profile, told_by_stretch
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
-from pufferfish.mechanisms.protected import (
-    ProtectedStretch,
-    leakage_of_series,
-    leakage_of_stretch,
-    leakage_without_model,
-    near_values,
-)
+from pufferfish.mechanisms.promises import _of_one
+from pufferfish.mechanisms.protected import ProtectedStretch, leakage_of_series
 from pufferfish.queries.record_loss import as_record_loss
 from pufferfish.theta.model_class import as_theta
 from stretch_oracle import supremum_of_stretch
+from stretches import leakage_of_stretch
 
 STICKY, QUICK = [[0.9, 0.1], [0.2, 0.8]], [[0.6, 0.4], [0.3, 0.7]]
 
@@ -146,9 +142,13 @@ def test_noise_is_enough_and_hardly_more() -> None:
 
 def test_without_a_model_and_whole_series() -> None:
     chain = pf.MarkovChain(STICKY)
-    assert leakage_without_model(chain, [5, 9], [0.1, [0.0] * 8 + [0.4]]) == 0.4
-    assert leakage_without_model(chain, 1, pf.StepLoss(0.3, 0.1)) == 0.1
-    assert leakage_without_model(chain, 2, pf.StepLoss(0.3, 0.1)) == pytest.approx(0.4)
+    for lengths, loss, told in (
+        ([5, 9], [0.1, [0.0] * 8 + [0.4]], 0.4),
+        ([1], pf.StepLoss(0.3, 0.1), 0.1),
+        ([2], pf.StepLoss(0.3, 0.1), 0.4),
+    ):
+        losses = as_record_loss(loss, as_theta(chain), tuple(pf.ChainLength(n, n) for n in lengths))
+        assert told <= _of_one(losses) == pytest.approx(told)
     losses = as_record_loss(pf.StepLoss(0.25, 0.5), as_theta(chain), (pf.ChainLength(8, 8),))
     assert leakage_of_series(losses.blocks[0]) == 8 * 0.5 + 7 * 0.25
 
@@ -181,9 +181,6 @@ def test_what_is_refused() -> None:
     for epsilon in (0.0, -1.0, math.inf, math.nan):
         with pytest.raises(ParameterError, match="epsilon is"):
             ProtectedStretch(chain, 10, 2).least_divisor(1.0, epsilon)
-    for within in (-1.0, math.nan):
-        with pytest.raises(ParameterError, match="near values"):
-            near_values([0.0, 1.0], within)
 
 
 # -- Forgetting classes -----------------------------------------------------------------------------------------------

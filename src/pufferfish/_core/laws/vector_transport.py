@@ -39,7 +39,7 @@ from numpy.typing import ArrayLike, NDArray
 from pufferfish._core.laws.transport import Flow, carried, greatest_flow
 from pufferfish.errors import ModelError, ParameterError
 
-__all__ = ["least_reach", "matched_mass", "unmatched"]
+__all__ = ["least_reach", "unmatched"]
 
 _PAIRS = 4_000_000
 """Most pairs of atoms a matrix of distances is built for (32 megabytes)."""
@@ -128,39 +128,6 @@ def least_reach(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int], 
     return _least(y_, [b * low for b in q_], x_, [a * high for a in p_], forth)
 
 
-def matched_mass(x: ArrayLike, p_caps: Sequence[int], y: ArrayLike, q_caps: Sequence[int], reach: int) -> int:
-    """Greatest flow from atoms x to atoms y along the pairs at most ``reach`` apart in L1.
-
-    Parameters
-    ----------
-    x : array_like of int, shape (n, m)
-        Atoms that send, one in each row.
-    p_caps : sequence of int, length n
-        What each can send, non-negative, of any size.
-    y, q_caps
-        Atoms that receive and what each can take, shapes (n', m) and n'.
-    reach : int
-        Longest L1 distance allowed.
-
-    Returns
-    -------
-    int
-        The greatest flow, exactly.
-
-    Raises
-    ------
-    ModelError
-        If atoms and capacities do not fit together, or the atoms are not on one line and have more than 4e6 pairs.
-
-    Examples
-    --------
-    >>> matched_mass([[0, 0], [2, 2]], [10**400, 3], [[0, 1], [9, 9]], [5, 10**400], reach=1)
-    5
-    """
-    (x_, p_), (y_, q_) = _laws(x, p_caps, y, q_caps, "p_caps", "q_caps")
-    return _within(x_, p_, y_, q_)[0](reach) if p_ and q_ and reach >= 0 else 0
-
-
 def unmatched(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int], reach: int) -> Fraction:
     r"""Share of the mass that every coupling of p and q moves farther than ``reach``: :math:`\delta(W)`.
 
@@ -200,26 +167,16 @@ _Law = tuple[_Atoms, list[int]]
 
 
 def _two_laws(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int]) -> tuple[_Law, _Law]:
-    """Return two laws that have mass; see :func:`_laws`."""
-    laws = _laws(x, p, y, q, "p", "q")
-    for (_, masses), name in zip(laws, "pq", strict=True):
-        if not masses:
-            raise ModelError(f"{name} has no mass at all, expected a distribution over its atoms")
-    return laws
-
-
-def _laws(
-    x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int], p_name: str, q_name: str
-) -> tuple[_Law, _Law]:
-    """Return two laws on atoms in one space, counted from their lowest corner, so that no distance overflows."""
-    (x_, p_), (y_, q_) = _law(x, p, p_name), _law(y, q, q_name)
+    """Return two laws that have mass, in one space, counted from their lowest corner, so that no distance overflows."""
+    (x_, p_), (y_, q_) = _law(x, p, "p"), _law(y, q, "q")
     if x_.shape[1] != y_.shape[1]:
         raise ModelError(
             f"the atoms of p have {x_.shape[1]} coordinates and those of q {y_.shape[1]}, expected as many"
         )
+    for masses, name in ((p_, "p"), (q_, "q")):
+        if not masses:
+            raise ModelError(f"{name} has no mass at all, expected a distribution over its atoms")
     both = np.vstack([x_, y_])
-    if not len(both):
-        return (x_, p_), (y_, q_)
     lowest, highest = both.min(axis=0), both.max(axis=0)
     span = sum(int(high) - int(low) for high, low in zip(highest, lowest, strict=True))
     if span >= _FAR:

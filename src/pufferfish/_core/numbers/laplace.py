@@ -38,7 +38,6 @@ __all__ = [
     "mean_moduli",
     "mean_modulus",
     "share_of_each",
-    "variance_of_modulus",
     "widest",
 ]
 
@@ -65,17 +64,6 @@ def mean_modulus(b: float) -> float:
     9.983
     """
     return 1 / math.sinh(1 / b) if b > 0.002 else 0.0
-
-
-def variance_of_modulus(b: float) -> float:
-    """Return the variance of |Z|: E Z² = 2p/(1−p)², less the square of the mean.
-
-    Examples
-    --------
-    >>> round(variance_of_modulus(10.0), 2)
-    100.17
-    """
-    return 1 / (2 * math.sinh(1 / (2 * b)) ** 2) - mean_modulus(b) ** 2 if b > 0.002 else 0.0
 
 
 _FEW_DIGITS = 1e-290

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferfish._core.numbers.compiled import Loop
-from pufferfish._core.numbers.wide_loops import accumulate, convolve, push, smooth
 
 __all__ = ["LOG_STEP", "Wide"]
 
@@ -23,12 +22,11 @@ Values = NDArray[np.float64]
 Levels = NDArray[np.int64]
 
 _STEP = 600
+UP, DOWN = 2.0**_STEP, 2.0**-_STEP
+BIG, SMALL = 2.0 ** (_STEP // 2), 2.0 ** -(_STEP // 2)
+LEVEL_OF_ZERO = -(2**40)
 LOG_STEP = _STEP * math.log(2)
 """Natural logarithm of what one level is worth."""
-
-_BIG, _SMALL = 2.0 ** (_STEP / 2), 2.0 ** (-_STEP / 2)
-_UP, _DOWN = 2.0**_STEP, 2.0**-_STEP
-_LEVEL_OF_ZERO = -(2**40)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +66,7 @@ class Wide:
     @classmethod
     def ratio(cls, numerators: list[int], denominator: int) -> "Wide":
         """Return whole numbers of any size over a common denominator, rounded once or twice."""
-        values, levels = np.zeros(len(numerators)), np.full(len(numerators), _LEVEL_OF_ZERO, dtype=np.int64)
+        values, levels = np.zeros(len(numerators)), np.full(len(numerators), LEVEL_OF_ZERO, dtype=np.int64)
         for i, numerator in enumerate(numerators):
             if numerator:
                 level = round((numerator.bit_length() - denominator.bit_length()) / _STEP)
@@ -150,7 +148,7 @@ class Wide:
         size = short.shape[-1] + long.shape[-1] - 1
         rows = [np.ascontiguousarray(np.atleast_2d(a)) for w in (short, long) for a in (w.values, w.levels)]
         values = np.zeros((len(rows[0]), size))
-        levels = np.full((len(rows[0]), size), _LEVEL_OF_ZERO, dtype=np.int64)
+        levels = np.full((len(rows[0]), size), LEVEL_OF_ZERO, dtype=np.int64)
         _convolve(short.size * long.shape[-1], *rows, values, levels)
         shape = (*self.shape[:-1], size)
         return Wide(values.reshape(shape), levels.reshape(shape))
@@ -158,25 +156,167 @@ class Wide:
     def pushed(self, p: "Wide", shifts: NDArray[np.int64]) -> "Wide":
         """Return one step of a chain, ``out[y, s + shifts[y]] = Σ_x self[x, s] · p[x, y]``."""
         k, size = self.shape[0], self.shape[1] + int(shifts.max())
-        out = np.zeros((k, size)), np.full((k, size), _LEVEL_OF_ZERO, dtype=np.int64)
+        out = np.zeros((k, size)), np.full((k, size), LEVEL_OF_ZERO, dtype=np.int64)
         _push(k * self.size, self.values, self.levels, p.values, p.levels, shifts, *out)
         return Wide(*out)
 
     def _at(self, levels: Levels) -> Values:
         """Return the values at given levels, none of them below the number's own by more than rounding shows."""
         below = levels - self.levels
-        return np.where(below == 0, self.values, np.where(below == 1, self.values * _DOWN, 0.0))
+        return np.where(below == 0, self.values, np.where(below == 1, self.values * DOWN, 0.0))
 
     def _normal(self) -> "Wide":
         values, levels = self.values, self.levels
-        large, small = values >= _BIG, values < _SMALL
+        large, small = values >= BIG, values < SMALL
         if large.any():
-            values, levels = np.where(large, values * _DOWN, values), levels + large
+            values, levels = np.where(large, values * DOWN, values), levels + large
         if small.any():
             zero = values == 0
-            values = np.where(small, values * _UP, values)
-            levels = np.where(zero, _LEVEL_OF_ZERO, levels - small)
+            values = np.where(small, values * UP, values)
+            levels = np.where(zero, LEVEL_OF_ZERO, levels - small)
         return Wide(values, levels)
+
+
+# -- The loops, over plain arrays: numba can compile them as they stand -----------------------------------------------
+
+
+def normal(a: float, a_level: int) -> Any:
+    """Return the value and the level of a number whose value may be one level out of range."""
+    if a == 0.0:
+        return 0.0, LEVEL_OF_ZERO
+    if a < SMALL:
+        return a * UP, a_level - 1
+    if a >= BIG:
+        return a * DOWN, a_level + 1
+    return a, a_level
+
+
+def plus(a: float, a_level: int, b: float, level: int) -> Any:
+    """Return the value and the level of a sum."""
+    if b == 0.0:
+        return a, a_level
+    if level == a_level:
+        a += b
+    elif level == a_level + 1:
+        a, a_level = a * DOWN + b, level
+    elif level > a_level:
+        a, a_level = b, level
+    elif level == a_level - 1:
+        a += b * DOWN
+    if a >= BIG:
+        return a * DOWN, a_level + 1
+    return a, a_level
+
+
+def accumulate(values: Any, levels: Any, out: Any, out_levels: Any) -> None:
+    """Write A(n) = A(n−1) + x(n)."""
+    a, a_level = 0.0, LEVEL_OF_ZERO
+    for n in range(values.shape[0]):
+        a, a_level = plus(a, a_level, values[n], levels[n])
+        out[n] = a
+        out_levels[n] = a_level
+
+
+def smooth(values: Any, levels: Any, first: int, ratio: float, ratio_level: int, out: Any, out_levels: Any) -> None:
+    """Write Σ_n x(n) ratio^|w − n| for w = 0, 1, …, where ``values`` are x(first), x(first + 1), …; others are 0."""
+    a, a_level = 0.0, LEVEL_OF_ZERO
+    for w in range(out.shape[0]):  # n ≤ w
+        a, a_level = normal(a * ratio, a_level + ratio_level)
+        if first <= w < first + values.shape[0]:
+            a, a_level = plus(a, a_level, values[w - first], levels[w - first])
+        out[w] = a
+        out_levels[w] = a_level
+    a, a_level = 0.0, LEVEL_OF_ZERO
+    for w in range(out.shape[0] - 1, -1, -1):  # n > w
+        a, a_level = normal(a * ratio, a_level + ratio_level)
+        out[w], out_levels[w] = plus(out[w], out_levels[w], a, a_level)
+        if first <= w < first + values.shape[0]:
+            a, a_level = plus(a, a_level, values[w - first], levels[w - first])
+
+
+def convolve(short: Any, short_levels: Any, long: Any, long_levels: Any, out: Any, out_levels: Any) -> None:
+    """Add the convolutions of the rows of two arrays to the rows of ``out``, which comes in as zeros.
+
+    Runs of entries on one level are convolved as plain doubles, in which nothing can overflow or underflow
+    (the innermost loop counts up to a shape, which is what lets the compiler use vector instructions).
+    """
+    many, more = short.shape[1], long.shape[1]
+    buffer = np.empty(many + more)
+    for row in range(short.shape[0]):
+        i = 0
+        while i < many:
+            if short[row, i] == 0.0:
+                i += 1
+                continue
+            i_end = i + 1
+            while i_end < many and (short[row, i_end] == 0.0 or short_levels[row, i_end] == short_levels[row, i]):
+                i_end += 1
+            j = 0
+            while j < more:
+                if long[row, j] == 0.0:
+                    j += 1
+                    continue
+                j_end = j + 1
+                while j_end < more and (long[row, j_end] == 0.0 or long_levels[row, j_end] == long_levels[row, j]):
+                    j_end += 1
+                source = long[row, j:j_end]
+                sums = buffer[: i_end - i + j_end - j - 1]
+                sums[:] = 0.0
+                for p in range(i, i_end):
+                    factor = short[row, p]
+                    if factor != 0.0:
+                        target = sums[p - i : p - i + j_end - j]
+                        for q in range(source.shape[0]):
+                            target[q] += factor * source[q]
+                level = short_levels[row, i] + long_levels[row, j]
+                for m in range(sums.shape[0]):
+                    n = i + j + m
+                    v, v_level = normal(sums[m], level)
+                    out[row, n], out_levels[row, n] = plus(out[row, n], out_levels[row, n], v, v_level)
+                j = j_end
+            i = i_end
+
+
+def push(values: Any, levels: Any, p: Any, p_levels: Any, shifts: Any, out: Any, out_levels: Any) -> None:
+    """Take one step of a chain: write ``out[y, s + shifts[y]] = Σ_x values[x, s] · p[x, y]``; the rest stays as it is.
+
+    Parameters
+    ----------
+    values, levels : (k, S) ndarray
+        Masses of (state, partial sum).
+    p, p_levels : (k, k) ndarray
+        Transition matrix.
+    shifts : (k,) ndarray of int
+        What arriving in a state adds to the sum.
+    out, out_levels : (k, S') ndarray, written
+        Come in as zeros.
+    """
+    k = values.shape[0]
+    ordinary = True
+    for x in range(k):
+        for y in range(k):
+            ordinary = ordinary and (p[x, y] == 0.0 or p_levels[x, y] == 0)
+    for s in range(values.shape[1]):
+        top, alike = LEVEL_OF_ZERO, ordinary
+        for x in range(k):
+            if values[x, s] > 0.0:
+                alike = alike and (top == LEVEL_OF_ZERO or top == levels[x, s])
+                top = levels[x, s]
+        if top == LEVEL_OF_ZERO:
+            continue
+        for y in range(k):
+            a, a_level = 0.0, LEVEL_OF_ZERO
+            if alike:
+                a_level = top
+                for x in range(k):
+                    a += values[x, s] * p[x, y]
+                a, a_level = normal(a, a_level)
+            else:
+                for x in range(k):
+                    v, level = normal(values[x, s] * p[x, y], levels[x, s] + p_levels[x, y])
+                    a, a_level = plus(a, a_level, v, level)
+            out[y, s + shifts[y]] = a
+            out_levels[y, s + shifts[y]] = a_level
 
 
 _accumulate, _convolve, _push, _smooth = Loop(accumulate), Loop(convolve), Loop(push), Loop(smooth)

@@ -47,7 +47,6 @@ _KEPT = 4
 """Plans that are kept, for losses that are 0 at other nodes."""
 
 Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 

@@ -27,7 +27,6 @@ MOST_COLUMNS = 5_000
 MOST_WHOLE = 4e6
 """Pairs of a separator's configurations times columns for which Φ is searched at once: memory."""
 
-WHOLE = 1e-9
 MOST_RATIOS = 3e8
 """Numbers that are compared for a max-divergence."""
 

@@ -64,9 +64,7 @@ _FAR_OFF = 1e30
 """No step by a parabola starts from a value this many times its goal."""
 
 Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Indices = NDArray[np.int64]
 
 
 class ClusterPropagation:

@@ -15,8 +15,7 @@ place, and sweeps come to fixed points from above.
 The two sides of a record where the matrix of every step is any one between two bounds.
 
 The recursion of :mod:`pufferfish._core.propagation.chain` holds for a chain with a matrix of its own at every step;
-with
-the worst matrix at each step it holds for all of them at once, and for every initial law:
+with the worst matrix at each step it holds for all of them at once, and for every initial law:
 
 * the future's message is Φ over the interval matrix (:mod:`pufferfish._core.phi.rows_between_bounds`);
 * the past's is the least of two: the contraction that no initial law exceeds
@@ -46,7 +45,7 @@ from pufferfish._core.phi.rows_between_bounds import IntervalRatios, pairs_of
 from pufferfish._core.propagation.steps import FixedPoint, Same, Settled, Steps
 from pufferfish.errors import ModelError
 
-__all__ = ["AnyPast", "Homogeneous", "PastBetween", "Side", "future_of", "past_of", "sides_between", "under_any_prior"]
+__all__ = ["AnyPast", "Homogeneous", "Side", "future_of", "past_of", "sides_between", "under_any_prior"]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -508,14 +507,7 @@ def sides_between(lower: Matrix, upper: Matrix) -> tuple[Side, Side]:
     ratios = IntervalRatios(lower, upper)
     future = Homogeneous(np.ones(len(lower), dtype=np.bool_), ratios, ratios.solve)
     future.most_steps = _MOST_STEPS
-    return future, PastBetween(lower, upper)
-
-
-class PastBetween(AnyPast):
-    """The past under every initial law and every sequence of matrices between two bounds."""
-
-    def __init__(self, lower: Matrix, upper: Matrix) -> None:
-        super().__init__(Same(upper), lower)
+    return future, AnyPast(Same(upper), lower)
 
 
 class _LawsBetween(_LawsAfter):

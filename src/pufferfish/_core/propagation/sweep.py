@@ -17,7 +17,7 @@ import math
 from collections.abc import Hashable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Self, TypeVar
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +47,6 @@ _FEWEST = 5
 
 _LONGEST = 64
 """Stretches of the longest cycle that is looked for."""
-
-_Stretch = TypeVar("_Stretch", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)

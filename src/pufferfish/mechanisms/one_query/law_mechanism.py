@@ -18,7 +18,7 @@ from pufferfish.mechanisms.one_query._laws import About, LawPair, pairs_of_laws,
 from pufferfish.mechanisms.witness import AnyWitness, CouplingWitness, LawWitness
 from pufferfish.queries import BoundQuery, JointQuery, Query, StepQuery
 from pufferfish.theta.chain_class import ChainClass
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.theta.chain_intervals import BinaryChainInterval
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.secrets import CountIs, SecretPair, as_secret_pairs
@@ -65,7 +65,7 @@ class LawMechanism(Mechanism):
     """
 
     composes: ClassVar[bool] = False
-    kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval, IntervalChain, ModelClass)
+    kinds: ClassVar[tuple[type, ...]] = (MarkovChain, BinaryChainInterval, ModelClass)
 
     def __init__(self, theta: Any, length: Any = None, *, secrets: Any = None) -> None:
         super().__init__(theta, length)
@@ -95,16 +95,11 @@ class LawMechanism(Mechanism):
 
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
-        """Every Θ whose states are known is covered, but for chains that are a continuum, or change on their way."""
+        """Every Θ whose states are known is covered, but for chains that are a continuum."""
         if isinstance(theta, BinaryChainInterval) and theta.low < theta.high:
             return (
                 "laws are computed chain by chain, and Θ is a continuum: use LeakagePropagation; a list of chains is "
                 "another Θ, and noise for it is promised for its own chains only"
-            )
-        if isinstance(theta, IntervalChain):
-            return (
-                "a law needs one transition matrix, and here it may be another at every step; LeakagePropagation "
-                "covers that"
             )
         return "its states are not known" if theta.stands_for_more else None
 
