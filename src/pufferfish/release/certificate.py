@@ -586,7 +586,8 @@ class _Follows:
         if not np.all(factors < self._far):
             raise _Unbounded
         found_slopes = ratios.slopes(np.arange(len(pairs)))
-        assert found_slopes is not None
+        if found_slopes is None:  # with numbers so large no flow is near
+            raise _Unbounded
         tails, heads, shares = found_slopes
         self.slopes[id(step)] = [tails, heads, factors[:, None] * shares / np.exp(a)[tails, heads]]
         return self._numbers(step, factors, found)
