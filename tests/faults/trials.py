@@ -73,7 +73,7 @@ COMMANDS = {
     "release --ledger --overwrite": release("old.json", "--ledger", "book.json", "--overwrite"),
     "release --each-subject --ledger": release("each.csv", "--each-subject", "--ledger", "book.json"),
     "release --planned --ledger": [*WEEK, "--planned", "--ledger", "grow.json", "--output", "new.json"],
-    "ledger plan": [*PLAN[:-1], "8"],
+    "ledger plan": [*("count:rest" if part == "count:active" else part for part in PLAN[:-1]), "8"],
     "compare --plot": ["compare", "m.json", "--length", "40", "--epsilon", "1", "--plot", "new.svg"],
     "check --output": ["check", "m.json", "table.csv", *READING, "--accept", "public", "--output", "new.json"],
 }
