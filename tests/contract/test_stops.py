@@ -74,7 +74,7 @@ def test_what_was_stopped_answers_as_if_it_had_not_been(job: str, slow: bool) ->
     assert told, "nothing is told of this work, so nobody could stop it"
     assert all(0 <= share <= 1 for _, share in told)
     rng, made = np.random.default_rng(45), make()
-    for _ in range(20 if slow else 3):
+    for _ in range(20 if slow else 1):
         last, calls = int(rng.integers(len(told))), count()
 
         def stop(task: str, share: float, last: int = last, calls: Any = calls) -> None:

