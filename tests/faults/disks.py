@@ -106,5 +106,6 @@ def _one_line(said: str) -> None:
 
 
 def _files(folder: Path) -> dict[str, bytes]:
-    """Return what is in a folder but locks, which stay."""
-    return {name: content for name, content in contents(folder).items() if not name.endswith(".lock")}
+    """Return what is in a folder but locks, which stay, and an empty file of SQLite, which is a ledger to be made."""
+    there = contents(folder).items()
+    return {name: content for name, content in there if not name.endswith(".lock") and (content or name != "new.db")}

@@ -24,6 +24,7 @@ import msgspec
 
 from pufferfish._base.addresses import shown_address
 from pufferfish._base.frozen import FrozenRecord
+from pufferfish._base.reading import failing
 from pufferfish._base.writing import check_output
 from pufferfish.data.rows import RowsBase
 from pufferfish.data.sequences import Base, TimeGrid
@@ -259,7 +260,7 @@ class BookDatabase:
         if self.file is not None:
             check_output(self.file, None, overwrite=True)
             # it holds who is in the table: for its owner alone to read; never deleted, for another may hold it by now
-            with suppress(FileExistsError):
+            with failing("cannot write", self.file), suppress(FileExistsError):
                 os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with self.alone(), self._connected() as connection:
             if not self._has_table(connection):
