@@ -822,18 +822,18 @@ class Ledger(Printed):
     def _alone(self) -> Generator[None]:
         """Hold the book, up to date, with every other thread and program kept out."""
         with self._lock:
-            if self._file is None:
-                if self._spending:  # on the same thread: what it books would be lost
-                    raise RecordError("this ledger is being spent from: spend when that is done")
-                self._spending = True
-                try:
+            if self._spending:  # on the same thread: what it books would be lost, or it would wait for itself
+                raise RecordError("this ledger is being spent from: spend when that is done")
+            self._spending = True
+            try:
+                if self._file is None:
                     yield
-                finally:
-                    self._spending = False
-                return
-            with self._file.alone():
-                self._take(self._file.read())
-                yield
+                    return
+                with self._file.alone():
+                    self._take(self._file.read())
+                    yield
+            finally:
+                self._spending = False
 
     def _take(self, ledger_file: Book) -> None:
         known = self._book
