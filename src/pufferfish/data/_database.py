@@ -22,6 +22,19 @@ from pufferfish.errors import DataError, ParameterError, public
 __all__ = ["DatabaseTable", "table_at"]
 
 _SCHEMES = ("duckdb", "sqlite", "postgresql")
+_FETCHED = 100_000
+"""Rows that are asked for at a time."""
+
+_TYPES: dict[int, Any] = {
+    16: pl.Boolean,
+    **dict.fromkeys((20, 21, 23), pl.Int64),
+    **dict.fromkeys((700, 701, 1700), pl.Float64),  # real, double precision, numeric
+    1082: pl.Date,
+    1114: pl.Datetime("us"),
+    1184: pl.Datetime("us", "UTC"),
+}
+"""Types of columns by PostgreSQL's numbers of them; of any other type a value is its text."""
+
 _HOW = "write duckdb:///FILE?table=NAME, sqlite:///FILE?table=NAME or postgresql://HOST/DATABASE?table=NAME"
 
 
@@ -60,17 +73,34 @@ class DatabaseTable:
                 raise public(DataError(f"cannot read {display_path(self._file)}: there is no such file"))
         self.name = f"table {self._table} of {where}"
 
+    @property
+    def untyped(self) -> bool:
+        """Whether columns have no types, as in SQLite, where each value has its own: all is text, as in a CSV file."""
+        return self._scheme == "sqlite"
+
     def rows(self, choose: Callable[[Sequence[str]], Sequence[str]], order: str | None) -> Any:
-        """Return the chosen columns: of DuckDB a relation, else a frame, in the order of a column."""
+        """Return the chosen columns: of DuckDB a relation, else a frame, in the order of a column.
+
+        What a value is read as depends on the type of its column, or on itself, and never on other rows.
+        """
         if self._scheme == "duckdb":
             relation: Any = _module("duckdb", "duckdb").connect(str(self._file), read_only=True).table(self._table)
             return relation.select(*(_quoted(name) for name in choose(relation.columns)))
         table = ".".join(map(_quoted, self._table.split(".")))
         with closing(self._connected()) as connection:
             cursor = connection.execute(f"SELECT * FROM {table} LIMIT 0")
-            columns = [_quoted(name) for name in choose([column[0] for column in cursor.description])]
+            kinds = {column[0]: pl.String if self.untyped else _TYPES.get(column[1]) for column in cursor.description}
+            names, casts = choose(list(kinds)), {pl.String: "TEXT", None: "TEXT", pl.Float64: "FLOAT"}
+            columns = [
+                f"CAST({_quoted(name)} AS {casts[kinds[name]]})" if kinds[name] in casts else _quoted(name)
+                for name in names
+            ]
             asked = f"SELECT {', '.join(columns)} FROM {table}" + (f" ORDER BY {_quoted(order)}" if order else "")
-            return pl.read_database(asked, connection, infer_schema_length=None)
+            schema = {name: kinds[name] or pl.String for name in names}
+            cursor, parts = connection.execute(asked), list[pl.DataFrame]()
+            while rows := cursor.fetchmany(_FETCHED):
+                parts.append(pl.DataFrame(rows, schema, orient="row"))
+            return pl.concat([pl.DataFrame(schema=schema), *parts])
 
     def _connected(self) -> Any:
         if self._file is not None:

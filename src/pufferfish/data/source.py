@@ -232,7 +232,8 @@ def _from_path(given: Any, needed: Needed, parts: Collection[str], order: str | 
     if (table := table_at(given)) is not None:
         with engine_errors(table.name):
             rows = table.rows(lambda present: _require(needed, present, parts=parts), order)
-            return replace(_from_table(rows, needed, (), parts, order), name=table.name, ordered=False)
+            source = _from_table(rows, needed, (), parts, order)
+            return replace(source, name=table.name, ordered=False, untyped=table.untyped)
     _refuse_no_file(os.fsdecode(given))
     path = Path(os.fsdecode(given))
     with engine_errors(display_path(path.name), path):

@@ -23,6 +23,7 @@ from pufferfish._base.view import FRAMES, frame_of_columns
 from pufferfish._base.words import to_the_noise
 from pufferfish._base.writing import record_kind
 from pufferfish._core.numbers import laplace as laplace_sums
+from pufferfish.data.bins import bin_labels
 from pufferfish.errors import ParameterError, QueryError, RecordError, shortened
 from pufferfish.mechanisms import MECHANISMS, ApproximateWasserstein, Mechanism, ParticipantDP, Promise
 from pufferfish.mechanisms.calibration import Calibration
@@ -241,7 +242,7 @@ class ReleaseFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_on
             raise QueryError("how many records a count of one database is of is not in its record: ask for shares")
         records = [self.data.records] if groups is None else groups.records
         edges = None if self.data.base is None else self.data.base.bins
-        edges = edges if edges is not None and len(edges) == len(states) + 1 else None
+        edges = edges if edges is not None and bin_labels(edges) == tuple(states) else None
         noisy = np.reshape(self.noisy_values, (len(records), -1)).tolist()
         errors = np.reshape(self.accuracies(0.05, joint=True), (len(records), -1))
         totals = [1.0 if KINDS[kind].relative else float(n) for n in records]

@@ -82,6 +82,19 @@ def test_a_table_of_postgresql(server: str, tmp_path: Path) -> None:
         pf.read_sequences(server, "nothing")
 
 
+def test_how_a_value_is_read_depends_on_no_other_value(tmp_path: Path) -> None:
+    """SQLite gives each value a type of its own: one of another type makes nobody else's another state."""
+    counts = []
+    for last in (1, 2.5, "x"):
+        with closing(sqlite3.connect(tmp_path / f"{last}.db")) as held:
+            held.execute("CREATE TABLE steps (at, state)")
+            held.executemany("INSERT INTO steps VALUES (?, ?)", [(i, i % 2) for i in range(20)] + [(20, last)])
+            held.commit()
+        found = pf.read_sequences(f"sqlite:///{tmp_path / f'{last}.db'}?table=steps", "state", time="at", max_gap=1)
+        counts.append(dict(zip(found.states, found.counts[0].tolist(), strict=True)))
+    assert counts == [{"0": 10, "1": 11}, {"0": 10, "1": 10, "2.5": 1}, {"0": 10, "1": 10, "x": 1}]
+
+
 def test_commands_read_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_sqlite(tmp_path)
     monkeypatch.chdir(tmp_path)

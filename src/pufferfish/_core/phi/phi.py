@@ -17,7 +17,7 @@ Entries of A that are +∞ are absent constraints; an entry for a state that can
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
 
@@ -249,7 +249,14 @@ def in_parts(look: Callable[[slice], None], many: int, work: int) -> None:
     if len(parts) == 1:
         look(parts[0])
         return
-    list(_cores(os.getpid()).map(look, parts))
+    looking = [_cores(os.getpid()).submit(look, part) for part in parts]
+    try:
+        for each in looking:
+            each.result()
+    finally:  # what is looked at may be asked again: after Ctrl-C nobody goes on writing into it
+        for each in looking:
+            each.cancel()
+        wait(looking)
 
 
 @cache
