@@ -62,7 +62,7 @@ def main() -> None:
             continue  # for those who change the program
         sizes = {name: megabytes(name) for name in names}
         known = {name: size for name, size in sizes.items() if size is not None}
-        large = {name: size for name, size in sorted(known.items(), key=lambda item: -item[1]) if size >= 5}
+        large = {name: size for name, size in sorted(known.items(), key=lambda item: -item[1]) if size >= 10}
         for name, size in {"all together": sum(known.values()), **large}.items():
             print(f"| {extra} | {name} | {size:.0f} |")
     empty = seconds(sys.executable, "-c", "pass")

@@ -66,10 +66,10 @@ def table(title: str, what: str, sizes: Sequence[int], work: Callable[[int], Cal
     taken = [seconds(work(size)) for size in sizes]
     half = len(sizes) // 2
     power, _ = np.polyfit(np.log(sizes[half:]), np.log(np.maximum(taken[half:], 1e-3)), 1)
-    heads = [f"{size:,} {what}" for size in sizes]
-    print(f"| CPU seconds | {' | '.join(heads)} | grows like power | from {what} |")
+    heads = [f"{size:,}" for size in sizes]
+    print(f"| CPU seconds, by {what} | {' | '.join(heads)} | grows like power | from |")
     print("|---|" + "---:|" * (len(sizes) + 2))
-    print(f"| {title} | {' | '.join(f'{x:.2g}' for x in taken)} | {power:.1f} | {sizes[half]:,} |\n", flush=True)
+    print(f"| {title} | {' | '.join(f'{x:.2g}' for x in taken)} | {power:z.1f} | {sizes[half]:,} |\n", flush=True)
 
 
 def calibrated(bound: Any, query: Any) -> Callable[[], Any]:

@@ -99,7 +99,10 @@ class Report:
             cell = f"{'' if line.exact else '≥ '}{line.loss:.4f}{'' if line.holds else ' **broken**'}"
             cells[line.mechanism] = ", ".join(filter(None, (cells.get(line.mechanism), cell)))
         names = list(dict.fromkeys(line.mechanism for line in lines))
-        cells = [(*key, *(found.get(name, "") for name in names)) for key, found in rows.items()]
+        queries: dict[tuple[str, ...], list[str]] = {}  # those with equal losses share a row
+        for (model, records, query), found in rows.items():
+            queries.setdefault((model, records, *(found.get(name, "") for name in names)), []).append(query)
+        cells = [(model, records, "; ".join(some), *losses) for (model, records, *losses), some in queries.items()]
         return f"### ε = {epsilon:g}\n\n{_table(('model', 'records', 'query', *names), cells)}\n"
 
 

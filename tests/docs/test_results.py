@@ -68,12 +68,12 @@ def test_a_wrong_number_is_found(right: str, wrong: str, says: str) -> None:
     assert found[0] <= line
 
 
-def test_what_covers_what_is_what_the_mechanisms_say() -> None:
-    table = script("covers").table()
-    assert (DOCS / "results" / "covers.md").read_text() == f"{table}\n"
-    page = (DOCS / "architecture.md").read_text()
-    assert script().filled(page) == page
-    assert "| `GK16` | some |" in page
+@pytest.mark.parametrize(("name", "page"), [("covers", "architecture.md"), ("reading", "tables.md")])
+def test_tables_of_what_the_code_knows_are_what_it_says(name: str, page: str) -> None:
+    assert (DOCS / "results" / f"{name}.md").read_text() == script("from_code").page(name)
+    text = (DOCS / page).read_text()
+    assert f"<!-- {name} -->" in text
+    assert script().filled(text) == text
 
 
 def test_a_mark_that_names_no_cell_is_an_error() -> None:
