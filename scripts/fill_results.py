@@ -7,9 +7,9 @@ A table: what stands between ``<!-- table-power/3 -->`` and ``<!-- /table-power/
 docs/results/table-power.md with its title; ``<!-- growth -->`` takes the whole file without its heading.
 
 A number: ``<!-- = table-power/3 | MQMExact, UCI* | ε = 1 | .3f -->0.055<!-- / -->`` names a table, rows, columns and a
-format. A row is named by
-its first cell and its other cells of text. ``*`` stands for any text, ``A; B`` for either, and ``A / B`` for the ratio
-of two. ``&`` joins several places. Several numbers are shown as the least *to* the greatest.
+format. A row is named by its first cell and its other cells of text. ``*`` stands for any text, ``A; B`` for either,
+and ``A / B`` for the ratio of two. ``&`` joins several places. Several numbers are shown as the least *to* the
+greatest.
 
 No other number is allowed in a sentence of these pages, so that none is left behind when a command is run again:
 settings must be written as in a file of results ("51 states", "T = 100"), and items of the paper are no numbers.
@@ -36,7 +36,7 @@ NUMBER = re.compile(
     r"(?:(?P<before>\S+ = )|(?P<item>\b\w+ ))?(?<![\w.,])(?P<number>[\d,]*\.?\d+)(?P<after>%|-?\s?\w+)?"
 )
 IN_WORDS = re.compile(
-    r"\b(?:half an?|an? (?:half|third|quarter|tenth)|(?:factor|quarter|third) of|thousandths|twice)\b"
+    r"\b(?:half an?|an? (?:half|third|quarter|tenth)|(?:factor|quarter|third) of|thousandths|twice)\b", re.IGNORECASE
 )
 ITEMS = {"Section", "Theorem", "Algorithm", "Definition", "Figure"}
 NOT_PROSE = re.compile(r"(?s:```.*?```)|`[^`]*`|^[|#].*$|\]\([^)]*\)|<!--.*?-->", flags=re.MULTILINE)
@@ -51,16 +51,16 @@ def results(name: str) -> str:
 
 
 def cells(name: str) -> dict[tuple[str, str], float]:
-    """Return the numbers of a table by the names of their rows and columns."""
-    found: dict[tuple[str, str], float] = {}
+    """Return the numbers of a table by the names of their rows and columns; of equal names none is meant."""
+    found: dict[tuple[str, str], list[float]] = {}
     lines = [line for line in results(name).splitlines() if line.startswith("|")]
     head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
     for first, *row in rows:
         label = ", ".join([first, *(cell for cell in row if cell not in ("", "N/A") and not CELL.fullmatch(cell))])
         for column, cell in zip(head[1:], row, strict=True):
             if number := CELL.fullmatch(cell):
-                found[label, column] = float(number[1].replace(",", ""))
-    return found
+                found.setdefault((label, column), []).append(float(number[1].replace(",", "")))
+    return {name: numbers[0] for name, numbers in found.items() if len(numbers) == 1}
 
 
 def selected(place: str) -> list[float]:
@@ -80,6 +80,8 @@ def selected(place: str) -> list[float]:
         if all(key in table for key in product(rows, columns)):
             above, *below = (table[key] for key in product(rows, columns))
             found.append(above / below[0] if below else above)
+    if not found:
+        raise SystemExit(f"no table of docs/results has one number at {place.strip()}")
     return found
 
 
@@ -87,8 +89,6 @@ def value(what: str) -> str:
     """Return the text of a number."""
     what, _, form = what.rpartition("|")
     found = [number for place in what.split("&") for number in selected(place)]
-    if not found:
-        raise SystemExit(f"no table of docs/results has {what.strip()}")
     return " to ".join(dict.fromkeys(format(number, form.strip()) for number in (min(found), max(found))))
 
 

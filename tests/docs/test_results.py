@@ -76,9 +76,19 @@ def test_tables_of_what_the_code_knows_are_what_it_says(name: str, page: str) ->
     assert script().filled(text) == text
 
 
-def test_a_mark_that_names_no_cell_is_an_error() -> None:
-    with pytest.raises(SystemExit, match="no table of docs/results has table-power/3"):
-        script().value("table-power/3 | nobody | * | .0f")
+@pytest.mark.parametrize(
+    "place",
+    [
+        "table-power/3 | nobody | *",
+        "table-power/3 | GK16* | *",
+        "table-coverage/1 | Fitbit, people like each* | noise",
+        "table-power/3 | GroupDP* | ε = 1 & table-power/3 | nobody | *",
+    ],
+    ids=["no row", "no number", "several rows of one name", "one of two places"],
+)
+def test_a_mark_that_names_no_number_is_an_error(place: str) -> None:
+    with pytest.raises(SystemExit, match="no table of docs/results has one number at"):
+        script().value(f"{place} | .0f")
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
