@@ -8,6 +8,7 @@ import ast
 import re
 from pathlib import Path
 
+import docs_math
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -43,11 +44,21 @@ BELONGS = {"_base": "release", "compare": "mechanisms", "check": "fit", "ledger"
 FETCHED = re.compile(
     r'<(?:script|img|iframe|source|video)\b[^>]*\bsrc="(?:https?:)?//[^"]*"|<link\b[^>]*href="(?:https?:)?//[^"]*"'
 )
+CODE = re.compile(r"<(code|pre|script|style)\b.*?</\1>", flags=re.DOTALL)
+RAW_FORMULA = re.compile(r"\$[^$<>\n]+\$|\\[A-Za-z]+")
+"""A formula that readers would see as it was typed."""
+
 ONLY_HERE = re.compile(r"<!-- repository -->\n.*?<!-- /repository -->\n", flags=re.DOTALL)
 ONLY_THERE = re.compile(r"<!-- site\n(.*?)-->\n", flags=re.DOTALL)
 """Parts of the README for readers of the repository, and for those of the site, who have a wheel."""
 
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^)#:]+)(#[^)]*)?\)")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Have formulas read."""
+    config.markdown_extensions.append(docs_math.MathExtension())
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -76,9 +87,11 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def on_post_page(output: str, page: Page, **_: object) -> str:
-    """Refuse a page that would load something from elsewhere when it is read."""
+    """Refuse a page that would load something from elsewhere when it is read, or has a formula left as it was typed."""
     if found := FETCHED.search(output):
         raise PluginError(f"{page.file.src_uri} loads something from elsewhere: {found[0]}")
+    if found := RAW_FORMULA.search(CODE.sub("", output)):
+        raise PluginError(f"{page.file.src_uri} shows a formula as it was typed: {found[0]}")
     return output
 
 
