@@ -41,8 +41,11 @@ def mathml(tex: str, display: bool = False) -> str:
     FormulaError
         It is no formula, or uses what is not known here.
     """
-    bare = re.sub(r"\\\\|\\[{}]", "", tex)
-    depth = [bare[:end].count("{") - bare[:end].count("}") for end in range(len(bare) + 1)]
+    if found := re.search(r"\\[^A-Za-z\\\s]", tex.replace(r"\\", "")):
+        raise FormulaError(
+            f"{found[0]} is no word (as \\lbrace is), and browsers of repositories lose it, in the formula {tex}"
+        )
+    depth = [tex[:end].count("{") - tex[:end].count("}") for end in range(len(tex) + 1)]
     if min(depth) < 0 or depth[-1]:
         raise FormulaError(f"braces are not balanced in the formula {tex}")
     try:
