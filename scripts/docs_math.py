@@ -18,8 +18,8 @@ from markdown.extensions import Extension
 from markdown.inlinepatterns import InlineProcessor
 from mkdocs.exceptions import PluginError
 
-INLINE = r"\\\$|\$(?![\s$])([^$\n]*[^$\s\\])\$(?!\d)|\$"
-"""A dollar, a formula, or a dollar that opens none."""
+INLINE = r"\\\$|(\(?)\$(?![\s$])([^$\n]*[^$\s\\])\$(?!\d)([.,;:)]*)|\$"
+"""A dollar, a formula with the punctuation beside it, or a dollar that opens none."""
 
 NAMESPACE = ' xmlns="http://www.w3.org/1998/Math/MathML"'
 LETTERS = {"double-struck": "DOUBLE-STRUCK CAPITAL {}", "bold": "BOLD {} {}"}
@@ -33,7 +33,7 @@ class FormulaError(PluginError):
     """A formula that cannot be shown."""
 
 
-def mathml(tex: str, display: bool = False) -> str:
+def mathml(tex: str, display: bool = False) -> list[str]:
     """Return a formula as MathML, one in a line as pieces between which the line may break.
 
     Raises
@@ -59,7 +59,7 @@ def mathml(tex: str, display: bool = False) -> str:
     _set_signs(math, display)
     rows = [math[0]] if display else list(_pieces(math[0]))
     kind = "block" if display else "inline"
-    return "".join(f'<math display="{kind}">{ElementTree.tostring(row, encoding="unicode")}</math>' for row in rows)
+    return [f'<math display="{kind}">{ElementTree.tostring(row, encoding="unicode")}</math>' for row in rows]
 
 
 def _set_letters(part: Element, tex: str) -> None:
@@ -113,10 +113,14 @@ class _Inline(InlineProcessor):
     def handleMatch(self, m: re.Match[str], data: str) -> tuple[str, int, int]:
         if m[0] == r"\$":
             return "$", m.start(0), m.end(0)
-        if m[1] is None:
+        if m[2] is None:
             line = data[m.start(0) :].partition("\n")[0]
             raise FormulaError(rf"a $ opens no formula that ends on its line (a dollar is \$): {line}")
-        return self.md.htmlStash.store(mathml(m[1])), m.start(0), m.end(0)
+        pieces = mathml(m[2])
+        pieces[0] = m[1] + pieces[0]
+        pieces[-1] += m[3]
+        text = "".join(f'<span class="formula-part">{piece}</span>' for piece in pieces)
+        return self.md.htmlStash.store(text), m.start(0), m.end(0)
 
 
 class _Display(BlockProcessor):
@@ -128,7 +132,7 @@ class _Display(BlockProcessor):
         formula = re.fullmatch(r"\$\$\n([^$]+)\n\$\$", block.rstrip())
         if not formula:
             raise FormulaError(f"$$ stands on lines of its own, with empty lines around the two: {block}")
-        inside = f'<div class="formula">{mathml(formula[1], display=True)}</div>'
+        inside = f'<div class="formula">{"".join(mathml(formula[1], display=True))}</div>'
         ElementTree.SubElement(parent, "p").text = self.parser.md.htmlStash.store(inside)
 
 

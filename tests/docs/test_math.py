@@ -3,9 +3,13 @@
 import re
 import subprocess
 import sys
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+import browsers
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *sorted(ROOT.glob("*.md"))]
@@ -21,6 +25,11 @@ $$
 echo $HOME $$
 ```
 """
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Generator[Any]:
+    yield from browsers.opened(tmp_path_factory)
 
 
 @pytest.fixture(autouse=True)
@@ -101,3 +110,25 @@ def test_every_formula_of_the_pages_is_shown(page: Path) -> None:
 def test_a_long_formula_breaks_after_its_relations() -> None:
     assert shown("$a + b + c + d = e + f + g$").count("<math") == 2
     assert shown("$f(a = b, c = d, e = f)$").count("<math") == 1
+
+
+@pytest.mark.program
+def test_on_a_phone_only_displayed_formulas_scroll(browser: Any, tmp_path: Path) -> None:
+    """Formulas in a line break, or fit; one that is displayed scrolls inside of its own box."""
+    style = (ROOT / "docs" / "stylesheets" / "extra.css").read_text()
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    )
+    scrolling = 0
+    for page in (ROOT / "docs" / "proofs").glob("*.md"):
+        text = f'<meta name="viewport" content="width=device-width"><style>{style} table {{display: block}}'
+        text += f'</style><div class="md-typeset" style="margin: 16px; font-size: 16px">{shown(page.read_text())}</div>'
+        (tmp_path / "page.html").write_text(text)
+        browser.get((tmp_path / "page.html").as_uri())
+        assert browser.execute_script("return document.querySelectorAll('math').length") or page.stem == "certificate"
+        wide = "return [...document.querySelectorAll('p .formula-part, li .formula-part')]"
+        wide += ".filter(x => x.getBoundingClientRect().right > 390).map(x => x.textContent)"
+        assert browser.execute_script(wide) == [], page.name
+        boxes = "return [...document.querySelectorAll('.formula')].filter(x => x.scrollWidth > x.clientWidth).length"
+        scrolling += browser.execute_script(boxes)
+    assert scrolling > 10
