@@ -107,6 +107,15 @@ def test_every_formula_of_the_pages_is_shown(page: Path) -> None:
     assert not docs_hooks.RAW_FORMULA.search(docs_hooks.CODE.sub("", text))
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_formulas_stand_where_repository_browsers_see_them(page: Path) -> None:
+    """A space or a bracket before it, and a space or punctuation after it, but no star of emphasis."""
+    text = re.sub(r"```.*?```|`[^`\n]*`|^\$\$\n.*?\n\$\$$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for before, formula, after in re.findall(r"(^|.)\$([^$\n]+)\$(.|$)", text, flags=re.MULTILINE):
+        assert not before or before in " ([|", f"{before}${formula}$"
+        assert not after or after in " .,;:)]|'", f"${formula}${after}"
+
+
 def test_a_long_formula_breaks_after_its_relations() -> None:
     assert shown("$a + b + c + d = e + f + g$").count("<math") == 2
     assert shown("$f(a = b, c = d, e = f)$").count("<math") == 1
