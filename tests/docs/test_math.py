@@ -110,7 +110,10 @@ def test_every_formula_of_the_pages_is_shown(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_formulas_stand_where_repository_browsers_see_them(page: Path) -> None:
     """A space or a bracket before it, and a space or punctuation after it, but no star of emphasis."""
-    text = re.sub(r"```.*?```|`[^`\n]*`|^\$\$\n.*?\n\$\$$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)
+    for display in re.findall(r"^\$\$\n(.*?)\n\$\$$", text, flags=re.DOTALL | re.MULTILINE):
+        assert not re.search(r"^\s*[-+=>#*]", display, flags=re.MULTILINE), display  # it would be a list, or a heading
+    text = re.sub(r"^\$\$\n.*?\n\$\$$", "", text, flags=re.DOTALL | re.MULTILINE)
     for before, formula, after in re.findall(r"(^|.)\$([^$\n]+)\$(.|$)", text, flags=re.MULTILINE):
         assert not before or before in " ([|", f"{before}${formula}$"
         assert not after or after in " .,;:)]|'", f"${formula}${after}"
