@@ -7,6 +7,7 @@ import ast
 import re
 from pathlib import Path
 
+import docs_math
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -44,6 +45,12 @@ FETCHED = re.compile(
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^)#:]+)(#[^)]*)?\)")
 
 
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Have formulas read."""
+    config.markdown_extensions.append(docs_math.MathExtension())
+    return config
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     for source, page in PAGES.items():
         files.append(File.generated(config, page, content=LINK.sub(_link, (ROOT / source).read_text())))
@@ -69,9 +76,11 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def on_post_page(output: str, page: Page, **_: object) -> str:
-    """Refuse a page that would load something from elsewhere when it is read."""
+    """Refuse a page that would load something from elsewhere when it is read, or has a formula left as it was typed."""
     if found := FETCHED.search(output):
         raise PluginError(f"{page.file.src_uri} loads something from elsewhere: {found[0]}")
+    if found := RAW_FORMULA.search(CODE.sub("", output)):
+        raise PluginError(f"{page.file.src_uri} shows a formula as it was typed: {found[0]}")
     return output
 
 
