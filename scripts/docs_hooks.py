@@ -42,6 +42,10 @@ BELONGS = {"_base": "release", "compare": "mechanisms", "check": "fit", "ledger"
 FETCHED = re.compile(
     r'<(?:script|img|iframe|source|video)\b[^>]*\bsrc="(?:https?:)?//[^"]*"|<link\b[^>]*href="(?:https?:)?//[^"]*"'
 )
+CODE = re.compile(r"<(code|pre|script|style)\b.*?</\1>", flags=re.DOTALL)
+RAW_FORMULA = re.compile(r"\$[^$<>\n]+\$|\\[A-Za-z]+")
+"""A formula that readers would see as it was typed."""
+
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^)#:]+)(#[^)]*)?\)")
 
 
