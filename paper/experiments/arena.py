@@ -331,8 +331,8 @@ def _figure(rows: Sequence[Row], settings: Settings) -> "Figure":
         figure,
         panels[: len(tasks)],
         f"ε = {EPSILON:g}, {settings.trials} attacks in each cell; marks: most that was learned; lines: from the "
-        "median (of a person: from blind guessing);\nbars: what the noise promises at most (of a person often nothing). "
-        "The promise is about whoever knows the chain alone: upper right.",
+        "median (of a person: from blind guessing);\nbars: what the noise promises at most (of a person often "
+        "nothing). The promise is about whoever knows the chain alone: upper right.",
     )
     return figure
 
