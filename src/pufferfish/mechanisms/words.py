@@ -321,7 +321,10 @@ def not_promised_of(
         facts = ["Facts other than the secrets named in the promise are not hidden."]
     elif protection is not None:
         facts = [*protection.not_hidden] if protection.is_stretch else [*facts, *protection.not_hidden]
-    outside = ["Distributions outside Θ: if the records follow another law, more can leak."]
+    outside = [
+        "Distributions outside Θ: if the records follow another law, or somebody knows some of them for certain, more "
+        "can leak."
+    ]
     outside += dict.fromkeys(CONTINUA[kind].outside for kind in kinds if kind in CONTINUA)
     return [
         " ".join(filter(None, outside)),
