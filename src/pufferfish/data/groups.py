@@ -2,6 +2,9 @@
 
 Every record is in one cell, which follows from what is public about it. So when one record changes its state, the
 counts of one cell change, as those of the whole table would: all cells together cost what one table costs.
+
+A step is in the cell of the record that it leads to. So every step is in one cell, which is public too; a record that
+changes its state moves the step into it in its own cell, and the step out of it in the cell of the next record.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -37,6 +40,9 @@ class Groups(ReadOnly):
         Observed records, or rows, of each cell (public).
     counts : dict to (cells, k) ndarray of int64
         For the state column, or for every node that was read, the records of each cell in each state; made read-only.
+    steps : (cells, k, k) ndarray of int64, optional
+        How often each state is followed by each, by the cell of the record that follows; made read-only. None for
+        tables of rows, and where cells are so many that their steps were not counted.
 
     Examples
     --------
@@ -48,6 +54,7 @@ class Groups(ReadOnly):
     cells: tuple[tuple[str, ...], ...]
     records: tuple[int, ...]
     counts: Mapping[Any, NDArray[np.int64]]
+    steps: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by", check_by(self.by))
@@ -65,6 +72,15 @@ class Groups(ReadOnly):
                 raise ParameterError(f"counts[{name!r}] has shape {array.shape}, expected numbers of {n} cells")
             if (array.sum(axis=1) > self.records).any():
                 raise ParameterError(f"counts[{name!r}] has more records in a cell than there are")
+        if self.steps is not None:
+            steps = read_only(whole_array(self.steps))
+            object.__setattr__(self, "steps", steps)
+            k = steps.shape[-1] if steps.ndim else 0
+            if steps.shape != (n, k, k) or (steps < 0).any() or (steps.sum(axis=(1, 2)) > self.records).any():
+                raise ParameterError(
+                    f"steps has shape {steps.shape}, expected ({n}, k, k) for k states, and no more steps in a cell "
+                    "than records: each leads to one of them"
+                )
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -228,6 +228,13 @@ def _rules_on_groups(data: DataRecord, groups: GroupsRecord) -> Iterator[tuple[b
     yield same_width and list(in_order(cells)) == cells, "groups are in their order"
     yield all(count >= 1 for count in groups.records), "every group has records"
     yield sum(groups.records) == data.counted, "the records of all groups are those of the table"
+    yield (groups.steps is None) == (data.steps is None), "the steps of groups are said where steps are counted"
+    if groups.steps is not None:
+        fit = len(groups.steps) == len(cells) and all(
+            0 <= steps <= count for steps, count in zip(groups.steps, groups.records, strict=True)
+        )
+        yield fit, "every group has a number of steps, at most one for each of its records"
+        yield sum(groups.steps) == data.steps, "the steps of all groups are those of the table"
 
 
 def _rules_on_subjects(record: ReleaseFields, subjects: SubjectsRecord) -> Iterator[tuple[bool, str]]:

@@ -643,18 +643,19 @@ def divisions_of(
     Raises
     ------
     ReleaseRefused
-        If the query is about single records or steps, or the noise is for this one query of all records.
+        If the query is about single records, or the noise is for this one query of all records.
     """
     linear, query, theta = calibration.linear, calibration.query, calibration.theta
-    if isinstance(linear, StepQuery):
+    if isinstance(linear, StepQuery) and not linear.of_groups:
         raise ReleaseRefused(
-            f"{query.kind} are about steps, and a step may lead from one group to another: read the table "
-            "without by=, or release the rows of each group by themselves with where="
+            f"the noise for {query.kind} is for one number of all records: one record can change those of two groups "
+            "at once, which needs more noise. Ask for transitions, which can be released by groups, or read the table "
+            "without by="
         )
-    if not isinstance(linear, LinearQuery | JointQuery) or isinstance(query, Weighted | Window):
+    if not isinstance(linear, LinearQuery | StepQuery | JointQuery) or isinstance(query, Weighted | Window):
         raise ReleaseRefused(
             f"{query.kind} is about single records, and groups know how many of their records are in which state: ask "
-            "a histogram, count, share, sum or mean, or read the table without by="
+            "a histogram, count, share, sum, mean or transitions, or read the table without by="
         )
     if not calibration.composes or not (theta.of_chains or theta.networks):
         raise ReleaseRefused(

@@ -24,6 +24,7 @@ from pufferfish._base.reading import decode_record, display_path
 from pufferfish._base.words import at_most, number
 from pufferfish._base.writing import read_file
 from pufferfish.data import read_rows, read_sequences
+from pufferfish.data.groups import Groups
 from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import (
@@ -43,7 +44,7 @@ from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.release.certificate import Certificate
 from pufferfish.release.check import BROKEN, differences, rules_on_place
 from pufferfish.release.derive import data_record, promised
-from pufferfish.release.facts import LedgerRecord, TableRecord
+from pufferfish.release.facts import GroupsRecord, LedgerRecord, TableRecord
 from pufferfish.release.postprocessing import BySubject
 from pufferfish.release.prepare import check_fit, check_proof, check_units, is_note_of
 from pufferfish.release.record import (
@@ -202,11 +203,21 @@ def _compared(record: ReleaseFields, base: Base | RowsBase, data: Sequences | Ro
     differs = [
         field for field in data_read.__struct_fields__ if getattr(data_read, field) != getattr(record.data, field)
     ]
-    if differs:
-        stated = "; ".join(f"{field} {shortened(repr(getattr(record.data, field)))}" for field in differs)
+    stated = "; ".join(f"{field} {shortened(repr(getattr(record.data, field)))}" for field in differs)
+    if record.groups is not None and not differs and not _same_groups(record.groups, data.groups):
+        stated = "other groups, or other numbers of records or steps in them"
+    if stated:
         return fails("table", f"the table differs from the record, which says: {stated}{named}", _READ)
     has = f"{data_read.subjects:,} rows" if isinstance(data, Rows) else f"{data_read.records:,} records and lengths"
     return holds("table", f"it was read again, and has the record's {has}{named}", _READ)
+
+
+def _same_groups(stated: GroupsRecord, groups: Groups | None) -> bool:
+    """Whether a record says the groups of a table, and how many records of each; and how many steps lead to them."""
+    if groups is None or [tuple(cell) for cell in stated.cells] != list(groups.cells):
+        return False
+    steps = None if stated.steps is None or groups.steps is None else groups.steps.sum(axis=(1, 2)).tolist()
+    return stated.records == list(groups.records) and stated.steps == steps
 
 
 def _readings(

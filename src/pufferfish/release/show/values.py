@@ -96,6 +96,9 @@ def joint_error(record: ReleaseFields) -> str:
 _FIRST, _MOST = 40, 1_000
 """Rows that are shown at once, and when they are unfolded."""
 
+_MOST_MAPS = 60
+"""Groups up to which each has a heat map of its own."""
+
 _MOST_SUBJECTS = 2_000
 _LONGEST_VALUE = 4_000
 _LARGEST_CSV = 500_000
@@ -507,7 +510,9 @@ def _weakness(look: Look, weak: NDArray[np.bool_]) -> Html | None:
 
 
 def _transitions(record: ReleaseFields, look: Look, weak: NDArray[np.bool_]) -> Html:
-    """Return a heat map of the steps from each state to each, for every group."""
+    """Return a heat map of the steps from each state to each, for every group; of very many groups a table."""
+    if record.groups is not None and len(record.groups.cells) > _MOST_MAPS:
+        return _bars(record, look)
     states, write = [look.name(state) for state in record.theta.states], Numbers.of(record)
     shape = (-1, len(states), len(states))
     value, errors, weak = record.value.reshape(shape), record.accuracies(0.05).reshape(shape), weak.reshape(shape)
