@@ -524,6 +524,11 @@ def _of_groups(found: ReleaseFields, groups: GroupsRecord) -> Rules:
     ]
     if all(holds for holds, _ in rules):
         rules += _quantiles(found)
+    if groups.nested is not None:
+        within = [(i, name) for i, name in enumerate(groups.by[:-1]) if name in groups.nested]
+        own = [{(cell[i], cell[i + 1]) for cell in groups.cells} for i, _ in within]
+        once = all(len(pairs) == len({inner for inner, _ in pairs}) for pairs in own)
+        rules.append((once and [name for _, name in within] == groups.nested != [], "nested groups are in wider ones"))
     steps = groups.steps
     if found.query.kind in _OF_STEPS:
         rules.append((steps is not None and len(steps) == n, "steps are counted in every group"))

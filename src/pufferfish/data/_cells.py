@@ -214,8 +214,14 @@ def groups_of(
         for cell, pairs in steps.items():
             for (before, state), n in pairs.items():
                 step_table[places[cell], index[before], index[state]] += n
-    texts = tuple(grouping.text for grouping in by)
-    return Groups(by=texts, cells=labels, records=tuple(records), counts=tables, steps=step_table)
+    return Groups(
+        by=tuple(grouping.text for grouping in by),
+        cells=labels,
+        records=tuple(records),
+        counts=tables,
+        steps=step_table,
+        nested=tuple(grouping.text for grouping in by if grouping.nested),
+    )
 
 
 def _check_nested(inner: str, outer: str, pairs: Iterable[Sequence[str]]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from pufferfish._base.durations import is_moment, parse_duration
-from pufferfish.data.groups import in_order
+from pufferfish.data.groups import in_order, nested_in_order
 from pufferfish.errors import PufferfishError, RecordError, shortened
 from pufferfish.mechanisms import BOUNDS, ParticipantDP
 from pufferfish.mechanisms.calibration import Calibration
@@ -229,6 +229,9 @@ def _rules_on_groups(data: DataRecord, groups: GroupsRecord) -> Iterator[tuple[b
     yield all(count >= 1 for count in groups.records), "every group has records"
     yield sum(groups.records) == data.counted, "the records of all groups are those of the table"
     yield (groups.steps is None) == (data.steps is None), "the steps of groups are said where steps are counted"
+    nested = groups.nested
+    inside = nested is None or (nested != [] and same_width and nested_in_order(groups.by, cells, nested))
+    yield inside, "groups that are nested are inside of those of the next grouping"
     if groups.steps is not None:
         fit = len(groups.steps) == len(cells) and all(
             0 <= steps <= count for steps, count in zip(groups.steps, groups.records, strict=True)

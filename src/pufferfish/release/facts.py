@@ -283,6 +283,9 @@ class GroupsRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True, omit_d
         errors of different sizes (``accuracy_95.outputs``) it is the largest; that of each output is in proportion.
     steps : list of int, optional
         The public number of steps that lead to the records of each group, where the query counts steps.
+    nested : list of str, optional
+        The groupings of which each group is in one group of the next grouping, where there are such: totals of the
+        wider groups are shown too.
     """
 
     by: list[str]
@@ -291,6 +294,7 @@ class GroupsRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True, omit_d
     divided_by: list[int] | None
     error_95: list[float]
     steps: list[int] | None = None
+    nested: list[str] | None = None
 
     @property
     def most_error(self) -> float:

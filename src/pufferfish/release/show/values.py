@@ -6,6 +6,7 @@ Before it: which values are no larger than their own error, of which text and pa
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -30,6 +31,7 @@ from pufferfish.release.cells import csv_of
 from pufferfish.release.facts import GroupsRecord, decode
 from pufferfish.release.record import MeasurementFields, ReleaseFields, frame_of, quantile_rows, read_table
 from pufferfish.release.show.words import Words
+from pufferfish.release.sums import frame_with_totals, totals_of, wider_groupings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -140,17 +142,35 @@ def _part(by: str) -> str | None:
 def values_part(record: ReleaseFields, look: Look | None = None) -> Html:
     """Return the values of a release as pictures and tables."""
     look = look or Look()
+    totals = None if record.groups is None else _totals(record, record.groups, look)
     record = _for_people(record, look)
     weak = weak_values(record)
     shown = _transitions(record, look, weak) if record.query.kind in Transitions.kinds else _drawn(record, look, weak)
-    return join(_quantiles(record), _weakness(look, weak), shown, _counts_measured(record))
+    return join(_quantiles(record), _weakness(look, weak), shown, totals, _counts_measured(record))
+
+
+def _totals(record: ReleaseFields, groups: GroupsRecord, look: Look) -> Html:
+    """Return a table of the totals of wider groups, for each level of them; quantiles have none."""
+    write, say, parts = Numbers.of(record), look.say, list[Html]()
+    for names in [] if record.quantiles else wider_groupings(groups):
+        rows = list[list[Any]]()
+        for total in islice(totals_of(record, names), _MOST):
+            (cell,) = cells_for_people(names, [total.cell])
+            shown = look.marked(write.both(total.value, total.error_95), abs(total.value) <= total.error_95)
+            rows.append([*map(look.name, cell), look.name(total.output), f"{total.records:,}", shown])
+        by = [*map(look.grouping, names)]
+        heads = [*by, say("output"), say("records"), say("value")]
+        caption = say("totals", by=", ".join(by))
+        parts.append(table(heads, rows, caption, names=len(names) + 1, class_="values", search=say("search")))
+    return join(parts)
 
 
 def csv_link(record: ReleaseFields, look: Look, name: str, frame: "pl.DataFrame | None" = None) -> Html | None:
     """Return a link that saves the values as a table, which is in the page; None where that is too large."""
     import polars as pl
 
-    frame = frame_of(record, "values") if frame is None else frame
+    if frame is None:
+        frame = frame_of(record, "values") if record.quantiles else frame_with_totals(record)
     if look.suppress:
         numbers = [column for column in ("value", "noisy_value") if column in frame.columns]
         kept = pl.col("value").abs() > pl.col("error_95")
