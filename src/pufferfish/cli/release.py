@@ -19,7 +19,7 @@ from typing import Any, Literal
 import click
 
 from pufferfish._base.view import counted
-from pufferfish._base.words import at_most, change_of_odds, number
+from pufferfish._base.words import WEAK, at_most, change_of_odds, number
 from pufferfish._base.writing import Output, same_file
 from pufferfish._draw.figure import PICTURE, picture_of
 from pufferfish.cli._tables import TABLE, GroupedReading, Target, check_options, check_targets, opened, read_under
@@ -93,7 +93,7 @@ from pufferfish.release.show.text import (
     totals_of_groups,
     without_ledger,
 )
-from pufferfish.release.show.values import weak_lines
+from pufferfish.release.show.values import weak_line, weak_lines
 from pufferfish.release.store import OutputFiles
 from pufferfish.release.sums import frame_with_totals
 from pufferfish.theta.record import ThetaRecord
@@ -783,6 +783,7 @@ def _release_each_subject(options: ReleaseOptions, inputs: Inputs, noise: Noise,
     click.echo(summary(release))
     for line in (
         *_errors_of_subjects(release, data),
+        *_weak_of_subjects(release, files),
         *promise_lines(release),
         size_line(release, data),
         f"{files.given} is about persons under their own names: it says of {people} that they are in the data "
@@ -913,6 +914,14 @@ def _errors_of_subjects(release: EachRelease, data: Sequences | Rows) -> list[st
     few, most = (f"± {error / n:.3g} for {counted(n, 'record')}" for n in (min(records), max(records)))
     error_range = few if few == most else f"from {most} to {few}"
     return [f"each value with 95% probability: {error_range} (error_95 in the table says it of each subject)"]
+
+
+def _weak_of_subjects(release: EachRelease, files: OutputFiles) -> list[str]:
+    """Say how many values of the table are no larger than their error, and that some cannot be true as they are."""
+    frame = release.read_table(files.table)
+    weak = (frame["value"].abs() <= frame["error_95"]).to_numpy()
+    marked = [f"{WEAK} {weak_line(weak)}; reports mark them"] if weak.any() else []
+    return [*marked, *impossible_lines(release, frame["value"].to_list())]
 
 
 def _print_promise(

@@ -113,8 +113,9 @@ _NO_PROMISE = (
 )
 
 _CONDEMNED = (
-    "the model was {}: its noise would leak more than is promised to somebody who knows what public data say. Fit a "
-    "larger class, which pufferfish check names; if you know better than the check, give accept='model'"
+    "the model was {}: its noise would leak more than is promised to somebody who knows what public data say. Run "
+    "pufferfish check with this model and {} once more: below 'next:' it prints the command that fits a larger class, "
+    "which covers this; release under that one. If you know better than the check, give accept='model'"
 )
 
 _CHECKED_HERE = (
@@ -219,7 +220,7 @@ def warnings_of_model(
         return []
     checked = model.checked
     if checked is not None and checked.word == CONDEMNED and "model" not in accept:
-        raise ReleaseRefused(_CONDEMNED.format(checked.in_words()))
+        raise ReleaseRefused(_CONDEMNED.format(checked.in_words(), checked.source))
     told = list[str]()
     if checked is not None and checked.word == CONDEMNED:
         told = [_ACCEPTED_ALL_THE_SAME.format(checked.in_words())]

@@ -85,8 +85,8 @@ _READ = tuple(
 _LENGTHS = ("assumptions", "calibration.lengths", "calibration.records", "query.divided_by")
 
 
-def model_findings(record: ReleaseFields, model: Any) -> Iterator[Finding]:
-    """Compare Θ with a model."""
+def model_findings(record: ReleaseFields, model: Any, ledger: Ledger | None = None) -> Iterator[Finding]:
+    """Compare Θ with a model; a ledger knows whether its Θ was changed to that of the model after the release."""
     if model is None:
         yield unchecked("Θ", "whether it is the class that was meant: compare it with the model's file", ["theta"])
         yield unchecked("check", "what it was held against: the model's file keeps the last verdict", ["checked"])
@@ -100,10 +100,32 @@ def model_findings(record: ReleaseFields, model: Any) -> Iterator[Finding]:
         says = [NEVER_CHECKED if each is None else each.in_words() for each in (stated, known)]
         yield unchecked("check", f"the release says {says[0]}, and the model's file now {says[1]}", ["checked"])
     named = [name for name in theirs.__struct_fields__ if getattr(record.theta, name) != getattr(theirs, name)]
-    if named:
-        yield fails("Θ", f"it differs from the model's in {', '.join(named)}", ["theta"])
+    change = _change_after(record, theirs, ledger)
+    if named and change is not None:
+        says = (
+            f"the model is that of entry {change}, which changed Θ of the ledger after this release; the release is "
+            "under the Θ before: compare it with the model before, if its file was kept"
+        )
+        yield unchecked("Θ", says, ["theta"])
+    elif named:
+        booked = record.ledger is not None and ledger is None
+        later = (
+            "; if Θ was changed after this release (pufferfish ledger change), name the ledger too" if booked else ""
+        )
+        yield fails("Θ", f"it differs from the model's in {', '.join(named)}{later}", ["theta"])
     else:
         yield holds("Θ", f"it is the model's, to the last digit ({theirs.origin})", ["theta"])
+
+
+def _change_after(record: ReleaseFields, theirs: ThetaRecord, ledger: Ledger | None) -> int | None:
+    """Return the entry by which a ledger's Θ became a model's after a release under the Θ before; None if none did."""
+    booked = record.ledger
+    if ledger is None or booked is None or not 1 <= booked.entry <= len(ledger.entries):
+        return None
+    if ThetaRecord.of(ledger.bound_at(booked.entry).theta) != record.theta:
+        return None
+    later = (entry.number for entry in ledger.entries[booked.entry :] if entry.theta is not None)
+    return next((number for number in later if ThetaRecord.of(ledger.bound_at(number).theta) == theirs), None)
 
 
 def ledger_findings(record: ReleaseFields, ledger: Any) -> Iterator[Finding]:
@@ -417,8 +439,8 @@ def verify(
         findings += values_findings(record, record.subjects.table, values, folder)
     elif values is not None:
         raise ParameterError("values is for releases for each subject; this one holds its values itself")
-    findings += model_findings(record, model)
     opened = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
+    findings += model_findings(record, model, opened)
     findings += ledger_findings(record, opened)
     findings += table_findings(record, table, opened)
     return Verification(_in_one_line(record), findings)

@@ -51,7 +51,7 @@ from pufferfish.release.show.values import (
     values_part,
 )
 from pufferfish.release.show.words import WORDS, Marked, MarkedLabels, Words, unmarked
-from pufferfish.release.together import AnyRelease, any_release_in, one_history
+from pufferfish.release.together import AnyRelease, any_release_in, check_named_once, one_history
 from pufferfish.release.verification import Finding, Verification
 from pufferfish.release.verify import ledger_findings, values_findings, verify, verify_measurement
 from pufferfish.theta.model_class import Theta
@@ -242,16 +242,15 @@ def report_page(
 
 
 def _check_together(sources: Sequence[Source]) -> None:
-    """Refuse releases that no history of a ledger has together, and one that was charged and is given twice."""
+    """Refuse releases that no history of a ledger has together, and one that is given twice."""
     names = [
         f"release {i}" if source.path is None else display_path(source.path) for i, source in enumerate(sources, 1)
     ]
-    together = one_history([(name, source.release) for name, source in zip(names, sources, strict=True)])
+    named = [(name, source.release) for name, source in zip(names, sources, strict=True)]
+    check_named_once(named)
+    together = one_history(named)
     if together.holds is False:
         raise RecordError(f"no report is made of these releases together: {together.says}")
-    places = [source.release.ledger for source in sources if source.release.ledger is not None]
-    if len({place.previous for place in places}) < len(places):
-        raise ParameterError("one release is named twice: leave it out once")
 
 
 # -- What is found of a release before it is shown -------------------------------------------------------------------

@@ -210,13 +210,17 @@ def without_ledger(record: ReleaseFields) -> list[str]:
     return [f"no ledger: {record.not_promised[-1]}"] if record.ledger is None else []
 
 
-def impossible_lines(record: ReleaseFields) -> list[str]:
-    """Say that values cannot be true as they are, where noise made counts negative or shares larger than 1."""
+def impossible_lines(record: ReleaseFields, values: Sequence[float] | None = None) -> list[str]:
+    """Say that values cannot be true as they are, where noise made counts negative or shares larger than 1.
+
+    Those of subjects stand in their table.
+    """
+    values = record.values if values is None else values
     measure = measure_of(record.query.kind)
     if record.postprocessing is not None or record.query.kind not in KINDS or measure in ("sum", "mean"):
         return []
-    below = min(record.values) < 0
-    above = measure.startswith("share") and max(record.values) > 1
+    below = min(values) < 0
+    above = measure.startswith("share") and max(values) > 1
     if not (below or above):
         return []
     which = " and ".join([*(["below 0"] if below else []), *(["above 1"] if above else [])])
