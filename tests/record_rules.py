@@ -114,7 +114,9 @@ from pufferfish.theta.states import state_label
 
 __all__ = ["contradictions"]
 
-_EACH = re.compile(r"^(share of the|number of the|mean over) (records|rows) of (?:each group|the subject)\b")
+_EACH = re.compile(
+    r"^(share of the|number of the|mean over|.*, per record of the) (records|rows) of (?:each group|the subject)\b"
+)
 
 
 def of_the_whole(description: str, n: int) -> str:
@@ -522,6 +524,20 @@ def _of_groups(found: ReleaseFields, groups: GroupsRecord) -> Rules:
     ]
     if all(holds for holds, _ in rules):
         rules += _quantiles(found)
+    if groups.nested is not None:
+        within = [(i, name) for i, name in enumerate(groups.by[:-1]) if name in groups.nested]
+        own = [{(cell[i], cell[i + 1]) for cell in groups.cells} for i, _ in within]
+        once = all(len(pairs) == len({inner for inner, _ in pairs}) for pairs in own)
+        rules.append((once and [name for _, name in within] == groups.nested != [], "nested groups are in wider ones"))
+    steps = groups.steps
+    if found.query.kind in _OF_STEPS:
+        rules.append((steps is not None and len(steps) == n, "steps are counted in every group"))
+        if steps is not None and len(steps) == n:
+            fit = all(0 <= into <= count for into, count in zip(steps, groups.records, strict=False))
+            rules.append((fit, "each step of a group leads to one of its records"))
+            rules.append((sum(steps) == data.steps, "each step of the table is in one group"))
+    else:
+        rules.append((steps is None, "steps are said where they are counted"))
     if groups.divided_by is not None and all(holds for holds, _ in rules):
         times = groups.divided_by[0] // groups.records[0] if groups.divided_by else 0
         most = len(nodes_of(found)) if data.rows is not None and found.query.kind not in OF_ROWS else 1
@@ -564,8 +580,8 @@ def _possible(found: ReleaseFields, groups: GroupsRecord, by: list[int]) -> Rule
     done, query, m = found.postprocessing, found.query, len(found.query.labels)
     if done is None:
         return []
-    worth = [n * found.noise.unit / d for n, d in zip(groups.records, by, strict=True)]
-    histogram = query.kind.startswith(("histogram", "marginal")) or query.kind in Joint.kinds
+    worth = [n * found.noise.unit / d for n, d in zip(groups.steps or groups.records, by, strict=True)]
+    histogram = query.kind.startswith(("histogram", "marginal")) or query.kind in {*Joint.kinds, *Transitions.kinds}
     rules = [
         (isinstance(done, Projected if histogram else ClippedByGroup), "histograms are projected, all else is clipped"),
         (found.data.rows is None or found.data.rows.missing == "refuse", "no cells are missing"),
@@ -582,7 +598,8 @@ def _possible(found: ReleaseFields, groups: GroupsRecord, by: list[int]) -> Rule
             (isinstance(done, AscendingByGroup) == cumulative, "cumulative distributions, and they alone, ascend")
         )
         given = [high - low for low, high in zip(done.low, done.high, strict=False)]
-        of_record = found.noise.unit if cumulative else query.lipschitz or 0.0  # up to one state a record counts once
+        once = cumulative or query.kind in _OF_STEPS  # up to one state a record counts once, and a step counts once
+        of_record = found.noise.unit if once else query.lipschitz or 0.0
         expected = [w / found.noise.unit * of_record for w in worth]
         zero = query.kind not in ("count", "frequency") or not any(done.low)
         rules.append((done.outputs == m and zero, "each group has its range"))
@@ -1203,6 +1220,8 @@ def _sentences(found: ReleaseFields) -> Rules:
     rules.append((found.not_promised == not_promised, "what is not promised is what this program says"))
     read = data.rows if data.base is None else data.base
     assumed = assumed_of(read, of_chains=of_chains)
+    if read is not None and read.by is not None and found.query.kind in _OF_STEPS:
+        assumed.append("Each step from record to record counts in the group of the record that it leads to.")
     checked = found.checked
     words = ["never checked"] if checked is None else [checked.word, checked.date]
     rules.append((all(word in found.assumptions[0] for word in words), "the first assumption tells of a check"))

@@ -112,6 +112,11 @@ def cases() -> Iterator[tuple[str, Callable[[], pf.Release]]]:
     for query, noise in product([*shaped, pf.CDF()], ("equal", "best")):
         name = f"three states by group, {query}, {noise}"
         yield name, _of(people, THREE, pf.LeakagePropagation, query, valid=noise == "best", noise=noise)
+    for j, query in enumerate(
+        [pf.Transitions(), pf.Switches(), pf.Transitions(relative=True), pf.Switches(relative=True)]
+    ):
+        mechanism = (pf.LeakagePropagation, pf.GroupDP)[j % 2]
+        yield f"three states by group, {query}", _of(people, THREE, mechanism, query, valid=j != 1)
     for query in (pf.Window(pf.Histogram(), 3, 9), pf.Weighted(pf.CDF(), [1, 2, 0, -1] * 3)):
         row = ["rest", "sport", "active"] * 4
         yield f"list, best, {query}", _of(row, THREE, pf.LeakagePropagation, query, length=12, noise="best")

@@ -3,6 +3,8 @@
 import random
 from datetime import datetime, timedelta
 
+import duckdb
+import numpy as np
 import polars as pl
 import pytest
 from test_engines import OPTIONS, expected_and_read, in_csv, in_polars, random_rows
@@ -59,6 +61,24 @@ def test_memory_clocks_and_groups_go_on_from_batch_to_batch(monkeypatch, slow):
             whole, parts = in_one_and_in_many(frame, monkeypatch, 5, **options, **more)
             assert parts == whole, (seed, more)
             assert "ChainLength" in whole
+
+
+def test_steps_of_groups_are_counted_unless_they_are_too_many(monkeypatch):
+    rows = [row | {"t": START + timedelta(hours=row["t"])} for row in random_rows(41)]
+    options = {"subject": "who", "time": "t", "max_gap": "1h", "by": "who"}
+    whole = read_sequences(in_polars(rows, None), "act", **options)
+    connection = duckdb.connect()
+    connection.register("held", in_polars(rows, None).to_arrow())
+    at_once = connection.sql("select * from held")
+    for limit in (10**6, whole.groups.counts["act"].size + len(whole.groups.cells)):
+        monkeypatch.setattr(_count, "MAX_PAIRS", limit)
+        monkeypatch.setattr(_count, "BATCH", 5)
+        for table in (in_polars(rows, None), at_once):
+            groups = read_sequences(table, "act", **options).groups
+            assert groups.records == whole.groups.records
+            assert np.array_equal(groups.counts["act"], whole.groups.counts["act"])
+            assert groups.steps is None if limit < 10**6 else np.array_equal(groups.steps, whole.groups.steps)
+    assert whole.groups.steps.sum() > 0
 
 
 def test_what_is_refused_is_refused_in_the_same_words(tmp_path, monkeypatch, slow):

@@ -329,6 +329,28 @@ def test_timestamps_are_read_as_minutes_are(engine, tmp_path):
         )
 
 
+def expected_steps(rows, kept, parts, by):
+    """Count each step at most two days long by the group of the record that it leads to, one by one."""
+    expected, last = Counter(), {}
+    for row in sorted(filter(kept, rows), key=lambda row: (row["who"], row["t"])):
+        before = last.get(row["who"])
+        last[row["who"]] = row
+        if before is not None and row["t"] - before["t"] <= timedelta(days=2):
+            if before["act"] is not None and row["act"] is not None:
+                expected[tuple(parts[name](row) for name in by), before["act"], row["act"]] += 1
+    return expected
+
+
+def steps_by_group(groups, states):
+    return {
+        (cell, states[x], states[y]): n
+        for cell, table in zip(groups.cells, groups.steps.tolist(), strict=True)
+        for x, row in enumerate(table)
+        for y, n in enumerate(row)
+        if n
+    }
+
+
 @every_engine
 def test_groups_are_counted_as_they_are_one_by_one(engine, tmp_path):
     rows = [row | {"t": START + timedelta(minutes=997 * row["t"])} for row in random_rows(7 + PLACES[engine] % 3)]
@@ -372,6 +394,8 @@ def test_groups_are_counted_as_they_are_one_by_one(engine, tmp_path):
             for s, n in zip(data.states, line, strict=True)
         }
         assert {key: n for key, n in found.items() if n} == expected
+        assert steps_by_group(groups, data.states) == expected_steps(rows, kept, parts, by)
+        assert np.array_equal(groups.steps.sum(axis=0), data.transitions)
     with pytest.raises(DataError, match=r"column 'level' has no value in \d+ rows? \(first: .*by names it"):
         read_sequences(table, "act", subject="who", time="t", by="level")
     expected = Counter((row["who"], str(row["t"].hour), row["act"]) for row in rows)

@@ -244,6 +244,7 @@ def kinds(folder: Any) -> dict[str, Callable[[], Any]]:
         "best": lambda: pf.release(["a", "b", "c"], pf.CDF(relative=False), shaped),
         "people": lambda: people(pf.Count("b")),
         "groups": lambda: people(pf.Frequency("b"), by=["id"]),
+        "steps of groups": lambda: people(pf.Transitions(), by=["id"]),
         "each": each,
         "rows": lambda: rows(pf.LeakagePropagation, pf.Marginals()),
         "rows by quilts": lambda: rows(pf.MarkovQuilt, pf.Subset(pf.Count("yes"), ["b"])),

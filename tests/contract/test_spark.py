@@ -74,6 +74,8 @@ def test_the_same_as_on_one_machine(spark, tmp_path, slow):
             )
             assert (found.groups.cells, found.groups.records) == (expected.groups.cells, expected.groups.records)
             assert np.array_equal(found.groups.counts["act"], expected.groups.counts["act"])
+            assert np.array_equal(found.groups.steps, expected.groups.steps)
+            assert found.groups.steps.sum() > 0
     assert len(expected.length) > 50
 
 

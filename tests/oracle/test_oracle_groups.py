@@ -1,13 +1,15 @@
 """The loss that a release by groups really has, by enumeration of all sequences, never exceeds ε.
 
 Two groups by the parity of time: every output that all groups together can have is looked at, beyond the exact values
-nothing changes any more.
+nothing changes any more. Of steps, which are in the group of the record that they lead to, the outputs are those of all
+groups as well.
 """
 
 import itertools
 
 import numpy as np
 import pytest
+from test_oracle_transitions import law_of
 
 import pufferfish as pf
 from enumeration import Enumerated, exact_stationary
@@ -18,6 +20,66 @@ CHAINS = {
     "weak": [[0.6, 0.4], [0.5, 0.5]],
     "turning": [[0.1, 0.9], [0.8, 0.2]],
 }
+
+
+def true_loss_of_steps(law, outputs, scale, group_of):
+    """Largest log ratio of the probabilities of the numbers of steps of all groups, given two values of a record.
+
+    ``outputs`` says the place at which a step from x to y counts, or −1. The supremum is on the lattice of exact values
+    and beyond (test_oracle_transitions); all of it is looked at.
+    """
+    paths, weights = law
+    groups, m = sorted(set(group_of[1:])), outputs.max() + 1
+    answers = np.zeros((len(paths), len(groups) * m))
+    for t in range(1, paths.shape[1]):
+        place = outputs[paths[:, t - 1], paths[:, t]]
+        counted = np.flatnonzero(place >= 0)
+        answers[counted, m * groups.index(group_of[t]) + place[counted]] += 1
+    far = 60 * scale  # as good as infinite
+    edges = [np.concatenate([[edge[0] - far], edge, [edge[-1] + far]]) for edge in map(np.unique, answers.T)]
+    lattice = np.array(list(itertools.product(*edges)))
+    log_density = -np.abs(lattice[:, None, :] - answers[None]).sum(axis=2) / scale
+    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
+    worst = 0.0
+    for t in range(paths.shape[1]):
+        given = [weights * (paths[:, t] == x) for x in range(2)]
+        told = [density @ (part / part.sum()) for part in given]
+        worst = max(worst, float(np.abs(np.log(told[0] / told[1])).max()))
+    return worst
+
+
+@pytest.mark.parametrize("name", list(CHAINS))
+def test_steps_by_groups_keep_their_promise(name: str, slow: bool) -> None:
+    """Switches in up to three groups, and transitions in two, of all sequences of a short chain."""
+    chain = pf.MarkovChain(CHAINS[name], "stationary")
+    near = []
+    for query, length, ways in (
+        (pf.Switches(), 6, ([0, 1, 0, 1, 0, 1], [0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2], [0] * 6)),
+        (pf.Transitions(), 3, ([0, 1, 1], [0, 0, 1], [1, 1, 1])),
+    ):
+        law = law_of(chain.stationary_distribution, [chain.transition_matrix] * (length - 1))
+        for mechanism in (pf.LeakagePropagation, pf.MQMExact) if slow or name == "sticky" else (pf.LeakagePropagation,):
+            for epsilon in (0.5, 2.0):
+                noise = mechanism(chain, length).calibrate(query, epsilon)
+                assert noise.linear.of_groups
+                losses = [true_loss_of_steps(law, noise.linear.outputs, noise.unit_scale, way) for way in ways]
+                assert max(losses) <= epsilon * (1 + 1e-9), (query, mechanism, losses)
+                if query == pf.Transitions():
+                    near.append(max(losses) / epsilon)
+                    third = [true_loss_of_steps(law, noise.linear.outputs, noise.unit_scale / 3, way) for way in ways]
+                    assert max(third) > epsilon  # the oracle can tell noise that is too little
+    assert max(near) > 0.8
+
+
+def test_bouts_by_groups_would_tell_more_than_bouts() -> None:
+    """A record moves the number of bouts by one, and those of two groups by one each: so groups are refused."""
+    start = [0.95, 0.05]  # of records that are independent: most often a bout begins at the second, or at the third
+    chain = pf.MarkovChain([[0.05, 0.95], [0.05, 0.95]], start)
+    noise = pf.LeakagePropagation(chain, 3).calibrate(pf.Bouts("1"), 1.0)
+    law = law_of(np.array(start), [chain.transition_matrix] * 2)
+    assert not noise.linear.of_groups
+    assert true_loss_of_steps(law, noise.linear.outputs, noise.unit_scale, [0, 0, 0]) <= 1.0 + 1e-9
+    assert true_loss_of_steps(law, noise.linear.outputs, noise.unit_scale, [0, 0, 1]) > 1.7
 
 
 def true_loss(truth, weights, scale, group_of):  # scale: one of all, or one of each row of weights

@@ -14,6 +14,7 @@ of the stays that reached their n-th record, with what followed seen, the share 
 """
 
 import math
+import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -26,7 +27,9 @@ from numpy.typing import NDArray
 
 from pufferfish._base.durations import parse_duration
 from pufferfish._base.progress import part_of
+from pufferfish._base.reading import check_path
 from pufferfish._base.view import View
+from pufferfish._draw.figure import save_figure
 from pufferfish.check.leaking import NoiseFor
 from pufferfish.check.network import NetworkCheck, check_network
 from pufferfish.check.record import Checked, CheckFields, OverlapAfter, RicherModel, StateStays, SubjectCheck
@@ -128,8 +131,13 @@ class ModelCheck(Checked, CheckFields, frozen=True, forbid_unknown_fields=True, 
     def _view(self) -> View:
         return view_of(self)
 
-    def plot(self) -> "Figure":
+    def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
         """Draw how long states last, what people do by the hour, and how soon they forget: data in blue, Θ in black.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            Where the picture is written.
 
         Returns
         -------
@@ -139,8 +147,15 @@ class ModelCheck(Checked, CheckFields, frozen=True, forbid_unknown_fields=True, 
         ------
         ParameterError
             If matplotlib is not installed.
+        RecordError
+            If the picture cannot be written.
         """
-        return draw_check(self)
+        if path is not None:
+            check_path(path)
+        figure = draw_check(self)
+        if path is not None:
+            save_figure(figure, path)
+        return figure
 
     def __str__(self) -> str:
         return text_of(self)

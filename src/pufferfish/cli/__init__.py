@@ -170,7 +170,26 @@ def _tell(error: click.UsageError, command: str) -> None:
         group = error.ctx.command
         known = group.list_commands(error.ctx) if isinstance(group, click.Group) else []
         message += f".{did_you_mean(lacking[1], known)}".rstrip(".")  # newer versions of click say it themselves
-    click.echo(f"error: {one_line(message)}{_nearest_choice(error)}; see {path} --help", err=True)
+    above = _above(error)
+    click.echo(f"error: {one_line(message)}{_nearest_choice(error)}{above}; see {path} --help", err=True)
+
+
+def _above(error: click.UsageError) -> str:
+    """Say of what is missing that a project of a folder above may have it."""
+    context = error.ctx
+    if not isinstance(error, click.MissingParameter) or context is None or context.find_root().params.get("project"):
+        return ""
+    from pufferfish.cli.project import FILE, project_above
+
+    folder = project_above()
+    return (
+        ""
+        if folder is None
+        else (
+            f"; {one_line(folder)}/{FILE} is read only in its own folder: run the command there, or give --project "
+            f"{one_line(folder)} before it"
+        )
+    )
 
 
 def _closed() -> bool:

@@ -20,6 +20,7 @@ from pufferfish.cli.messages import rows_are_read
 from pufferfish.cli.options import PROTECT_HELP, WITHIN_HELP, argument, command, option
 from pufferfish.cli.print import print_warnings
 from pufferfish.cli.project import load_project, new_file
+from pufferfish.cli.report import CoverOptions
 from pufferfish.data import columns, read_lengths
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ParameterError, printable, shortened
@@ -57,6 +58,7 @@ class InitOptions:
     budget: float | None = option("The most that all releases may leak together, such as 1 [asked for].", "E")
     protect: str | None = option(PROTECT_HELP, "1h")
     within: str | None = option(WITHIN_HELP, "R")
+    above: CoverOptions
     overwrite: bool = option("Replace an earlier pufferfish.toml.")
 
 
@@ -85,7 +87,9 @@ def init_command(options: InitOptions) -> None:
     budget = positive(budget, "budget")
     keys: dict[str, Any] = {"model": options.model, "ledger": options.ledger, "budget": budget}
     keys |= {name: value for name in ("protect", "within") if (value := getattr(options, name)) is not None}
-    content = _written(keys, {"path": _one_or_many([_seen(path, file) for path in options.tables]), **reading})
+    said = {name: getattr(options.above, name) for name in _ABOVE}
+    said["words"] = None if said["words"] is None else _seen(said["words"], file)
+    content = _written(keys, {"path": _one_or_many([_seen(path, file) for path in options.tables]), **reading}, said)
     write_whole(target, content.encode(), _PROJECT, overwrite=options.overwrite)
     load_project(file)  # what this program wrote, it reads
     if public is not None:
@@ -151,8 +155,28 @@ def _one_or_many(paths: list[str]) -> str | list[str]:
     return paths[0] if len(paths) == 1 else paths
 
 
-def _written(keys: dict[str, Any], table: dict[str, Any]) -> str:
-    """Return the content of a file: text of JSON is text of TOML, and so are numbers and lists."""
+_ABOVE = {
+    "title": "Steps in May",
+    "office": "Office of Statistics",
+    "period": "May 2026",
+    "contact": "statistics@office.example",
+    "note": "Approved on 3 June.",
+    "words": "words.toml",
+}
+"""What may stand above a report, with an example of each."""
+
+
+def _written(keys: dict[str, Any], table: dict[str, Any], above: dict[str, str | None]) -> str:
+    """Return the content of a file: text of JSON is text of TOML, and so are numbers and lists.
+
+    What of a report is not given stands there as a comment.
+    """
     top, rows = ([f"{k} = {json.dumps(v, ensure_ascii=False)}" for k, v in part.items()] for part in (keys, table))
     lines = ["# What every pufferfish command of this folder would repeat; options on a command line come first.", *top]
-    return "\n".join([*lines, "", "[table]", *rows]) + "\n"
+    report = [
+        f"{'# ' if above[name] is None else ''}{name} = {json.dumps(above[name] or example, ensure_ascii=False)}"
+        for name, example in _ABOVE.items()
+    ]
+    labels = ["# [labels]", '# rest = "At rest"    # how pages name states, outputs and groups']
+    heading = "# What stands above every page of pufferfish report: take the # away, and write your own."
+    return "\n".join([*lines, "", "[table]", *rows, "", heading, "[report]", *report, "", *labels]) + "\n"

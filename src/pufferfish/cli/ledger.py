@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import click
+import numpy as np
 
 from pufferfish._base.durations import parse_duration
 from pufferfish._base.view import counted
@@ -40,6 +41,8 @@ from pufferfish.mechanisms import BOUNDS, InfluenceBound
 from pufferfish.queries import Histogram, Marginals
 from pufferfish.queries.words import query_of
 from pufferfish.release.prepare import warnings_of_model, warnings_of_reading, warnings_of_stretch
+from pufferfish.theta.model_class import Theta
+from pufferfish.theta.record import ThetaRecord
 
 __all__ = ["ledger_command"]
 
@@ -261,7 +264,7 @@ def ledger_change_command(options: LedgerChangeOptions) -> None:
     with progress("charging all releases anew"):
         entry = ledger.change(model, dry_run=True)
     click.echo(printable(f"old Θ: {ledger.bound.theta.origin}"))
-    click.echo(printable(f"new Θ: {model.theta.origin}"))
+    click.echo(printable(f"new Θ: {model.theta.origin}{_differing(ledger.bound.theta, model.theta)}"))
     charged = counted(sum(known.theta is None for known in ledger.entries), "entry", "entries")
     never = "; it never falls" if entry.spent == before else ""
     spent = f"spent {at_most(before)} before, {at_most(entry.spent)} now, of {budget}{never}"
@@ -283,6 +286,22 @@ def ledger_change_command(options: LedgerChangeOptions) -> None:
         click.echo(
             printable(f"pufferfish.toml still names the model {project.file.model}: write {options.model} there")
         )
+
+
+def _differing(old: Theta, new: Theta) -> str:
+    """Say where two classes differ whose origins read alike; else the origins say it."""
+    records = ThetaRecord.of(old), ThetaRecord.of(new)
+    if records[0].origin != records[1].origin:
+        return ""
+    differs = [name for name in records[0].__struct_fields__ if getattr(records[0], name) != getattr(records[1], name)]
+    if not differs:
+        return " (the same in every number)"
+    apart = ""
+    if len(old.chains) == len(new.chains) and old.states == new.states:
+        pairs = zip(old.chains, new.chains, strict=True)
+        most = max((float(np.abs(a.transition_matrix - b.transition_matrix).max()) for a, b in pairs), default=0.0)
+        apart = f": transition probabilities by up to {number(most, 3)}" if most else ""
+    return f" (the origin reads alike, and it is another class: it differs in {', '.join(differs)}{apart})"
 
 
 @dataclass(frozen=True, kw_only=True)

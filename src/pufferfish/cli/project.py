@@ -6,6 +6,7 @@ the file is in.
 """
 
 import os
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,19 @@ from pufferfish._base.reading import display_path, read_file
 from pufferfish._base.words import did_you_mean
 from pufferfish.errors import ParameterError
 
-__all__ = ["FILE", "Project", "ProjectFile", "TableKeys", "enter", "from_project", "here", "load_project", "new_file"]
+__all__ = [
+    "FILE",
+    "Project",
+    "ProjectFile",
+    "ReportKeys",
+    "TableKeys",
+    "enter",
+    "from_project",
+    "here",
+    "load_project",
+    "new_file",
+    "project_above",
+]
 
 FILE = "pufferfish.toml"
 
@@ -166,13 +179,57 @@ def _in_words(said: str) -> str:
         of_table = {"$.table": TableKeys, "$.report": ReportKeys}
         fields = next((keys for name, keys in of_table.items() if name in said), ProjectFile).__struct_fields__
         return f"there is no key {unknown[1]!r}.{did_you_mean(unknown[1], fields)} Keys are {', '.join(fields)}"
-    return said.replace("$.", "").replace("`", "'").replace(" | null", "")
+    if (wrong := _WRONG.fullmatch(said)) is None:
+        return said.replace("$.", "").replace("`", "'").replace(" | null", "")
+    expected, above, got, key = wrong.groups()
+    allowed = [kind for kind in expected.split(" | ") if kind != "null"]
+    kinds = [_KINDS.get(kind, kind) for kind in allowed if not (kind == "int" and "float" in allowed)]
+    rule = " or ".join(kinds) + ("" if above is None else f" above {float(above):g}")
+    return f"{_key(key)} is {'out of range' if got is None else _KINDS.get(got, got)}, expected {rule}"
+
+
+_WRONG = re.compile(r"Expected `([^`]+)`(?: > ([\d.]+))?(?:, got `([^`]+)`)? - at `([^`]+)`")
+
+_KINDS = {
+    "str": "a text in quotes",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table of keys",
+    "date": "a date",
+    "datetime": "a time",
+    "time": "a time",
+}
+"""What TOML's kinds of values are called."""
+
+
+def _key(place: str) -> str:
+    """Name a key of the file by its place, as it is written there.
+
+    Examples
+    --------
+    >>> _key("$.budget"), _key("$.table.bins[1]"), _key("$.labels[...]")
+    ('budget', 'an entry of bins of [table]', 'a value of [labels]')
+    """
+    table, _, key = place.removeprefix("$.").split("[")[0].partition(".")
+    if key:
+        return f"{'an entry of ' if place.endswith(']') else ''}{key} of [{table}]"
+    return f"a value of [{table}]" if place.endswith("[...]") else table
 
 
 def new_file() -> str:
     """Return where ``init`` writes: into the folder that ``--project`` names."""
     place = click.get_current_context().find_root().params["project"]
     return FILE if place is None else os.path.join(place, FILE) if os.path.isdir(place) else place
+
+
+def project_above() -> str | None:
+    """Return the nearest folder above the one where the program runs that has a project, which is not read there."""
+    if Path(FILE).exists():
+        return None
+    folder = next((folder for folder in Path.cwd().parents if (folder / FILE).is_file()), None)
+    return None if folder is None else os.path.relpath(folder)
 
 
 def here() -> Project | None:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import click
 
 from pufferfish._base.view import counted
-from pufferfish._base.words import at_most, change_of_odds, number, to_the_noise
+from pufferfish._base.words import WEAK, at_most, change_of_odds, number
 from pufferfish._base.writing import Output, same_file
 from pufferfish._draw.figure import PICTURE, picture_of
 from pufferfish.cli._tables import TABLE, GroupedReading, Target, check_options, check_targets, opened, read_under
@@ -48,7 +48,6 @@ from pufferfish.cli.print import print_promises, print_table, print_warnings, pr
 from pufferfish.cli.project import from_project, here
 from pufferfish.compare.contest import Contest
 from pufferfish.data import Rows, Sequences
-from pufferfish.data.groupings import levels_of
 from pufferfish.errors import NotApplicableError, ParameterError, PufferfishError, RecordError, printable, shortened
 from pufferfish.fit.model_file import Model, read_model
 from pufferfish.ledger import Entry, Ledger, files_of, shown_where
@@ -69,7 +68,6 @@ from pufferfish.release import (
     certify,
     prepare,
     prepare_each,
-    totals,
 )
 from pufferfish.release.cells import csv_of, errors_of_groups, records_of_subjects, warning_of_formulas
 from pufferfish.release.facts import GroupsRecord
@@ -92,10 +90,12 @@ from pufferfish.release.show.text import (
     rows_of_groups,
     size_line,
     summary,
+    totals_of_groups,
     without_ledger,
 )
-from pufferfish.release.show.values import weak_lines
+from pufferfish.release.show.values import weak_line, weak_lines
 from pufferfish.release.store import OutputFiles
+from pufferfish.release.sums import frame_with_totals
 from pufferfish.theta.record import ThetaRecord
 
 __all__ = ["ReleaseOptions", "accuracy_of_all", "fewest_records", "print_group_errors", "release_command"]
@@ -743,7 +743,7 @@ def _write(release: Release, outputs: Mapping[str, Output], options: ReleaseOpti
             raise
         sys.exit(1)
     making = {
-        "--csv": lambda: csv_of(_table(release, options), for_spreadsheets=options.for_spreadsheets),
+        "--csv": lambda: csv_of(frame_with_totals(release), for_spreadsheets=options.for_spreadsheets),
         "--plot": lambda: picture_of(release.plot(), str(options.plot)),
     }
     for name, make in making.items():
@@ -754,18 +754,6 @@ def _write(release: Release, outputs: Mapping[str, Output], options: ReleaseOpti
                 why = error if isinstance(error, RecordError) else f"there is too little memory for {name}"
                 print_error(f"error: {printable(f'{why}; the release is written: {options.output}')}")
                 sys.exit(1)
-
-
-def _table(release: Release, options: ReleaseOptions) -> Any:
-    """Return the values as a table; the totals of wider groups stand below, with nothing for the groups in them."""
-    frame = release.to_frame()
-    wider = _totals(release, None if release.quantiles else options.reading.by)
-    if not wider:
-        return frame
-    import polars as pl
-
-    text = frame.with_columns(pl.col(release.groups.by if release.groups else []).cast(pl.String))
-    return pl.concat([text, *wider], how="diagonal")
 
 
 def _release_each_subject(options: ReleaseOptions, inputs: Inputs, noise: Noise, files: OutputFiles) -> None:
@@ -795,6 +783,7 @@ def _release_each_subject(options: ReleaseOptions, inputs: Inputs, noise: Noise,
     click.echo(summary(release))
     for line in (
         *_errors_of_subjects(release, data),
+        *_weak_of_subjects(release, files),
         *promise_lines(release),
         size_line(release, data),
         f"{files.given} is about persons under their own names: it says of {people} that they are in the data "
@@ -820,7 +809,9 @@ def _print_release(release: Release, data: Sequences | Rows, options: ReleaseOpt
         _print_quantiles(release, options.csv)
     else:
         _print_groups(release, release.groups, options.csv)
-        _print_totals(release, options.reading.by)
+        for title, heads, rows in totals_of_groups(release, release.groups):
+            click.echo(printable(f"{title}:"))
+            print_table(heads, rows[:_MOST_ROWS], names=len(heads) - 3)
     shown = release.groups is None or not release.quantiles  # else values are not shown: quantiles follow from them
     weak, impossible = (weak_lines(release), impossible_lines(release)) if shown else ([], [])
     for line in (*weak, noise_line(release), *impossible):
@@ -858,30 +849,6 @@ def _print_quantiles(release: Release, csv: str | None) -> None:
     print_table(list(rows[0]), shown[:_MOST_ROWS], names=len(rows[0]) - 4)
     _print_weekdays([] if release.groups is None else release.groups.by)
     _print_more(len(rows) - _MOST_ROWS, csv)
-
-
-def _totals(release: Release, by: Sequence[str] | None) -> list[Any]:
-    """Return the tables of the wider groups of hierarchies, such as the regions of ``zone<region``."""
-    if release.groups is None:
-        return []
-    names, found = iter(release.groups.by), list[Any]()
-    named = [[next(names) for _ in levels_of(text)] for text in by or ()]
-    for depth in range(1, max(map(len, named), default=1)):
-        found.append(totals(release, [name for each in named for name in each[min(depth, len(each) - 1) :]]))
-    return found
-
-
-def _print_totals(release: Release, by: Sequence[str] | None) -> None:
-    """Print the totals of wider groups, to as many digits as their noise leaves."""
-    for table in _totals(release, by):
-        *heads, _, _ = table.columns
-        rows = []
-        for *cell, records, value, error in table.iter_rows():
-            scale = error / math.log(20)  # of one variable with such an error
-            shown = (to_the_noise(x, scale, whole=release.whole) if scale else number(x) for x in (value, error))
-            rows.append((*cell, f"{records:,}", *shown))
-        click.echo(f"totals of {', '.join(heads[:-2])}:")
-        print_table((*heads, "value", "± 95%"), rows[:_MOST_ROWS], names=len(heads) - 1)
 
 
 def _print_more(left: int, csv: str | None) -> None:
@@ -947,6 +914,14 @@ def _errors_of_subjects(release: EachRelease, data: Sequences | Rows) -> list[st
     few, most = (f"± {error / n:.3g} for {counted(n, 'record')}" for n in (min(records), max(records)))
     error_range = few if few == most else f"from {most} to {few}"
     return [f"each value with 95% probability: {error_range} (error_95 in the table says it of each subject)"]
+
+
+def _weak_of_subjects(release: EachRelease, files: OutputFiles) -> list[str]:
+    """Say how many values of the table are no larger than their error, and that some cannot be true as they are."""
+    frame = release.read_table(files.table)
+    weak = (frame["value"].abs() <= frame["error_95"]).to_numpy()
+    marked = [f"{WEAK} {weak_line(weak)}; reports mark them"] if weak.any() else []
+    return [*marked, *impossible_lines(release, frame["value"].to_list())]
 
 
 def _print_promise(

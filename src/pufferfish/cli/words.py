@@ -33,6 +33,6 @@ def words_command(options: WordsOptions) -> None:
       pufferfish report first.json second.json --words words.toml --output report.html
     """
     check_targets([("--output", options.output, WORDS_FILE)], inputs=options.releases, overwrite=options.overwrite)
-    records = [read_source(path).release for path in options.releases]
-    write_whole(options.output, words_file(sentences_of(records)), WORDS_FILE, overwrite=options.overwrite)
+    sentences = sentences_of([read_source(path) for path in options.releases])
+    write_whole(options.output, words_file(sentences), WORDS_FILE, overwrite=options.overwrite)
     click.echo(printable(f"written: {options.output}"))

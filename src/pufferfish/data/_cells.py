@@ -94,6 +94,7 @@ class RowLocator:
 
 
 CellCounts = Mapping[Any, Mapping[tuple[Any, ...], Mapping[str | None, int]]]
+CellSteps = Mapping[tuple[Any, ...], Mapping[tuple[str, str], int]]
 
 MAX_PAIRS = 1_000_000
 """States of a cell, over all cells: so many numbers are held, and released."""
@@ -159,7 +160,12 @@ def refuse_many_cells(by: Sequence[Grouping], counted: nw.DataFrame[Any]) -> Non
 
 
 def groups_of(
-    by: Sequence[Grouping], by_column: CellCounts, states: Mapping[Any, Sequence[str]], *, rows: bool
+    by: Sequence[Grouping],
+    by_column: CellCounts,
+    states: Mapping[Any, Sequence[str]],
+    steps: CellSteps | None = None,
+    *,
+    rows: bool,
 ) -> Groups:
     """Make groups of what was counted.
 
@@ -171,6 +177,8 @@ def groups_of(
         For every column and cell, as an engine names it, the records in each state; those without a state under None.
     states : mapping
         The states of each column.
+    steps : mapping, optional
+        For every cell how often each state of the one column is followed by each.
     rows : bool
         Whether records without a state are among the public number of records of a cell: for tables of rows.
     """
@@ -198,7 +206,22 @@ def groups_of(
             for state, n in by_state.items():
                 if state is not None:
                     tables[name][places[cell], index[state]] += n
-    return Groups(by=tuple(grouping.text for grouping in by), cells=labels, records=tuple(records), counts=tables)
+    step_table = None
+    if steps is not None:
+        (column_states,) = states.values()
+        index = {state: x for x, state in enumerate(column_states)}
+        step_table = np.zeros((size, len(index), len(index)), dtype=np.int64)
+        for cell, pairs in steps.items():
+            for (before, state), n in pairs.items():
+                step_table[places[cell], index[before], index[state]] += n
+    return Groups(
+        by=tuple(grouping.text for grouping in by),
+        cells=labels,
+        records=tuple(records),
+        counts=tables,
+        steps=step_table,
+        nested=tuple(grouping.text for grouping in by if grouping.nested),
+    )
 
 
 def _check_nested(inner: str, outer: str, pairs: Iterable[Sequence[str]]) -> None:

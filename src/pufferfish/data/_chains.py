@@ -326,6 +326,16 @@ class Layout:
         """Return what groups are counted by, of all rows that were kept."""
         return self._new(linked).select(self.cell_keys)
 
+    @property
+    def cell_step_keys(self) -> list[str]:
+        """By what the same rows are counted with their steps: group, state before where they are linked, and state."""
+        return [*self.cell_keys[:-1], _BEFORE, STATE]
+
+    def steps_in_cells(self, linked: Frame) -> Frame:
+        """Return what groups and the steps that lead to their rows are counted by, of all rows that were kept."""
+        before = nw.when(nw.col(_LINKED)).then(nw.col(_BEFORE)).alias(_BEFORE)
+        return self._new(linked).with_columns(before).select(self.cell_step_keys)
+
     def observed(self, linked: Frame, *, timed: bool) -> Frame:
         """Return subject, time (or the number of the row in its series) and state of the rows that have a state."""
         axis = nw.col(TIME if timed else _POSITION)
@@ -488,6 +498,7 @@ class Fold:
     histories: dict[tuple[Any, ...], int] = field(default_factory=dict[tuple[Any, ...], int])
     missing: dict[str, int] = field(default_factory=dict[str, int])
     cells: dict[tuple[Any, ...], dict[Any, int]] = field(default_factory=dict[tuple[Any, ...], dict[Any, int]])
+    cell_steps: dict[tuple[Any, ...], dict[tuple[Any, Any], int]] | None = None
     unseen: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
     unsized_gap: bool = False
 
@@ -523,6 +534,14 @@ class Fold:
             by_state, held = self.cells.setdefault(tuple(cell), {}), None if is_absent(state) else state
             by_state[held] = by_state.get(held, 0) + int(number)
 
+    def add_cell_steps(self, counted: nw.DataFrame[Any]) -> None:
+        """Add what was counted by the keys of groups with their steps; rows that no step leads to are left out."""
+        self.cell_steps = {} if self.cell_steps is None else self.cell_steps
+        for *cell, before, state, number in counted.iter_rows():
+            if not (is_absent(before) or is_absent(state)):
+                pairs = self.cell_steps.setdefault(tuple(cell), {})
+                pairs[before, state] = pairs.get((before, state), 0) + int(number)
+
     def _steps(self, gap: Any) -> int:
         if self.step is None:
             self.unsized_gap = True
@@ -534,6 +553,8 @@ class Fold:
         self.transitions = _renamed(self.transitions, labels)
         self.histories = _renamed(self.histories, labels)
         self.by_phase = {phase: _renamed(transitions, labels) for phase, transitions in self.by_phase.items()}
+        if self.cell_steps is not None:
+            self.cell_steps = {cell: _renamed(pairs, labels) for cell, pairs in self.cell_steps.items()}
         named = {**labels, None: None}
         for counted in (self.counts, self.cells):
             for key, counts in list(counted.items()):

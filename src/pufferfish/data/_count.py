@@ -125,29 +125,34 @@ class Sums:
         By what is counted.
     steps : bool
         Whether steps are added up too.
+
+    ``rows`` are those of all counts that were not added up yet.
     """
 
     keys: Sequence[str]
     steps: bool = False
     _parts: list[nw.DataFrame[Any]] = field(default_factory=list[nw.DataFrame[Any]])
-    _rows: int = 0
+    rows: int = 0
     _limit: int = 4 * BATCH
 
     def add(self, rows: Frame) -> nw.DataFrame[Any]:
         """Count the rows of a batch, and return their counts."""
-        part = counted(rows, self.keys, steps=self.steps).collect()
+        return self.add_part(counted(rows, self.keys, steps=self.steps).collect())
+
+    def add_part(self, part: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+        """Take the counts of a batch, and return them."""
         self._parts.append(part)
-        self._rows += len(part)
-        if self._rows > self._limit:
+        self.rows += len(part)
+        if self.rows > self._limit:
             self.total()
-            self._limit = 2 * self._rows + 4 * BATCH
+            self._limit = 2 * self.rows + 4 * BATCH
         return part
 
     def total(self) -> nw.DataFrame[Any]:
         """Add up what has been counted so far."""
         if len(self._parts) > 1:
             self._parts = [added_up(nw.concat(self._parts), self.keys, steps=self.steps)]
-            self._rows = len(self._parts[0])
+            self.rows = len(self._parts[0])
         words = [name for name, dtype in self._parts[0].schema.items() if dtype == nw.Categorical]
         return self._parts[0].with_columns(nw.col(words).cast(nw.String)) if words else self._parts[0]
 
@@ -310,6 +315,8 @@ class Counted:
         Most frequent time between linked rows, where nothing else says how long a step is.
     cells : narwhals DataFrame or None
         Rows counted by the keys of groups, where there are any.
+    cell_steps : narwhals DataFrame or None
+        The same rows counted with the steps that lead to them, where these are not too many.
     stretches : Stretches or None
         Where rows are, if times say it.
     gaps : Gaps
@@ -326,6 +333,7 @@ class Counted:
     cells: nw.DataFrame[Any] | None = None
     stretches: Stretches | None = None
     gaps: Gaps = field(default_factory=Gaps)
+    cell_steps: nw.DataFrame[Any] | None = None
 
 
 def count_rows_of_chains(rows: ChainRows, options: Options) -> Counted:
@@ -359,12 +367,17 @@ def _at_once(rows: ChainRows, options: Options) -> Counted:
         sample.add(linked, _between(step, usual))
         marked = layout.marked(linked, value)
         groups = _brought(layout.groups(marked), options.state)  # in one query: on a cluster each one costs a pass
-        cells = None
+        cells = cell_steps = None
         if options.by:
-            cells = counted(layout.in_cells(linked), layout.cell_keys).head(MAX_PAIRS + 1).collect()
+            steps = counted(layout.steps_in_cells(linked), layout.cell_step_keys).head(MAX_PAIRS + 1).collect()
+            cell_steps = steps if len(steps) <= MAX_PAIRS else None
+            if cell_steps is None:
+                cells = counted(layout.in_cells(linked), layout.cell_keys).head(MAX_PAIRS + 1).collect()
+            else:
+                cells = added_up(cell_steps, layout.cell_keys)
             refuse_many_cells(options.by, cells)
     chains, transitions = layout.chains_of(groups), layout.transitions_of(groups)
-    return Counted(chains, transitions, sample, step, usual, cells, stretches, gaps)
+    return Counted(chains, transitions, sample, step, usual, cells, stretches, gaps, cell_steps)
 
 
 def _value(step: Duration | None) -> float | None:
@@ -444,9 +457,11 @@ def _in_batches(rows: ChainRows, options: Options) -> Counted:
         tally.count(value, between)
     if tally.distinct:
         _refuse_many_states(options.state, tally.distinct)
-    cells = tally.cells.total() if options.by else None
+    cells = cell_steps = None
+    if options.by:
+        cells, cell_steps = tally.cells.total(), None if tally.cell_steps is None else tally.cell_steps.total()
     counts = tally.chains.total(), tally.transitions.total()
-    return Counted(*counts, tally.sample, step, usual, cells, tally.stretches, tally.gaps)
+    return Counted(*counts, tally.sample, step, usual, cells, tally.stretches, tally.gaps, cell_steps)
 
 
 class _Tally:
@@ -475,6 +490,7 @@ class _Tally:
         self.divided_by, self.distinct, self.gaps = step, 0, Gaps()
         self.chains, self.transitions = Sums(layout.chain_keys, steps=True), Sums(layout.transition_keys)
         self.lasted, self.cells = Sums(layout.lasted_keys), Sums(layout.cell_keys)
+        self.cell_steps: Sums | None = Sums(layout.cell_step_keys)
         self.stretches = stretches_of(layout, self.options, zoned=not rows.wall)
         self.sample = _sample(rows, layout, self.options)
         disorder, states = Disorder(rows, layout), set[Any]()
@@ -496,11 +512,22 @@ class _Tally:
                 self.transitions.add(layout.moves(marked))
                 states.update(self.chains.add(marked).get_column(STATE).unique().to_list())
                 if self.by:
-                    self.cells.add(layout.in_cells(linked))
-                    refuse_many_cells(self.by, self.cells.total())
+                    self._count_cells(linked)
         disorder.refuse()
         if len(states) > MAX_STATES + 1:
             self.distinct = rows.distinct_states()
+
+    def _count_cells(self, linked: Frame) -> None:
+        """Count the rows of groups, and the steps that lead to them as long as these are not too many."""
+        layout = self.layout
+        if self.cell_steps is None:
+            self.cells.add(layout.in_cells(linked))
+        else:
+            part = self.cell_steps.add(layout.steps_in_cells(linked))
+            self.cells.add_part(added_up(part, layout.cell_keys))
+            if self.cell_steps.rows > MAX_PAIRS and len(self.cell_steps.total()) > MAX_PAIRS:
+                self.cell_steps = None
+        refuse_many_cells(self.by, self.cells.total())
 
     @property
     def usual_step(self) -> float | None:

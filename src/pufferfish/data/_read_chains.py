@@ -72,6 +72,8 @@ def _read(table: Source, options: Options) -> Sequences:
         raise rows.not_a_number()
     if counted.cells is not None:
         fold.add_cells(counted.cells)
+        if counted.cell_steps is not None:
+            fold.add_cell_steps(counted.cell_steps)
         if (grouping := without_group(fold.cells)) is not None:
             raise rows.no_group(grouping)
     in_time = rows.wall and layout.max_gap is not None
@@ -195,7 +197,7 @@ def _sequences(
         clock=None if options.clock is None else options.clock.name,
         transitions_by_phase=by_phase,
         histories=histories,
-        groups=groups_of(options.by, {options.state: fold.cells}, {options.state: states}, rows=False)
+        groups=groups_of(options.by, {options.state: fold.cells}, {options.state: states}, fold.cell_steps, rows=False)
         if options.by
         else None,
         late=_late(counted, options, int(counts.sum())),

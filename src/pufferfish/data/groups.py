@@ -2,6 +2,9 @@
 
 Every record is in one cell, which follows from what is public about it. So when one record changes its state, the
 counts of one cell change, as those of the whole table would: all cells together cost what one table costs.
+
+A step is in the cell of the record that it leads to. So every step is in one cell, which is public too; a record that
+changes its state moves the step into it in its own cell, and the step out of it in the cell of the next record.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -18,7 +21,7 @@ from pufferfish._base.view import counted
 from pufferfish.errors import ParameterError, printable
 from pufferfish.theta.states import phase_name
 
-__all__ = ["MAX_CELLS", "Groups", "cells_for_people", "check_by", "in_order", "sentence_of"]
+__all__ = ["MAX_CELLS", "Groups", "cells_for_people", "check_by", "in_order", "nested_in_order", "sentence_of"]
 
 MAX_CELLS = 100_000
 
@@ -37,6 +40,11 @@ class Groups(ReadOnly):
         Observed records, or rows, of each cell (public).
     counts : dict to (cells, k) ndarray of int64
         For the state column, or for every node that was read, the records of each cell in each state; made read-only.
+    steps : (cells, k, k) ndarray of int64, optional
+        How often each state is followed by each, by the cell of the record that follows; made read-only. None for
+        tables of rows, and where cells are so many that their steps were not counted.
+    nested : tuple of str, default ()
+        The groupings of which each group is in one group of the next grouping, as it was asked by ``zone<region``.
 
     Examples
     --------
@@ -48,6 +56,8 @@ class Groups(ReadOnly):
     cells: tuple[tuple[str, ...], ...]
     records: tuple[int, ...]
     counts: Mapping[Any, NDArray[np.int64]]
+    steps: NDArray[np.int64] | None = None
+    nested: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by", check_by(self.by))
@@ -60,11 +70,23 @@ class Groups(ReadOnly):
             raise ParameterError(f"there are {n} cells and {len(self.records)} numbers of records: one for each cell")
         if any(len(cell) != len(self.by) for cell in self.cells):
             raise ParameterError(f"a cell has a label for each of the {len(self.by)} groupings, {', '.join(self.by)}")
+        object.__setattr__(self, "nested", tuple(self.nested))
+        if not nested_in_order(self.by, self.cells, self.nested):
+            raise ParameterError(f"nested is {', '.join(self.nested)}, expected groupings inside of the next one")
         for name, array in counts.items():
             if array.ndim != 2 or len(array) != n or (array < 0).any():
                 raise ParameterError(f"counts[{name!r}] has shape {array.shape}, expected numbers of {n} cells")
             if (array.sum(axis=1) > self.records).any():
                 raise ParameterError(f"counts[{name!r}] has more records in a cell than there are")
+        if self.steps is not None:
+            steps = read_only(whole_array(self.steps))
+            object.__setattr__(self, "steps", steps)
+            k = steps.shape[-1] if steps.ndim else 0
+            if steps.shape != (n, k, k) or (steps < 0).any() or (steps.sum(axis=(1, 2)) > self.records).any():
+                raise ParameterError(
+                    f"steps has shape {steps.shape}, expected ({n}, k, k) for k states, and no more steps in a cell "
+                    "than records: each leads to one of them"
+                )
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -78,6 +100,21 @@ class Groups(ReadOnly):
 
     def __repr__(self) -> str:
         return printable(f"Groups({counted(len(self.cells), 'cell')} by {', '.join(self.by)})")
+
+
+def nested_in_order(by: Sequence[str], cells: Sequence[Sequence[str]], nested: Sequence[str]) -> bool:
+    """Whether some groupings, in their order, have each of their groups in one group of the next grouping.
+
+    Examples
+    --------
+    >>> nested_in_order(["zone", "region"], [["a", "n"], ["b", "n"]], ["zone"])
+    True
+    >>> nested_in_order(["zone", "region"], [["a", "n"], ["a", "s"]], ["zone"])
+    False
+    """
+    places = [i for i, name in enumerate(by[:-1]) if name in nested]
+    in_one = all(len({cell[i] for cell in cells}) == len({(cell[i], cell[i + 1]) for cell in cells}) for i in places)
+    return [by[i] for i in places] == list(nested) and in_one
 
 
 def check_by(by: Any, private: Collection[str] = (), called: str = "") -> tuple[str, ...]:

@@ -450,6 +450,10 @@ class Sequences(Printed, ReadOnly):
                 raise ParameterError(f"length[{i}].records is {length.records}, not the row sum of counts")
         if self.daily is not None and not np.array_equal(self.daily.runs.transitions(k), self.transitions):
             raise ParameterError("what was counted by day does not add up to transitions")
+        self._check_groups()
+
+    def _check_groups(self) -> None:
+        """Refuse groups that are not those of the base, or do not add up to all records."""
         if (None if self.groups is None else self.groups.by) != self.base.by:
             raise ParameterError("groups and base.by are about different groupings")
         if self.groups is not None:
@@ -458,6 +462,9 @@ class Sequences(Printed, ReadOnly):
                 raise ParameterError("groups.counts do not add up to counts")
             if tuple(by_group.sum(axis=1).tolist()) != self.groups.records:
                 raise ParameterError("groups.records are not the row sums of groups.counts")
+            steps = self.groups.steps
+            if steps is not None and not np.array_equal(steps.sum(axis=0), self.transitions):
+                raise ParameterError("groups.steps do not add up to transitions")
 
     def _check_kinds(self) -> None:
         """Refuse arguments that are other things than they should be, and keep copies of lists."""

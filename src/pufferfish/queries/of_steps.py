@@ -11,7 +11,7 @@ from pufferfish._base.checked import truth
 from pufferfish._base.frozen import ReadOnly
 from pufferfish.errors import QueryError
 from pufferfish.queries.of_states import states_named, unknown_state
-from pufferfish.queries.query import Query, QueryKind, StepQuery, Variables
+from pufferfish.queries.query import Query, QueryKind, StepQuery, Variables, Words
 
 __all__ = ["ARROW", "Bouts", "Switches", "Transitions"]
 
@@ -55,12 +55,12 @@ def _on_steps(
             f"{kind} are about steps from one record of a chain to the next, and the records of this model have names, "
             "and no order: ask for states, such as Histogram(), or Marginals() of a network"
         )
-    per = f", per record of the {records:,} records" if relative else ""
+    words = Words(f"{description}, per record of the", records, "records", "") if relative else description
     return StepQuery(
         np.array(outputs),
         Fraction(1, records) if relative else Fraction(1),
         labels,
-        f"{description}{per}",
+        words,
         divided_by=records if relative else None,
     )
 

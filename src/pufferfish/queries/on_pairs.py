@@ -97,6 +97,16 @@ class StepQuery(Measured):
         return self.unit_lipschitz <= self.unit_step
 
     @property
+    def of_groups(self) -> bool:
+        """Whether noise for all records together is enough where each step counts in the public group that it leads to.
+
+        Steps that are charged one by one move the outputs of their own group alone. A loss of records is less than that
+        of both steps where what one of them adds is taken off by the other, as where a bout begins a record later: in
+        two groups both changes are seen.
+        """
+        return not self.by_records
+
+    @property
     def losses(self) -> tuple[NDArray[np.float64], int]:
         """What is charged at noise of one unit: to records that go from state x to x', shape (k, k), and to a step.
 

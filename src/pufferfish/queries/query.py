@@ -275,14 +275,14 @@ class Words(str):
 
     def __new__(cls, before: str, number: int, what: str, after: str) -> "Words":
         """Make the words of their parts."""
-        made = super().__new__(cls, f"{before} {number:,} {what} {after}")
+        made = super().__new__(cls, f"{before} {number:,} {what} {after}".rstrip())
         made._parts = (before, number, what, after)
         return made
 
     def of(self, whose: str) -> str:
         """Return the query of the records of each group, or of the subject: their number is another one for each."""
         before, _, what, after = self._parts
-        return f"{before} {what} of {whose} {after}"
+        return f"{before} {what} of {whose} {after}".rstrip()
 
     def __add__(self, more: str) -> "Words":
         before, number, what, after = self._parts

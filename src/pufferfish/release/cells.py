@@ -5,6 +5,9 @@ the outputs of its cell change by d(x, x') in L1, and those of no other cell. So
 is that of the query on the whole table, and so is the noise; of a strategy's measurements too, and each cell's outputs
 follow from its own ones and its own public number of records. What is divided by that number is divided afterwards.
 
+A step is in the group of the record that it leads to, whatever the states are. Where steps are charged one by one, a
+step that changes moves the outputs of its group alone, so one noise is enough for the steps of all groups too.
+
 The file begins with how names are written into CSV files that spreadsheets open, and ends with the table of the values
 of each subject.
 """
@@ -22,9 +25,16 @@ from numpy.typing import NDArray
 from pufferfish._core.numbers import laplace
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
+from pufferfish.errors import ReleaseRefused
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.queries import JointQuery, LinearQuery
-from pufferfish.release.draw import hide_traceback, in_model_order, joint_counts, sampler_of_measurements
+from pufferfish.queries import JointQuery, LinearQuery, StepQuery
+from pufferfish.release.draw import (
+    hide_traceback,
+    in_model_order,
+    joint_counts,
+    sampler_of_measurements,
+    steps_in_model_order,
+)
 from pufferfish.release.noise import discrete_laplace_noise, noise_in_bulk
 from pufferfish.release.postprocessing import BySubject, PostProcessing
 from pufferfish.release.prepare import divisions_of
@@ -172,7 +182,7 @@ def cells_of(data: Sequences | Rows, calibration: Calibration, *, by_subject: bo
         If the data holds states that the model lacks.
     """
     linear, theta, strategy = calibration.linear, calibration.theta, calibration.strategy
-    assert isinstance(linear, LinearQuery | JointQuery)
+    assert isinstance(linear, LinearQuery | StepQuery | JointQuery)
     outputs, unit = len(linear.labels), linear.unit * (linear.divided_by or 1)
     if by_subject:
         assert isinstance(data, Sequences)
@@ -186,7 +196,10 @@ def cells_of(data: Sequences | Rows, calibration: Calibration, *, by_subject: bo
     groups = data.groups
     assert groups is not None
     divisors = divisions_of(calibration, len(groups.cells), groups.records, data.records)
-    if isinstance(linear, JointQuery):
+    if isinstance(linear, StepQuery):
+        assert isinstance(data, Sequences)
+        exact = _outputs_of_steps(data, linear, theta)
+    elif isinstance(linear, JointQuery):
         exact = joint_counts(data, linear, theta)
     elif isinstance(data, Rows):
         exact = _outputs_of_rows(data, linear, theta)
@@ -219,6 +232,17 @@ def _outputs_of_counts(data: Sequences, counts: Any, query: LinearQuery, theta: 
     present = [x for x, state in enumerate(theta.states) if state in column_of]
     columns: Any = counts[:, [column_of[theta.states[x]] for x in present]]
     return np.asarray(columns @ query.weights[:, present].T, dtype=np.int64)
+
+
+def _outputs_of_steps(data: Sequences, query: StepQuery, theta: Theta) -> NDArray[np.int64]:
+    """Return the outputs of each group, of the steps that lead to its records."""
+    assert data.groups is not None
+    if data.groups.steps is None:
+        raise ReleaseRefused(
+            f"{len(data.groups.cells):,} groups have too many different steps to be counted: group by less"
+        )
+    steps = [steps_in_model_order(data, of_group, theta.states) for of_group in data.groups.steps]
+    return np.array([query.counted(of_group) for of_group in steps], dtype=np.int64)
 
 
 def _outputs_of_rows(rows: Rows, query: LinearQuery, theta: Theta) -> NDArray[np.int64]:

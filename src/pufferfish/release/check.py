@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from pufferfish._base.durations import is_moment, parse_duration
-from pufferfish.data.groups import in_order
+from pufferfish.data.groups import in_order, nested_in_order
 from pufferfish.errors import PufferfishError, RecordError, shortened
 from pufferfish.mechanisms import BOUNDS, ParticipantDP
 from pufferfish.mechanisms.calibration import Calibration
@@ -228,6 +228,16 @@ def _rules_on_groups(data: DataRecord, groups: GroupsRecord) -> Iterator[tuple[b
     yield same_width and list(in_order(cells)) == cells, "groups are in their order"
     yield all(count >= 1 for count in groups.records), "every group has records"
     yield sum(groups.records) == data.counted, "the records of all groups are those of the table"
+    yield (groups.steps is None) == (data.steps is None), "the steps of groups are said where steps are counted"
+    nested = groups.nested
+    inside = nested is None or (nested != [] and same_width and nested_in_order(groups.by, cells, nested))
+    yield inside, "groups that are nested are inside of those of the next grouping"
+    if groups.steps is not None:
+        fit = len(groups.steps) == len(cells) and all(
+            0 <= steps <= count for steps, count in zip(groups.steps, groups.records, strict=True)
+        )
+        yield fit, "every group has a number of steps, at most one for each of its records"
+        yield sum(groups.steps) == data.steps, "the steps of all groups are those of the table"
 
 
 def _rules_on_subjects(record: ReleaseFields, subjects: SubjectsRecord) -> Iterator[tuple[bool, str]]:

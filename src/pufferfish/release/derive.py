@@ -393,21 +393,22 @@ def _possible_in_groups(calibration: Calibration, data: DataRecord, groups: Grou
             "with missing='refuse', or leave postprocess out"
         )
     linear, networks = calibration.linear, calibration.theta.networks
-    assert isinstance(linear, LinearQuery | JointQuery)
+    assert isinstance(linear, LinearQuery | StepQuery | JointQuery)
     m, divisors = len(linear.labels), groups.divided_by or [1] * len(groups.records)
     unit = linear.unit * (linear.divided_by or 1)
-    worth = [unit * n / d for n, d in zip(groups.records, divisors, strict=True)]
+    counted = groups.records if groups.steps is None else groups.steps
+    worth = [unit * n / d for n, d in zip(counted, divisors, strict=True)]
     # how many records the query counts of each row of a network's table
     reads = 1
     if networks and isinstance(linear, LinearQuery):
         reads = sum(linear.reads(place) for place in range(len(networks[0].nodes)))
     if isinstance(linear, JointQuery) or calibration.query.is_histogram:
-        blocks = () if isinstance(linear, JointQuery) else linear.blocks
+        blocks = linear.blocks if isinstance(linear, LinearQuery) else ()
         blocks_of_one = [list(outputs) for outputs, _ in blocks] or [list(range(m))]
         times = 1 if blocks else reads
         places = [[g * m + place for place in block] for g in range(len(worth)) for block in blocks_of_one]
         return Projected(places, [float(times * w) for w in worth for _ in blocks_of_one])
-    ends = int(linear.weights.min()), int(linear.weights.max())
+    ends = (0, 1) if isinstance(linear, StepQuery) else (int(linear.weights.min()), int(linear.weights.max()))
     low, high = ([float(end * reads * w) for w in worth] for end in ends)
     return (AscendingByGroup if calibration.query.is_cumulative else ClippedByGroup)(m, low, high)
 
@@ -452,6 +453,7 @@ def _sentences(record: ReleaseFields, calibration: Calibration | None) -> dict[s
     theta, mechanism, data = record.theta, record.mechanism, record.data
     of_chains, networks = theta.of_chains, theta.kind == BayesianNetwork.kind
     secrets = mechanism.secrets
+    of_steps = record.groups is not None and record.groups.steps is not None
     theta_in_words = theta.in_words if calibration is None else calibration.theta.in_words
     hidden: Any = {"protection": record.protection, "step": step_of_reading(data), "of_chains": of_chains}
     return {
@@ -463,5 +465,6 @@ def _sentences(record: ReleaseFields, calibration: Calibration | None) -> dict[s
         "assumptions": [
             law_assumed(theta_in_words, theta.origin, record.checked),
             *assumed_of(data.reading, of_chains=of_chains),
+            *(["Each step from record to record counts in the group of the record that it leads to."] * of_steps),
         ],
     }

@@ -39,6 +39,7 @@ __all__ = [
     "joint_counts",
     "sampler",
     "sampler_of_measurements",
+    "steps_in_model_order",
 ]
 
 # -- Errors that do not carry exact values ---------------------------------------------------------------------------
@@ -210,9 +211,20 @@ def _counted_steps(data: PrivateData, states: tuple[str, ...]) -> list[list[int]
         for x, y in pairwise(places):
             steps[x][y] += 1
         return steps
+    return steps_in_model_order(data, data.transitions, states)
+
+
+def steps_in_model_order(data: Sequences, steps: NDArray[np.int64], states: tuple[str, ...]) -> list[list[int]]:
+    """Return numbers of steps between the states of a table, (k, k), as those between the model's states.
+
+    Raises
+    ------
+    DataError
+        If the data holds states that the model lacks.
+    """
     in_model_order(data, states)  # refuses states outside the model
     column_of = {name: x for x, name in enumerate(data.states)}
-    counts: list[list[int]] = data.transitions.tolist()
+    counts: list[list[int]] = steps.tolist()
     columns = [column_of.get(state) for state in states]
     return [[0 if i is None or j is None else counts[i][j] for j in columns] for i in columns]
 

@@ -264,7 +264,7 @@ def _in_order(chains: Iterable[ChainLength]) -> list[Lengths]:
 # -- What a release says of its groups -------------------------------------------------------------------------------
 
 
-class GroupsRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
+class GroupsRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The public groups of records that values are of: those of the first group come first, then those of the next.
 
     Parameters
@@ -281,6 +281,11 @@ class GroupsRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     error_95 : list of float
         For each group the error that one of its noisy values exceeds with probability at most 5%. Where outputs have
         errors of different sizes (``accuracy_95.outputs``) it is the largest; that of each output is in proportion.
+    steps : list of int, optional
+        The public number of steps that lead to the records of each group, where the query counts steps.
+    nested : list of str, optional
+        The groupings of which each group is in one group of the next grouping, where there are such: totals of the
+        wider groups are shown too.
     """
 
     by: list[str]
@@ -288,6 +293,8 @@ class GroupsRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     records: list[int]
     divided_by: list[int] | None
     error_95: list[float]
+    steps: list[int] | None = None
+    nested: list[str] | None = None
 
     @property
     def most_error(self) -> float:

@@ -113,8 +113,9 @@ _NO_PROMISE = (
 )
 
 _CONDEMNED = (
-    "the model was {}: its noise would leak more than is promised to somebody who knows what public data say. Fit a "
-    "larger class, which pufferfish check names; if you know better than the check, give accept='model'"
+    "the model was {}: its noise would leak more than is promised to somebody who knows what public data say. Run "
+    "pufferfish check with this model and {} once more: below 'next:' it prints the command that fits a larger class, "
+    "which covers this; release under that one. If you know better than the check, give accept='model'"
 )
 
 _CHECKED_HERE = (
@@ -219,7 +220,7 @@ def warnings_of_model(
         return []
     checked = model.checked
     if checked is not None and checked.word == CONDEMNED and "model" not in accept:
-        raise ReleaseRefused(_CONDEMNED.format(checked.in_words()))
+        raise ReleaseRefused(_CONDEMNED.format(checked.in_words(), checked.source))
     told = list[str]()
     if checked is not None and checked.word == CONDEMNED:
         told = [_ACCEPTED_ALL_THE_SAME.format(checked.in_words())]
@@ -643,18 +644,19 @@ def divisions_of(
     Raises
     ------
     ReleaseRefused
-        If the query is about single records or steps, or the noise is for this one query of all records.
+        If the query is about single records, or the noise is for this one query of all records.
     """
     linear, query, theta = calibration.linear, calibration.query, calibration.theta
-    if isinstance(linear, StepQuery):
+    if isinstance(linear, StepQuery) and not linear.of_groups:
         raise ReleaseRefused(
-            f"{query.kind} are about steps, and a step may lead from one group to another: read the table "
-            "without by=, or release the rows of each group by themselves with where="
+            f"the noise for {query.kind} is for one number of all records: one record can change those of two groups "
+            "at once, which needs more noise. Ask for transitions, which can be released by groups, or read the table "
+            "without by="
         )
-    if not isinstance(linear, LinearQuery | JointQuery) or isinstance(query, Weighted | Window):
+    if not isinstance(linear, LinearQuery | StepQuery | JointQuery) or isinstance(query, Weighted | Window):
         raise ReleaseRefused(
             f"{query.kind} is about single records, and groups know how many of their records are in which state: ask "
-            "a histogram, count, share, sum or mean, or read the table without by="
+            "a histogram, count, share, sum, mean or transitions, or read the table without by="
         )
     if not calibration.composes or not (theta.of_chains or theta.networks):
         raise ReleaseRefused(

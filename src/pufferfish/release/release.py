@@ -619,8 +619,15 @@ def prepare(
         draw = sampler(records, calibration, discrete_laplace_noise, total_of(facts, calibration))
     else:
         cells = cells_of(records, calibration)
+        steps = None if facts.steps is None or groups.steps is None else groups.steps.sum(axis=(1, 2)).tolist()
         groups_record = GroupsRecord(
-            list(groups.by), [list(cell) for cell in groups.cells], list(groups.records), None, []
+            list(groups.by),
+            [list(cell) for cell in groups.cells],
+            list(groups.records),
+            None,
+            [],
+            steps,
+            list(groups.nested) or None,
         )
         draw = cells.sampler(calibration)
     draft = as_release(Release, ready.draft(groups=groups_record))

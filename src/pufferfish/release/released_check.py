@@ -35,8 +35,9 @@ from pufferfish.queries.query import RecordQuery
 from pufferfish.release.against import Allowed, Part, allowed, allowed_after, chain_sums, network_sums, step_bounds
 from pufferfish.release.record import ReleaseFields, calibration_again, function_of_user, query_again
 from pufferfish.release.release import Release
-from pufferfish.release.series import Value, label_of, values_of
+from pufferfish.release.series import label_of
 from pufferfish.release.steps import chain_of_counts
+from pufferfish.release.sums import Value, values_of
 from pufferfish.release.together import any_release_in, check_named_once
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import Theta, as_theta

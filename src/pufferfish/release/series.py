@@ -24,67 +24,22 @@ from pufferfish._core.numbers.laplace import laplace_sum
 from pufferfish._draw.figure import new_figure
 from pufferfish._draw.svg import PALE, clean, titled
 from pufferfish.errors import ParameterError, shortened
-from pufferfish.release.facts import strategy_of
 from pufferfish.release.record import ReleaseFields
 from pufferfish.release.release import Release
+from pufferfish.release.sums import ALPHA, Value, values_of
 from pufferfish.release.together import check_named_once, one_history
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["NUMBERS", "OF_GROUPS", "ReleaseSeries", "Value", "error_of_difference", "label_of", "series", "values_of"]
+__all__ = ["NUMBERS", "OF_GROUPS", "ReleaseSeries", "error_of_difference", "label_of", "series"]
 
-_ALPHA = 0.05
 _CELLS = 20_000
 _SURE = 1e-12
 """What of a law lies further out than is looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
-    """One released value: ``units`` · ``unit`` / ``divided_by``, with noise that is a sum of variables of some scales.
-
-    Parameters
-    ----------
-    units : float
-        The noisy value in whole units, before it is divided.
-    unit : float
-        What a unit is worth.
-    divided_by : int or None
-        The records that a share or a mean is of; None for counts and sums.
-    scales : tuple of float
-        Scales of the discrete Laplace variables whose sum is its error, in units.
-    """
-
-    units: float
-    unit: float
-    divided_by: int | None
-    scales: tuple[float, ...]
-
-    @property
-    def value(self) -> float:
-        """The value as it was released, before any post-processing."""
-        return self.units * self.worth
-
-    @property
-    def worth(self) -> float:
-        """What a unit is worth in the value as it is shown."""
-        return self.unit / (self.divided_by or 1)
-
-    @property
-    def error_95(self) -> float:
-        """What its error exceeds with probability at most 5%."""
-        return laplace_sum(self.scales).accuracy(_ALPHA) * self.worth
-
-    def total_with(self, others: Sequence["Value"]) -> "Value":
-        """Return the value of all records together, and of others: a share of them all, or the sum."""
-        every = [self, *others]
-        divided_by = None if self.divided_by is None else sum(each.divided_by or 0 for each in every)
-        scales = tuple(sorted(scale for each in every for scale in each.scales))
-        return Value(math.fsum(each.units for each in every), self.unit, divided_by, scales)
-
-
-def error_of_difference(one: Value, other: Value, alpha: float = _ALPHA) -> float:
+def error_of_difference(one: Value, other: Value, alpha: float = ALPHA) -> float:
     """Return what the error of a difference of two values exceeds with probability at most alpha; they are independent.
 
     Parameters
@@ -405,23 +360,3 @@ def label_of(given: Any, release: ReleaseFields) -> str:
 def _named(release: ReleaseFields, key: tuple[str, ...]) -> dict[str, str]:
     by = [] if release.groups is None else release.groups.by
     return dict(zip((*by, "output"), key, strict=True))
-
-
-def values_of(release: ReleaseFields) -> dict[tuple[str, ...], Value]:
-    """Return each value of a release, by its group and its output."""
-    noise, query = release.noise, release.query
-    strategy = strategy_of(query.kind, release.theta.states, noise)
-    outputs = len(query.labels)
-    scale = noise.one_scale
-    taken = [(scale,)] * outputs if strategy is None else strategy.taken(scale)
-    cells = [()] if release.groups is None else [tuple(cell) for cell in release.groups.cells]
-    divided: list[int | None] = [query.divided_by] * len(cells)
-    if release.groups is not None and release.groups.divided_by is not None:
-        divided = list(release.groups.divided_by)
-    unit = noise.unit * (query.divided_by or 1)  # that of a count, whatever it is divided by
-    values: dict[tuple[str, ...], Value] = {}
-    for c, (cell, records) in enumerate(zip(cells, divided, strict=True)):
-        for o, label in enumerate(query.labels):
-            noisy = release.noisy_values[c * outputs + o]
-            values[*map(str, cell), label] = Value(noisy * (records or 1) / unit, unit, records, taken[o])
-    return values

@@ -60,7 +60,7 @@ def dwell_times_of(record: ReleaseFields) -> dict[str, float]:
 def switches_of(record: ReleaseFields) -> float:
     """Return how many steps change the state."""
     if record.query.kind in Switches.kinds:
-        return min(max(float(round(record.noisy_values[0] / record.noise.unit)), 0.0), float(record.data.steps or 0))
+        return min(max(float(round(_noisy_counts(record)[0])), 0.0), float(record.data.steps or 0))
     table = _table(record)
     return _settled(table.sum() - np.trace(table), float(table.sum()))
 
@@ -80,8 +80,14 @@ def _table(record: ReleaseFields) -> Array:
     total, k = record.data.steps or 0, len(record.theta.states)
     if not total:
         raise QueryError("the data have no two records that follow each other: there are no transitions to count")
-    noisy = np.array(record.noisy_values).reshape(k, k) / record.noise.unit
-    return nearest_balanced(noisy, float(total))
+    return nearest_balanced(_noisy_counts(record).reshape(k, k), float(total))
+
+
+def _noisy_counts(record: ReleaseFields) -> Array:
+    """Return the noisy number of steps of each output; of groups those of all together."""
+    noisy = np.array(record.noisy_values).reshape(-1, len(record.query.labels)) / record.noise.unit
+    divided_by = None if record.groups is None else record.groups.divided_by
+    return noisy.sum(axis=0) if divided_by is None else np.array(divided_by) @ noisy
 
 
 def nearest_balanced(counts: Array, total: float) -> Array:

@@ -1,15 +1,13 @@
 """Totals of groups, such as those of the regions that zones are in: sums of what was released, with exact errors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pufferfish._base.checked import listed
 from pufferfish._base.view import frame_of_columns
-from pufferfish.data.groups import in_order
 from pufferfish.errors import ParameterError, shortened
-from pufferfish.release.record import ReleaseFields
 from pufferfish.release.release import Release
-from pufferfish.release.series import Value, values_of
+from pufferfish.release.sums import totals_of
 
 __all__ = ["totals"]
 
@@ -47,31 +45,8 @@ def totals(release: Any, by: Sequence[str], *, into: str = "polars") -> Any:
     names = [str(name) for name in listed(by, "by", 'groupings of the release, such as ["region"]')]
     if not set(names) <= set(release.groups.by) or len(set(names)) < len(names):
         raise ParameterError(f"by is {names!r}, expected some of {', '.join(release.groups.by)}, each once")
-    rows = [*_rows(release, names)]
-    columns = {name: [row[name] for row in rows] for name in (*names, "output", "records", "value", "error_95")}
+    rows = [(*total.cell, *total[1:]) for total in totals_of(release, names)]
+    heads = (*names, "output", "records", "value", "error_95")
+    columns = dict(zip(heads, map(list, zip(*rows, strict=True)), strict=True))
     types: dict[str, type] = {**dict.fromkeys(names, str), "output": str, "records": int, "value": float}
     return frame_of_columns(columns, types | {"error_95": float}, into)
-
-
-def _rows(release: ReleaseFields, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    groups, outputs = release.groups, release.query.labels
-    assert groups is not None
-    places, noisy = [groups.by.index(name) for name in names], values_of(release)
-    parts: dict[tuple[str, ...], list[int]] = {}
-    for g, cell in enumerate(groups.cells):
-        parts.setdefault(tuple(cell[place] for place in places), []).append(g)
-    weights = groups.divided_by or [1] * len(groups.cells)
-    for wider in in_order(parts):
-        members = parts[wider]
-        weight = sum(weights[g] for g in members) if groups.divided_by is not None else 1
-        for o, output in enumerate(outputs):
-            first, *others = (_of(noisy, groups.cells[g], output) for g in members)
-            value = sum(release.values[g * len(outputs) + o] * weights[g] for g in members) / weight
-            records = sum(groups.records[g] for g in members)
-            named = dict(zip(names, wider, strict=True))
-            error = first.total_with(others).error_95
-            yield {**named, "output": output, "records": records, "value": value, "error_95": error}
-
-
-def _of(noisy: dict[tuple[str, ...], Value], cell: Sequence[str], output: str) -> Value:
-    return noisy[*map(str, cell), output]

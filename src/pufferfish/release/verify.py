@@ -24,6 +24,7 @@ from pufferfish._base.reading import decode_record, display_path
 from pufferfish._base.words import at_most, number
 from pufferfish._base.writing import read_file
 from pufferfish.data import read_rows, read_sequences
+from pufferfish.data.groups import Groups
 from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import (
@@ -43,7 +44,7 @@ from pufferfish.mechanisms.witness import AnyWitness
 from pufferfish.release.certificate import Certificate
 from pufferfish.release.check import BROKEN, differences, rules_on_place
 from pufferfish.release.derive import data_record, promised
-from pufferfish.release.facts import LedgerRecord, TableRecord
+from pufferfish.release.facts import GroupsRecord, LedgerRecord, TableRecord
 from pufferfish.release.postprocessing import BySubject
 from pufferfish.release.prepare import check_fit, check_proof, check_units, is_note_of
 from pufferfish.release.record import (
@@ -84,8 +85,8 @@ _READ = tuple(
 _LENGTHS = ("assumptions", "calibration.lengths", "calibration.records", "query.divided_by")
 
 
-def model_findings(record: ReleaseFields, model: Any) -> Iterator[Finding]:
-    """Compare Θ with a model."""
+def model_findings(record: ReleaseFields, model: Any, ledger: Ledger | None = None) -> Iterator[Finding]:
+    """Compare Θ with a model; a ledger knows whether its Θ was changed to that of the model after the release."""
     if model is None:
         yield unchecked("Θ", "whether it is the class that was meant: compare it with the model's file", ["theta"])
         yield unchecked("check", "what it was held against: the model's file keeps the last verdict", ["checked"])
@@ -99,10 +100,32 @@ def model_findings(record: ReleaseFields, model: Any) -> Iterator[Finding]:
         says = [NEVER_CHECKED if each is None else each.in_words() for each in (stated, known)]
         yield unchecked("check", f"the release says {says[0]}, and the model's file now {says[1]}", ["checked"])
     named = [name for name in theirs.__struct_fields__ if getattr(record.theta, name) != getattr(theirs, name)]
-    if named:
-        yield fails("Θ", f"it differs from the model's in {', '.join(named)}", ["theta"])
+    change = _change_after(record, theirs, ledger)
+    if named and change is not None:
+        says = (
+            f"the model is that of entry {change}, which changed Θ of the ledger after this release; the release is "
+            "under the Θ before: compare it with the model before, if its file was kept"
+        )
+        yield unchecked("Θ", says, ["theta"])
+    elif named:
+        booked = record.ledger is not None and ledger is None
+        later = (
+            "; if Θ was changed after this release (pufferfish ledger change), name the ledger too" if booked else ""
+        )
+        yield fails("Θ", f"it differs from the model's in {', '.join(named)}{later}", ["theta"])
     else:
         yield holds("Θ", f"it is the model's, to the last digit ({theirs.origin})", ["theta"])
+
+
+def _change_after(record: ReleaseFields, theirs: ThetaRecord, ledger: Ledger | None) -> int | None:
+    """Return the entry by which a ledger's Θ became a model's after a release under the Θ before; None if none did."""
+    booked = record.ledger
+    if ledger is None or booked is None or not 1 <= booked.entry <= len(ledger.entries):
+        return None
+    if ThetaRecord.of(ledger.bound_at(booked.entry).theta) != record.theta:
+        return None
+    later = (entry.number for entry in ledger.entries[booked.entry :] if entry.theta is not None)
+    return next((number for number in later if ThetaRecord.of(ledger.bound_at(number).theta) == theirs), None)
 
 
 def ledger_findings(record: ReleaseFields, ledger: Any) -> Iterator[Finding]:
@@ -202,11 +225,21 @@ def _compared(record: ReleaseFields, base: Base | RowsBase, data: Sequences | Ro
     differs = [
         field for field in data_read.__struct_fields__ if getattr(data_read, field) != getattr(record.data, field)
     ]
-    if differs:
-        stated = "; ".join(f"{field} {shortened(repr(getattr(record.data, field)))}" for field in differs)
+    stated = "; ".join(f"{field} {shortened(repr(getattr(record.data, field)))}" for field in differs)
+    if record.groups is not None and not differs and not _same_groups(record.groups, data.groups):
+        stated = "other groups, or other numbers of records or steps in them"
+    if stated:
         return fails("table", f"the table differs from the record, which says: {stated}{named}", _READ)
     has = f"{data_read.subjects:,} rows" if isinstance(data, Rows) else f"{data_read.records:,} records and lengths"
     return holds("table", f"it was read again, and has the record's {has}{named}", _READ)
+
+
+def _same_groups(stated: GroupsRecord, groups: Groups | None) -> bool:
+    """Whether a record says the groups of a table, and how many records of each; and how many steps lead to them."""
+    if groups is None or [tuple(cell) for cell in stated.cells] != list(groups.cells):
+        return False
+    steps = None if stated.steps is None or groups.steps is None else groups.steps.sum(axis=(1, 2)).tolist()
+    return stated.records == list(groups.records) and stated.steps == steps
 
 
 def _readings(
@@ -406,8 +439,8 @@ def verify(
         findings += values_findings(record, record.subjects.table, values, folder)
     elif values is not None:
         raise ParameterError("values is for releases for each subject; this one holds its values itself")
-    findings += model_findings(record, model)
     opened = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
+    findings += model_findings(record, model, opened)
     findings += ledger_findings(record, opened)
     findings += table_findings(record, table, opened)
     return Verification(_in_one_line(record), findings)

@@ -466,7 +466,10 @@ def test_prints_draws_and_writes(tmp_path: Path) -> None:
     assert len(said["subjects"]) == 15
     with pytest.raises(pf.RecordError):
         found.to_json(path)
-    figure = found.plot()
+    figure = found.plot(tmp_path / "c.png")
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(pf.RecordError):
+        found.plot(tmp_path / "no folder" / "c.png")
     assert len(figure.axes) == 3
     figure.canvas.draw()
     lasts = figure.axes[0].yaxis

@@ -97,7 +97,10 @@ def test_the_error_of_each_group_is_known_before_anything_is_spent(tmp_path: Pat
     many = run("compare", model, "--table", table, *reading[:-1], "minute", "--query", "count:active")
     assert "… and 72 more groups; the largest error is" in many.stdout
     refused("compare", model, "--length", 9, "--by", "id", "--epsilon", 1, says=["--by says how a table is read"])
-    refused("compare", model, "--table", table, *reading, "--query", "switches", says=["are about steps"])
+    refused("compare", model, "--table", table, *reading, "--query", "bouts:active", says=["Ask for transitions"])
+    steps = run("compare", model, "--table", table, *reading, "--query", "transitions")
+    assert steps.exit_code == 0, steps.output
+    assert "each value of each of 2 groups" in steps.stdout
     named = ["--mechanisms", "propagation,wasserstein"]
     refused("compare", model, "--table", table, *reading, *named, says=["wasserstein does not go with --by"])
     worst = run("compare", model, "--table", table, *READING, "--by", "early", "--accuracy", 0.5)
@@ -105,6 +108,32 @@ def test_the_error_of_each_group_is_known_before_anything_is_spent(tmp_path: Pat
     *_, last = [line.split() for line in worst.stdout.splitlines() if line.startswith(("true", "false"))]
     assert last[:2] == ["true", "6"]
     assert 0.4 < float(last[2]) <= 0.5
+
+
+def test_transitions_by_group_on_the_command_line(tmp_path: Path) -> None:
+    table, model, output = write_table(tmp_path / "t.csv", seed=1), tmp_path / "m.json", tmp_path / "r.json"
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
+    pf.write_model(pf.Model(theta=pf.ChainClass((chain,), origin="stated"), step="1min"), model)
+    command = ["release", table, *READING, "--model", model, "--query", "transitions", "--by", "id", "--epsilon", 2]
+    planned = run(*command, "--dry-run")
+    assert planned.exit_code == 0, planned.output
+    files = ["--output", output, "--csv", tmp_path / "r.csv", "--plot", tmp_path / "r.png"]
+    done = run(*command, "--valid", *files)
+    assert done.exit_code == 0, done.output
+    found = pf.Release.from_json(output)
+    assert found.groups is not None
+    assert found.groups.steps is not None
+    assert sum(found.groups.steps) == found.data.steps
+    assert f"scale {found.scale:.6g}" in planned.stdout
+    assert f"ε = 2 for all {len(found.groups.cells)} groups together" in done.stdout
+    assert "rest → active" in run("show", output).stdout
+    assert pl.read_csv(tmp_path / "r.csv").height == 4 * len(found.groups.cells)
+    assert run("verify", output, "--table", table).exit_code == 0
+    page = tmp_path / "r.html"
+    assert run("report", output, "--output", page).exit_code == 0
+    assert all(f": {cell[0]}" in page.read_text() for cell in found.groups.cells)
+    bouts = ["bouts:active" if part == "transitions" else part for part in command]
+    refused(*bouts, "--output", tmp_path / "b.json", says=["Ask for transitions"])
 
 
 def test_weekdays_say_which_is_0(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import pufferfish as pf
 from commands import every_command, refused, run
 from pufferfish.cli import main
-from pufferfish.cli.project import Project, ProjectFile, TableKeys
+from pufferfish.cli.project import Project, ProjectFile, ReportKeys, TableKeys, load_project
 
 READING = ["--state", "activity", "--subject", "id", "--time", "minute", "--max-gap", "1min"]
 FULL = Project(
@@ -54,6 +54,55 @@ def done(*arguments: object) -> str:
     result = run(*arguments)
     assert result.exit_code == 0, result.output
     return result.output
+
+
+def test_what_stands_above_reports_is_written_too(folder: Path) -> None:
+    """Commented where nothing is given; what is given stands as it is, a path as seen from the file's folder."""
+    text = Path("pufferfish.toml").read_text()
+    assert '[report]\n# title = "Steps in May"\n# office = "Office of Statistics"\n' in text
+    assert all(f"# {name} = " in text for name in ReportKeys.__struct_fields__)
+    uncommented = text.replace("# title", "title").replace("# note", "note").replace("# [labels]", "[labels]")
+    Path("pufferfish.toml").write_text(uncommented.replace("# rest =", "rest ="))
+    project = load_project(None)
+    assert project is not None
+    assert (project.file.report.title, project.file.report.note) == ("Steps in May", "Approved on 3 June.")
+    assert project.file.labels == {"rest": "At rest"}
+    (folder / "sub").mkdir()
+    given = ["--office", 'A "B"', "--contact", "a@b.example", "--words", "w.toml", "--budget", 1]
+    done("--project", "sub", "init", "steps.csv", *READING, *given)
+    other = load_project("sub")
+    assert other is not None
+    report = other.file.report
+    assert (report.title, report.office, report.contact, report.words) == (None, 'A "B"', "a@b.example", "../w.toml")
+
+
+def test_a_value_of_another_kind_names_file_key_and_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for text, says in {
+        "model = 3": "model is a whole number, expected a text in quotes",
+        'budget = "x"': "budget is a text in quotes, expected a number",
+        "budget = -1": "budget is out of range, expected a number above 0",
+        "within = [1]": "within is a list, expected a number or a text in quotes",
+        "[table]\nstate = true": "state of [table] is true or false, expected a text in quotes",
+        '[table]\nbins = [0, "a"]': "an entry of bins of [table] is a text in quotes, expected a number",
+        "[report]\nperiod = 2026-05-01": "period of [report] is a date, expected a text in quotes",
+        "[labels]\nrest = 1": "a value of [labels] is a whole number, expected a text in quotes",
+        "labels = 3": "labels is a whole number, expected a table of keys",
+    }.items():
+        Path("pufferfish.toml").write_text(text)
+        assert refused("fit", "t.csv") == f"error: pufferfish.toml: {says}"
+
+
+def test_a_folder_inside_of_a_project_is_told_where_its_file_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "a" / "b").mkdir(parents=True)
+    monkeypatch.chdir(folder / "a" / "b")
+    file = os.path.join("..", "..")
+    words = f"{file}/pufferfish.toml is read only in its own folder: run the command there, or give --project {file}"
+    assert words in refused("release", "--query", "histogram", "--epsilon", 1)
+    assert "is read only" not in refused("--project", file, "release", "--epsilon")
+    assert "is read only" not in refused("release", "--nothing")
+    monkeypatch.chdir(folder)
+    assert "is read only" not in refused("report")
 
 
 def test_commands_are_short_and_do_what_long_ones_do(folder: Path) -> None:
@@ -128,8 +177,8 @@ def test_what_is_hidden_is_said_once(folder: Path, protect: str) -> None:
 WRONG = {
     "a key": ("modle = 'x'\n", "there is no key 'modle'. Did you mean 'model'?"),
     "a key of the table": ("[table]\nstat = 'x'\n", "there is no key 'stat'. Did you mean 'state'?"),
-    "a type": ("budget = 'much'\n", "Expected `float`, got `str` - at 'budget'"),
-    "a number": ("budget = -1\n", "Expected `float` > 0.0"),
+    "a type": ("budget = 'much'\n", "budget is a text in quotes, expected a number"),
+    "a number": ("budget = -1\n", "budget is out of range, expected a number above 0"),
     "no TOML": ("budget =\n", "is no TOML"),
     "no text": (b"\xff\xfe", "is no TOML"),
 }

@@ -33,6 +33,16 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     found = pf.EachRelease.from_json(tmp_path / "v.json")
     error = found.read_table(output)["error_95"][0]
     assert f"each value with 95% probability: ± {error:.3g} for 120 records (" in done.stdout
+    frame = found.read_table(output)
+    weak = int((frame["value"].abs() <= frame["error_95"]).sum())
+    assert f"○ {weak} of 6 values: no larger than their own error" in done.stdout
+    wild = run(*each, "--epsilon", 0.05, "--output", tmp_path / "wild.csv", "--accept", "noise")
+    assert "add --valid to get the nearest possible values (no privacy cost)" in wild.stdout, wild.output
+    valid = run(*each, "--epsilon", 0.05, "--output", tmp_path / "valid.csv", "--accept", "noise", "--valid")
+    assert "add --valid" not in valid.stdout, valid.output
+    for stem in ("wild", "valid"):
+        for ending in ("csv", "json"):
+            (tmp_path / f"{stem}.{ending}").unlink()
     uneven = [*each, "--epsilon", 0.5, "--where", "id != 'S0' or awake", "--output", tmp_path / "u.csv"]
     shares = run(*uneven)
     errors = pf.EachRelease.from_json(tmp_path / "u.json").accuracy_95.each

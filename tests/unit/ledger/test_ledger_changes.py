@@ -181,6 +181,25 @@ def test_the_command_says_first_what_would_be_spent(tmp_path: Path, monkeypatch:
         if arguments[:2] == ["ledger", "change"]:
             assert "1 entry charged anew: spent 0.3 before" in done.output
             assert ("a dry run" in done.output) == ("--dry-run" in arguments)
+            alike = (
+                "the origin reads alike, and it is another class: it differs in chains: transition probabilities by up"
+            )
+            assert f"new Θ: stated by the user ({alike} to 0.35)" in done.output
+    models = ["--model", "sticky.json"]
+    after = run("verify", "first.json", "--ledger", "book.json", *models)
+    assert after.exit_code == 0, after.output
+    assert "the model is that of entry 2, which changed Θ of the ledger after this release" in " ".join(
+        after.output.split()
+    )
+    alone = run("verify", "first.json", *models)
+    assert alone.exit_code != 0
+    assert "if Θ was changed after this release (pufferfish ledger change), name the ledger too" in " ".join(
+        alone.output.split()
+    )
+    assert run("verify", "first.json", "--ledger", "book.json", "--model", "loose.json").exit_code == 0
+    write_model(pf.Model(theta=NARROW), "other.json")
+    assert run("verify", "first.json", "--ledger", "book.json", "--model", "other.json").exit_code != 0
+    assert run("verify", "second.json", "--ledger", "book.json", "--model", "loose.json").exit_code != 0  # it is before
     entries = Ledger.open("book.json").entries
     assert [entry.theta is None for entry in entries] == [True, False, True]
     assert entries[1].spent > entries[0].spent

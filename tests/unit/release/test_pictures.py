@@ -381,3 +381,18 @@ def test_values_below_their_error_are_hollow_and_have_a_sign():
     step_error = steps.accuracy()
     some = [step_error / 2] + [9 * step_error] * 8
     assert sum(text.startswith("○") for text in texts(msgspec.structs.replace(steps, values=some).plot())) == 1
+
+
+def test_transitions_of_groups_are_a_table_for_each():
+    """Up to twelve groups a table of colours each, with their numbers; of more groups a panel for each output."""
+    found = many_rows(pf.Transitions(), by="g")
+    figure = found.plot()
+    told = texts(figure)
+    assert found.groups is not None
+    assert found.groups.steps is not None
+    for cell, steps in zip(found.groups.cells, found.groups.steps, strict=True):
+        assert f"{cell[0]} ({steps:,} steps)" in [axes.get_title(loc="left") for axes in figure.axes]
+    assert {"from", "to"} <= {figure.get_supylabel(), figure.get_supxlabel()}
+    assert any(text.replace(",", "").isdigit() for text in told)
+    many = many_rows(pf.Transitions(), by="t").plot()
+    assert "each panel has its own scale" in title(many)

@@ -2,9 +2,12 @@
 
 import importlib
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
+from itertools import pairwise
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -13,6 +16,8 @@ import pufferfish as pf
 from pufferfish.errors import ParameterError, RecordError, ReleaseRefused
 from pufferfish.ledger import Ledger
 from pufferfish.release import cells
+from pufferfish.release.check import differences
+from record_rules import contradictions
 from release_cases import end_searches_soon
 
 CHAIN = pf.MarkovChain([[0.8, 0.15, 0.05], [0.3, 0.6, 0.1], [0.2, 0.4, 0.4]], states=["rest", "walk", "run"])
@@ -374,3 +379,104 @@ def test_pictures_of_groups_are_drawn(tmp_path):
         assert len(maps) == (3 if name == "heat maps" else 0)
         for image in maps:  # colours go as far as its own values do
             assert image.get_clim()[1] == (np.abs(image.get_array()).max() or 1.0)
+
+
+def steps_of_cells(by=lambda row: (str(row["t"].hour), row["sex"])):
+    """How often each state of the table is followed by each, by the group of the record that follows, one by one."""
+    counted = {}
+    for _, own in TABLE.sort("id", "t").group_by("id", maintain_order=True):
+        for before, row in pairwise(own.rows(named=True)):
+            cell = counted.setdefault(by(row), np.zeros((3, 3)))
+            cell[STATES.index(before["state"]), STATES.index(row["state"])] += 1
+    return counted
+
+
+@pytest.mark.parametrize("relative", [False, True])
+@pytest.mark.parametrize("valid", [None, "valid"])
+def test_steps_count_in_the_group_of_the_record_that_they_lead_to(tmp_path, relative, valid):
+    expected = steps_of_cells()
+    for query, k in ((pf.Transitions(relative), 9), (pf.Switches(relative), 1)):
+        found = release(DATA, query, 1e4, postprocess=valid)
+        assert found.value.shape == (48, k)
+        assert sum(found.groups.steps) == found.data.steps == 3 * (N - 1)
+        for cell, n, steps, values in zip(
+            found.groups.cells, found.groups.records, found.groups.steps, found.value, strict=True
+        ):
+            own = expected[tuple(cell)]
+            exact = own.ravel() if k == 9 else [own.sum() - np.trace(own)]
+            assert steps == own.sum() <= n
+            assert values == pytest.approx(np.array(exact) / (n if relative else 1), abs=1e-9)
+        noisy = release(DATA, query, 1.0, postprocess=valid)
+        assert not [*contradictions(noisy)]
+        assert noisy.verify(table=TABLE).holds
+        assert noisy.groups.error_95 == pytest.approx(
+            [noisy.noise.accuracy(0.05) / (n if relative else 1) for n in noisy.groups.records]
+        )
+        if valid:
+            assert (noisy.value >= 0).all()
+            total = np.array(noisy.groups.steps) / (np.array(noisy.groups.records) if relative else 1)
+            assert np.allclose(noisy.value.sum(axis=1), total) if k == 9 else (noisy.value[:, 0] <= total + 1e-9).all()
+        noisy.to_json(tmp_path / "release.json", overwrite=True)
+        assert pf.Release.from_json(tmp_path / "release.json") == noisy
+        assert "counts in the group of the record that it leads to" in noisy.assumptions[-1]
+
+
+def test_steps_of_groups_have_the_noise_of_one_query_and_are_charged_once(tmp_path):
+    plain, grouped = release(PLAIN, pf.Transitions()), release(DATA, pf.Transitions())
+    assert grouped.noise == plain.noise
+    assert (grouped.mechanism, grouped.counted, grouped.promise) == (plain.mechanism, plain.counted, plain.promise)
+    books = [Ledger(pf.LeakagePropagation(CHAIN, DATA.length), 3.0) for _ in range(2)]
+    spent = [
+        [release(data, pf.Transitions(), 0.7, ledger=book).ledger.spent for _ in range(2)]
+        for book, data in zip(books, (DATA, PLAIN), strict=True)
+    ]
+    assert spent[0] == spent[1]
+    people = pf.read_sequences(TABLE, "state", subject="id", time="t", max_gap="20min", by="id", states=STATES)
+    each = release(people, pf.Transitions(), 1e4)
+    alone = steps_of_cells(lambda row: row["id"])
+    assert [alone[name].ravel().tolist() for (name,) in each.groups.cells] == each.value.tolist()
+    totals = pf.totals(release(DATA, pf.Transitions(), 1e4), ["sex"]).filter(pl.col("sex") == "f")["value"].to_list()
+    assert totals == pytest.approx(steps_of_cells(lambda row: row["sex"])["f"].ravel().tolist())
+    assert np.allclose(each.chain().transition_matrix, release(PLAIN, pf.Transitions(), 1e4).chain().transition_matrix)
+    assert each.switches() == release(people, pf.Switches(), 1e4).switches()
+    rates = release(DATA, pf.Transitions(relative=True), 1e4)
+    assert rates.switches() == pytest.approx(each.switches())
+    planned = pf.plan(
+        DATA, pf.Transitions(), calibrated(CHAIN, DATA.length, pf.LeakagePropagation, "", pf.Transitions(), 1.0)
+    )
+    assert planned.groups.steps == grouped.groups.steps
+    assert planned.noise == grouped.noise
+
+
+def test_changed_numbers_of_steps_are_refused_and_groups_of_another_table_are_seen(tmp_path):
+    found = release(DATA, pf.Transitions(), postprocess="valid")
+    other = TABLE.with_columns(sex=pl.when(pl.col("id") != "s0").then(pl.lit("m")).otherwise(pl.lit("f")))
+    verified = found.verify(table=other)
+    assert not verified.holds
+    assert "other groups, or other numbers of records or steps in them" in verified.wrong[0].says
+    steps = list(found.groups.steps)
+    moved = [steps[0] - 1, steps[1] + 1, *steps[2:]]
+    for changed in (None, moved, steps[:-1], [steps[0] - 1, *steps[1:]], [-1, steps[0] + steps[1] + 1, *steps[2:]]):
+        record = msgspec.structs.replace(found, groups=msgspec.structs.replace(found.groups, steps=changed))
+        assert [*differences(record)], changed
+        assert [*contradictions(record)], changed
+    histogram = release(DATA, pf.Histogram())
+    assert "steps" not in histogram.to_dict()["groups"]  # records of earlier versions are read as they were
+    told = msgspec.structs.replace(histogram, groups=msgspec.structs.replace(histogram.groups, steps=steps))
+    assert [*differences(told)]
+    assert [*contradictions(told)]
+
+
+def test_steps_of_groups_that_cannot_be_released():
+    with pytest.raises(ReleaseRefused, match=r"bouts is for one number of all records: .* Ask for transitions"):
+        release(DATA, pf.Bouts("walk"))
+    groups = DATA.groups
+    uncounted = replace(DATA, groups=replace(groups, steps=None))
+    with pytest.raises(ReleaseRefused, match=r"^48 groups have too many different steps to be counted: group by less"):
+        release(uncounted, pf.Transitions())
+    assert release(uncounted, pf.Histogram()).value.shape == (48, 3)
+    for steps in (groups.steps[1:], groups.steps - 1, groups.steps + 9, np.zeros(3, dtype=int)):
+        with pytest.raises(ParameterError, match=r"^steps has shape .*, expected \(48, k, k\)"):
+            replace(groups, steps=steps)
+    with pytest.raises(ParameterError, match=r"^groups.steps do not add up to transitions"):
+        replace(DATA, groups=replace(groups, steps=groups.steps * 0))

@@ -449,7 +449,8 @@ def test_refusals_leave_every_file(tmp_path: Path) -> None:
         (["wrong.json", "--output", "new.html"], "does not hold"),
         (["book.json", "--output", "new.html"], "is no pufferfish-release file"),
         (["alone.json", "--ledger", "book.json", "--output", "new.html"], "names an entry"),
-        (["r.json", "r.json", "--output", "new.html"], "one release is named twice"),
+        (["r.json", "r.json", "--output", "new.html"], "is the same release as"),
+        (["alone.json", "alone.json", "--output", "new.html"], "is the same release as"),
     ):
         given = [tmp_path / part if part.endswith((".json", ".html")) else part for part in arguments]
         commands.refused("report", *given, says=[words])

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 import pufferfish as pf
 from commands import refused, run
 from pufferfish.errors import ParameterError, RecordError
-from pufferfish.release.series import Value, error_of_difference
+from pufferfish.release.series import error_of_difference
+from pufferfish.release.sums import Value
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "active"])
 

@@ -186,7 +186,7 @@ def test_a_page_is_refused_where_releases_have_no_common_history(folder: Path) -
     for ledger in ((), ("--ledger", folder / "book.json")):
         line = refused("report", a, b, d, *ledger, "--output", page)
         assert pf.verify_together([a, b, d]).says in line
-    refused("report", a, a, "--output", page, says=["one release is named twice"])
+    refused("report", a, a, "--output", page, says=["is the same release as", ": name each once"])
     refused("report", a, c, "--ledger", folder / "book.json", "--output", page, says=["c.json", "does not hold"])
     assert not page.exists()
     done = run("report", a, b, "--ledger", folder / "first.json", "--brief", "--output", page)

@@ -1,13 +1,19 @@
 """Totals of wider groups, such as regions of zones: they add up, and their errors are those of sums."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
 
 import pufferfish as pf
 from commands import refused, run
+from pufferfish.release.check import differences
+from record_rules import contradictions
 
 REGIONS = {"a": "north", "b": "north", "c": "south", "d": "south", "e": "south"}
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["in", "out"])
@@ -74,8 +80,57 @@ def test_a_hierarchy_on_the_command_line(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(cells) == 10
     expected = pf.totals(pf.Release.from_json("r.json"), ["region"])
     assert wider["value"].to_list() == pytest.approx(expected["value"].to_list())
+    shown = run("show", "r.json").stdout.splitlines()
+    assert shown[shown.index("totals of region:") :][:5] == lines[at : at + 5]
+    assert run("report", "r.json", "--output", "r.html").exit_code == 0
+    page = (tmp_path / "r.html").read_text()
+    told = page[page.index("Totals by region: the sum, share or mean of the groups inside") :]
+    assert re.findall(r"<th scope=.row.>(north|south)</th><th scope=.row.>(in|out)</th>", told) == [
+        ("north", "in"), ("north", "out"), ("south", "in"), ("south", "out")
+    ]  # fmt: skip
+    content = unquote(re.findall(r'href="data:text/csv;charset=utf-8,([^"]*)"', page)[0])
+    assert pl.read_csv(content.encode()).equals(written)
+    plain = run(*asked, "--by", "zone,region", "--overwrite")
+    assert plain.exit_code == 0, plain.output
+    assert "totals of" not in plain.stdout + run("show", "r.json").stdout
+    assert pl.read_csv("r.csv").height == 10
     refused(*asked, "--overwrite", "--by", "region<zone", says=["region 'north' is in two groups of zone, 'a' and 'b'"])
     refused(*asked, "--overwrite", "--by", "zone<", says=["by"])
+
+
+def test_every_level_is_added_up_and_a_changed_hierarchy_is_refused(tmp_path: Path) -> None:
+    """Three levels, another grouping beside; where weak totals are left out, their numbers are too."""
+    rows = table().with_columns(
+        country=pl.lit("x"), half=pl.when(pl.col("time") < 20).then(pl.lit("1")).otherwise(pl.lit("2"))
+    )
+    data = pf.read_sequences(rows, "state", subject="who", time="time", max_gap=1, by=["zone<region<country", "half"])
+    noise = pf.LeakagePropagation(CHAIN, data.length).calibrate(pf.Histogram(relative=False), 1.0)
+    found = pf.release(data, pf.Histogram(relative=False), noise)
+    assert found.groups is not None
+    assert found.groups.nested == ["zone", "region"]
+    assert [*contradictions(found)] == []
+    levels = [["region", "country", "half"], ["country", "half"]]
+    text = str(found)
+    assert all(f"totals of {', '.join(level)}:" in text for level in levels)
+    assert [grid.caption for grid in found._view().grids][1:3] == [f"Totals of {', '.join(level)}" for level in levels]
+    found.to_json(tmp_path / "r.json")
+    assert pf.Release.from_json(tmp_path / "r.json") == found
+    assert found.verify(table=rows).holds
+    for nested in (["region", "zone"], ["half"], ["country"], []):
+        changed = msgspec.structs.replace(found, groups=msgspec.structs.replace(found.groups, nested=nested))
+        assert [*differences(changed)], nested
+        assert [*contradictions(changed)], nested
+    with pytest.raises(pf.ParameterError, match="expected groupings inside of the next one"):
+        replace(data.groups, nested=("country",))
+    weak = pf.release(data, pf.Histogram(relative=False), noise.bound.calibrate(pf.Histogram(relative=False), 0.02))
+    weak.report(tmp_path / "all.html")
+    weak.report(tmp_path / "some.html", suppress=True)
+    country = pf.totals(weak, ["country", "half"])
+    hidden = [row["value"] for row in country.iter_rows(named=True) if abs(row["value"]) <= row["error_95"]]
+    pages = [(tmp_path / name).read_text() for name in ("all.html", "some.html")]
+    parts = [page[page.index("Totals by country, half") :].split("</table>")[0] for page in pages]
+    assert hidden
+    assert parts[0].count(" ± ") - parts[1].count(" ± ") == len(hidden)
 
 
 def test_what_has_no_totals_is_refused() -> None:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from pufferfish._base.durations import in_words
 from pufferfish._base.progress import Patience, TookTooLong, part_of, report_progress
 from pufferfish._base.reading import display_path
-from pufferfish._base.view import Html, counted, join, tag
+from pufferfish._base.view import Html, join, tag
 from pufferfish._base.words import at_least, at_most, change_of_odds, number
 from pufferfish._base.writing import read_file, write_whole
 from pufferfish._draw.chart import Lines
@@ -45,12 +45,13 @@ from pufferfish.release.show.values import (
     csv_link,
     each_part,
     frame_of_subjects,
+    measure_in_words,
     measured_part,
     notes_of,
     values_part,
 )
-from pufferfish.release.show.words import WORDS, Words
-from pufferfish.release.together import AnyRelease, any_release_in, one_history
+from pufferfish.release.show.words import WORDS, Marked, MarkedLabels, Words, unmarked
+from pufferfish.release.together import AnyRelease, any_release_in, check_named_once, one_history
 from pufferfish.release.verification import Finding, Verification
 from pufferfish.release.verify import ledger_findings, values_findings, verify, verify_measurement
 from pufferfish.theta.model_class import Theta
@@ -235,20 +236,21 @@ def report_page(
         tag("footer", say("footer"), class_="soft"),
     )
     proof = next((source.proof for source in sources if source.proof), None)
-    return page("report", title, body, [] if data is None else [data], proof, lang=say("lang"), scroll=say("scroll"))
+    title = say.of(title) if cover.title is None else title
+    held: dict[str, Any] = {"lang": say("lang"), "scroll": say("scroll")}
+    return page("report", title, say.in_markup(body), [] if data is None else [data], proof, **held)
 
 
 def _check_together(sources: Sequence[Source]) -> None:
-    """Refuse releases that no history of a ledger has together, and one that was charged and is given twice."""
+    """Refuse releases that no history of a ledger has together, and one that is given twice."""
     names = [
         f"release {i}" if source.path is None else display_path(source.path) for i, source in enumerate(sources, 1)
     ]
-    together = one_history([(name, source.release) for name, source in zip(names, sources, strict=True)])
+    named = [(name, source.release) for name, source in zip(names, sources, strict=True)]
+    check_named_once(named)
+    together = one_history(named)
     if together.holds is False:
         raise RecordError(f"no report is made of these releases together: {together.says}")
-    places = [source.release.ledger for source in sources if source.release.ledger is not None]
-    if len({place.previous for place in places}) < len(places):
-        raise ParameterError("one release is named twice: leave it out once")
 
 
 # -- What is found of a release before it is shown -------------------------------------------------------------------
@@ -278,7 +280,9 @@ def _title(record: AnyRelease, look: Look) -> str:
         return f"{record.measurement}, ε = {at_most(record.epsilon)}"
     each = "" if record.subjects is None else f" ({record.data.subjects:,} × {look.say('subject')})"
     by = "" if record.groups is None else f" · {', '.join(map(look.grouping, record.groups.by))}"
-    return f"{look.name(record.query.kind.capitalize())}{each}{by}, ε = {at_most(record.epsilon)}"
+    kind = record.query.kind.capitalize()
+    named = look.labels[kind] if kind in look.labels else look.say.of(kind)
+    return f"{named}{each}{by}, ε = {at_most(record.epsilon)}"
 
 
 def _verified(source: Source, ledger: Ledger | None, patience: Patience) -> tuple[Sequence[Finding] | None, bool]:
@@ -376,7 +380,9 @@ def _hidden_part(shown: Sequence[_Shown], say: Words) -> Html:
             f"{say('pairs')} {'; '.join(pairs)}{'; …' if len(secrets or ()) > _MOST_PAIRS else '.'}" if pairs else ""
         )
         odds = say(
-            "odds", two=say.of(alternatives_of(secrets, record.protection)), factor=change_of_odds(record.epsilon)
+            "odds",
+            two=say.of(alternatives_of(secrets, record.protection)),
+            factor=say.of(change_of_odds(record.epsilon)),
         )
         if isinstance(record, ReleaseFields) and record.delta:  # what is exact says δ, and few words cannot
             odds = f"{say('delta', delta=f'{record.delta:g}')} {say.of(record.promise)}"
@@ -410,7 +416,9 @@ def _release_part(each: _Shown, look: Look, ledger: Ledger | None) -> Html:
     record, source, say = each.record, each.source, look.say
     warnings: list[str] = []
     if isinstance(record, MeasurementFields):
-        size = f"{sum(records for _, records in record.length):,} records in {len(record.length):,} chains"
+        chains = f"{len(record.length):,}"
+        records = f"{sum(records for _, records in record.length):,}"
+        size = say("size", records=records, subjects=chains, chains=chains)
         made = say(
             "made",
             size=size,
@@ -451,15 +459,16 @@ def _made(record: ReleaseFields, say: Words) -> str:
     """Say by which mechanism and at which ε it was released, of which data, and when."""
     data, base = record.data, record.data.base
     if data.rows is not None:
-        size = f"{data.subjects:,} rows with {data.records:,} observed cells"
+        size = say("size_rows", rows=f"{data.subjects:,}", cells=f"{data.records:,}")
     else:
-        size = f"{data.records:,} records of {counted(data.subjects, 'subject')} in {counted(data.chains, 'chain')}"
+        numbers = {"records": data.records, "subjects": data.subjects, "chains": data.chains}
+        size = say("size", **{name: f"{number_of:,}" for name, number_of in numbers.items()})
     where = None if base is None else base.where
     return say(
         "made",
         size=size,
-        column="" if base is None else f", column {base.state}",
-        filtered="" if where is None else f", rows where {where}",
+        column="" if base is None else say("column", name=base.state),
+        filtered="" if where is None else say("filtered", filter=where),
         title=record.mechanism.title,
         epsilon=at_most(record.epsilon),
         date=in_words(record.created),
@@ -665,7 +674,7 @@ def _slider_part(shown: Sequence[_Shown], say: Words, patience: Patience) -> tup
             why = say("why_long")
             continue
         except PufferfishError as error:
-            why = str(error)
+            why = say.of(str(error))
             continue
         rows.append((each, _errors(each.query, each.calibration, errors, say)))
     if not rows:
@@ -796,10 +805,10 @@ def _verify_command(each: _Shown) -> str:
 # -- The sentences of records, to be translated ----------------------------------------------------------------------
 
 
-def sentences_of(records: Sequence[AnyRelease]) -> list[str]:
-    """Return the sentences of records that a page shows, which :class:`Words` can translate."""
+def sentences_of(sources: Sequence[Source]) -> list[str]:
+    """Return what a page about releases says beside its words: sentences of records, and what stands in folds."""
     found: list[str] = []
-    for record in records:
+    for record in (source.release for source in sources):
         found += [
             _hides(record),
             record.promise,
@@ -811,6 +820,10 @@ def sentences_of(records: Sequence[AnyRelease]) -> list[str]:
             secrets = record.mechanism.secrets
             found += [alternatives_of(secrets, record.protection), record.query.description, *record.warnings]
             found += [text for promise in record.promises for text in (promise.unit, promise.holds)]
+            found += [measure_in_words(record), record.query.kind.capitalize(), change_of_odds(record.epsilon)]
             chart = _chart_of(record)
             found += [] if chart is None else [getattr(chart, name) for name in _SAID]
+    if sources:
+        cover = Cover(words=Marked(), labels=MarkedLabels())
+        found += unmarked(report_page(sources, cover=cover).decode())
     return list(dict.fromkeys(found))

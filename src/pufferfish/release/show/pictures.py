@@ -58,11 +58,14 @@ Array = NDArray[np.float64]
 def draw_groups(release: ReleaseFields, groups: GroupsRecord) -> "Figure":
     """Draw the values of each group, with 95% error bars of the noise where there is room for them.
 
-    One output of one grouping: values along the groups. Several outputs of few groups: a panel for each group. Else a
-    panel for each output, with a scale of its own, so that rare states are seen beside frequent ones: lines along the
-    grouping that has most groups, one for each group of the others, or heat maps where these are many.
+    One output of one grouping: values along the groups. Several outputs of few groups: a panel for each group, which is
+    a table from state to state for transitions. Else a panel for each output, with a scale of its own, so that rare
+    states are seen beside frequent ones: lines along the grouping that has most groups, one for each group of the
+    others, or heat maps where these are many.
     """
     groups = replace(groups, cells=cells_for_people(groups.by, groups.cells))
+    if release.query.kind in Transitions.kinds and len(groups.cells) <= _MOST_PANELS:
+        return _table_of_each_group(release, groups)
     if len(release.query.labels) > 1 and len(groups.cells) <= _MOST_PANELS:
         return _panel_of_each_group(release, groups)
     if len(release.query.labels) == 1 and len(groups.by) == 1:
@@ -95,6 +98,36 @@ def _panel_of_each_group(release: ReleaseFields, groups: GroupsRecord) -> "Figur
         _same_scale(panels)
     (figure.supxlabel if lying else figure.supylabel)(measure_of(release.query.kind), fontsize=10)
     return _titled(figure, release, groups, seen=seen)
+
+
+def _table_of_each_group(release: ReleaseFields, groups: GroupsRecord) -> "Figure":
+    """Draw the steps from each state to each as a table of colours, for each group."""
+    states = [shortened(state) for state in release.theta.states]
+    k, wide = len(states), min(6.0, max(3.6, 0.5 * len(states) + 2))
+    figure, panels = _grid(len(groups.cells), wide, max(2.6, min(6.0, 0.35 * k + 1.2)))
+    steps = groups.steps or groups.records
+    values, weak = (
+        release.value.reshape(-1, k, k),
+        (np.abs(release.value) <= release.accuracies(0.05)).reshape(-1, k, k),
+    )
+    for axes, cell, n, table, faint in zip(panels, groups.cells, steps, values, weak, strict=True):
+        _heat_map(figure, axes, table, states, _shares(release))
+        name_ticks(axes, states, wide, most=_MOST_LABELS)
+        axes.set_title(f"{shortened(', '.join(cell))} ({n:,} steps)", fontsize=9, loc="left", parse_math=False)
+        if k <= _MOST_WRITTEN:
+            most = float(np.abs(table).max()) or 1.0
+            for (x, y), value in np.ndenumerate(table):
+                text = f"{WEAK} {_written(value)}" if faint[x, y] else _written(value)
+                colour = "white" if abs(value) > 0.6 * most else INK
+                axes.text(y, x, text, ha="center", va="center", fontsize=7, color=colour)
+    figure.supxlabel("to", fontsize=10)
+    figure.supylabel("from", fontsize=10)
+    return _titled(figure, release, groups, seen=False, drawn=False, more="; each panel has its own scale")
+
+
+def _written(value: float) -> str:
+    """Write a number into a cell of a table."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _along(release: ReleaseFields, groups: GroupsRecord) -> "Figure":
@@ -307,8 +340,7 @@ def draw_table(
     if max(high, wide) <= _MOST_WRITTEN:
         for (x, y), value in np.ndenumerate(table):
             dark = value > 0 and float(norm(value)) > 0.6
-            text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-            text = f"{WEAK} {text}" if abs(value) <= error else text
+            text = f"{WEAK} {_written(value)}" if abs(value) <= error else _written(value)
             axes.text(y, x, text, ha="center", va="center", fontsize=8, color="white" if dark else INK)
     ticks = log_ticks(float(norm.vmin or 0.0), most)
     bar: Any = figure.colorbar(image, ax=axes, shrink=0.8, ticks=ticks, format=StrMethodFormatter("{x:,.10g}"))

@@ -3,11 +3,12 @@
 The lines stand in one place for the command line, for ``print(release)`` and for notebooks (the views at the end).
 """
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from pufferfish._base.view import MOST_ROWS, Grid, View, counted
-from pufferfish._base.words import at_most, names_of, number
+from pufferfish._base.words import at_most, names_of, number, to_the_noise
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import printable, shortened
 from pufferfish.mechanisms.shown import promise_chart, promise_grid, promise_picture
@@ -17,6 +18,7 @@ from pufferfish.release.facts import GroupsRecord, LedgerRecord
 from pufferfish.release.prepare import FITTED_HERE
 from pufferfish.release.record import MeasurementFields, ReleaseFields, quantile_rows
 from pufferfish.release.show.values import joint_error, marked, weak_lines, weak_values
+from pufferfish.release.sums import totals_of, wider_groupings
 
 __all__ = [
     "assumed_in_short",
@@ -41,6 +43,7 @@ __all__ = [
     "rows_of_groups",
     "size_line",
     "summary",
+    "totals_of_groups",
     "without_ledger",
 ]
 
@@ -118,17 +121,23 @@ def _table_lines(record: ReleaseFields, most: int) -> list[str]:
 
 
 def _group_table_lines(record: ReleaseFields, groups: GroupsRecord, most: int) -> list[str]:
-    """Return the values of groups in columns, under their headings; at most so many of them."""
-    heads = heads_of_groups(record, groups)
-    rows = list(islice(rows_of_groups(record, groups), most))
+    """Return the values of groups in columns, under their headings, and totals; at most so many of each."""
+    printed = _in_columns(heads_of_groups(record, groups), islice(rows_of_groups(record, groups), most))
+    left = len(record.values) - most
+    printed += [f"… and {left:,} more in the record"] if left > 0 else []
+    for title, heads, rows in totals_of_groups(record, groups):
+        printed += [f"{printable(title)}:", *_in_columns(heads, rows[:most])]
+    return printed
+
+
+def _in_columns(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return rows under their headings; the last three columns are numbers."""
     lines = [[shortened(printable(part), _MOST_LABEL) for part in row] for row in (heads, *rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    names = len(heads) - 3  # the last three are numbers
-    printed = [
+    names = len(heads) - 3
+    return [
         "  ".join(f"{part:{'<' if i < names else '>'}{widths[i]}}" for i, part in enumerate(line)) for line in lines
     ]
-    left = len(record.values) - most
-    return [*printed, f"… and {left:,} more in the record"] if left > 0 else printed
 
 
 def heads_of_groups(record: ReleaseFields, groups: GroupsRecord) -> list[str]:
@@ -146,6 +155,24 @@ def rows_of_groups(record: ReleaseFields, groups: GroupsRecord) -> Iterator[list
             output = [label] if len(labels) > 1 else []
             value = marked(write(next(values), divisor), next(weak))
             yield [*cell, *output, f"{records:,}", value, write(error, divisor)]
+
+
+def totals_of_groups(record: ReleaseFields, groups: GroupsRecord) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    """Yield the totals of wider groups: what they are of, headings, and rows to as many digits as their noise leaves.
+
+    Quantiles have none.
+    """
+    for names in [] if record.quantiles else wider_groupings(groups):
+        rows = list[list[str]]()
+        for total in totals_of(record, names):
+            scale = total.error_95 / math.log(20)  # of one variable with such an error
+            numbers = [
+                to_the_noise(x, scale, whole=record.whole) if scale else number(x)
+                for x in (total.value, total.error_95)
+            ]
+            value = marked(numbers[0], abs(total.value) <= total.error_95)
+            rows.append([*total.cell, total.output, f"{total.records:,}", value, numbers[1]])
+        yield f"totals of {', '.join(names)}", [*names, "output", "records", "value", "± 95%"], rows
 
 
 def lines_of(record: ReleaseFields) -> Iterator[tuple[str, str, str]]:
@@ -183,13 +210,17 @@ def without_ledger(record: ReleaseFields) -> list[str]:
     return [f"no ledger: {record.not_promised[-1]}"] if record.ledger is None else []
 
 
-def impossible_lines(record: ReleaseFields) -> list[str]:
-    """Say that values cannot be true as they are, where noise made counts negative or shares larger than 1."""
+def impossible_lines(record: ReleaseFields, values: Sequence[float] | None = None) -> list[str]:
+    """Say that values cannot be true as they are, where noise made counts negative or shares larger than 1.
+
+    Those of subjects stand in their table.
+    """
+    values = record.values if values is None else values
     measure = measure_of(record.query.kind)
     if record.postprocessing is not None or record.query.kind not in KINDS or measure in ("sum", "mean"):
         return []
-    below = min(record.values) < 0
-    above = measure.startswith("share") and max(record.values) > 1
+    below = min(values) < 0
+    above = measure.startswith("share") and max(values) > 1
     if not (below or above):
         return []
     which = " and ".join([*(["below 0"] if below else []), *(["above 1"] if above else [])])
@@ -362,6 +393,12 @@ def release_view(record: ReleaseFields) -> View:
         caption = "Quantiles; all are between the two ends with 95% probability"
         heads = [*list(rows[0])[:-2], "from", "to"]
         grids = [Grid(caption, heads, [[*map(_plain, row.values())] for row in rows]), *grids]
+    if groups is not None:
+        totals = totals_of_groups(record, groups)
+        grids[1:1] = [
+            Grid(title[:1].upper() + title[1:], heads, rows[:MOST_ROWS], heads=len(heads) - 3, long=len(rows))
+            for title, heads, rows in totals
+        ]
     size = "" if groups is None else f", {counted(len(groups.cells), 'group')}"
     return View(heading(f"Release: {record.query.kind}{size}", record), facts, grids, _notes(record), pictures)
 

@@ -6,6 +6,7 @@ Before it: which values are no larger than their own error, of which text and pa
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -30,6 +31,7 @@ from pufferfish.release.cells import csv_of
 from pufferfish.release.facts import GroupsRecord, decode
 from pufferfish.release.record import MeasurementFields, ReleaseFields, frame_of, quantile_rows, read_table
 from pufferfish.release.show.words import Words
+from pufferfish.release.sums import frame_with_totals, totals_of, wider_groupings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,6 +44,7 @@ __all__ = [
     "frame_of_subjects",
     "joint_error",
     "marked",
+    "measure_in_words",
     "measured_part",
     "notes_of",
     "values_part",
@@ -96,6 +99,9 @@ def joint_error(record: ReleaseFields) -> str:
 _FIRST, _MOST = 40, 1_000
 """Rows that are shown at once, and when they are unfolded."""
 
+_MOST_MAPS = 60
+"""Groups up to which each has a heat map of its own."""
+
 _MOST_SUBJECTS = 2_000
 _LONGEST_VALUE = 4_000
 _LARGEST_CSV = 500_000
@@ -137,17 +143,35 @@ def _part(by: str) -> str | None:
 def values_part(record: ReleaseFields, look: Look | None = None) -> Html:
     """Return the values of a release as pictures and tables."""
     look = look or Look()
+    totals = None if record.groups is None else _totals(record, record.groups, look)
     record = _for_people(record, look)
     weak = weak_values(record)
     shown = _transitions(record, look, weak) if record.query.kind in Transitions.kinds else _drawn(record, look, weak)
-    return join(_quantiles(record), _weakness(look, weak), shown, _counts_measured(record))
+    return join(_quantiles(record, look), _weakness(look, weak), shown, totals, _counts_measured(record))
+
+
+def _totals(record: ReleaseFields, groups: GroupsRecord, look: Look) -> Html:
+    """Return a table of the totals of wider groups, for each level of them; quantiles have none."""
+    write, say, parts = Numbers.of(record), look.say, list[Html]()
+    for names in [] if record.quantiles else wider_groupings(groups):
+        rows = list[list[Any]]()
+        for total in islice(totals_of(record, names), _MOST):
+            (cell,) = cells_for_people(names, [total.cell])
+            shown = look.marked(write.both(total.value, total.error_95), abs(total.value) <= total.error_95)
+            rows.append([*map(look.name, cell), look.name(total.output), f"{total.records:,}", shown])
+        by = [*map(look.grouping, names)]
+        heads = [*by, say("output"), say("records"), say("value")]
+        caption = say("totals", by=", ".join(by))
+        parts.append(table(heads, rows, caption, names=len(names) + 1, class_="values", search=say("search")))
+    return join(parts)
 
 
 def csv_link(record: ReleaseFields, look: Look, name: str, frame: "pl.DataFrame | None" = None) -> Html | None:
     """Return a link that saves the values as a table, which is in the page; None where that is too large."""
     import polars as pl
 
-    frame = frame_of(record, "values") if frame is None else frame
+    if frame is None:
+        frame = frame_of(record, "values") if record.quantiles else frame_with_totals(record)
     if look.suppress:
         numbers = [column for column in ("value", "noisy_value") if column in frame.columns]
         kept = pl.col("value").abs() > pl.col("error_95")
@@ -279,7 +303,7 @@ def _over_time(
             weak=[bool(weak[i, j]) for i in found],
         )
 
-    measure = _measure(record)
+    measure = _measure(record, look)
     label = f"{measure}, {look.grouping(groups.by[over])}"
     panels = [(name, [line(other, j) for other in others]) for j, name in enumerate(labels)]
     panels = [
@@ -302,10 +326,15 @@ def _over_time(
     return join(caption, chart, _folded_values(record, look))
 
 
-def _measure(record: ReleaseFields) -> str:
+def measure_in_words(record: ReleaseFields) -> str:
     """Say what values are numbers of, at the beginning of a sentence."""
     measure = measure_of(record.query.kind)
     return measure[:1].upper() + measure[1:]
+
+
+def _measure(record: ReleaseFields, look: Look) -> str:
+    """Say the same in the words of a page."""
+    return look.say.of(measure_in_words(record))
 
 
 def _of(labels: Sequence[str]) -> str:
@@ -331,7 +360,7 @@ def _two_ways(record: ReleaseFields, groups: GroupsRecord, look: Look, weak: NDA
     told = {write.error(error) for error in record.accuracies(0.05).ravel().tolist()}
     alike = f"; {look.say('each_error', error=told.pop())}" if len(told) == 1 else ""
     named = [look.grouping(groups.by[i]) for i in (down, 1 - down)]
-    measure = _measure(record)
+    measure = _measure(record, look)
     many = len(columns) > MOST_COLUMNS or len(rows) > 60
 
     def text(i: int, j: int) -> str:
@@ -411,10 +440,10 @@ def _bars(record: ReleaseFields, look: Look, *, pictures: bool = True) -> Html:
             tag("td", None if v.weak and look.suppress else _bar(v, least, most), class_="bar") if pictures else None,
         )
 
-    measure = _measure(record)
+    measure = _measure(record, look)
     caption = say(
         "values_of",
-        measure=f"{measure}",
+        measure=measure,
         of=_of(record.query.labels) if one_output else "",
         alike=alike,
     )
@@ -466,7 +495,7 @@ def _by_group(record: ReleaseFields, groups: GroupsRecord, look: Look, weak: NDA
     beside = [(tag("span", head, class_="whole"), cells) for head, cells in columns if len(set(cells)) > 1]
     told = [say("each_records", n=records[0]), say("each_error", error=of_group[0])]
     alike = "".join(f"; {text}" for text, (_, cells) in zip(told, columns, strict=True) if len(set(cells)) == 1)
-    measure = _measure(record)
+    measure = _measure(record, look)
     many = len(names) > 60 or len(labels) + len(beside) > MOST_COLUMNS
     beside = beside[: 0 if many else None]  # before the outputs: what they are read with is seen without scrolling
     first = len(beside)
@@ -507,12 +536,14 @@ def _weakness(look: Look, weak: NDArray[np.bool_]) -> Html | None:
 
 
 def _transitions(record: ReleaseFields, look: Look, weak: NDArray[np.bool_]) -> Html:
-    """Return a heat map of the steps from each state to each, for every group."""
+    """Return a heat map of the steps from each state to each, for every group; of very many groups a table."""
+    if record.groups is not None and len(record.groups.cells) > _MOST_MAPS:
+        return _bars(record, look)
     states, write = [look.name(state) for state in record.theta.states], Numbers.of(record)
     shape = (-1, len(states), len(states))
     value, errors, weak = record.value.reshape(shape), record.accuracies(0.05).reshape(shape), weak.reshape(shape)
     cells = [""] if record.groups is None else [f": {', '.join(cell)}" for cell in record.groups.cells]
-    measure = _measure(record)
+    measure = _measure(record, look)
     parts = [
         heat_map(
             states,
@@ -530,16 +561,16 @@ def _transitions(record: ReleaseFields, look: Look, weak: NDArray[np.bool_]) -> 
     return join(parts)
 
 
-def _quantiles(record: ReleaseFields) -> Html:
+def _quantiles(record: ReleaseFields, look: Look) -> Html:
     """Return the quantiles with their intervals, if there are any."""
     if not record.quantiles:
         return Html("")
     rows = list(quantile_rows(record))
-    *heads, what, _, _ = rows[0]
+    heads, say = list(rows[0])[:-3], look.say
     shown = [[number(x) if isinstance(x, float) else x for x in row.values()] for row in rows]
-    caption = f"Quantiles: the {what} up to which a share of the records is; all intervals hold together, 95%"
-    cells = [[*row[:-3], tag("td", row[-3]), tag("td", f"{row[-2]} to {row[-1]}")] for row in shown]
-    return table([*heads[:-1], "share", what, "interval"], cells, caption)
+    cells = [[*row[:-3], tag("td", row[-3]), tag("td", row[-2]), tag("td", row[-1])] for row in shown]
+    by = map(look.grouping, heads[:-1])
+    return table([*by, say("share"), say("quantile"), say("low"), say("high")], cells, say("quantiles"))
 
 
 def middles_of(record: ReleaseFields) -> BinValues | None:
@@ -608,7 +639,7 @@ def _each_subject(record: ReleaseFields, frame: "pl.DataFrame", look: Look) -> H
     for subject, output, value, error in frame.head(most).select("subject", "output", "value", "error_95").iter_rows():
         cells.setdefault(str(subject), {})[output] = look.marked(write.both(value, error), abs(value) <= error)
     rows = [[look.name(subject), *(found.get(label, "") for label in labels)] for subject, found in cells.items()]
-    caption = look.say("values_of", measure=_measure(record), of="", alike="")
+    caption = look.say("values_of", measure=_measure(record, look), of="", alike="")
     heads = [look.say("subject"), *map(look.name, labels)]
     shown = table(heads, rows, caption, search=look.say("search"), class_="long")
     left = record.data.subjects - len(rows)

@@ -11,15 +11,17 @@ import string
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from html import escape, unescape
 from importlib.resources import files
 
 from pufferfish._base.frozen import FrozenDict
 from pufferfish._base.reading import display_path
+from pufferfish._base.view import Html
 from pufferfish._base.words import did_you_mean
 from pufferfish._base.writing import Kind, read_file
-from pufferfish.errors import ParameterError
+from pufferfish.errors import ParameterError, printable
 
-__all__ = ["WORDS", "WORDS_FILE", "Words", "read_words", "words_file"]
+__all__ = ["WORDS", "WORDS_FILE", "Marked", "MarkedLabels", "Words", "read_words", "unmarked", "words_file"]
 
 WORDS: Mapping[str, str] = FrozenDict(
     tomllib.loads(files("pufferfish.release.show").joinpath("words.toml").read_text("utf-8"))
@@ -31,6 +33,14 @@ _HEAD = (
     "# [sentences] are those of records, each beside its translation. What is left out stays as it is.\n"
 )
 _LANGUAGE = re.compile(r"[a-zA-Z]{2,8}(-[a-zA-Z0-9]{1,8}){0,3}")
+
+_TEXT = re.compile(
+    r"""<(script|style|code|pre)\b.*?</\1>|(?<=>)[^<>]*[^<>\s][^<>]*(?=<)|(?<=\baria-label=")[^"]+(?=")""", re.DOTALL
+)
+"""What people read in markup, and as the first alternative what is no language, with its name."""
+
+_MARKS, _MARKED, _NO_MARKS = "⟦{}⟧", re.compile("⟦[^⟦⟧]*⟧"), {ord("⟦"): None, ord("⟧"): None}
+_WORD = re.compile(r"[^\W\d_]{2,}")
 
 WORDS_FILE = Kind("table of words", lambda content: content.startswith(_HEAD.encode()), "name another file", (".toml",))
 
@@ -49,6 +59,55 @@ class Words:
     def of(self, sentence: str) -> str:
         """Return a sentence of a record, translated if it is in the table."""
         return self.sentences.get(sentence, sentence)
+
+    def in_markup(self, markup: Html) -> Html:
+        """Return markup with every text that is in the table of sentences translated: what other parts wrote."""
+
+        def translated(match: re.Match[str]) -> str:
+            text = match[0].strip()
+            known = None if match[1] else self.sentences.get(unescape(text))
+            return match[0] if known is None else match[0].replace(text, escape(printable(known)))
+
+        return Html(_TEXT.sub(translated, markup)) if self.sentences else markup
+
+
+class Marked(Words):
+    """Words that are marked, so that what a page says beside them is found (:func:`unmarked`)."""
+
+    def __call__(self, key: str, **parts: object) -> str:
+        """Return some words between marks."""
+        return _MARKS.format(super().__call__(key, **parts))
+
+    def of(self, sentence: str) -> str:
+        """Return a sentence of a record between marks."""
+        return _MARKS.format(sentence)
+
+
+class MarkedLabels(dict[str, str]):
+    """Labels of states and groups, which are marked too."""
+
+    def get(self, label: str, default: object = None) -> str:  # type: ignore[override]
+        """Return a label between marks."""
+        return _MARKS.format(label)
+
+
+def unmarked(markup: str) -> list[str]:
+    """Return the texts of markup in which something stands outside of marks; not commands, and not numbers.
+
+    Examples
+    --------
+    >>> unmarked("<p>⟦Hides⟧ <b>any record</b> <code>pufferfish</code></p><p>0.5</p>")
+    ['any record']
+    """
+    found = dict[str, None]()
+    for match in _TEXT.finditer(markup):
+        text = "" if match[1] else unescape(match[0]).strip()
+        outside = text
+        while outside != (outside := _MARKED.sub("", outside)):
+            pass
+        if _WORD.search(outside):
+            found[text.translate(_NO_MARKS)] = None
+    return list(found)
 
 
 def read_words(path: str | os.PathLike[str]) -> Words:
