@@ -6,7 +6,7 @@ PY := .venv/bin/python
 unexport PYTHONDONTWRITEBYTECODE
 DATA ?= ../shared/data
 
-.PHONY: demo test test-slow fast coverage mutants faults fuzz check docs bench audit reproduce clean
+.PHONY: demo test test-slow test-r fast coverage mutants faults fuzz check docs bench audit reproduce clean
 
 demo: .venv/plain  ## the main job on real data: a private histogram and its picture, in demo/
 	bash scripts/demo.sh
@@ -16,6 +16,9 @@ test: .venv/ready .venv/loops .venv/spark  ## every test function with some of i
 
 test-slow: .venv/ready .venv/loops .venv/spark  ## every case of every test, and the real data in DATA's place: a quarter of an hour
 	$(PY) -m pytest -n auto --dist worksteal --slow
+
+test-r: .venv/ready  ## the R package in r/, where there are R, reticulate, testthat, knitr and rmarkdown: some minutes
+	bash scripts/test_r.sh
 
 fast: .venv/ready  ## while editing: the mathematics, in under a minute
 	$(PY) -m pytest -n auto --dist worksteal --quick tests/unit/_core tests/unit/theta tests/unit/queries tests/unit/mechanisms tests/golden tests/test_imports.py
