@@ -6,6 +6,7 @@ fails, the program has to change, and not the files.
 
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -48,6 +49,8 @@ def test_no_file_was_changed_and_every_kind_is_there() -> None:
     assert {(head["format"], head["version"]) for head in heads} == {
         (f"pufferfish-{kind}", version) for kind, version in FORMATS.items()
     }
+    page = (HERE.parent.parent / "docs" / "stable.md").read_text()
+    assert all(re.search(f'"pufferfish-{kind}", "version": {version}`', page) for kind, version in FORMATS.items())
     releases = [head for head in heads if head["format"] == "pufferfish-release"]
     assert {head["mechanism"]["name"] for head in releases} == {
         "approximate-wasserstein", "entry-dp", "exact-laplace", "gk16", "group-dp", "markov-quilt", "mqm-approx",
