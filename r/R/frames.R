@@ -27,7 +27,7 @@ series_of <- function(x, name) {
     words_of(match(x, known), known, pl$String)
   } else if (inherits(x, "POSIXct")) {
     zone <- attr(x, "tzone")[1]
-    if (is.null(zone) || is.na(zone) || zone == "") zone <- Sys.timezone()
+    if (is.null(zone) || is.na(zone) || zone == "") zone <- suppressWarnings(Sys.timezone())
     if (is.na(zone)) zone <- "UTC"
     refuse_infinite(x, name)
     numbers_of(round(as.numeric(x) * 1e6), is.na(x))$cast(pl$Int64)$cast(pl$Datetime("us", zone))
