@@ -6,7 +6,7 @@ PY := .venv/bin/python
 unexport PYTHONDONTWRITEBYTECODE
 DATA ?= ../shared/data
 
-.PHONY: demo test test-slow fast coverage mutants faults fuzz check docs bench performance audit reproduce clean
+.PHONY: demo test test-slow test-r fast coverage mutants faults fuzz check docs bench performance audit reproduce release clean
 
 demo: .venv/plain  ## the main job on real data: a private histogram and its picture, in demo/
 	bash scripts/demo.sh
@@ -16,6 +16,9 @@ test: .venv/ready .venv/loops .venv/spark  ## every test function with some of i
 
 test-slow: .venv/ready .venv/loops .venv/spark  ## every case of every test, and the real data in DATA's place: a quarter of an hour
 	$(PY) -m pytest -n auto --dist worksteal --slow
+
+test-r: .venv/ready  ## the R package in r/, where there are R, reticulate, testthat, knitr and rmarkdown: some minutes
+	bash scripts/test_r.sh
 
 fast: .venv/ready  ## while editing: the mathematics, in under a minute
 	$(PY) -m pytest -n auto --dist worksteal --quick tests/unit/_core tests/unit/theta tests/unit/queries tests/unit/mechanisms tests/golden tests/test_imports.py
@@ -44,6 +47,10 @@ check: .venv/ready docs  ## style, types, the site of docs/, and the numbers in 
 # the variable turns off a notice about the tool's own next version, which is no warning about these pages
 docs: .venv/ready  ## the site, in site/ (any warning is an error); read it with: .venv/bin/python -m http.server -d site
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build
+
+release: .venv/ready  ## the wheel and the sdist, in dist/, tried in an empty environment, and their SHA-256 digests
+	OUTPUT=dist bash scripts/smoke.sh extras
+	cd dist && sha256sum *.whl *.tar.gz > SHA256SUMS && cat SHA256SUMS
 
 bench: .venv/ready .venv/spark  ## speed, as ratios to a plain reference in the same run
 	$(PY) benchmarks/mqm_exact.py
@@ -102,4 +109,4 @@ endif
 	touch $@
 
 clean:
-	rm -rf .venv demo site
+	rm -rf .venv demo dist site

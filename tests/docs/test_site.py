@@ -62,7 +62,14 @@ def test_names_and_files_exist(page: str) -> None:
         assert (place / path).exists(), f"{page} names {path}"
 
 
-def test_the_citation_has_the_version_of_the_package() -> None:
+def test_every_place_has_the_version_of_the_package() -> None:
     version = re.search(r'^version = "(.+)"$', (REPOSITORY / "pyproject.toml").read_text(), flags=re.MULTILINE)
     assert version is not None
     assert f"\nversion: {version[1]}\n" in (REPOSITORY / "CITATION.cff").read_text()
+    assert f"\nVersion: {version[1]}\n" in (REPOSITORY / "r" / "DESCRIPTION").read_text()
+    wheels = [
+        re.findall(r"pufferfish_privacy-(.+?)-py3-none-any\.whl", (REPOSITORY / page).read_text())
+        for page in ("README.md", "docs/r.md")
+    ]
+    assert all(wheels)
+    assert {name for names in wheels for name in names} == {version[1]}

@@ -1,0 +1,4 @@
+library(testthat)
+library(pufferfish)
+
+test_check("pufferfish")
