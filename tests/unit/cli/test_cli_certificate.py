@@ -39,7 +39,7 @@ def test_a_release_with_its_proof() -> None:
     assert "certificate: proved in whole numbers, with this very noise" in found.stdout
     assert "written: r.json, proof.json" in found.stdout
     assert run("checker", "check.py").exit_code == 0
-    for name in ("check.py", "check_more.py"):
+    for name in ("check.py", "check_networks.py", "check_more.py"):
         assert Path(name).read_bytes() == Path(checker.__file__).with_name(name).read_bytes()
     checker.main("r.json", "proof.json", "model.json")
     told = run("verify", "r.json", "--certificate", "proof.json")
