@@ -1,1 +1,1 @@
-"""The checkers of certificates: ``check.py``, ``check_networks.py`` and ``check_more.py`` of the folder ``certificate``."""
+"""The checkers of certificates: ``check.py``, ``check_networks.py`` and ``check_more.py``, as in ``certificate``."""
