@@ -18,8 +18,8 @@ from pufferfish.release.checker import check, check_networks
 
 __all__ = ["ends_first", "of_network"]
 
-_MOST_MOVES = 10_000_000
-"""Moves from cell to cell that a checker may have to look at."""
+_MOST_WORK = 20_000_000
+"""Pairs of values of a bound times values of its cluster, of all bounds: about a million take a second to check."""
 
 _ROOM = 1e-11
 """Share by which a factor that was found in doubles is raised before it is put in whole numbers."""
@@ -47,10 +47,12 @@ def of_network(network: Any, claim: Any) -> tuple[dict[str, Any], float]:
     clusters, parents = _clusters(network, [nodes for nodes, _ in claim.secrets])
     tree = check_networks.Tree(network, clusters, parents)
     losses, messages, found = network.losses(tree, claim), dict[tuple[int, int], Any](), dict[tuple[int, int], Any]()
-    moves = sum(len(law) ** 2 for law in tree.laws)
-    check.need(moves <= _MOST_MOVES, "its clusters have too many values for a certificate")
+    both = [*tree.edges, *((parent, child) for child, parent in tree.edges)]
+    work = sum(len(tree.summed(i, tree.shared[i, j])) ** 2 * len(tree.laws[i]) for i, j in both)
+    check.need(work <= _MOST_WORK, "its clusters have too many values for a certificate")
+    ways = {"up": both[: len(tree.edges)], "down": both[len(tree.edges) :]}
     unit = 10 ** (18 - claim.digits)
-    for child, parent in [*reversed(tree.edges), *((parent, child) for child, parent in tree.edges)]:
+    for child, parent in [*reversed(ways["up"]), *ways["down"]]:
         bounds = network.bounds_at(messages, losses, child, parent)
         told = _Found(check_networks.Told(tree, child, tree.shared[child, parent], bounds), unit)
         numbers = [
@@ -64,10 +66,9 @@ def of_network(network: Any, claim: Any) -> tuple[dict[str, Any], float]:
         told = _Found(check_networks.Told(tree, home, nodes, network.bounds_at(messages, losses, home)), 1)
         hidden.append(told.named)
         most = max(most, *(factor for pair, factor in told.least.items() if pairs is None or pair in pairs), check.ONE)
-    both = {"up": tree.edges, "down": [(parent, child) for child, parent in tree.edges]}
     proof: dict[str, Any] = {"clusters": clusters, "parents": parents}
-    proof |= {way: [found[edge][0] for edge in edges] for way, edges in both.items()}
-    proof["moves"] = {way: [found[edge][1] for edge in edges] for way, edges in both.items()} | {"hidden": hidden}
+    proof |= {way: [found[edge][0] for edge in edges] for way, edges in ways.items()}
+    proof["moves"] = {way: [found[edge][1] for edge in edges] for way, edges in ways.items()} | {"hidden": hidden}
     return proof, math.log(most / check.ONE)
 
 
