@@ -1,6 +1,7 @@
 """Forged proofs for Bayesian networks: each is refused by the checker, which also refuses every claim that is false."""
 
 import copy
+import itertools
 import json
 import subprocess
 import sys
@@ -16,8 +17,8 @@ from test_certificate_forgeries import Checker, Pair, edited, honest, replaced, 
 import pufferfish as pf
 from false_claims import claiming
 from network_claims import network_claims
-from pufferfish.release.certificate import check_texts
-from pufferfish.release.checker import check, check_networks
+from pufferfish.release.certificate import check_texts, claim_of, record_of_noise
+from pufferfish.release.checker import check, check_more, check_networks
 
 NO = ["no", "yes"]
 OR = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]]
@@ -332,6 +333,21 @@ def test_false_claims(seed: int, slow: bool) -> None:
             text = json.dumps(edited_proof(found.proof, rng))
             with pytest.raises(Exception):  # noqa: B017, PT011  (which is said as NOT PROVED)
                 check_texts(claiming(found.record, epsilon), text)
+
+
+def test_totals_of_releases_that_hide_other_secrets() -> None:
+    """The words name four pairs of secrets and no more; the fifth is compared too."""
+    states = ["a", "b", "c", "d"]
+    network = pf.BayesianNetwork({"x": pf.CPT(states, [0.25] * 4), "y": pf.CPT(states, np.full((4, 4), 0.25), ["x"])})
+    pairs = [(pf.RecordIs("x", one), pf.RecordIs("x", other)) for one, other in itertools.combinations(states, 2)]
+    claims = []
+    for fifth in (4, 4, 5):
+        bound = pf.LeakagePropagation(network, length=50, secrets=[*pairs[:4], pairs[fifth]])
+        claims.append(claim_of(record_of_noise(bound.calibrate(pf.Marginals(), 1.0))))
+    assert claims[0].release["hides"] == claims[2].release["hides"]
+    check_more.together(claims[:2], check.Fraction(2))
+    with pytest.raises(check.NotProved, match="they hide others"):
+        check_more.together(claims[1:], check.Fraction(2))
 
 
 # -- Its files --------------------------------------------------------------------------------------------------------
