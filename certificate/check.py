@@ -4,7 +4,8 @@ The release says what was asked, of which chains, with which noise; the proof br
 records tell. All else is computed again from the release, in whole numbers and fractions: neither rounding nor a search
 nor any line of the program that made the proof has to be right. docs/proofs/certificate.md has the theorem and explains
 each part. Exit code 0: PROVED, and what. Exit code 1: NOT PROVED, and why. Needs Python 3.9, and nothing else.
-check_more.py, which uses this file, covers rarer models and queries, and several releases together.
+check_networks.py and check_more.py, which use this file, cover Bayesian networks, rarer chains and queries, and several
+releases together.
 """
 
 import hashlib
@@ -34,7 +35,7 @@ UNSEEN, LATER = object(), object()  # nothing is asked of it; it is looked at be
 WHOLE = range(2**63)
 LOOSE = (WHOLE,)  # it only has to go with the rest
 NUMBER = (int, Fraction)
-MORE = "; check_more.py covers more"
+MORE = "; check_more.py covers more"  # check_networks.py is a part of it
 LAW = "discrete Laplace, P(Z = z) ∝ exp(-|z| unit/scale)"
 
 
@@ -109,9 +110,9 @@ def parsed(content, schema, what):
     return value
 
 
-def read(path, schema, what):
+def text_of(path):
     with open(path, encoding="utf-8") as file:
-        return parsed(file.read(), schema, what)
+        return file.read()
 
 
 # -- 2. Numbers ------------------------------------------------------------------------------------------------------
@@ -137,6 +138,11 @@ def over(*factors):
     for factor in factors:
         value = -(-value * factor // ONE)
     return value
+
+
+def entrywise(make, *parts):
+    """What is made of entries in the same place of matrices, or of lists of them."""
+    return [entrywise(make, *each) for each in zip(*parts)] if type(parts[0]) is list else make(*parts)
 
 
 def multiplied(*matrices):
@@ -380,6 +386,11 @@ def rank(rows):
     return found
 
 
+def added(columns):
+    """What each column adds to which numbers."""
+    return [[[j, weight] for j, weight in enumerate(column) if weight] for column in columns]
+
+
 def near(one, other):
     """Whether two numbers are one, but for the last digits of a double."""
     return abs(one - other) <= abs(other) / 2**50
@@ -388,19 +399,16 @@ def near(one, other):
 class Claim:
     """What a release promises: how much at most is told of so many records, and by which losses."""
 
+    form = RELEASE
+
     def __init__(self, release):
         made, query, self.states = release["calibration"], release["query"], release["theta"]["states"]
         self.release, self.query, self.epsilon = release, made["query"], Fraction(release["epsilon"])
         need(self.epsilon > 0 and release["delta"] == 0, "epsilon must be above 0, and delta 0")
         need(1 < len(set(self.states)) == len(self.states), "states must be two or more, and different")
         self.limit, self.kind = exp(self.epsilon, False), self.query.get("is")
-        need(self.kind in QUERIES, f"a query that is not covered: {self.kind}{MORE}")
-        schema, adds = QUERIES[self.kind]
-        need(fits(self.query, {"is": str, **schema}), f"{self.kind} is damaged")
         self.lengths(release["data"], made, release["mechanism"]["longest_chain"])
-        rows, unit, labels = adds(self.query, self.states)
-        relative = self.query.get("relative", self.kind in ("Frequency", "Mean"))
-        over_all = self.of_records if relative else None
+        rows, unit, labels, over_all = self.asked(self.query, self.states, self.of_records)
         need(query["divided_by"] == over_all, "it is divided by another number of records")
         need(query["labels"] == labels, "the labels are not those of the query")
         need(len(release["noisy_values"]) == len(rows), "there are other values than the query has outputs")
@@ -408,6 +416,15 @@ class Claim:
         losses = self.moves(release["counted"], rows, len(rows[0]) > len(self.states))
         self.hidden(made["settings"], release["data"]["base"])
         self.pays(*losses)
+
+    def asked(self, query, states, records):
+        """What each state, or step, adds to each output; the unit, the labels, and by what shares are divided."""
+        kind = query.get("is")
+        need(kind in QUERIES, f"a query that is not covered: {kind}{MORE}")
+        schema, adds = QUERIES[kind]
+        need(fits(query, {"is": str, **schema}), f"{kind} is damaged")
+        relative = query.get("relative", kind in ("Frequency", "Mean"))
+        return (*adds(query, states), records if relative else None)
 
     def lengths(self, data, made, longest_of_noise):
         """The steps of the longest chain, and the records of all."""
@@ -444,11 +461,13 @@ class Claim:
     def moves(self, counted, rows, of_steps):
         """The losses of a record from state to state, and of a step: how far they move all that got noise, over b."""
         columns = list(zip(*rows))
-        adds = [[[j, weight] for j, weight in enumerate(column) if weight] for column in columns]
-        need(counted["adds"] == [adds] and counted["of"] == [], "counted is not what the query counts")
+        need(counted["adds"] == [added(columns)] and counted["of"] == [], "counted is not what the query counts")
         need(counted["each"] == ("step" if of_steps else "record"), "counted counts something else than the query")
-        moved = [[Fraction(sum(abs(a - b) for a, b in zip(x, y))) / self.scale for y in columns] for x in columns]
+        moved = self.moved(columns)
         return ([[0] * len(self.states)] * len(self.states), max(map(max, moved))) if of_steps else (moved, 0)
+
+    def moved(self, columns):
+        return [[Fraction(sum(abs(a - b) for a, b in zip(x, y))) / self.scale for y in columns] for x in columns]
 
     def hidden(self, settings, base):
         """What is hidden, by the settings; the release's own sentence must say the same."""
@@ -482,16 +501,22 @@ class Claim:
         lasts = r"( \([^()]*, where no step takes less than [^()]*\))?"
         hides = re.fullmatch(re.escape(what) + lasts + re.escape(only), self.release["hides"])
         need(hides, "hides says something else")
-        sentence = (
-            f" times as likely if {what}{hides[1] or ''} {changes}, for every {one}, {every}{among}, "
-            "and every distribution in Θ, the records' correlation with each other included."
-        )
-        most = r"Whatever is released here is at most e\^([0-9.e-]+)(?: ≈ ([0-9.e+]+))?"
-        promise = re.fullmatch(most + re.escape(sentence), self.release["promise"])
-        need(promise and Fraction(promise[1]) >= self.epsilon, "the promise says something else than what is proved")
-        about = Fraction(promise[2] or Fraction(self.limit, ONE)) * ONE
-        need(abs(about - self.limit) * 100 < self.limit, "the promise says another factor than its epsilon")
+        self.promised(f"if {what}{hides[1] or ''} {changes}, for every {one}, {every}{among}, and every")
         self.hides = f"{what} {changes}"
+
+    def promised(self, about):
+        """The sentence of the promise, with an ε that is no smaller."""
+        most = r"Whatever is released here is at most e\^([0-9.e-]+)(?: ≈ ([0-9.e+]+))? times as likely "
+        rest = f"{about} distribution in Θ, the records' correlation with each other included."
+        promise = re.fullmatch(most + re.escape(rest), self.release["promise"])
+        need(promise and Fraction(promise[1]) >= self.epsilon, "the promise says something else than what is proved")
+        factor = Fraction(promise[2] or Fraction(self.limit, ONE)) * ONE
+        need(abs(factor - self.limit) * 100 < self.limit, "the promise says another factor than its epsilon")
+
+    def extent(self):
+        """Of how many records it is."""
+        cut = ", where gaps cut a series into independent ones" if self.cut else ""
+        return f"in series of at most {self.longest:,} steps, with {self.of_records:,} records in all{cut}"
 
     def pays(self, losses, step):
         self.losses, self.step, self.most = losses, step, max(map(max, losses))
@@ -530,28 +555,41 @@ def model_of(kind, model, k):
     return make(model, k)
 
 
+CLAIMS = {}  # kinds of Θ whose releases have another form. check_networks.py adds one.
+
+
+def claim_of(content):
+    """What the text of a release promises."""
+    kind = parsed(content, LATER, "release")["theta"]["kind"]
+    need(
+        kind in CLAIMS or kind != "Bayesian networks",
+        "Bayesian networks are not covered; check_networks.py covers them",
+    )
+    make = CLAIMS.get(kind, Claim)
+    return make(parsed(content, make.form, "release"))
+
+
 def statement(claim, what, path=None):
     """What is proved, of what, and what was not looked at; Θ is compared with that of a model file, if there is one."""
     theta = claim.release["theta"]
     digest = hashlib.sha256(json.dumps(theta, sort_keys=True, default=str).encode()).hexdigest()
     whose = f"its digest is {digest[:16]}; name a model to compare it with"
     if path is not None:
-        model, whose = read(path, LATER, "model"), f"that of {path}"
+        model, whose = parsed(text_of(path), LATER, "model"), f"that of {path}"
         need(all(model[name] == part for name, part in theta.items()), "Θ is not that of the model")
-    cut = ", where gaps cut a series into independent ones" if claim.cut else ""
     most = f"e^{claim.epsilon}" if claim.epsilon.denominator == 1 else f"e^({claim.epsilon})"
     return f"""PROVED: {what} at most {most} times as likely
 if {claim.hides};
 under every member of Θ, {len(members_of(theta))} of {theta["kind"]} ({whose}),
-in series of at most {claim.longest:,} steps, with {claim.of_records:,} records in all{cut};
+{claim.extent()};
 by noise of the law {LAW}, scale/unit = {claim.scale}.
 NOT CHECKED: that such noise was drawn, once, and added to the true numbers; the table, how it was read, and whether Θ
-describes it; other releases of the same records; {", ".join(fields_unseen(RELEASE))}."""
+describes it; other releases of the same records; {", ".join(fields_unseen(claim.form))}."""
 
 
 def main(release, proof, model=None):
-    claim = Claim(read(release, RELEASE, "release"))
-    prove(claim, read(proof, PROOF, "proof"))
+    claim = claim_of(text_of(release))
+    prove(claim, parsed(text_of(proof), PROOF, "proof"))
     print(statement(claim, f"this release of {claim.kind}, by itself, is", model))
 
 

@@ -14,10 +14,11 @@ from math import ceil, floor, isqrt
 from re import fullmatch
 
 if __package__:
-    from . import check
+    from . import check, check_networks
 else:
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     import check
+    import check_networks  # noqa: F401  (networks enter themselves into the tables of check.py)
 
 from_check = check.ONE, check.FINE, check.need, check.dot, check.exp, check.fits, check.laws, check.NUMBER
 ONE, FINE, need, dot, exp, fits, laws, NUMBER = from_check
@@ -301,14 +302,14 @@ def together(claims, epsilon):
     claim.longest, claim.of_records = (max(getattr(c, name) for c in claims) for name in ("longest", "of_records"))
     claim.scale = ", ".join(str(other.scale) for other in claims)
     claim.epsilon, claim.limit = epsilon, exp(epsilon, False)
-    losses = [[sum(entries) for entries in zip(*rows)] for rows in zip(*(other.losses for other in claims))]
+    losses = check.entrywise(lambda *each: sum(each), *(other.losses for other in claims))
     claim.pays(losses, sum(other.step for other in claims))
     return claim
 
 
 def total(releases, proof, model=None):
-    proof = check.read(proof, TOTAL, "proof of a total")
-    claims = [check.Claim(check.read(path, check.RELEASE, "release")) for path in releases]
+    proof = check.parsed(check.text_of(proof), TOTAL, "proof of a total")
+    claims = [check.claim_of(check.text_of(path)) for path in releases]
     claim = together(claims, Fraction(proof["epsilon"]))
     check.prove(claim, proof)
     kinds = ", ".join(other.kind for other in claims)
@@ -320,7 +321,7 @@ def main(*files):
     """Files may stand in any order: each says what it is."""
     kinds = {}
     for path in files:
-        kind = check.read(path, check.LATER, "file").get("format")
+        kind = check.parsed(check.text_of(path), check.LATER, "file").get("format")
         kinds.setdefault(kind, []).append(path)
     releases, proofs, models = (kinds.get(f"pufferfish-{kind}", []) for kind in ("release", "proof", "model"))
     need(len(releases + proofs + models) == len(files), "a file is no release, proof or model")

@@ -92,7 +92,7 @@ def _edited(proof: dict[str, Any], rng: Generator) -> dict[str, Any]:
     return text
 
 
-def _claiming(record: Any, epsilon: float) -> str:
+def claiming(record: Any, epsilon: float) -> str:
     """Return the text of a release that promises another ε."""
     text = json.loads(encoded(record)) | {"epsilon": epsilon}
     before, about = text["promise"].split(" times as likely", 1)
@@ -124,9 +124,9 @@ def claims(many: int, seed: int = 0) -> Iterator[tuple[str, str, bool]]:
         if not truth > 1e-3 or not any(members):
             continue
         proof = {"format": "pufferfish-proof", "version": 1, "digits": claim.digits, "members": members}
-        yield _claiming(record, leakage * (1 + 1e-9)), json.dumps(proof), True
+        yield claiming(record, leakage * (1 + 1e-9)), json.dumps(proof), True
         for _ in range(_OF_ONE - 1):
-            yield _claiming(record, truth * (1 - 10.0 ** -rng.uniform(0.5, 6))), json.dumps(_edited(proof, rng)), False
+            yield claiming(record, truth * (1 - 10.0 ** -rng.uniform(0.5, 6))), json.dumps(_edited(proof, rng)), False
         made += _OF_ONE
         if made >= many:
             return

@@ -9,11 +9,11 @@ from pufferfish._base.writing import Kind, write_whole
 from pufferfish.cli._tables import check_targets
 from pufferfish.cli.options import argument, command, option
 from pufferfish.errors import printable
-from pufferfish.release.checker import check, check_more
+from pufferfish.release.checker import check, check_more, check_networks
 
 __all__ = ["checker_command"]
 
-_SOURCES = tuple(Path(part.__file__) for part in (check, check_more))
+_SOURCES = tuple(Path(part.__file__) for part in (check, check_networks, check_more))
 
 _CHECKER = Kind(
     "checker",
@@ -33,18 +33,19 @@ class CheckerOptions:
 
 @command("checker", CheckerOptions)
 def checker_command(options: CheckerOptions) -> None:
-    """Write the checker of certificates, a file of Python that needs nothing else, and check_more.py beside it.
+    """Write the checker of certificates, a file of Python that needs nothing else, and two that use it beside it.
 
-    The second one uses the first one, and covers more: clocks, order 2, every first law, totals of several releases. It
-    is written where FILE is named check.py, for it looks for that name.
+    check_networks.py covers tables of Bayesian networks; check_more.py that and more: clocks, order 2, every first law,
+    totals of several releases. They are written where FILE is named check.py, for they look for that name.
 
     \b
     Example:
       pufferfish checker check.py
       python check.py release.json proof.json model.json
     """
-    more = Path(options.output).with_name("check_more.py")
-    files = (Path(options.output), more) if Path(options.output).name == "check.py" else (Path(options.output),)
+    first = Path(options.output)
+    more = [first.with_name(source.name) for source in _SOURCES[1:]] if first.name == "check.py" else []
+    files = [first, *more]
     check_targets([("FILE", str(file), _CHECKER) for file in files], inputs=(), overwrite=options.overwrite)
     for file, source in zip(files, _SOURCES, strict=False):
         write_whole(file, source.read_bytes(), _CHECKER, overwrite=options.overwrite)

@@ -9,7 +9,6 @@ found has to be right.
 import json
 import math
 import os
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
@@ -27,9 +26,10 @@ from pufferfish._core.phi.greedy import least_factors
 from pufferfish._core.phi.phi import Kernel, LogRatios, close, solve_slopes
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.release.checker import check, check_more
+from pufferfish.release.checker import check, check_more, check_networks
 from pufferfish.release.derive import data_record
 from pufferfish.release.draw import Database
+from pufferfish.release.network_certificate import ends_first, of_network
 from pufferfish.release.ready import Ready
 from pufferfish.release.record import ReleaseFields, encoded
 
@@ -41,6 +41,9 @@ PROOF = record_kind("proof", FORMAT, "it is the proof of another release; name a
 
 _DIGITS, _FEW_DIGITS, _FEW_STATES = 9, 5, 8
 """Digits of the numbers of proofs, and of those of chains with more states: so they stay small."""
+
+_NETWORK_DIGITS = 6
+"""Digits of proofs for networks, whose bounds are many and near 1: with fewer, rounding up takes more noise."""
 
 _SLACK = {_DIGITS: 1e-7, _FEW_DIGITS: 5e-4}
 """By which share losses are taken larger while bounds are searched: room for rounding numbers up."""
@@ -175,7 +178,7 @@ def certify(noise: Calibration | ReleaseFields | Sequence[ReleaseFields]) -> Cer
         raise ParameterError(f"noise is {type(noise).__name__}, expected a Calibration, a Release or a list of them")
     claim = claim_of(record_of_noise(noise))
     scale, members = _provable(claim, noise.unit_scale)
-    if scale > noise.unit_scale * (1 + _DEAR):
+    if scale > noise.unit_scale * (1 + _DEAR) and not isinstance(claim, check_networks.Table):
         cheaper = _provable(claim, noise.unit_scale, named=True)
         if cheaper[0] < scale * (1 - _DEAR / 2):
             scale, members = cheaper
@@ -214,8 +217,7 @@ def _of_total(releases: Sequence[ReleaseFields]) -> Certificate:
 
 def check_texts(release: str | bytes, proof: str | bytes) -> None:
     """Check a proof by the checker's own functions."""
-    claim = check.Claim(check.parsed(release, check.RELEASE, "release"))
-    check.prove(claim, check.parsed(proof, check.PROOF, "proof"))
+    check.prove(check.claim_of(release), check.parsed(proof, check.PROOF, "proof"))
 
 
 def record_of_noise(calibration: Calibration) -> ReleaseFields:
@@ -228,10 +230,13 @@ def record_of_noise(calibration: Calibration) -> ReleaseFields:
 def claim_of(record: ReleaseFields) -> Any:
     """Return what a record promises, as the checker reads it."""
     try:
-        claim: Any = check.Claim(check.parsed(encoded(record), check.RELEASE, "release"))
+        claim: Any = check.claim_of(encoded(record))
     except check.NotProved as error:
         raise NotApplicableError(f"{_REFUSED}{error}", "certify") from error
-    claim.digits = _DIGITS if len(claim.states) <= _FEW_STATES else _FEW_DIGITS
+    if isinstance(claim, check_networks.Table):
+        claim.digits = _NETWORK_DIGITS
+    else:
+        claim.digits = _DIGITS if len(claim.states) <= _FEW_STATES else _FEW_DIGITS
     return claim
 
 
@@ -268,7 +273,8 @@ def _provable(claim: Any, scale: float, *, named: bool = False) -> tuple[float, 
 def scaled(claim: Any, first: float, scale: float) -> Any:
     """Return a claim with noise of another scale."""
     other, ratio = copy(claim), Fraction(first) / Fraction(scale)
-    other.pays([[loss * ratio for loss in row] for row in claim.losses], claim.step * ratio)
+    losses: Any = check.entrywise(ratio.__mul__, claim.losses)
+    other.pays(losses, claim.step * ratio)
     return other
 
 
@@ -287,7 +293,7 @@ def proved(claim: Any, near: Sequence[Any] = (), *, named: bool = False) -> tupl
     members = check.members_of(claim.release["theta"])
     proofs, most = list[Any](), 0.0
     for (kind, member), guess in zip(members, near or [None] * len(members), strict=True):
-        proof: dict[str, list[Numbers]] | None = None
+        proof: dict[str, Any] | None = None
         try:
             if claim.of_all <= claim.epsilon:  # the losses of all records together: it needs no model
                 leakage = float(claim.of_all)
@@ -298,6 +304,8 @@ def proved(claim: Any, near: Sequence[Any] = (), *, named: bool = False) -> tupl
                     leakage = math.inf
                     if isinstance(model, check.Chain):
                         proof, leakage = _of_chain(model, claim, guess, named=named)
+                    elif isinstance(model, check_networks.Network):
+                        proof, leakage = of_network(model, claim)
                     else:
                         leakage = _of_forgetting(model, claim)
         except (check.NotProved, OverflowError) as error:
@@ -599,7 +607,7 @@ class _Follows:
         self.least(step, before, guess)
         tails, heads, _ = self.slopes[id(step)]
         each = zip(step.pairs, tails.tolist(), heads.tolist(), strict=True)
-        return {pair: _ends_first(list(zip(ys, zs, strict=True))) for pair, ys, zs in each}
+        return {pair: ends_first(list(zip(ys, zs, strict=True))) for pair, ys, zs in each}
 
     def needed(self, step: Any, before: Numbers, after: Numbers, named: "_Moves | None") -> Numbers:
         """Return the pairs that do not follow by the checker's own moves, each with its moves."""
@@ -627,17 +635,6 @@ class _Follows:
                 after[x][x_] = _first(lambda n, x=x, x_=x_: enough(x, x_, n), after[x][x_])
                 raised += 1
         return raised
-
-
-def _ends_first(arcs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the arcs of a forest in an order in which each is the last one of one of its ends."""
-    left, ordered = list(dict.fromkeys(arc for arc in arcs if arc[0] != arc[1])), list[tuple[int, int]]()
-    while left:
-        degree = Counter(end for arc in left for end in arc)
-        ends = [arc for arc in left if degree[arc[0]] == 1 or degree[arc[1]] == 1] or left
-        ordered += ends
-        left = [arc for arc in left if arc not in ends]
-    return ordered
 
 
 def _in_doubles(row: Sequence[int], case: Sequence[Sequence[int]]) -> list[float]:

@@ -39,7 +39,7 @@ def test_a_release_with_its_proof() -> None:
     assert "certificate: proved in whole numbers, with this very noise" in found.stdout
     assert "written: r.json, proof.json" in found.stdout
     assert run("checker", "check.py").exit_code == 0
-    for name in ("check.py", "check_more.py"):
+    for name in ("check.py", "check_networks.py", "check_more.py"):
         assert Path(name).read_bytes() == Path(checker.__file__).with_name(name).read_bytes()
     checker.main("r.json", "proof.json", "model.json")
     told = run("verify", "r.json", "--certificate", "proof.json")
@@ -121,3 +121,25 @@ def test_files_of_others_are_kept() -> None:
     assert run("certify", "r.json", "--output", "r.json", "--overwrite").exit_code == 2
     assert run("certify", "model.json", "--output", "p.json").exit_code == 2
     assert not Path("p.json").exists()
+
+
+def test_a_table_of_a_network(tmp_path: Path) -> None:
+    """Release, certify and verify as for chains; a page does not check it, and says so."""
+    smoke, cough = pf.CPT(["no", "yes"], [0.8, 0.2]), pf.CPT(["no", "yes"], [[0.9, 0.1], [0.6, 0.4]], ["smoke"])
+    write_model(pf.Model(theta=pf.BayesianNetwork({"smoke": smoke, "cough": cough})), "network.json")
+    pl.DataFrame({"smoke": ["no", "yes"] * 20, "cough": ["no", "no", "yes", "no"] * 10}).write_csv("rows.csv")
+    asked = ["release", "rows.csv", "--model", "network.json", "--epsilon", "1"]
+    found = run(*asked, "--output", "r.json", "--certificate", "proof.json", "--secrets", "smoke")
+    assert found.exit_code == 0, found.output
+    assert "certificate: proved in whole numbers" in found.stdout
+    checker.main("r.json", "proof.json", "network.json")
+    told = run("verify", "r.json", "--certificate", "proof.json")
+    assert (told.exit_code, "proved by certificate, in whole numbers" in told.stdout) == (0, True), told.stdout
+    assert run("certify", "r.json", "--output", "again.json").exit_code == 0
+    assert run(*asked, "--output", "other.json", "--query", "marginal-counts", "--secrets", "smoke").exit_code == 0
+    found = run("certify", "r.json", "other.json", "--output", "total.json")
+    assert (found.exit_code, "together they cost at most ε = " in found.stdout) == (0, True), found.output
+    check_more.main("total.json", "r.json", "other.json", "network.json")
+    page = run("report", "r.json", "--brief", "--certificate", "proof.json", "--output", "page.html")
+    assert (page.exit_code, "the checker in a page does not cover" in page.output) == (2, True), page.output
+    assert not Path("page.html").exists()

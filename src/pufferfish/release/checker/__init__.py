@@ -1,1 +1,1 @@
-"""The checker of certificates: the files ``check.py`` and ``check_more.py`` of ``certificate``, which stand alone."""
+"""The checkers of certificates: ``check.py``, ``check_networks.py`` and ``check_more.py``, as in ``certificate``."""
