@@ -109,6 +109,8 @@ def releases() -> dict[str, Callable[[], pf.Release]]:
         "switches": released(TWO, pf.Switches(relative=True)),
         "bouts": released(TWO, pf.Bouts("yes")),
         "groups": released(TWO, pf.Frequency("yes"), reading={"by": ["weekday(t)"]}),
+        "groups-nested": released(TWO, pf.Frequency("yes"), reading={"by": ["date(t)<week(t)"]}),
+        "groups-of-steps": released(TWO, pf.Transitions(), reading={"by": ["weekday(t)"]}, valid=True),
         "hour-hidden": released(TWO, pf.Histogram(), protect=3),
         "near-hidden": released(THREE, pf.Histogram(), within=[("rest", "walk")]),
         "person-hidden": released(TWO, pf.Histogram(), protect="subject"),
@@ -210,6 +212,7 @@ def write_ledgers(folder: Path) -> None:
 def write_proofs(folder: Path) -> None:
     """Releases with noise that the checker proves, and their proofs."""
     data = pf.read_sequences(series(STATES), "state", **READING)
+    rows = pf.read_rows(ROWS, NETWORK)
     asked: dict[str, tuple[Any, Any, dict[str, Any]]] = {
         "chain": (TWO, pf.Histogram(), {}),
         "any": (ANY, pf.Histogram(), {}),
@@ -218,10 +221,12 @@ def write_proofs(folder: Path) -> None:
         "forgetting": (THETA["forgetting"], pf.Histogram(), {}),
         "transitions": (TWO, pf.Transitions(), {}),
         "hour-hidden": (TWO, pf.Histogram(), {"protect": 3}),
+        "network": (NETWORK, pf.Marginals(), {}),
     }
     for name, (theta, query, settings) in asked.items():
-        noise = pf.LeakagePropagation.of(theta, data.length, **settings).calibrate(query, 1.0)
-        release = pf.release(data, query, pf.certify(noise).calibration)
+        table = rows if theta is NETWORK else data
+        noise = pf.LeakagePropagation.of(theta, table.length, **settings).calibrate(query, 1.0)
+        release = pf.release(table, query, pf.certify(noise).calibration)
         release.to_json(folder / f"{name}.json")
         release.certificate(folder / f"{name}-proof.json")
     both = [pf.Release.from_json(folder / f"{name}.json") for name in ("chain", "transitions")]
