@@ -1,4 +1,4 @@
-"""For the site: docstrings have roles of Sphinx. Names of classes and functions become code, formulas $…$ as in docs."""
+"""For the site: docstrings have roles of Sphinx. Names of classes become code, formulas stand in dollars as in docs."""
 
 import re
 from typing import Any
