@@ -6,7 +6,7 @@ PY := .venv/bin/python
 unexport PYTHONDONTWRITEBYTECODE
 DATA ?= ../shared/data
 
-.PHONY: demo test test-slow fast coverage mutants faults fuzz check docs bench audit reproduce clean
+.PHONY: demo test test-slow fast coverage mutants faults fuzz check docs bench performance audit reproduce clean
 
 demo: .venv/plain  ## the main job on real data: a private histogram and its picture, in demo/
 	bash scripts/demo.sh
@@ -35,10 +35,11 @@ fuzz: .venv/ready  ## hostile files and command lines, half an hour for each tar
 	$(PY) -m pip install --quiet 'atheris>=3.0' || echo "no atheris for this machine: changes are made without it" >&2
 	$(PY) tests/fuzz/run.py $(TARGETS) --seconds $(SECONDS)
 
-check: .venv/ready docs  ## style, types, and the site of docs/
+check: .venv/ready docs  ## style, types, the site of docs/, and the numbers in its sentences
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m pyrefly check
+	$(PY) scripts/fill_results.py --check
 
 # the variable turns off a notice about the tool's own next version, which is no warning about these pages
 docs: .venv/ready  ## the site, in site/ (any warning is an error); read it with: .venv/bin/python -m http.server -d site
@@ -63,6 +64,14 @@ bench: .venv/ready .venv/spark  ## speed, as ratios to a plain reference in the 
 	$(PY) benchmarks/transitions.py $(DATA)
 	$(PY) benchmarks/certificates.py --data $(DATA)
 	$(PY) benchmarks/cliffs.py --quick
+
+performance: .venv/ready  ## the tables of docs/performance.md: large, some twenty minutes and 10 GB of disk
+	$(PY) benchmarks/growth.py > docs/results/growth.md
+	$(PY) benchmarks/compiling.py > docs/results/compiling.md
+	$(PY) benchmarks/dependencies.py > docs/results/dependencies.md
+	$(PY) benchmarks/bulletin.py --subjects 20000 > docs/results/bulletin.md
+	$(PY) benchmarks/tables.py "10_000_000 parquet" "10_000_000 csv" "200_000_000 parquet" > docs/results/tables.md
+	$(PY) scripts/fill_results.py
 
 audit: .venv/ready  ## what mechanisms promise beside what really leaks: docs/audit.md, within a minute or two
 	$(PY) -m paper audit --output docs/audit.md

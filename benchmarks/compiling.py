@@ -50,7 +50,8 @@ def seconds(case: str, folder: str) -> float:
 
 
 if __name__ == "__main__":
-    print(f"{'':<42}{'first':>8}{'later':>8}  CPU seconds")
+    print("# What compiling costs, once on each machine\n\n| CPU seconds | first | later |\n|---|---:|---:|")
     for name, case in CASES.items():
         with tempfile.TemporaryDirectory() as folder:
-            print(f"{name:<42}{seconds(case, folder):>8.1f}{seconds(case, folder):>8.1f}", flush=True)
+            first, later = (seconds(case, folder) for _ in range(2))
+        print(f"| {name} | {first:.1f} | {later:.1f} |", flush=True)

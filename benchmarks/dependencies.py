@@ -55,25 +55,26 @@ def seconds(*command: str) -> float:
 def main() -> None:
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     plain = needed(project["dependencies"])
-    print(f"{'needed by':>16s} {'package':<22s} {'MB':>7s}")
+    print("# What is installed\n\n| needed by | package | MB |\n|---|---|---:|")
     extras = {f"[{extra}]": needed(lines) - plain for extra, lines in project["optional-dependencies"].items()}
     for extra, names in {"plain install": plain, **extras}.items():
+        if extra == "[docs]":
+            continue  # for those who change the program
         sizes = {name: megabytes(name) for name in names}
         known = {name: size for name, size in sizes.items() if size is not None}
-        print(f"{extra:>16s} {'all together':<22s} {sum(known.values()):7.1f}")
-        for name, size in sorted(known.items(), key=lambda item: -item[1]):
-            if size >= 1:
-                print(f"{'':>16s} {name:<22s} {size:7.1f}")
+        large = {name: size for name, size in sorted(known.items(), key=lambda item: -item[1]) if size >= 10}
+        for name, size in {"all together": sum(known.values()), **large}.items():
+            print(f"| {extra} | {name} | {size:.0f} |")
     empty = seconds(sys.executable, "-c", "pass")
+    print("\n| starting | seconds | times an empty program |\n|---|---:|---:|")
     for label, command in {
-        "python -c pass": ("-c", "pass"),
-        "import pufferfish": ("-c", "import pufferfish"),
-        "and the first public name": ("-c", "import pufferfish; pufferfish.MarkovChain"),
-        "pufferfish --help": ("-m", "pufferfish", "--help"),
-        "pufferfish release --help": ("-m", "pufferfish", "release", "--help"),
+        "`import pufferfish`": ("-c", "import pufferfish"),
+        "the first public name": ("-c", "import pufferfish; pufferfish.MarkovChain"),
+        "`pufferfish --help`": ("-m", "pufferfish", "--help"),
+        "`pufferfish release --help`": ("-m", "pufferfish", "release", "--help"),
     }.items():
         took = seconds(sys.executable, *command)
-        print(f"{label:>26s} {took:6.2f} s {took / empty:6.1f} times an empty program")
+        print(f"| {label} | {took:.2f} | {took / empty:.1f} |")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
     python benchmarks/growth.py [--quick]
 
 Every row is one calibration of a histogram (chains) or of all nodes' counts (networks) at ε = 1, or one release, in CPU
-seconds of this process, compiled loops loaded. The last lines fit seconds = c · size^p to the larger half of the sizes.
+seconds of this process, compiled loops loaded. The last columns fit seconds = c · size^p to the larger half of the
+sizes. The tables are Markdown: `make performance` keeps them for docs/performance.md.
 """
 
 import argparse
@@ -61,15 +62,14 @@ def seconds(work: Callable[[], Any]) -> float:
 
 
 def table(title: str, what: str, sizes: Sequence[int], work: Callable[[int], Callable[[], Any]]) -> None:
-    print(f"\n{title}\n{what:>14}{'CPU s':>10}")
-    taken = []
-    for size in sizes:
-        prepared = work(size)
-        taken.append(seconds(prepared))
-        print(f"{size:>14,}{taken[-1]:>10.2f}", flush=True)
+    """Print one row of times; each size is prepared before its clock starts."""
+    taken = [seconds(work(size)) for size in sizes]
     half = len(sizes) // 2
     power, _ = np.polyfit(np.log(sizes[half:]), np.log(np.maximum(taken[half:], 1e-3)), 1)
-    print(f"grows like {what}^{power:.1f} from {sizes[half]:,} on")
+    heads = [f"{size:,}" for size in sizes]
+    print(f"| CPU seconds, by {what} | {' | '.join(heads)} | grows like power | from |")
+    print("|---|" + "---:|" * (len(sizes) + 2))
+    print(f"| {title} | {' | '.join(f'{x:.2g}' for x in taken)} | {power:z.1f} | {sizes[half]:,} |\n", flush=True)
 
 
 def calibrated(bound: Any, query: Any) -> Callable[[], Any]:
@@ -81,6 +81,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="only sizes that take a few seconds")
     quick = parser.parse_args().quick
     million = 1_000_000
+    print("# How the cost of a calibration grows\n")
     for warm in (20, 26):  # loads what is compiled
         pf.LeakagePropagation(random_chain(warm), 1000).calibrate(pf.Histogram(), 1.0)
     pf.LeakagePropagation(random_tree(300)).calibrate(pf.Marginals(), 1.0)

@@ -1,6 +1,6 @@
 """Time, CPU and memory to read tables of many rows, beside hand-written DuckDB SQL that counts the same.
 
-    python benchmarks/tables.py [--rows N,N,...] [--subjects N] [--kinds parquet,csv] [--interleaved] [--folder FOLDER]
+    python benchmarks/tables.py ["N KIND" ...] [--subjects N] [--interleaved] [--folder FOLDER]
 
 Each reading is a process of its own. Its CPU and its peak memory are what the system says of the whole process, with
 the start of Python in it. The SQL has the memory limit of ``--memory`` and a folder to spill to. It sorts, since a
@@ -138,9 +138,9 @@ def measured(reader: str, path: Path, memory: str) -> tuple[float, float, float,
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", default="1_000_000,4_000_000")
+    small = [f"{millions}_000_000 {kind}" for kind in ("parquet", "csv") for millions in (1, 4)]
+    parser.add_argument("tables", nargs="*", default=small, help='rows and kind of file: "4_000_000 csv"')
     parser.add_argument("--subjects", type=int, default=20_000)
-    parser.add_argument("--kinds", default="parquet,csv")
     parser.add_argument("--memory", default="1500MB")
     parser.add_argument("--interleaved", action="store_true")
     parser.add_argument("--only", default=",".join(READERS))
@@ -153,22 +153,33 @@ def main() -> None:
     if find_spec("duckdb") is None:
         print("tables.py: skipped, as DuckDB is missing")
         return
-    print(f"{'table':>24s} {'read by':>20s} {'s':>8s} {'CPU s':>8s} {'GB':>6s}   ratios: time, CPU", flush=True)
-    for rows in map(int, given.rows.split(",")):
-        for kind in given.kinds.split(","):
-            with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-                path = Path(folder) / f"records.{kind}"
-                generate(path, rows, given.subjects, interleaved=given.interleaved)
-                first = None
-                for reader in given.only.split(","):
-                    took, cpu, memory, found = measured(reader, path, given.memory)
-                    first = first or (took, cpu)
-                    name = f"{rows:,} {kind}"
-                    print(
-                        f"{name:>24s} {reader:>20s} {took:8.2f} {cpu:8.2f} {memory:6.2f} "
-                        f"{took / first[0]:6.2f} {cpu / first[1]:6.2f}  {found.strip()}",
-                        flush=True,
-                    )
+    print("# Reading tables of many rows\n")
+    print("| rows, kind of file | read by | seconds | CPU seconds | peak memory, GB | time, ratio | CPU, ratio |")
+    print("|---|---|---:|---:|---:|---:|---:|", flush=True)
+    ours: dict[str, list[tuple[int, float]]] = {}
+    for table in given.tables:
+        rows, kind = int(table.split()[0]), table.split()[1]
+        with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+            path = Path(folder) / f"records.{kind}"
+            generate(path, rows, given.subjects, interleaved=given.interleaved)
+            first, same = None, set[str]()
+            for reader in given.only.split(","):
+                took, cpu, memory, found = measured(reader, path, given.memory)
+                first = first or (took, cpu)
+                same.add(found.strip())
+                if reader == "pufferfish":
+                    ours.setdefault(kind, []).append((rows, cpu))
+                print(
+                    f"| {rows:,} rows, {kind} | {reader} | {took:.1f} | {cpu:.1f} | {memory:.2f} "
+                    f"| {took / first[0]:.2f} | {cpu / first[1]:.2f} |",
+                    flush=True,
+                )
+            assert len(same) == 1, f"the readers count different records: {same}"
+    print("\n| CPU seconds of pufferfish | once | each million rows |\n|---|---:|---:|")
+    for kind, ((few, fast), *others) in ours.items():
+        for many, slow in others[-1:]:  # a line through the shortest and the longest table
+            each = (slow - fast) / (many - few)
+            print(f"| {kind} | {fast - each * few:.1f} | {each * 1e6:.3f} |")
 
 
 if __name__ == "__main__":

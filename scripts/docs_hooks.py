@@ -1,7 +1,6 @@
 """For the site: pages that are made of the repository's own files, and a page of reference for each part of the API.
 
-The README is the site's first page. Links in these files are those of a repository browser; here they are turned into
-links between pages of the site.
+Links in these files are those of a repository browser; here they are turned into links between pages of the site.
 """
 
 import ast
@@ -17,7 +16,6 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "pufferfish"
 PAGES = {
-    "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security.md",
@@ -48,10 +46,6 @@ CODE = re.compile(r"<(code|pre|script|style)\b.*?</\1>", flags=re.DOTALL)
 RAW_FORMULA = re.compile(r"\$[^$<>\n]+\$|\\[A-Za-z]+")
 """A formula that readers would see as it was typed."""
 
-ONLY_HERE = re.compile(r"<!-- repository -->\n.*?<!-- /repository -->\n", flags=re.DOTALL)
-ONLY_THERE = re.compile(r"<!-- site\n(.*?)-->\n", flags=re.DOTALL)
-"""Parts of the README for readers of the repository, and for those of the site, who have a wheel."""
-
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^)#:]+)(#[^)]*)?\)")
 
 
@@ -63,8 +57,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     for source, page in PAGES.items():
-        text = ONLY_THERE.sub(r"\1", ONLY_HERE.sub("", (ROOT / source).read_text()))
-        files.append(File.generated(config, page, content=LINK.sub(_link, text)))
+        files.append(File.generated(config, page, content=LINK.sub(_link, (ROOT / source).read_text())))
     for part, names in public_names().items():
         lines = [f"# {PARTS[part]}", *(f"::: {_reference(name)}" for name in names)]
         files.append(File.generated(config, f"reference/{part}.md", content="\n\n".join(lines)))

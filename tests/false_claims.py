@@ -1,12 +1,13 @@
 """Claims that are false by an independent linear program, with edited proofs, for both checkers of certificates.
 
-    PYTHONPATH=tests python tests/false_claims.py 50000
+    PYTHONPATH=.:tests python tests/false_claims.py 50000
 
 makes so many, and prints how many each checker accepts: none. One in 50 is true, and has its own proof: a checker that
 accepts nothing would show.
 """
 
 import json
+import math
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -15,39 +16,41 @@ import numpy as np
 
 import pufferfish as pf
 from certificate_files import accepted_in_node, accepted_in_python
-from propagation_oracle import chain_law, supremum
+from odd_classes import odd_class
 from pufferfish.errors import PufferfishError
 from pufferfish.release import certificate
 from pufferfish.release.checker import check
 from pufferfish.release.record import encoded
+from stretch_oracle import supremum_of_stretch
 
 Generator = np.random.Generator
 _OF_ONE = 50
 """False claims for each linear program."""
+_LAWS = 4
+"""So many laws of a class are looked at."""
 
 
-def _models(rng: Generator) -> Iterator[tuple[Any, list[Any], int, Any]]:
-    """Yield classes of one short chain, first laws that belong to it, a number of records, and a query."""
-    queries = [pf.Histogram(), pf.Count("0"), pf.Sum([0, 1, 3]), pf.CDF()]
+_KINDS = ("ChainClass", "clocks or memory", "clocks or memory", "ForgettingClass", "mixed")
+_QUERIES = (pf.Histogram(), pf.Count("0"), pf.Sum([0, 1, 3]), pf.Sum([0, 1]), pf.CDF(), pf.Transitions())
+_SEQUENCES = 100
+"""The linear programs are about at most so many."""
+
+
+def _models(rng: Generator) -> Iterator[tuple[Any, int, Any, int | None]]:
+    """Yield classes of odd short chains with a number of records, a query, and how many records in a row are hidden."""
     while True:
         k = int(rng.integers(2, 4))
-        rows = rng.dirichlet(np.full(k, 0.7), k).round(6)
-        rows[rng.random((k, k)) < 0.1] = 0
-        rows = (rows + 1e-3 * np.eye(k)[::-1]) / (rows + 1e-3 * np.eye(k)[::-1]).sum(axis=1, keepdims=True)
-        law = rng.dirichlet(np.ones(k))
-        start: Any = ["stationary", "any", law][int(rng.integers(3))]
-        query = queries[int(rng.integers(len(queries)))]
-        if query.kind == "sum" and k == 2:
-            continue
-        try:
-            chain = pf.MarkovChain(rows, start)
-            if isinstance(start, str) and start == "stationary":
-                firsts = [chain.stationary_distribution]
-            else:
-                firsts = [law] if not isinstance(start, str) else [law, *np.eye(k) * 0.98 + 0.02 / k]
-        except PufferfishError:
-            continue
-        yield chain, firsts, int(rng.integers(2, 6 - k + 1)), query
+        theta = odd_class(rng, str(rng.choice(_KINDS)), [str(x) for x in range(k)])
+        length = int(rng.integers(2, 1 + int(np.log(_SEQUENCES) / np.log(k))))
+        protect = None if rng.random() < 0.7 else int(rng.integers(1, length + 1))
+        yield theta, length, _QUERIES[int(rng.integers(len(_QUERIES)))], protect
+
+
+def _of_sequences(law: Any, steps: Any, length: int) -> Any:
+    """The law of all sequences, one axis per record."""
+    for step in steps:
+        law = law[..., None] * step  # axes are lined up from the last one
+    return law.sum(axis=tuple(range(length, law.ndim)))
 
 
 def _edited(proof: dict[str, Any], rng: Generator) -> dict[str, Any]:
@@ -83,7 +86,7 @@ def _edited(proof: dict[str, Any], rng: Generator) -> dict[str, Any]:
     members = text["members"] or []
     for member in members:
         if rng.random() < 0.3 and isinstance(member, dict):
-            cells = range(len(proof["members"][0]["future"][0]))
+            cells = range(max(len(each["future"][0]) for each in proof["members"] if each))
             moves = [[int(n) for n in rng.choice(cells, 2 * int(rng.integers(1, 4)))] for _ in range(4)]
             member["moves"] = {"future": [moves], "past": [moves[::-1]] * int(rng.integers(0, 3))}
     return text
@@ -100,9 +103,9 @@ def _claiming(record: Any, epsilon: float) -> str:
 def claims(many: int, seed: int = 0) -> Iterator[tuple[str, str, bool]]:
     """Yield texts of releases and proofs, and whether their ε is above the truth rather than below."""
     rng, made = np.random.default_rng(seed), 0
-    for chain, firsts, length, query in _models(rng):
+    for theta, length, query, protect in _models(rng):
         try:
-            noise = pf.LeakagePropagation(chain, length).calibrate(query, float(rng.uniform(0.2, 2)))
+            noise = pf.LeakagePropagation(theta, length).calibrate(query, float(rng.uniform(0.2, 2)), protect=protect)
             record = certificate.record_of_noise(noise)
             claim = certificate.claim_of(record)
             losses = np.array([[float(loss) for loss in row] for row in claim.losses])
@@ -110,12 +113,15 @@ def claims(many: int, seed: int = 0) -> Iterator[tuple[str, str, bool]]:
             members, leakage = certificate.proved(claim, named=bool(rng.random() < 0.5))
         except PufferfishError:
             continue
-        k = len(chain.states)
-        truth = max(
-            supremum(chain_law(first, chain.transition_matrix, length), np.broadcast_to(losses, (length, k, k)))
-            for first in firsts
-        )
-        if not truth > 1e-3 or members[0] is None:
+        if not leakage < math.inf:  # a member that no certificate covers
+            continue
+        k = len(theta.states)
+        apart = np.broadcast_to(losses, (length, k, k))
+        laws = [_of_sequences(*law, length) for law in theta.some_laws(length)]
+        some = [laws[i] for i in rng.permutation(len(laws))[:_LAWS]]
+        truth = max(supremum_of_stretch(law, apart, claim.records, step=float(claim.step), most=40) for law in some)
+        assert truth <= leakage * (1 + 1e-9), (theta, length, query, protect, truth, leakage)
+        if not truth > 1e-3 or not any(members):
             continue
         proof = {"format": "pufferfish-proof", "version": 1, "digits": claim.digits, "members": members}
         yield _claiming(record, leakage * (1 + 1e-9)), json.dumps(proof), True

@@ -9,19 +9,32 @@ __all__ = ["Report", "report"]
 
 _HEAD = """# Audit
 
-Made by `python -m paper audit --output docs/audit.md`, which needs no data. For each mechanism, small model, query and
-ε: the loss that is promised, and the loss that really occurs. Losses are natural logarithms.
+Made by `python -m paper audit --output docs/audit.md`, without data. Do mechanisms keep their promise? For small
+models, the loss that really occurs is computed from the definition and compared with the ε that is promised.
 
-- A number alone is exact: every database of the model is enumerated, and the worst output is sought for each record and
-  each two of its values.
-- ≥ stands before a lower bound. Of long chains: what outputs far out in every direction tell (sign tilts). Of a
-  continuum: the exact loss of some of its chains, such as those at its corners, from stationary starts.
-- "Best noise" is the noise of the measurements that `noise="best"` chose. Three releases of one ledger are seen
-  together. By randomised response each record is told truly, or not: a differentially private algorithm that spends
-  `record_epsilon`.
+**{kept} of {lines} promises hold, and {caught} of {controls} mechanisms that are broken on purpose are caught.**
 
-A mechanism whose true loss is far below the promise is sound, and adds more noise than it needs. What the audit cannot
-see: other models, longer chains, and faults that appear only there. The proofs are in [docs/proofs](proofs/README.md).
+An audit cannot see other models, longer chains, or faults that appear only there: for these there are
+[proofs](proofs/README.md). A true loss far below the promise is sound; it means more noise than is needed.
+"""
+_HOW = """
+## True losses
+
+Losses are natural logarithms.
+
+- A number is exact: every database of the model is enumerated. The worst output is sought for each record and each two
+  of its values.
+- ≥ marks a lower bound. For long chains it comes from extreme outputs. For a continuum it is the exact loss of some of
+  its chains.
+- "Best noise" is the noise that `noise="best"` chose. Three releases of one ledger are seen together. In randomised
+  response an algorithm that spends `record_epsilon` reports each record itself, truly or not.
+"""
+_SAMPLED = """
+## Real releases, sampled
+
+Databases are drawn from θ with one value of a record in the middle, and with another, and released with their noise.
+The event that tells the two apart best is chosen on one half of the releases and tested on the other. The loss is at
+least this, with 99.9% confidence.
 """
 
 
@@ -53,35 +66,48 @@ class Report:
         return kept and all(loss > 1 for _, loss, _ in self.controls)
 
     def __str__(self) -> str:
-        kept = sum(line.holds for line in self.lines)
-        caught = sum(loss > 1 for _, loss, _ in self.controls)
+        controls, kept = self.controls, sum(line.holds for line in self.lines)
+        caught = sum(loss > 1 for _, loss, _ in controls)
+        names = list(dict.fromkeys(line.mechanism for line in self.lines))
+        epsilons = sorted({line.promised for line in self.lines})
+        sampled = [(name, f"{epsilon:g}", f"{loss:.3f}") for name, epsilon, loss in self.sampled]
+        broken = [(name, f"{loss:.3f}{'' if loss > 1 else ' **not caught**'}", how) for name, loss, how in controls]
         text = [
-            _HEAD,
-            f"{kept} of {len(self.lines)} promises hold; {caught} of {len(self.controls)} controls are caught.",
-            "\n## Mechanisms\n",
-            "| model | records | query | mechanism | promised | true loss | |",
-            "|---|---|---|---|---|---|---|",
-            *(
-                f"| {a.model} | {a.records} | {a.query} | {a.mechanism} | {a.promised:g} | "
-                f"{'' if a.exact else '≥ '}{a.loss:.4f} | {'' if a.holds else '**broken**'} |"
-                for a in self.lines
-            ),
-            "\n## Real releases, sampled\n",
-            "Databases are drawn from θ given one value of a record in the middle, and given the other, and released "
-            "for real, noise and all. The event that tells them apart best is chosen on one half of the releases and "
-            "tested on the other. The loss is at least this, with 99.9% confidence.\n",
-            "| mechanism, query | promised | loss at least |",
-            "|---|---|---|",
-            *(f"| {name} | {epsilon:g} | {loss:.3f} |" for name, epsilon, loss in self.sampled),
+            _HEAD.format(kept=kept, lines=len(self.lines), caught=caught, controls=len(controls)),
+            _table(("mechanism", "promises", "broken", "true loss / promise"), [self._summary(name) for name in names]),
+            _HOW,
+            *(self._losses(epsilon) for epsilon in epsilons),
+            _SAMPLED,
+            _table(("mechanism, query", "promised", "loss at least"), sampled),
             "\n## Controls: broken on purpose, at ε = 1\n",
-            "| what is wrong | loss | found by |",
-            "|---|---|---|",
-            *(
-                f"| {name} | {loss:.3f}{'' if loss > 1 else ' **not caught**'} | {how} |"
-                for name, loss, how in self.controls
-            ),
+            _table(("what is wrong", "loss", "found by"), broken),
         ]
         return "\n".join(text) + "\n"
+
+    def _summary(self, name: str) -> tuple[str, ...]:
+        own = [line for line in self.lines if line.mechanism == name]
+        shares = [line.loss / line.promised for line in own]
+        broken = sum(not line.holds for line in own)
+        return name, str(len(own)), str(broken), f"{min(shares):.2f} to {max(shares):.2f}"
+
+    def _losses(self, epsilon: float) -> str:
+        """Return the table of one ε: a row for each model and query, a column for each mechanism."""
+        rows: dict[tuple[str, str, str], dict[str, str]] = {}
+        lines = [line for line in self.lines if line.promised == epsilon]
+        for line in lines:
+            cells = rows.setdefault((line.model, str(line.records), line.query), {})
+            cell = f"{'' if line.exact else '≥ '}{line.loss:.4f}{'' if line.holds else ' **broken**'}"
+            cells[line.mechanism] = ", ".join(filter(None, (cells.get(line.mechanism), cell)))
+        names = list(dict.fromkeys(line.mechanism for line in lines))
+        queries: dict[tuple[str, ...], list[str]] = {}  # those with equal losses share a row
+        for (model, records, query), found in rows.items():
+            queries.setdefault((model, records, *(found.get(name, "") for name in names)), []).append(query)
+        cells = [(model, records, "; ".join(some), *losses) for (model, records, *losses), some in queries.items()]
+        return f"### ε = {epsilon:g}\n\n{_table(('model', 'records', 'query', *names), cells)}\n"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows))
 
 
 def report(seed: int = 20170514) -> Report:

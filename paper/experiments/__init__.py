@@ -1,5 +1,6 @@
 """The tables and figures of the paper, and other bounds; to add one, write its file and name it here."""
 
+from paper.experiments.arena import ARENA
 from paper.experiments.datasets import DataSets, find_data
 from paper.experiments.experiment import Experiment, Settings
 from paper.experiments.figure_activity import FIGURE_ACTIVITY
@@ -32,5 +33,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     TABLE_COMPOSITION,
     OTHER_BOUNDS,
     TABLE_COVERAGE,
+    ARENA,
 )
 """What ``python -m paper reproduce`` offers, in this order."""

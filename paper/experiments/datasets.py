@@ -78,7 +78,7 @@ class _Table:
         """Whether the file is another one by now."""
         return hash_of(self.path) != self.fingerprint
 
-    def _rows(self) -> pl.DataFrame:
+    def rows(self) -> pl.DataFrame:
         """Read the file, its fingerprint taken first."""
         _ = self.fingerprint
         return load_table(self.path)
@@ -113,7 +113,7 @@ class ActivityTable(_Table):
 
     @cached_property
     def _frame(self) -> pl.DataFrame:
-        frame = self._rows()
+        frame = self.rows()
         need(frame, self.path, "subject", "state", *self._columns_of_groups())
         with engine_errors(self.path.name):
             if self.states:
@@ -188,7 +188,7 @@ class PowerTable(_Table):
 
     def read(self, gaps: Gaps = "unobserved") -> Sequences:
         """Read the table in the paper's bins; with a column ``timestamp``, ten minutes without a record are a gap."""
-        frame = self._rows()
+        frame = self.rows()
         need(frame, self.path, "watts")
         timed = "timestamp" in frame.columns
         try:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import pufferfish as pf
 from commands import run
 
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -49,3 +50,18 @@ def test_pages_that_need_files_say_where_they_come_from() -> None:
         commands = " ".join(block for _, language, block in FENCED.findall(page.read_text()) if language == "sh")
         if re.search(r"\bsteps\.csv|\b(survey|meter)-20\d\d\.csv", commands):
             assert BEGINS in commands or "example" in page.read_text(), page.name
+
+
+def test_margins_of_error_in_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A histogram of the example at ε = 1: what is hidden decides the error."""
+    monkeypatch.chdir(tmp_path)
+    reading = {"state": "activity", "subject": "id", "time": "minute", "max_gap": "1min"}
+    run("example")
+    survey, steps = (pf.read_sequences(name, **reading) for name in ("survey-2019.csv", "steps.csv"))
+    bound = pf.LeakagePropagation(pf.Model.fitted(pf.fit_chain(survey), survey), steps.length)
+    rows = re.findall(r"\| (?:one|any|all)[^|]+\|([^|]*)\| ([\d.]+) \|", (REPOSITORY / "README.md").read_text())
+    assert len(rows) == 4
+    for option, margin in rows:
+        unit = option.strip().strip("`").removeprefix("--protect ") or None
+        noise = bound.calibrate(pf.Histogram(), 1.0, noise="best", protect=unit)
+        assert f"{noise.accuracy(0.05):.2g}" == f"{float(margin):.2g}", option

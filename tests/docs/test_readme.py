@@ -45,8 +45,8 @@ ON_SPARK = {"spark.md"}
 SLOW = (pytest.mark.slow,)
 FOLLOWED = {"project.md": (), "tutorial.md": (), "patients.md": SLOW, "composing.md": SLOW, "power_meter.md": SLOW}
 """Pages whose commands and Python are run one after the other, as a reader does."""
-ELSEWHERE = {"bulletin.md"}
-"""It is followed in a test of its own."""
+ELSEWHERE = {"bulletin.md", "pipeline.md"}
+"""They are followed in other tests."""
 WITH_PYTHON = [
     pytest.param(
         page,
@@ -122,7 +122,9 @@ def test_every_command_line_shown_is_accepted(name: str, line: str) -> None:
     if isinstance(command, click.Group):
         command, arguments = command.commands[arguments[0]], arguments[1:]
     context = click.Context(command, info_name=words[1])
-    if name.startswith(("docs/project.md", "init")):  # in a folder that says the rest
+    if name.startswith(
+        ("docs/project.md", "docs/office.md", "docs/pipeline.md", "init")
+    ):  # in a folder that says the rest
         context.default_map = {
             "tables": ["x.csv"],
             "model": "m.json",

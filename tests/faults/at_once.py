@@ -54,6 +54,6 @@ def _spending(kept: str, good: Path, ledger_in: Callable[[Path], str], quick: bo
             broken += wrong(f"at once, {kept}: {fault}")
         done, refused = done + codes.count(0), refused + codes.count(2)
         shutil.rmtree(folder)
-    what = f"{programs} command lines at once, each 0.5 of a budget of 1.7, {rounds} times: {kept}"
-    found = f"{done} released and booked (3 each time), {refused} refused, none lost"
+    what = f"{programs} command lines at once, {rounds} times: {kept}"
+    found = f"{done} released (3 each time), {refused} refused"
     return Row(what, programs * rounds, found, broken)

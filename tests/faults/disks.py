@@ -59,7 +59,7 @@ def disks(place: Path, quick: bool) -> Iterator[Row]:
                     for path in small.iterdir():
                         path.unlink()
             told = ", ".join(f"{end}: {n}" for end, n in sorted(ends.items()))
-            yield Row(f"a disk of {size} with less and less room, every command", trials, told, broken)
+            yield Row(f"a disk of {size} with less and less room", trials, told, broken)
     with disk(place / "fixed", "4m") as small:
         if small is None:
             yield Row("a read-only disk", 0, "skipped: mounting is not allowed here")
@@ -75,7 +75,7 @@ def disks(place: Path, quick: bool) -> Iterator[Row]:
                 holds(contents(small) == before, "something changed")
             except Fault as fault:
                 broken += wrong(f"{name} on a read-only disk: {fault}")
-        yield Row("a read-only disk, every command", len(names), "refused in one line, nothing changed", broken)
+        yield Row("a read-only disk", len(names), "refused, nothing changed", broken)
 
 
 def _fill(filler: Any, small: Path, room: int) -> None:

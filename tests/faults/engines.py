@@ -44,7 +44,7 @@ def engines(place: Path, quick: bool) -> Iterator[Row]:
                     holds(left == {n: c for n, c in before.items() if not n.endswith(".lock")}, "something changed")
             except Fault as fault:
                 broken += wrong(f"{name} after {after}: {fault}")
-        found = "spent, not released" if name == "noise" else "refused in one line, nothing spent"
+        found = "spent, not released" if name == "noise" else "refused, nothing spent"
         yield Row(f"{name}: fails after 0, 30 and 119 of 120 rows", trials, found, broken)
 
 

@@ -36,7 +36,7 @@ def flips(place: Path, quick: bool) -> Iterator[Row]:
             if line.startswith("WRONG"):
                 broken += 1
                 print(f"{name}: {line}", flush=True)
-        told = ", ".join(f"{what}: {n}" for what, n in counts.most_common())
+        told = "; ".join(f"{what}: {n}" for what, n in counts.most_common())
         yield Row(f"a bit of {FILES[name]}", len(flipped), told, broken)
 
 
@@ -61,17 +61,17 @@ def _flip(name: str, content: bytes, flipped: list[tuple[int, int]]) -> None:
             found = _opened(name)
         except PufferfishError as error:
             one = str(error).isprintable()
-            print("refused in one line" if one else f"WRONG, several lines|{error!r}")
+            print("refused" if one else f"WRONG, several lines|{error!r}")
             continue
         where = list(_different(json.loads(content), json.loads(path.read_bytes())))
         if not where:
-            print("the same record to six digits")
+            print("same record to six digits")
         elif all(any(field == text or field.startswith(f"{text}.") for text in TEXTS) for field in where):
-            print("a note, a name of a file or the date differs, the promise is the same")
+            print("another note, file name or date, same promise")
         elif name == "m.json" and where == ["states"] and _strange(found):
-            print("another name of a state, under which the table is refused")
+            print("another state, the table is refused")
         elif name != "m.json" and not _verified(name):
-            print("`pufferfish verify` finds it")
+            print("found by `verify`")
         else:
             print(f"WRONG: read|{', '.join(where)}: {content[at - 30 : at + 10]!r} bit {bit}")
 

@@ -43,7 +43,7 @@ def killed(place: Path, quick: bool) -> Iterator[Row]:
                 broken += wrong(f"{name}, killed at {trial}: {fault}")
             shutil.rmtree(folder)
         told = ", ".join(f"{end} {n}" for end, n in sorted(ends.items()))
-        what = f"`{name}` killed before each of its {len(calls)} calls, and at random times"
+        what = f"`{name}`, killed before each of its {len(calls)} calls"
         yield Row(what, len(trials), told, broken)
 
 
@@ -68,8 +68,8 @@ def _killed(folder: Path, arguments: list[str], trial: float, before: dict[str, 
     holds(not list(folder.glob(".pufferfish*")), "a hidden file stays")
     holds(not list(folder.glob("*.pending")), "a pending file stays")
     if code == 0:
-        return "the same command works:"
+        return "works again:"
     holds(code == 2 and said.startswith("error: ") and said.count("\n") == 1, said)
     finished = ("exists", "is never replaced", "is planned already", "are spent", "were read before")
     holds(any(words in said for words in finished), said)
-    return "it had finished, and says so:"
+    return "had finished:"

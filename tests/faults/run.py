@@ -29,7 +29,7 @@ PARTS: dict[str, Callable[[Path, bool], Iterator[Row]]] = {
 }
 
 ELSEWHERE = """
-## In the usual tests
+## Faults in the usual tests
 
 | fault | test |
 |---|---|
@@ -49,19 +49,27 @@ ELSEWHERE = """
 
 def page(rows: list[Row]) -> str:
     """Return the page of what was tried."""
+    trials, broken = sum(row.trials for row in rows), sum(row.wrong for row in rows)
     lines = [
         "# Faults",
         "",
-        "What happens when a program is killed, a disk is full, an engine breaks off, the clock is set back or a bit",
-        "flips. Every trial runs in a process of its own, most of them a whole command; `make faults` runs them and",
-        "writes this page. After each trial it is looked at that nothing was released unbooked, what is spent never",
-        "falls, each file is absent, as before, or whole, no hidden file stays, and the same command works again or",
-        "says in one line what to do.",
+        "What happens when a program is killed, a disk is full, an engine fails, the clock is set back or a bit flips?",
+        f"**{trials:,} trials, {broken} promises broken.** `make faults` runs them and writes this page.",
+        "",
+        "After each trial this must hold:",
+        "",
+        "- nothing was released without its entry in the ledger, and what is spent never falls;",
+        "- each file is absent, as before, or whole, and no hidden file is left;",
+        "- the same command works again, or says in one line what to do. Every refusal is one line.",
+        "",
+        "Most trials are whole commands, each in a process of its own. Commands are killed before each of their calls",
+        "of the system, and at random times. Disks are tried with every command. Each of the programs at once asks",
+        'for 0.5 of a budget of 1.7. "Had finished" means that the command had done its work, and says so.',
         "",
         "| fault | trials | what came out | promises broken |",
         "|---|---|---|---|",
         *(f"| {row.what} | {row.trials} | {row.found} | {row.wrong} |" for row in rows),
-        f"| together | {sum(row.trials for row in rows):,} | | {sum(row.wrong for row in rows)} |",
+        f"| together | {trials:,} | | {broken} |",
     ]
     return "\n".join(lines) + "\n" + ELSEWHERE
 

@@ -117,7 +117,9 @@ def _fuzz(options: Any) -> None:
 def _core() -> list[str]:
     """Return the modules of core by name."""
     source = HERE.parent.parent / "src"
-    return [".".join(file.relative_to(source).with_suffix("").parts) for file in source.glob("pufferfish/core/**/*.py")]
+    return [
+        ".".join(file.relative_to(source).with_suffix("").parts) for file in source.glob("pufferfish/_core/**/*.py")
+    ]
 
 
 class _Session:

@@ -131,7 +131,7 @@ def real_array(given: Any) -> NDArray[np.float64]:
     try:
         return np.array(entries, dtype=np.float64)
     except (OverflowError, ValueError, TypeError):
-        raise TypeError("holds a number that no double can hold") from None
+        raise TypeError("holds a number that is too large for a floating-point number") from None
 
 
 def probabilities(given: Any, name: str) -> NDArray[np.float64]:
@@ -161,7 +161,7 @@ def whole_array(given: Any) -> NDArray[np.int64]:
         raw = np.asarray(given)
         if raw.dtype.kind in "iu" and (raw.dtype.kind == "i" or not raw.size or int(raw.max()) < 2**63):
             return raw.astype(np.int64)
-        raise TypeError("holds a number that is not whole, or beyond 2^53")
+        raise TypeError("holds a number that is not whole, or is above 2^53")
     return numbers.astype(np.int64)
 
 
@@ -231,7 +231,7 @@ def texts(given: Any, name: str) -> tuple[str, ...]:
     """
     members = listed(given, name, "a list of names")
     if not all(isinstance(member, str) for member in members):
-        raise ParameterError(f"{name} is {shortened(repr(given))}, expected a list of names, each of them text")
+        raise ParameterError(f"{name} is {shortened(repr(given))}, expected a list of names as text")
     return tuple(members)
 
 

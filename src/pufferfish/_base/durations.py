@@ -160,7 +160,7 @@ def parse_duration(value: Any, name: str) -> Duration:
         raise _unreadable(value, name)
     if isinstance(value, Integral):
         if abs(int(value)) > _LARGEST:  # may have too many digits to be shown
-            raise ParameterError(f"{name} is a whole number of more than 17 digits, expected a length of time")
+            raise ParameterError(f"{name} has more than 17 digits, expected a length of time")
         return _positive(Duration(int(value), has_unit=False), value, name)
     if isinstance(value, Real):
         return _positive(Duration(float(value), has_unit=False), value, name)

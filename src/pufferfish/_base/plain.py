@@ -31,10 +31,10 @@ def plain_number(text: str) -> float:
     >>> plain_number("1_0")
     Traceback (most recent call last):
         ...
-    ValueError: '1_0' is no plain number such as 1, 0.5 or 1e-3
+    ValueError: '1_0' is not a plain number such as 1, 0.5 or 1e-3
     """
     if re.fullmatch(_NUMBER, text.strip()) is None:
-        raise ValueError(f"{text.strip()!r} is no plain number such as 1, 0.5 or 1e-3")
+        raise ValueError(f"{text.strip()!r} is not a plain number such as 1, 0.5 or 1e-3")
     return float(text)
 
 
@@ -47,7 +47,7 @@ def plain_whole(text: str) -> int:
         If it is no plain whole number.
     """
     if re.fullmatch(_WHOLE, text.strip()) is None:
-        raise ValueError(f"{text.strip()!r} is no plain whole number such as 10 or 5000")
+        raise ValueError(f"{text.strip()!r} is not a plain whole number such as 10 or 5000")
     return int(text)
 
 
@@ -65,12 +65,12 @@ def split_list(text: str) -> list[str]:
     while start <= len(text):
         part = _PART.match(text, start)
         if part is None:
-            raise ParameterError(f'{text!r} is no list: quote a part with commas, all of it, as in one,"two, three"')
+            raise ParameterError(f'{text!r} is not a list: put a part with a comma in quotes, as in one,"two, three"')
         quoted, value, plain = part.groups()
         parts.append(plain.strip() if quoted is None else quoted.replace('""', '"').strip() + value.strip())
         start = part.end() + 1
     if not all(parts):
-        raise ParameterError(f"{text!r} has an empty part: take the odd comma out, or name what is missing")
+        raise ParameterError(f"{text!r} has an empty part: remove the extra comma, or add what is missing")
     return parts
 
 

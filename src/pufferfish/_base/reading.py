@@ -97,7 +97,8 @@ def leads_nowhere(path: str | os.PathLike[str]) -> str | None:
     if not link.is_symlink() or link.exists():
         return None
     return (
-        f"it is a link to {display_path(os.readlink(link))}, which is not there; remove the link, or name another file"
+        f"it is a link to {display_path(os.readlink(link))}, which does not exist; remove the link, or name another "
+        "file"
     )
 
 
@@ -140,7 +141,7 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
             _check_regular(os.fstat(file.fileno()))
             content = file.read(LARGEST + 1)
         if len(content) > LARGEST:
-            raise OSError(0, f"it has more than {LARGEST >> 20} MiB, which no file of this program has")
+            raise OSError(0, f"it has more than {LARGEST >> 20} MiB, more than any file of this program")
     return content
 
 
@@ -154,9 +155,9 @@ def _check_regular(status: os.stat_result) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise OSError(0, "it is a folder; name a file")
     if not stat.S_ISREG(status.st_mode):
-        raise OSError(0, "it is a device or a pipe, and only regular files are read")
+        raise OSError(0, "it is a device or a pipe; name a regular file")
     if status.st_size > LARGEST:
-        raise OSError(0, f"it has more than {LARGEST >> 20} MiB, which no file of this program has")
+        raise OSError(0, f"it has more than {LARGEST >> 20} MiB, more than any file of this program")
 
 
 def read_record(
@@ -186,7 +187,7 @@ def decode_record(
     version: int,
     complete: bool = False,
     check: Callable[[bytes], None] | None = None,
-    anew: str = "make the file anew",
+    anew: str = "make the file again",
 ) -> T:
     """Return the record that the content of a file holds.
 
@@ -217,12 +218,12 @@ def decode_record(
         if not content.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith((b"{", b"[")):
             reason = "looks like a table" if b"," in content.partition(b"\n")[0] else "is not JSON"
             raise RecordError(f"{source} {reason if content else 'is empty'}, expected a {format_} file") from error
-        raise RecordError(f"{source} is damaged or cut short, it is not JSON: {error}") from error
+        raise RecordError(f"{source} is damaged or incomplete, it is not JSON: {error}") from error
     if not isinstance(head, dict) or head.get("format") != format_:
         file_format = head.get("format") if isinstance(head, dict) else None
         ours = isinstance(file_format, str) and re.fullmatch("pufferfish-[a-z-]{1,30}", file_format)
         reason = f"this is a {file_format} file" if ours else f'expected "format": "{format_}" at its top'
-        raise RecordError(f"{source} is no {format_} file: {reason}")
+        raise RecordError(f"{source} is not a {format_} file: {reason}")
     file_version: Any = head.get("version")
     if isinstance(file_version, bool) or file_version != version:
         raise RecordError(

@@ -177,13 +177,13 @@ def unseen_difference(first: str, second: str) -> str:
     Examples
     --------
     >>> unseen_difference("e" + chr(0x301), chr(0xe9))
-    ' Both look the same and have other code points: write both in one Unicode form (NFC).'
+    ' The two look the same but have different code points: write both in one Unicode form (NFC).'
     >>> unseen_difference("rest", "Rest")
     ''
     """
     if first == second or composed(first) != composed(second):
         return ""
-    return " Both look the same and have other code points: write both in one Unicode form (NFC)."
+    return " The two look the same but have different code points: write both in one Unicode form (NFC)."
 
 
 def composed(name: str) -> str:

@@ -143,8 +143,7 @@ def check_output(path: str | os.PathLike[str], kind: Kind | None, *, overwrite: 
         raise RecordError("cannot write to standard output: name a file")
     if kind is not None and Path(path).name.lower().endswith(".lock"):
         raise RecordError(
-            f"cannot write {display_path(path)}: names that end in .lock are kept for ledgers that are in "
-            "use; name another"
+            f"cannot write {display_path(path)}: names that end in .lock are reserved for lock files; name another file"
         )
     with failing("cannot write", path):
         target = Path(path).resolve()
@@ -175,9 +174,7 @@ def _check_kind(path: Any, target: Path, kind: Kind, *, overwrite: bool) -> None
         content = read_file(target)
         holds = kind.holds(content)
     except RecordError as error:
-        raise RecordError(
-            f"{display_path(path)} exists and cannot be looked at ({error}): name another file"
-        ) from error
+        raise RecordError(f"{display_path(path)} exists and cannot be read ({error}): name another file") from error
     if not holds:
         format_ = _format_of(content)
         problem = f"holds a {format_} file" if format_ is not None else f"is no {kind.name}" if content else "is empty"
@@ -247,7 +244,7 @@ def check_room(path: Path, size: int, given: str) -> None:
     with failing("cannot write", given):
         free = shutil.disk_usage(path.parent).free
     if free < size:
-        raise RecordError(f"cannot write {given}: it takes about {size:,} bytes, and its disk has {free:,} left")
+        raise RecordError(f"cannot write {given}: it needs about {size:,} bytes, and its disk has {free:,} free")
 
 
 class Output:
@@ -320,7 +317,7 @@ class Output:
             os.fsync(self._handle)
             now = check_output(self._given, self._kind, overwrite=self._overwrite)
             if now != self.path:  # another program was here
-                raise OSError(0, "it has become a link to another place meanwhile")
+                raise OSError(0, "it was replaced by a link to another place while the program ran")
             os.chmod(self._hidden, _mode_for(self.path, self._kind))
             self._take_the_name()
             self._close()

@@ -150,8 +150,8 @@ def fit_periodic(
         more = int(np.sum(rows == 0)) - 1
         raise ModelError(
             f"no transition out of state {sequences.states[state]!r} was observed in phase {phase} of the clock "
-            f"{clock!r}{f' (and in {more} more such cases)' if more else ''}; use smoothing (such as 1), which takes "
-            "that from the other phases"
+            f"{clock!r}{f' (and in {more} more such cases)' if more else ''}; use smoothing (such as "
+            "1), which uses the transitions of the other phases"
         )
     try:
         return PeriodicChain(matrices, initial, clock=clock, step=step, states=sequences.states)
@@ -207,7 +207,7 @@ def fit_order(
         never = " then ".join(repr(sequences.states[int(x)]) for x in np.argwhere(rows == 0)[0])
         raise ModelError(
             f"no record after {never} was observed (and {int(np.sum(rows == 0)) - 1} more such histories); use "
-            "smoothing (such as 1), which takes that from the latest record alone"
+            "smoothing (such as 1), which uses what follows the latest record alone"
         )
     try:
         return HigherOrderChain(tensor, initial, states=sequences.states)
@@ -262,8 +262,8 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
     counts, k = sequences.transitions, sequences.transitions.shape[0]
     if k < 2:
         raise ModelError(
-            f"there is one state, {sequences.states[0]!r}: a record that is always the same has nothing to hide; read "
-            "the sequences with the states they can have"
+            f"there is one state, {sequences.states[0]!r}: a record that never changes has nothing to hide; read the "
+            "sequences with all states that can occur"
         )
     share = (1 - confidence) / (k if k == 2 else k * k)  # of two entries that sum to 1 one decides
     lower, upper = np.zeros((k, k)), np.ones((k, k))
@@ -358,8 +358,8 @@ def _with_remedy(error: ModelError, k: int) -> ModelError:
         return error
     if k == 1:
         return ModelError(
-            "the table has one state, so nothing is to hide: name the others that may occur, by states "
-            "(--states A,B on the command line)"
+            "the table has one state, so there is nothing to hide: name all states that can occur by states (--states "
+            "A,B on the command line)"
         )
     message = (
         str(error).replace("initial_distribution=", "initial=").replace('give an array or "any"', 'give initial="any"')

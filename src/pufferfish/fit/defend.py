@@ -153,7 +153,7 @@ def fit_defend(
     except TypeError:
         many = 0
     if many < 1:
-        raise ParameterError(f"people is {people!r}, expected how many people a release is about, at least 1")
+        raise ParameterError(f"people is {people!r}, expected the number of people in a release, at least 1")
     if drop_slowest and share is None:
         raise ParameterError("drop_slowest leaves out as many people as cover allows: give cover, such as 0.9")
     left_out = LeftOut(sequences)
@@ -196,7 +196,7 @@ def _demanded(members: Members, left_out: LeftOut, persons: Sequence[int]) -> tu
     def consider(kind: str, gain: Gain | None, *, wanted: bool) -> bool:
         reason, laws = members.why_not(kind), list[Law]()
         if gain is not None and math.isinf(gain.error):
-            reason = "one day, and none that could be left out"
+            reason = "there is only one day, so no day can be left out"
         if reason is None:
             try:
                 laws = members.of(kind, persons)
@@ -205,7 +205,7 @@ def _demanded(members: Members, left_out: LeftOut, persons: Sequence[int]) -> tu
         if kind == "pooled" and reason is not None:
             raise ModelError(f"the chain of all: {reason}")
         if reason is not None or not laws:
-            kinds.append(Kind(kind=kind, gain=gain, reason=reason or "there is nobody with enough transitions"))
+            kinds.append(Kind(kind=kind, gain=gain, reason=reason or "no subject has enough transitions"))
             return False
         worst, first = max(laws, key=lambda law: law.noise), (kept or laws)[0]
         leakage = leakage_of(worst.model, first.noise)  # of nobody else: noise far too small takes long to bound
@@ -279,5 +279,5 @@ def _factor(slower: Any) -> float:
         return 1.0
     times = real_number(slower)
     if times is None or not 1 <= times <= 100:
-        raise ParameterError(f"slower is {slower!r}, expected from 1 to 100: how many times as long stays last")
+        raise ParameterError(f"slower is {slower!r}, expected a factor from 1 to 100 by which stays get longer")
     return times

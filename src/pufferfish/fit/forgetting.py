@@ -72,7 +72,7 @@ def overlap(chain: Any, steps: Any) -> Any:
     for i, member in enumerate(members):
         if not isinstance(member.initial_distribution, str) or member.initial_distribution != "stationary":
             raise NotApplicableError(
-                f"theta[{i}] does not start with its stationary law, so how much its past is forgotten depends on the "
+                f"theta[{i}] does not start with its stationary law, so how soon its past is forgotten depends on the "
                 'time: use initial_distribution="stationary"'
             )
     asked = list(steps) if is_list(steps) else [steps]
@@ -219,7 +219,7 @@ def _estimate(pairs: "PairsApart", states: Sequence[str], added: float) -> Overl
     estimate = overlap_of(pairs, states, added)
     if not estimate.overlap > 0:
         raise ModelError(
-            f"the laws of the state {estimate.steps:,} steps {estimate.direction} have nothing in common for two states"
+            f"the laws of the state {estimate.steps:,} steps {estimate.direction} do not overlap at all for two states"
             + (f" of subject {estimate.subject!r}" if estimate.subject else "")
             + ": forget after more steps, merge rare states, or use more smoothing"
         )
@@ -247,7 +247,7 @@ def overlap_of(pairs: "PairsApart", states: Sequence[str], added: float) -> Over
             f"state {names[0]!r} has no record {n} steps before or after it: merge states, or leave it out of states"
         )
     if pool.shape[0] < 2:
-        raise ModelError(f"there is one state, {states[0]!r}: a record that is always the same has nothing to hide")
+        raise ModelError(f"there is one state, {states[0]!r}: a record that never changes has nothing to hide")
     worst: tuple[float, str, Literal["later", "earlier"]] = math.inf, "", "later"
     for who, counts in zip(pairs.subjects, pairs.counts, strict=True):
         later, earlier = (_smoothed(a / n, b, added) for a, b in ((counts, pool), (counts.T, pool.T)))

@@ -398,7 +398,9 @@ def daily_of(sequences: Sequences) -> Daily:
     if sequences.daily is None:
         raise ParameterError("the sequences were read without daily: read_sequences(…, daily=True)")
     if len(sequences.states) < 2:
-        raise ModelError(f"there is one state, {sequences.states[0]!r}: a record that is always the same hides nothing")
+        raise ModelError(
+            f"there is one state, {sequences.states[0]!r}: a record that never changes has nothing to hide"
+        )
     return sequences.daily
 
 

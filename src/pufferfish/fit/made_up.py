@@ -69,7 +69,7 @@ class MadeUp(ReadOnly):
     @property
     def too_much(self) -> str:
         """Why this must not be made up silently; "" if it is little."""
-        reasons = [f"{self.share:.1%} of the model would be made up"] if self.share > _SHARE else []
+        reasons = [f"{self.share:.1%} of the model would be invented"] if self.share > _SHARE else []
         if _changed(self.stay):
             reasons.append(
                 f"the mean stay in a state would be {number(self.stay[1])} records, not {number(self.stay[0])}"
@@ -95,7 +95,7 @@ class MadeUp(ReadOnly):
             f"visits; the mean stay in a state is {number(self.stay[1])} records, {number(self.stay[0])} without"
         ]
         if self.noise is None:
-            return [*lines, f"what that does to the noise was not computed: {self.why}"]
+            return [*lines, f"the effect on the noise was not computed: {self.why}"]
         less = f"with {self.lighter:g} of it, as there is no model without" if self.lighter else "without"
         noise, other = (number(noise) for noise in reversed(self.noise))
         return [*lines, f"noise multiplier of a histogram at ε = 1: {noise} with this smoothing, {other} {less}"]
@@ -140,7 +140,7 @@ def made_up(
     >>> data = pf.read_sequences(pl.DataFrame({"s": list("aabaabbaab" * 50)}), "s")
     >>> judgement = pf.made_up(data, smoothing=40)
     >>> judgement.too_much
-    '13.7% of the model would be made up'
+    '13.7% of the model would be invented'
     >>> [round(noise, 3) for noise in judgement.noise]
     [1.675, 1.62]
     """
@@ -191,8 +191,8 @@ def warnings_of_unseen(data: Sequences) -> list[str]:
                 "without them"
             )
     return [
-        f"States that never occur in the table: {names_of(unseen, 8)}. What follows them is made up from other rows, "
-        f"and noise has to hide them too{cost}. Leave those out that cannot occur"
+        f"States that never occur in the table: {names_of(unseen, 8)}. Their rows are invented from other rows, and "
+        f"they need noise too{cost}. Leave out states that cannot occur"
     ]
 
 

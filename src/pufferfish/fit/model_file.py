@@ -48,7 +48,7 @@ __all__ = [
 FORMAT = "pufferfish-model"
 VERSION = 1
 
-MODEL = record_kind("model", FORMAT, "releases may have been made under it; name another file, or give --overwrite")
+MODEL = record_kind("model", FORMAT, "releases may depend on it; name another file, or give --overwrite")
 
 BIF = (".bif", ".bif.gz")
 """How names of networks in another format end."""
@@ -106,8 +106,8 @@ class Model(Printed, ReadOnly):
             return
         if not isinstance(theta.members[0], BayesianNetwork):
             raise ModelError(
-                f"theta is a class of {theta.kind}; a model is made of Markov chains or Bayesian networks, others are "
-                "made where they are used"
+                f"theta is a class of {theta.kind}; a Model holds Markov chains or Bayesian networks; use other "
+                "models directly"
             )
         for name, value in (("bins", self.bins), ("step", self.step)):
             if value is not None:
@@ -151,7 +151,8 @@ class Model(Printed, ReadOnly):
         check_kind(data, Sequences, "data")
         if made.states != data.states:
             raise ParameterError(
-                f"theta has the states {_few(made.states)}, and data {_few(data.states)}: give what was fitted to them"
+                f"theta has the states {_few(made.states)}, and data {_few(data.states)}: give the data that theta "
+                "was fitted to"
             )
         base, forgets = data.base, isinstance(made, ForgettingClass)
         spoken = base.time if forgets else base.max_gap  # how soon habits are forgotten is counted in steps by itself

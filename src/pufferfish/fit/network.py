@@ -166,7 +166,7 @@ def fit_network_to(
     """Do the work of :func:`fit_network`, and say what each table was counted from."""
     added = added_count("smoothing", smoothing)
     if unknown := reading.keys() - {"subject", "where", "missing"}:
-        raise ParameterError(f"{min(unknown)} is no option of fit_network: give subject, where or missing")
+        raise ParameterError(f"{min(unknown)} is not an option of fit_network; it knows subject, where and missing")
     named = None if columns is None else _names(columns, "columns")
     certain = _names(certainties, "certainties")
     tree = isinstance(arrows, str) and arrows.strip() == CHOW_LIU
@@ -182,7 +182,7 @@ def fit_network_to(
     except DataError as error:
         joined = next((name for name in nodes if " " in name and f"column {name!r} not found" in str(error)), None)
         if joined in {child for _, child in edges} & {parent for parent, _ in edges}:
-            error.args = (f"{error} Arrows are parted by commas: is one missing in {joined!r}?",)
+            error.args = (f"{error} Arrows are separated by commas: is one missing in {joined!r}?",)
         raise
     nodes = list(data.rows.nodes)
     if tree:
@@ -287,7 +287,7 @@ def parse_arrows(arrows: Any, *, empty: bool = False) -> list[Arrow]:
     else:
         raise ParameterError(f"arrows is {shortened(repr(arrows))}, expected {_EXAMPLE}")
     if not pairs and not empty:
-        raise ParameterError(f"arrows holds no arrow, expected {_EXAMPLE}; columns alone need columns=")
+        raise ParameterError(f"arrows is empty, expected {_EXAMPLE}; columns alone need columns=")
     return pairs
 
 
@@ -297,7 +297,7 @@ def _text_of(path: Any) -> str:
     except (RecordError, UnicodeDecodeError) as error:
         why = error if isinstance(error, RecordError) else "it is not text in UTF-8"
         raise ParameterError(
-            f"arrows is {shortened(repr(path))}, and no file of arrows ({why}); expected {_EXAMPLE}"
+            f"arrows is {shortened(repr(path))}, which is not a file of arrows ({why}); expected {_EXAMPLE}"
         ) from None
     return "\n".join(line.partition("#")[0] for line in text.splitlines())
 
@@ -338,7 +338,7 @@ def _check_edges(nodes: Sequence[str], edges: Sequence[Arrow]) -> None:
     seen: set[Arrow] = set()
     for parent, child in edges:
         if parent == child:
-            raise ParameterError(f"arrows has {parent}->{child}: a column does not depend on itself")
+            raise ParameterError(f"arrows has {parent}->{child}: a column cannot depend on itself")
         if (parent, child) in seen:
             raise ParameterError(f"arrows has {parent}->{child} twice: leave one out")
         seen.add((parent, child))
@@ -353,7 +353,7 @@ def _check_certain(certain: Sequence[str], nodes: Sequence[str]) -> None:
     for name in certain:
         if name not in nodes:
             hint = did_you_mean(name, nodes)
-            raise ParameterError(f"certainties names {name!r}, which is no node.{hint} Nodes: {names_of(nodes, 8)}")
+            raise ParameterError(f"certainties names {name!r}, which is not a node.{hint} Nodes: {names_of(nodes, 8)}")
 
 
 # -- The tree of Chow and Liu ----------------------------------------------------------------------------------------

@@ -139,7 +139,7 @@ def chain_of_stays(
     if np.any(totals == 0):
         name = states[int(np.flatnonzero(totals == 0)[0])]
         raise ModelError(
-            f"state {name!r} was never seen to be left; use smoothing (such as 1), merge states, or leave it out"
+            f"state {name!r} is never left in these data; use smoothing (such as 1), merge states, or leave it out"
         )
     kinds = [mixture.kinds for mixture in mixtures]
     return StaysChain(rows / totals[:, None], kinds, initial, states=states)
@@ -154,5 +154,5 @@ def _kinds(sequences: Sequences, kinds: object) -> int:
     except TypeError:
         number = 0
     if not 1 <= number <= MOST_KINDS:
-        raise ParameterError(f"kinds is {kinds!r}, expected how many kinds of stay a state has, 1 to {MOST_KINDS}")
+        raise ParameterError(f"kinds is {kinds!r}, expected a number of kinds of stay from 1 to {MOST_KINDS}")
     return number

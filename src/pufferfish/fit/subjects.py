@@ -98,7 +98,7 @@ def fit_each_subject(
     """
     added = added_count("smoothing", smoothing)
     if reading.get("subject") is None:
-        raise ParameterError("subject is missing: give the column that says whose records they are, or use fit_chain")
+        raise ParameterError("subject is missing: give the column of subjects, or use fit_chain")
     from pufferfish.data.public_counts import read_pairs_apart  # here: it loads what reads tables
 
     sequences, (pairs,) = read_pairs_apart(source, state, [1], **reading)
@@ -147,7 +147,7 @@ def class_of_each(
     return SubjectsFit(theta=theta, sequences=sequences, made_up=judgement, mostly_others=few)
 
 
-_WHY = "a subject's rows by themselves are no model of anybody"
+_WHY = "the rows of one subject are no complete model"
 """Why the noise is not compared with that of chains that nothing completes."""
 
 
@@ -169,8 +169,8 @@ def _matrices(pairs: "PairsApart", states: Sequence[str], smoothing: float) -> N
         who, x = (int(v) for v in np.argwhere(rows == 0)[0])
         raise ModelError(
             f"no transition out of state {states[x]!r} was observed in subject {pairs.subjects[who]!r} (and "
-            f"{int(np.sum(rows == 0)) - 1} more such rows); use smoothing (such as {SMOOTHING:g}), which takes that "
-            "from the other subjects"
+            f"{int(np.sum(rows == 0)) - 1} more such rows); use smoothing (such as {SMOOTHING:g}), which uses the "
+            "transitions of the other subjects"
         )
     return matrices
 

@@ -91,9 +91,9 @@ def crosstab_parts(table: Any, smoothing: float) -> Parts:
     columns = listed_labels(table.columns.tolist(), "the columns of the table")
     entries = _numbers(table.to_numpy(), "table")
     if not (np.isfinite(entries).all() and (entries >= 0).all()):
-        raise ModelError("table holds what is no count: expected finite numbers of at least 0")
+        raise ModelError("table has an entry that is not a count: expected finite numbers of at least 0")
     if "All" in (rows[-1:] + columns[-1:]) and entries.size > 1:
-        raise ModelError("table has margins (All): make it without margins=True")
+        raise ModelError("table has margins (All): make the table without margins=True")
     across, down = (np.allclose(entries.sum(axis=axis), 1, rtol=0, atol=_SUM) for axis in (1, 0))
     if table.to_numpy().dtype.kind == "f" and down and not across:
         raise ModelError(
@@ -143,12 +143,12 @@ def bif_cpts(path: str | os.PathLike[str]) -> dict[str, CPT]:
             with gzip.open(io.BytesIO(content)) as file:
                 content = file.read(LARGEST + 1)
             if len(content) > LARGEST:
-                raise RecordError(f"{path} holds more than {LARGEST >> 20} MiB, which is too much for a network")
+                raise RecordError(f"{path} holds more than {LARGEST >> 20} MiB, the most for a network")
         text = content.decode("utf-8-sig")
     except PufferfishError:
         raise
     except UnicodeDecodeError:
-        raise RecordError(f"{path} is no BIF file: it is not text in UTF-8") from None
+        raise RecordError(f"{path} is not a BIF file: it is not text in UTF-8") from None
     except (OSError, EOFError, ValueError, TypeError, zlib.error) as error:
         raise RecordError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     return parse_bif(text, str(path))

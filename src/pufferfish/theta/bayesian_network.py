@@ -93,7 +93,7 @@ class BayesianNetwork(Shown, ReadOnly):
                 raise ModelError(f"cpts[{node!r}] is {type(cpt).__name__}, expected a CPT")
             if state_label(node) in labels:
                 raise ModelError(
-                    f"nodes {labels[state_label(node)]!r} and {node!r} read the same; give every node its own name"
+                    f"nodes {labels[state_label(node)]!r} and {node!r} have the same name; give every node its own name"
                 )
             labels[state_label(node)] = node
         object.__setattr__(self, "node_states", FrozenDict({node: cpts[node].states for node in self.nodes}))
@@ -233,7 +233,7 @@ class BayesianNetwork(Shown, ReadOnly):
         array([0.73, 0.27])
         """
         if not nodes or len(set(nodes)) < len(nodes):
-            raise ModelError(f"marginal is of the nodes {nodes!r}, expected at least one, each once")
+            raise ModelError(f"marginal has the nodes {nodes!r}, expected at least one node, each once")
         return self.inference.joint([self.place(node) for node in nodes])
 
     def place(self, node: Any) -> int:
@@ -270,7 +270,7 @@ class BayesianNetwork(Shown, ReadOnly):
                 hint = did_you_mean(parent, known)
                 more = ", …" if len(known) > 20 else ""
                 raise ModelError(
-                    f"node {node!r} has the parent {parent!r}, which is no node.{hint} "
+                    f"node {node!r} has the parent {parent!r}, which is not a node.{hint} "
                     f"Nodes: {', '.join(known[:20])}{more}"
                 )
 

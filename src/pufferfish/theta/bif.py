@@ -207,7 +207,7 @@ class Syntax:
             self.fail(f"variable {name} is declared with {count} states and names {len(states)}", name.line)
         for i, state in enumerate(states):
             if state in states[:i]:
-                self.fail(f"variable {name} names the state {state!r} twice; names are distinct", name.line)
+                self.fail(f"variable {name} names the state {state!r} twice: give each its own name", name.line)
         return states
 
     def _probability(self, line: int) -> None:
@@ -336,7 +336,7 @@ def parse_bif(text: str, source: str) -> dict[str, CPT]:
         for name in (node, *block.parents):
             if name not in syntax.variables:
                 hint = did_you_mean(name, syntax.variables)
-                syntax.fail(f"{name!r} is no variable of this file.{hint}", block.line)
+                syntax.fail(f"{name!r} is not a variable of this file.{hint}", block.line)
     return {node: _cpt(syntax, node) for node in syntax.variables}
 
 
@@ -447,7 +447,11 @@ def _law(syntax: Syntax, tokens: Sequence[Token], states: Sequence[str], row_nam
         if number is None or number > 1:
             syntax.fail(f"{row_name} gives {state!r} {token}, expected a number between 0 and 1", token.line)
         if number and not float(number):
-            syntax.fail(f"{row_name} gives {state!r} {token}, less than any double: write 0 if impossible", token.line)
+            syntax.fail(
+                f"{row_name} gives {state!r} {token}, too small for a floating-point number: write 0 if it is "
+                "impossible",
+                token.line,
+            )
         row.append(number)
     off, slack = abs(sum(row) - 1), min(_slack(row), _MOST_OFF)
     # What is off by exactly the slack would need every number to have been half-way between two printed ones.

@@ -97,7 +97,7 @@ def check_states(i: int, member: Any, first: Any) -> None:
     if member.states != first.states:
         raise ModelError(
             f"theta[{i}] has states {', '.join(member.states)} and theta[0] has {', '.join(first.states)}: "
-            "all members of a class share their states, in the same order"
+            "all members of a class need the same states in the same order"
         )
 
 

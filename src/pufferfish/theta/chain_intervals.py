@@ -81,7 +81,7 @@ class BinaryChainInterval(Continuum):
         if not _LEAST <= self.low <= self.high <= 1 - _LEAST:
             raise ModelError(
                 f"low is {self.low:g} and high is {self.high:g}, expected {_LEAST:g} ≤ low ≤ high ≤ 1 − {_LEAST:g}: "
-                "bounds on the probability of staying in a state, which neither is sure to happen nor never does"
+                "bounds on the probability of staying in a state, which is neither 0 nor 1"
             )
         if not one_of(self.initial_distribution, ("any", "stationary")):
             raise ModelError(f'initial_distribution is {self.initial_distribution!r}, expected "any" or "stationary"')
@@ -179,7 +179,7 @@ class IntervalChain(Continuum):
     states: tuple[str, ...] = field(default=(), kw_only=True)  # pyrefly: ignore[bad-override]
     origin: str = field(default=STATED, kw_only=True)  # pyrefly: ignore[bad-override]
     kind: ClassVar[str] = "Markov chains in intervals"
-    lacks: ClassVar[str | None] = "it needs one transition matrix, and Θ may have another one at every step"
+    lacks: ClassVar[str | None] = "it needs one transition matrix, but under Θ the matrix may change at every step"
     outside: ClassVar[str] = (
         "Bounds that were estimated from public data miss the true transition probabilities with the probability that "
         "their confidence leaves, and say nothing of people or times that follow other ones."
@@ -333,12 +333,13 @@ def _tightened(
             y = int(crossed[0])
             raise ModelError(
                 f"bounds cross in row {state!r}, column {states[y]!r}: lower {lower[x, y]:g}, upper {upper[x, y]:g}; "
-                "a lower bound is at most its upper bound"
+                "each lower bound must be at most its upper bound"
             )
         least, most = float(lower[x].sum()), float(upper[x].sum())
         if least > 1 + _TOLERANCE or most < 1 - _TOLERANCE:
             raise ModelError(
-                f"row {state!r} leaves no law: its lower bounds sum to {least:g} (at most 1) and its upper bounds to "
+                f"row {state!r} allows no distribution: its lower bounds sum to {least:g} (at most 1) and its upper "
+                "bounds to "
                 f"{most:g} (at least 1)"
             )
     room = 4 * lower.shape[0] * np.finfo(np.float64).eps  # within it a row sums to 1: what was written is read again

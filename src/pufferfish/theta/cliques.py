@@ -70,7 +70,10 @@ class Cliques(Shown, ReadOnly):
                 raise ModelError(f"laws[{c}] has {len(law)} entries, expected P(N = 0), …, P(N = n) with n at least 1")
         object.__setattr__(self, "states", listed_labels(states, "states"))
         if len(self.states) != 2:
-            raise ModelError(f"states has {len(self.states)} names, expected two: not having it, and having it")
+            raise ModelError(
+                f"states has {len(self.states)} names, expected two: the state of people who do not have "
+                "it, then of people who have it"
+            )
 
     def __repr__(self) -> str:
         return f"Cliques(<{counted(len(self.laws), 'clique')} of {counted(sum(self.groups), 'person', 'people')}>)"

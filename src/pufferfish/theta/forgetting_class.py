@@ -88,7 +88,7 @@ class ForgettingClass(Continuum):
         "An overlap that was estimated from public data says nothing of people or times that forget more slowly."
     )
     witnesses: ClassVar[tuple[str, ...]] = ("quilt", "forgetting", "stretch")
-    lacks: ClassVar[str | None] = "it needs transition probabilities, and Θ says only how soon they are forgotten"
+    lacks: ClassVar[str | None] = "it needs transition probabilities, but Θ says only how soon a state is forgotten"
 
     def __init__(self, steps: Any, overlap: Any, states: Any, *, origin: str = STATED) -> None:
         if not isinstance(origin, str):
@@ -102,7 +102,9 @@ class ForgettingClass(Continuum):
         names = listed_labels(states, "states")
         check_number_of_states(names)
         if len(names) < 2:
-            raise ModelError(f"states has {len(names)} names, expected at least 2: one state has nothing to hide")
+            raise ModelError(
+                f"states has {len(names)} names, expected at least 2: with one state there is nothing to hide"
+            )
         pairs = sorted(zip(after, shared, strict=True))
         object.__setattr__(self, "steps", tuple(n for n, _ in pairs))
         object.__setattr__(self, "overlap", tuple(share for _, share in pairs))

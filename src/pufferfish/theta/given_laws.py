@@ -63,7 +63,7 @@ class GivenLaws(Shown, ReadOnly):
         if not callable(laws) and not isinstance(laws, Mapping):
             raise ModelError(f"laws is {laws!r}, expected a function of the query, or a dict from secrets to laws")
         if isinstance(laws, Mapping) and query is None:
-            raise ModelError("query is missing: a dict of laws is for one query, say which")
+            raise ModelError("query is missing: laws given as a dict belong to one query; name it by query=")
         if isinstance(records, bool) or not isinstance(records, Integral) or records < 1:
             raise ModelError(f"records is {records!r}, expected a whole number of at least 1")
         if isinstance(laws, Mapping):
@@ -72,14 +72,14 @@ class GivenLaws(Shown, ReadOnly):
         object.__setattr__(self, "laws", laws)
         object.__setattr__(self, "records", int(records))
         object.__setattr__(self, "query", query)
-        expected = "a list of pairs of secrets that shall not be told apart"
+        expected = "a list of pairs of secrets that must not be distinguished"
         given_pairs = (
             None
             if pairs is None
             else [listed(p, "pairs", expected, ModelError) for p in listed(pairs, "pairs", expected, ModelError)]
         )
         if given_pairs is not None and any(len(pair) != 2 for pair in given_pairs):
-            raise ModelError(f"pairs holds an entry that is no pair, expected {expected}")
+            raise ModelError(f"pairs has an entry that is not a pair, expected {expected}")
         object.__setattr__(self, "pairs", None if given_pairs is None else tuple((a, b) for a, b in given_pairs))
         object.__setattr__(self, "states", listed_labels(states, "states"))
         check_number_of_states(self.states)

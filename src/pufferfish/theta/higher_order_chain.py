@@ -205,7 +205,8 @@ class HigherOrderChain(Shown, ReadOnly):
         if len(closed) > 1:
             ways = ["-".join(self.states[int(x)] for x in self.tuples[members[0]].tolist()) for members in closed[:2]]
             raise ModelError(
-                f"the chain has several stationary laws: it never leaves what {ways[0]} leads to, nor {ways[1]}; give "
+                f"the chain has several stationary laws: it never leaves the states that it reaches from {ways[0]}, "
+                f"nor those from {ways[1]}; give "
                 'an array or "any"'
             )
         return closed[0]

@@ -123,7 +123,7 @@ class JointDistribution(Shown, ReadOnly):
         for i, row in enumerate(rows):
             if len(row) != len(rows[0]):
                 raise ModelError(
-                    f"values[{i}] has {len(row)} records, values[0] has {len(rows[0])}: rows are databases"
+                    f"values[{i}] has {len(row)} records, values[0] has {len(rows[0])}: each row is a whole database"
                 )
         masses = exact_law(
             listed(probabilities, "probabilities", "one probability per row", ModelError), "probabilities"

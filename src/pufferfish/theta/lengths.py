@@ -61,7 +61,7 @@ class ChainLength(ReadOnly):
         for name in ("steps", "records"):
             object.__setattr__(self, name, _whole(getattr(self, name), f"{name} of a chain"))
         if self.steps >= MOST_STEPS:
-            raise ParameterError("a chain has 2^60 steps or more, expected fewer: give the number of its records")
+            raise ParameterError("a chain has 2^60 steps or more: give its number of records")
         if not 1 <= self.records <= self.steps:
             raise ParameterError(
                 f"a chain of {self.steps:,} steps with {self.records:,} observed records does not exist: "
@@ -77,8 +77,8 @@ class ChainLength(ReadOnly):
         object.__setattr__(self, "places", places)
         if places and self.steps > MOST_PLACED:
             raise ParameterError(
-                f"a chain of {self.steps:,} steps is given places of its records, which are followed on at most "
-                f"{MOST_PLACED:,} steps: leave them out (they may then be anywhere), or use longer steps"
+                f"a chain of {self.steps:,} steps has places for its records, but places are used for at most "
+                f"{MOST_PLACED:,} steps: leave them out (the proof then covers all places), or use longer steps"
             )
         if places and not (
             len(places) % 2 == 1 and min(places) >= 1 and sum(places) == self.steps and sum(places[::2]) >= self.records

@@ -216,7 +216,7 @@ class MarkovChain(Shown, ReadOnly):
     def _mixing(self) -> str:
         """What the noise of MQMApprox follows from."""
         if not self.is_irreducible:
-            return "nothing: not every state can be reached from every other"
+            return "nothing: some states cannot be reached from others"
         try:
             least, gap = number(self.pi_min, 3), number(self.eigengap, 3)
         except ModelError as error:  # a view never fails
@@ -360,7 +360,7 @@ def _stochastic_matrix(given: Any) -> NDArray[np.float64]:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ModelError(f"transition_matrix has shape {matrix.shape}, expected a square matrix (k, k)")
     if matrix.shape[0] < 2:
-        raise ModelError("transition_matrix has one state: a record that is always the same has nothing to hide")
+        raise ModelError("transition_matrix has one state: a record that never changes has nothing to hide")
     rows = [distribution(row, matrix.shape[0], f"transition_matrix[{x}]", row=True) for x, row in enumerate(matrix)]
     return read_only(np.array(rows))
 
@@ -382,7 +382,7 @@ def checked_times(times: Any) -> float:
     """
     factor = real_number(times)
     if factor is None or not 1 <= factor <= SLOWEST:
-        raise ParameterError(f"times is {times!r}, expected from 1 to {SLOWEST:g}: how many times as long stays last")
+        raise ParameterError(f"times is {times!r}, expected a factor from 1 to {SLOWEST:g} by which stays get longer")
     return factor
 
 

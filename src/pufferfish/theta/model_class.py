@@ -119,7 +119,8 @@ class ModelClass(FiniteClass):
                 raise ModelError(f"theta[{i}] is {type(member).__name__}, expected a model such as BayesianNetwork")
             if type(member) is not type(members[0]):
                 raise ModelError(
-                    f"theta[{i}] is {type(member).__name__} and theta[0] {type(members[0]).__name__}: one kind"
+                    f"theta[{i}] is {type(member).__name__} and theta[0] {type(members[0]).__name__}: all members of "
+                    "a class are of one kind"
                 )
         networks = [member for member in members if isinstance(member, BayesianNetwork)]
         if networks:
@@ -183,7 +184,7 @@ def _check_alike(members: Sequence[Any]) -> None:
         if _names(member) != _names(first):
             raise ModelError(
                 f"theta[{i}] is about the records {', '.join(_names(member)[:8])} and theta[0] about "
-                f"{', '.join(_names(first)[:8])}: all members of a class share their records, in the same order"
+                f"{', '.join(_names(first)[:8])}: all members of a class need the same records in the same order"
             )
         if member.groups != first.groups:
             sizes = [", ".join(str(n) for n in model.groups[:8]) for model in (member, first)]
@@ -241,7 +242,7 @@ def _together(given: Sequence[Any]) -> Theta:
         if isinstance(one, Described):
             raise ModelError(f"theta[{i}] is {type(one).__name__}: give its Θ, model.theta")
         if isinstance(one, ChainClass) and one.stands_for_more:
-            raise ModelError(f"theta[{i}] only stands for other chains, and is no member of a list")
+            raise ModelError(f"theta[{i}] stands for a set of chains; pass it alone, not in a list")
         members += one.members if isinstance(one, ChainClass) else [one]
         names += getattr(one, "names", ())
     return ChainClass(tuple(members), origins_of(given), names=tuple(names) if len(names) == len(members) else ())
@@ -267,7 +268,7 @@ def rows_of(theta: Theta, length: Any) -> int:
             f"length is {length!r}, expected the number of rows of the networks' table, such as rows.length"
         )
     if int(length) >= MOST_STEPS:
-        raise ParameterError("a table has 2^60 rows or more, expected fewer: give the number of its rows")
+        raise ParameterError("a table has 2^60 rows or more: give its number of rows")
     return int(length)
 
 

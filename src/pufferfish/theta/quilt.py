@@ -69,7 +69,10 @@ class Quilt(ReadOnly):
         for name in listed(quilt, f"the quilt of node {node!r}", "a list of names of nodes", ModelError):
             cut |= 1 << network.place(name)
         if cut >> network.place(node) & 1:
-            raise ModelError(f"the quilt of node {node!r} holds the node itself: it is always nearby")
+            raise ModelError(
+                f"the quilt of node {node!r} holds the node itself: leave it out, a node is always among "
+                "its nearby nodes"
+            )
         return cut
 
     def checked(self, network: BayesianNetwork, node: Any) -> int:
@@ -84,7 +87,7 @@ class Quilt(ReadOnly):
         named = [network.place(name) for part in (self.nearby, self.quilt, self.remote) for name in part]
         place, cut = network.place(node), self._cut(network, node, self.quilt)
         if place not in named[: len(self.nearby)]:
-            raise ModelError(f"the quilt of node {node!r} does not hold it nearby")
+            raise ModelError(f"the quilt of node {node!r} lacks the node itself among the nearby nodes: add it")
         if sorted(named) != list(range(len(network.nodes))):
             raise ModelError(
                 f"nearby, quilt and remote of the quilt of node {node!r} hold {len(named)} nodes, expected each of the "
@@ -95,6 +98,6 @@ class Quilt(ReadOnly):
         if joined:
             raise ModelError(
                 f"the quilt {{{', '.join(str(name) for name in self.quilt)}}} does not separate node {node!r} from the "
-                f"remote node {network.nodes[joined[0]]!r}: take it into nearby"
+                f"remote node {network.nodes[joined[0]]!r}: add it to nearby"
             )
         return cut

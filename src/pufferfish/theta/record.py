@@ -170,7 +170,7 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         if self.kind not in {MIXED, *_RECORDS}:
             raise self._of_another_kind()
         if self.chains or not self.members:
-            raise ModelError(f"theta of {self.kind} is described by its members, and by no chains")
+            raise ModelError(f"theta of {self.kind} is described by its members, not by chains")
         members: list[Any] = []
         for i, member in enumerate(self.members):
             try:
@@ -209,7 +209,7 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 
     def _continuum(self) -> Any:
         if self.chains or len(self.members) != 1:
-            raise ModelError(f"theta of {self.kind} is described by one member, its bounds, and by no chains")
+            raise ModelError(f"theta of {self.kind} is described by one member, its bounds, not by chains")
         try:
             return CONTINUA[self.kind].of_plain(self.members[0], self.states, self.origin)
         except msgspec.ValidationError as error:
@@ -297,7 +297,7 @@ def _plain(member: Any) -> dict[str, Any]:
         }
         return msgspec.to_builtins(_Network(nodes))
     if member.kind not in _RECORDS:
-        raise ModelError(f"theta is a class of {member.kind}, which no model file and no release holds")
+        raise ModelError(f"theta is a class of {member.kind}, which cannot be stored in a model file or a release")
     values = {name: getattr(member, name) for name in _RECORDS[member.kind].__struct_fields__}
     if isinstance(member, JointDistribution):
         values["variables"] = map(str, member.variables)
@@ -314,11 +314,11 @@ def _one_of_several(plain: dict[str, Any], states: list[str]) -> Any:
     """Return the member of plain values that :func:`_of_several` gives."""
     record = msgspec.convert(plain, _OfSeveral)
     if (record.origin is None) == (record.kind in CONTINUA):
-        raise ModelError("a class such as IntervalChain says where it came from, and other members do not")
+        raise ModelError("classes such as IntervalChain need an origin, and other members must not have one")
     if record.origin is not None:
         return CONTINUA[record.kind].of_plain(record.model, states, record.origin)
     if record.kind not in _CHAINS:
-        raise ModelError(f"{shortened(repr(record.kind))} is no kind of chains")
+        raise ModelError(f"{shortened(repr(record.kind))} is not a kind of chains")
     return _member(record.kind, record.model, states)
 
 

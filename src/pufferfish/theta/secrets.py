@@ -35,7 +35,7 @@ class Secret(ABC):
         return _Joined((*self.conditions, *other.conditions))
 
     def __bool__(self) -> bool:
-        raise ParameterError("a secret is neither true nor false: join secrets by &, not by 'and'")
+        raise ParameterError("a secret has no truth value: join secrets with &, not with 'and'")
 
     @abstractmethod
     def holds(self, row: Mapping[Any, str]) -> bool:
@@ -214,7 +214,7 @@ def as_secret_pairs(secrets: Any) -> tuple[SecretPair, ...] | None:
     for i, pair in enumerate(pairs):
         if not (isinstance(pair, Sequence) and len(pair) == 2 and all(isinstance(s, Secret) for s in pair)):
             raise ParameterError(
-                f"secrets[{i}] is no pair of secrets: expected pairs that shall not be told apart, such as "
+                f"secrets[{i}] is not a pair of secrets: expected pairs that must not be distinguished, such as "
                 '(RecordIs(0, "flu"), RecordIs(0, "healthy"))'
             )
     if not pairs:

@@ -173,8 +173,9 @@ def steps_of_phase(clock: Clock, step: Any) -> tuple[str, int]:
     micros = int(length.value)
     if micros > clock.micros or clock.micros % micros:
         raise ModelError(
-            f"step is {length}, and one {clock.word} of the clock ({format_micros(clock.micros)}) is no whole number "
-            "of such steps: use a step that divides it, or plain phases (clock=None) with a matrix for each step"
+            f"step is {length}, and one {clock.word} of the clock ({format_micros(clock.micros)}) is not a whole "
+            "number of such steps: use a step that divides it, or plain phases (clock=None) with a matrix for each "
+            "step"
         )
     return str(length), clock.micros // micros
 
@@ -215,7 +216,7 @@ def refuse_missing(value: Any, argument: str) -> None:
     """
     nan = isinstance(value, Real | Decimal) and value != value
     if value is None or nan or type(value).__name__ in {"NAType", "NaTType"}:
-        raise ModelError(f"{argument} is {value!r}, expected a name: None and NaN stand for missing values")
+        raise ModelError(f"{argument} is {value!r}, expected a name: None and NaN mean missing values")
 
 
 def listed_names(given: Any, argument: str, example: str = '["rest", "walk"]') -> tuple[Any, ...]:
@@ -238,7 +239,7 @@ def listed_names(given: Any, argument: str, example: str = '["rest", "walk"]') -
         before = seen.setdefault(composed(label), label)
         if i >= len(seen):
             unseen = unseen_difference(label, before)
-            message = f"{argument}[{i}] repeats the name {shortened(label)!r}; names are distinct.{unseen}"
+            message = f"{argument}[{i}] repeats the name {shortened(label)!r}: give each its own name.{unseen}"
             raise ModelError(message.rstrip("."))
     return names
 
@@ -322,8 +323,8 @@ def states_by_labels(given: Any, states: Sequence[Any] | None, argument: str) ->
         labels = [state_label(name) for name in axis]
         if labels != names and not (_is_numbered(axis) and set(labels) != set(names)):
             raise ModelError(
-                f"{argument} has the labels {names_of(labels)}, and the states are {names_of(names)}: order it as the "
-                "states, such as by P.loc[states, states], or give its numbers alone"
+                f"{argument} has the labels {names_of(labels)}, and the states are {names_of(names)}: put it in the "
+                "order of the states, such as P.loc[states, states], or give its numbers without labels"
             )
     return states
 

@@ -97,13 +97,13 @@ class StaysChain(Shown, ReadOnly):
         k = len(rows)
         for x in np.flatnonzero(rows.diagonal()).tolist():
             raise ModelError(
-                f"exits[{x}][{x}] is {rows[x, x]:g}, expected 0: a stay that ends is left for another state; how long "
-                "it goes on is said by stays"
+                f"exits[{x}][{x}] is {rows[x, x]:g}, expected 0: exits lead to another state; stays says how long a "
+                "stay goes on"
             )
         rows = np.array([distribution(row, k, f"exits[{x}]", _LAW_OF_NEXT) for x, row in enumerate(rows)])
         every = tuple(_kinds(of_state, x) for x, of_state in enumerate(listed(stays, "stays", _LISTS, ModelError)))
         if len(every) != k:
-            raise ModelError(f"stays has {len(every)} entries and exits {k} states: kinds of stay for each state")
+            raise ModelError(f"stays has {len(every)} entries and exits {k} states: give kinds of stay for each state")
         start: Any = initial_distribution
         if not isinstance(start, str):
             size = sum(map(len, every))
@@ -294,14 +294,19 @@ def _kinds(given: Any, x: int) -> tuple[Kind, ...]:
         pair = [real_number(value) for value in kind] if is_list(kind) else []
         if len(pair) != 2 or pair[0] is None or pair[1] is None:
             raise ModelError(
-                f"{name}[{i}] is {shortened(repr(kind))}, expected (share, keep): which share of the stays are of the "
-                "kind, and the probability that such a stay goes on for a step"
+                f"{name}[{i}] is {shortened(repr(kind))}, expected (share, keep): the share of stays of this kind, "
+                "and the probability that such a stay goes on for one more step"
             )
         share, keep = pair[0], pair[1]
         if not 0 < share <= 1 + 1e-9:
-            raise ModelError(f"{name}[{i}] has share {share:g}, expected above 0 and at most 1; leave out what is none")
+            raise ModelError(
+                f"{name}[{i}] has share {share:g}, expected above 0 and at most 1; leave out kinds with share 0"
+            )
         if not 0 <= keep < 1:
-            raise ModelError(f"{name}[{i}] goes on with probability {keep:g}, expected from 0 to below 1: stays end")
+            raise ModelError(
+                f"{name}[{i}] goes on with probability {keep:g}, expected at least 0 and below 1, "
+                "because every stay ends"
+            )
         kinds.append((share, keep))
     if not kinds:
         raise ModelError(f"{name} is empty: a state has at least one kind of stay")

@@ -178,4 +178,4 @@ def test_states_with_commas_can_be_asked_for_and_are_listed_as_they_are_asked(tm
     for query in ('count:"ward, general', 'count:"ward, general"x,home'):
         found = CliRunner().invoke(main, [*asked, query])
         assert found.exit_code == 2
-        assert "is no list: quote a part with commas" in found.stderr
+        assert "is not a list: put a part with a comma in quotes" in found.stderr

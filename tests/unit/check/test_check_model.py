@@ -448,7 +448,7 @@ def test_days_have_no_hours() -> None:
     (hour,) = (each for each in found.richer if each.kind == "hour")
     assert hour.reason is not None
     assert hour.reason.startswith("records are 1d apart, always at the same hour")
-    with pytest.raises(pf.ModelError, match=r"is no whole number of such steps: use a step that divides it[^;]*$"):
+    with pytest.raises(pf.ModelError, match=r"is not a whole number of such steps: use a step that divides it[^;]*$"):
         pf.fit_periodic(pf.read_sequences(table, "state", clock="hour", **reading))
 
 

@@ -99,7 +99,7 @@ def test_rows_of_few_data_are_told() -> None:
         (["--state", "smoke", "--certain", "lung"], ["--certain is about a network"]),
         (["--arrows", "smoke->lung->smoke"], ["cycle"]),
         (["--arrows", "smoke->nowhere"], ["column 'nowhere' not found"]),
-        (["--arrows", "nowhere.txt"], ["no file of arrows"]),
+        (["--arrows", "nowhere.txt"], ["not a file of arrows"]),
         (["--arrows", "smoke->lung", "--missing", "split"], ["missing"]),
         (["--arrows", "smoke->lung", "--certain", "lunge"], ["Did you mean 'lung'"]),
     ],

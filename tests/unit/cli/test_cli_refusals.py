@@ -71,7 +71,7 @@ def model_record(matrix: list[list[float]], start: object = "stationary", **chan
 
 
 BAD_MODELS = {
-    "truncated": (model_record([[0.9, 0.1], [0.4, 0.6]])[:60], ["damaged or cut short"]),
+    "truncated": (model_record([[0.9, 0.1], [0.4, 0.6]])[:60], ["damaged or incomplete"]),
     "another version": (model_record([[0.9, 0.1], [0.4, 0.6]], version=7), ["version 7"]),
     "not stochastic": (model_record([[0.9, 0.2], [0.4, 0.6]]), ["transition_matrix[0] sums to 1.1", "transpose"]),
     "negative": (model_record([[1.1, -0.1], [0.4, 0.6]]), ["transition_matrix[0][1] is -0.1"]),

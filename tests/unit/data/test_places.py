@@ -57,7 +57,7 @@ def test_places_are_not_followed_through_gaps_of_ten_million_steps() -> None:
     (chain,) = read(frame, max_gap="1s").length
     assert chain == ChainLength(366 * 86_400 + 5, 10)
     assert pf.LeakagePropagation(CHAIN, chain).calibrate(pf.Count("a"), 1.0).scale > 0
-    with pytest.raises(ParameterError, match=r"places of its records.*at most 10,000,000 steps: leave them out"):
+    with pytest.raises(ParameterError, match=r"places for its records.*at most 10,000,000 steps: leave them out"):
         ChainLength(chain.steps, 10, places=(5, chain.steps - 10, 5))
 
 

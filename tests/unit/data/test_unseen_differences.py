@@ -14,7 +14,7 @@ from pufferfish.errors import DataError, ModelError, ParameterError
 COMPOSED, APART = "r\xe9veil", "re\u0301veil"
 """The same letters, an é of one code point and one of two."""
 
-UNSEEN = "Both look the same and have other code points: write both in one Unicode form (NFC)"
+UNSEEN = "The two look the same but have different code points: write both in one Unicode form (NFC)"
 
 
 @pytest.mark.parametrize(("written", "asked"), [(COMPOSED, APART), (APART, COMPOSED)])
@@ -38,7 +38,7 @@ def test_two_such_states_and_nodes_are_refused() -> None:
     with pytest.raises(DataError, match=re.escape(f"column 'c' holds the state {COMPOSED!r} in two ways. {UNSEEN}")):
         read_sequences(table, "c")
     with pytest.raises(
-        ModelError, match=rf"states\[2\] repeats the name .*; names are distinct\. {re.escape(UNSEEN)}$"
+        ModelError, match=rf"states\[2\] repeats the name .*: give each its own name\. {re.escape(UNSEEN)}$"
     ):
         pf.MarkovChain(np.full((3, 3), 1 / 3), states=[COMPOSED, "dort", APART])
     network = pf.BayesianNetwork({COMPOSED: pf.CPT(["no", "yes"], [0.8, 0.2]), "x": pf.CPT(["a", "b"], [0.5, 0.5])})

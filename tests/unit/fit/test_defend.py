@@ -190,7 +190,7 @@ def test_what_chance_alone_gives_is_less_than_people_who_differ_and_as_much_as_p
     [
         ({"cover": 1.0}, "cover is 1.0, expected a share of people"),
         ({"cover": "all"}, "cover is 'all'"),
-        ({"slower": 0.5}, "slower is 0.5, expected from 1"),
+        ({"slower": 0.5}, "slower is 0.5, expected a factor from 1"),
         ({"people": 0}, "people is 0"),
         ({"drop_slowest": True}, "drop_slowest leaves out as many people as cover allows"),
     ],
@@ -229,14 +229,14 @@ def test_one_day_cannot_be_asked_and_a_state_that_never_was_is_named(tmp_path: P
     said = run(*fit, "--defend")
     assert said.exit_code == 0, said.output
     for kind in ("hours of the day", "a longer memory (order 2)", "several kinds of stay"):
-        assert f"cannot be asked: {kind}: one day, and none that could be left out" in said.stdout
+        assert f"cannot be asked: {kind}: there is only one day, so no day can be left out" in said.stdout
     assert "cannot be asked: everybody's own chain: fewer than two subjects have 2,000 transitions" in said.stdout
     assert "not demanded" not in said.stdout
     assert said.stderr == ""
     for how in (["--defend"], []):
         assert run(*fit, *how, "--states", "a,b,c").stderr.startswith(
-            "warning: States that never occur in the table: 'c'. What follows them is made up from other rows, and "
-            "noise has to hide them too: for a histogram at ε = 1 one chain of all needs a noise multiplier of "
+            "warning: States that never occur in the table: 'c'. Their rows are invented from other rows, and "
+            "they need noise too: for a histogram at ε = 1 one chain of all needs a noise multiplier of "
         )
 
 

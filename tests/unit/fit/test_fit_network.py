@@ -74,7 +74,7 @@ def test_arrows_are_written_in_several_ways(tmp_path: Path) -> None:
 
 def test_a_comma_that_is_missing_between_arrows_is_asked_for() -> None:
     with pytest.raises(
-        DataError, match=r"'lung smoke' not found.*Arrows are parted by commas: is one missing in 'lung "
+        DataError, match=r"'lung smoke' not found.*Arrows are separated by commas: is one missing in 'lung "
     ):
         pf.fit_network(TABLE, "age->lung smoke->either")
     with pytest.raises(DataError, match="not found") as told:
@@ -156,14 +156,14 @@ def test_the_tree_of_chow_and_liu_is_the_best_of_all() -> None:
     ("arrows", "options", "kind", "says"),
     [
         ("smoke->lung->smoke", {}, ModelError, "cycle: smoke → lung → smoke"),
-        ("smoke->smoke", {}, ParameterError, "does not depend on itself"),
+        ("smoke->smoke", {}, ParameterError, "cannot depend on itself"),
         ("smoke->lung, smoke->lung", {}, ParameterError, "smoke->lung twice"),
         ("smoke->lungs", {}, DataError, "column 'lungs' not found. Did you mean 'lung'"),
         ("smoke->", {}, ParameterError, "expected an arrow such as smoke->lung"),
         ("smoke->lung, age", {}, ParameterError, "arrows has 'age'"),
-        ("nowhere.txt", {}, ParameterError, "no file of arrows"),
+        ("nowhere.txt", {}, ParameterError, "not a file of arrows"),
         ([("smoke",)], {}, ParameterError, r"arrows\[0\]"),
-        ([], {}, ParameterError, "no arrow"),
+        ([], {}, ParameterError, "arrows is empty"),
         (5, {}, ParameterError, "arrows is 5"),
         ("smoke->lung", {"certainties": ["lunge"]}, ParameterError, "no node. Did you mean 'lung'"),
         ("smoke->lung", {"columns": "xray"}, ParameterError, "columns is 'xray'"),

@@ -142,7 +142,7 @@ def test_what_cannot_be_fitted_is_refused_in_one_line() -> None:
 
 def test_a_table_of_one_state_needs_the_names_of_the_others() -> None:
     frame = pl.DataFrame({"s": ["x"] * 9})
-    with pytest.raises(pf.ModelError, match="one state, so nothing is to hide: name the others"):
+    with pytest.raises(pf.ModelError, match="one state, so there is nothing to hide: name all states"):
         pf.fit_chain(pf.read_sequences(frame, "s"))
     named = pf.fit_chain(pf.read_sequences(frame, "s", states=["x", "y"]))
     assert named.transition_matrix[0] == pytest.approx([(8 + 8.5 / 9) / 9, 0.5 / 9 / 9])

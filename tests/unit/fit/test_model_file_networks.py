@@ -96,7 +96,7 @@ def test_a_damaged_bif_file_is_no_model(tmp_path: Path) -> None:
         (lambda d: d.pop("kind"), "a class of Markov chains, expected"),
         (lambda d: d.update(members=[]), "theta of Bayesian networks is described by its members"),
         (lambda d: d.update(states=["no"]), "states are no, those of the members dry, 5"),
-        (lambda d: d.update(chains=[{"transition_matrix": [[1]], "initial_distribution": "any"}]), "and by no chains"),
+        (lambda d: d.update(chains=[{"transition_matrix": [[1]], "initial_distribution": "any"}]), "not by chains"),
         (lambda d: d.update(step="1min"), "step is '1min', and belongs to Markov chains"),
         (lambda d: d.update(bins=[1.0, 2.0]), "bins is .*, and belongs to Markov chains"),
         (lambda d: d["members"][0].update(extra=1), "network 0: Object contains unknown field"),
@@ -133,7 +133,7 @@ def test_a_file_of_chains_from_before_networks_is_read(tmp_path: Path) -> None:
 
 
 def test_models_of_other_kinds_are_refused() -> None:
-    with pytest.raises(ModelError, match=r"theta is a class of .*; a model is made of Markov chains or"):
+    with pytest.raises(ModelError, match=r"theta is a class of .*; a Model holds Markov chains or"):
         pf.Model(theta=pf.Cliques([0.5, 0.5], states=["a", "b"]))
     with pytest.raises(ModelError, match="theta is int"):
         pf.Model(theta=3)  # type: ignore[arg-type]

@@ -96,8 +96,8 @@ def test_what_is_made_up_is_weighted_by_visits() -> None:
 @pytest.mark.parametrize(
     ("states", "says"),
     [
-        ("abb" * 10, "6.4% of the model would be made up"),
-        ("abb" * 5, "12.4% of the model would be made up and the noise multiplier would be 2.45, not 2.751"),
+        ("abb" * 10, "6.4% of the model would be invented"),
+        ("abb" * 5, "12.4% of the model would be invented and the noise multiplier would be 2.45, not 2.751"),
         ("aaab" * 60 + "cd" * 60 + "a", "the noise multiplier would be 98.95, not 337.3"),
         (
             [x for i in range(100) for x in ["a"] * 100 + [i]],
@@ -126,7 +126,7 @@ def test_of_many_states_no_noise_is_compared_but_share_and_stays_are() -> None:
     made = pf.made_up(read(table))
     assert made.noise is None
     assert f"was not computed: of {table['zone'].n_unique()} states, more than 80" in made.sentences[1]
-    assert "of the model would be made up" in made.too_much
+    assert "of the model would be invented" in made.too_much
 
 
 def test_clocks_and_longer_memories_are_judged_by_their_own_rows() -> None:
@@ -156,7 +156,7 @@ def test_a_person_is_completed_by_the_others_and_not_by_itself() -> None:
     expected = (own + 5 * other.transition_matrix) / (own.sum(axis=1, keepdims=True) + 5)
     assert fit.theta.chains[0].transition_matrix == pytest.approx(expected)
     assert fit.made_up.share == pytest.approx(np.mean([50 * 5 / 55 + 49 * 5 / 54, 66 * 5 / 71 + 33 * 5 / 38]) / 99)
-    assert "no model of anybody" in fit.made_up.sentences[1]
+    assert "no complete model" in fit.made_up.sentences[1]
 
 
 # -- The command line ------------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def test_kinds_without_an_end_are_none() -> None:
     chain = pf.fit_stays(pf.read_sequences(pl.DataFrame({"s": states}), "s", daily=True), kinds=3)
     assert max(keep for kinds in chain.stays for _, keep in kinds) < 0.2
     never = pf.read_sequences(pl.DataFrame({"s": ["a", "a", "b", "b"]}), "s", daily=True)
-    with pytest.raises(ModelError, match="state 'b' was never seen to be left; use smoothing"):
+    with pytest.raises(ModelError, match="state 'b' is never left in these data; use smoothing"):
         pf.fit_stays(never, smoothing=0)
     assert pf.fit_stays(never).k == 2
 
@@ -97,7 +97,7 @@ def test_refusals() -> None:
     data = pf.read_sequences(frame, "s", daily=True)
     with pytest.raises(ParameterError, match="read without daily"):
         pf.fit_stays(pf.read_sequences(frame, "s"))
-    with pytest.raises(ParameterError, match="kinds is 4, expected how many"):
+    with pytest.raises(ParameterError, match="kinds is 4, expected a number"):
         pf.fit_stays(data, kinds=4)
     with pytest.raises(ModelError, match="there is one state"):
         pf.fit_stays(pf.read_sequences(pl.DataFrame({"s": ["a"] * 9}), "s", daily=True))

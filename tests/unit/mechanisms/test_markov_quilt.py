@@ -79,11 +79,12 @@ class TestRefusals:
             ({"mother": [["chld"]]}, "there is no node 'chld'. Did you mean 'child'?"),
             (
                 {"mother": [["child", "mother"]]},
-                "the quilt of node 'mother' holds the node itself: it is always nearby",
+                "the quilt of node 'mother' holds the node itself: leave it out, a node is always among its nearby "
+                "nodes",
             ),
             (
                 {"mother": [Quilt(("father",), ("child",), ("school", "guest", "mother"))]},
-                "the quilt of node 'mother' does not hold it nearby",
+                "the quilt of node 'mother' lacks the node itself among the nearby nodes: add it",
             ),
             (
                 {"mother": [Quilt(("mother", "father"), ("child",), ("school",))]},
@@ -95,7 +96,7 @@ class TestRefusals:
             ),
             (
                 {"mother": [Quilt(("mother",), ("child",), ("school", "guest", "father"))]},
-                "the quilt {child} does not separate node 'mother' from the remote node 'father': take it into nearby",
+                "the quilt {child} does not separate node 'mother' from the remote node 'father': add it to nearby",
             ),
             (
                 {"mother": [Quilt(("mother", "father", "child"), (), ("school", "guest"))]},

@@ -107,7 +107,7 @@ def test_a_release_reads_back_as_it_was(sequences_of: Make, two_states: pf.Marko
     ("change", "message"),
     [
         (lambda d: d.update(version=99), "version 99"),
-        (lambda d: d.update(format="something"), "no pufferfish-release file"),
+        (lambda d: d.update(format="something"), "not a pufferfish-release file"),
         (lambda d: d.pop("epsilon"), "not a valid pufferfish-release file"),
         (lambda d: d.update(epsilon="1"), "not a valid pufferfish-release file"),
         (lambda d: d.update(extra=1), "unknown field"),
@@ -133,7 +133,7 @@ def test_a_cut_short_release_is_refused(sequences_of: Make, two_states: pf.Marko
     path = tmp_path / "release.json"
     text = released(sequences_of, two_states).to_json()
     path.write_text(text[: len(text) // 2])
-    with pytest.raises(RecordError, match="damaged or cut short"):
+    with pytest.raises(RecordError, match="damaged or incomplete"):
         pf.Release.from_json(path)
     with pytest.raises(RecordError, match="cannot read"):
         pf.Release.from_json(tmp_path / "absent.json")

@@ -235,5 +235,5 @@ def test_what_is_kept_is_not_taken_for_something_else() -> None:
 
 
 def test_secrets_are_joined_by_the_right_sign() -> None:
-    with pytest.raises(ParameterError, match="join secrets by &"):
+    with pytest.raises(ParameterError, match="join secrets with &"):
         pf.RecordIs(0, "flu") and pf.RecordIs(1, "flu")

@@ -165,7 +165,7 @@ def test_a_model_is_made_of_a_class_and_its_own_data(survey: Path) -> None:
     data = pf.read_sequences(survey, **ASKED)
     with pytest.raises(ModelError, match="theta is a Model already"):
         pf.Model(theta=fitted(survey))
-    with pytest.raises(ParameterError, match="give what was fitted to them"):
+    with pytest.raises(ParameterError, match="give the data that theta was fitted to"):
         pf.Model.fitted(pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]), data)
     with pytest.raises(ParameterError, match="data is"):
         pf.Model.fitted(pf.fit_chain(data), survey)

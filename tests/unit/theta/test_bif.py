@@ -79,8 +79,12 @@ def test_the_whole_format_is_read() -> None:
         (("True, False", "True, a//b"), 17, "'a//b' may be a name or hold a comment"),
         (("variable Smoker", "variable Pollution"), 15, "variable 'Pollution' is declared again (first in line 7)"),
         # Blocks of probabilities
-        (("( Smoker )", "( Smokers )"), 22, "'Smokers' is no variable of this file. Did you mean 'Smoker'?"),
-        (("Pollution, Smoker", "Pollution, smoker"), 9, "'smoker' is no variable of this file. Did you mean 'Smoker'?"),
+        (("( Smoker )", "( Smokers )"), 22, "'Smokers' is not a variable of this file. Did you mean 'Smoker'?"),
+        (
+            ("Pollution, Smoker", "Pollution, smoker"),
+            9,
+            "'smoker' is not a variable of this file. Did you mean 'Smoker'?",
+        ),
         (("Pollution, Smoker", "Smoker, Smoker"), 9, "node 'Cancer' has the parent 'Smoker' twice"),
         (("| Pollution, Smoker", ", Pollution"), 9, "found ',' behind 'Cancer', expected '|' and its parents, or ')'"),
         (("( Smoker )", "( Pollution )"), 22, "a second table of node 'Pollution' (the first is in line 8)"),
@@ -110,7 +114,7 @@ def test_the_whole_format_is_read() -> None:
         (("0.05, 0.95", "0.05, 0.95//x"), 12, "'0.95//x' may be a name or hold a comment"),
         (("0.05, 0.95", "1e99999, 0.95"), 12, "gives '<5' '1e99999', expected a number"),
         (("0.05, 0.95", "1e9999, 0.95"), 12, "gives '<5' '1e9999', expected a number"),
-        (("0.05, 0.95, 0.0;", "1e-400, 1, 0.0;"), 12, "gives '<5' '1e-400', less than any double"),
+        (("0.05, 0.95, 0.0;", "1e-400, 1, 0.0;"), 12, "gives '<5' '1e-400', too small for a floating-point number"),
         (("0.05, 0.95", "0.05, ٠.٩٥"), 12, "gives '5-12' '٠.٩٥', expected a number"),
     ],
 )

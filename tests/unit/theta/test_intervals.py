@@ -134,7 +134,7 @@ def test_a_state_never_left_has_no_bounds_and_gaps_are_no_transitions() -> None:
 
 def test_mechanisms_that_need_more_say_what() -> None:
     for refuses in (pf.MQMApprox, pf.EntryDP):
-        with pytest.raises(NotApplicableError, match="may have another one at every step"):
+        with pytest.raises(NotApplicableError, match="the matrix may change at every step"):
             refuses(THETA, 10)
     coin = pf.IntervalChain([[0.5, 0.5], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]])
     for bound in (pf.MQMExact, pf.LeakagePropagation):

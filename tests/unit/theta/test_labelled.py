@@ -58,7 +58,7 @@ def test_labels_are_the_states() -> None:
 )
 @pytest.mark.grid(keep=14)
 def test_labels_in_another_order_are_refused(make: Any) -> None:
-    with pytest.raises(ModelError, match=r"has the labels .*, and the states are .*order it as the states"):
+    with pytest.raises(ModelError, match=r"has the labels .*, and the states are .*put it in the order of the states"):
         make()
 
 
@@ -69,5 +69,5 @@ def test_a_table_of_arrow_has_labels_too() -> None:
 
 
 def test_a_label_that_is_missing_is_no_state() -> None:
-    with pytest.raises(ModelError, match="None and NaN stand for missing values"):
+    with pytest.raises(ModelError, match="None and NaN mean missing values"):
         pf.MarkovChain(frame(["a", None], ["a", None]))

@@ -70,7 +70,7 @@ def test_classes_in_a_list_give_their_members_names_and_origins() -> None:
         ),
         ([POOLED, 3], r"theta\[1\] is int, expected a MarkovChain"),
         ([], "theta is empty: give at least one chain"),
-        ([POOLED, pf.MQMApprox(length=5, pi_min=0.2, eigengap=0.5).theta], r"theta\[1\] only stands for other chains"),
+        ([POOLED, pf.MQMApprox(length=5, pi_min=0.2, eigengap=0.5).theta], r"theta\[1\] stands for a set of chains"),
     ],
 )
 def test_what_is_no_list_of_chains_is_refused(theta: Any, message: str) -> None:
@@ -131,15 +131,15 @@ def test_records_of_a_class_are_read_strictly() -> None:
         with pytest.raises(ModelError, match=message):
             made.any_theta()
 
-    spoilt(r"theta\[0\]: a class such as IntervalChain says where it came from", _0={"origin": "elsewhere"})
-    spoilt(r"theta\[4\]: a class such as IntervalChain says where it came from", _4={"origin": None})
-    spoilt(r"theta\[1\]: 'joint distributions' is no kind of chains", _1={"kind": "joint distributions"})
+    spoilt(r"theta\[0\]: classes such as IntervalChain need an origin", _0={"origin": "elsewhere"})
+    spoilt(r"theta\[4\]: classes such as IntervalChain need an origin", _4={"origin": None})
+    spoilt(r"theta\[1\]: 'joint distributions' is not a kind of chains", _1={"kind": "joint distributions"})
     spoilt(r"theta\[2\]: .*`kernel`|theta\[2\]: .*unknown field", _2={"model": {"kernel": [[1.0]]}})
     spoilt(r"theta\[0\]: .*unknown field", _0={"more": 1})
     one_kind = [dict(record.members[0])] * 2
     with pytest.raises(ModelError, match="said to be a class of mixed chains, and its members are Markov chains"):
         ThetaRecord("here", STATES, [], MIXED, one_kind).any_theta()
-    with pytest.raises(ModelError, match="described by its members, and by no chains"):
+    with pytest.raises(ModelError, match="described by its members, not by chains"):
         ThetaRecord("here", STATES, [], MIXED, []).any_theta()
 
 

@@ -75,7 +75,7 @@ class ExactLaplace(LawMechanism):
     def loss(self, query: Query, scale: float) -> float:
         """Return what Laplace noise of a scale leaks, in nats: the loss itself, rounded up.
 
-        Rounding adds more where the scale is large and the chain long: docs/framework.md says how much. It is never
+        Rounding adds more where the scale is large and the chain long: docs/one_query.md says how much. It is never
         more than what the secrets move the answer, over the scale.
 
         Parameters
