@@ -84,7 +84,7 @@ COLUMNS = {
     ],
     "arena": [
         *("data", "task", "mechanism", "scale", "promise", "median", "ninety", "most"),
-        *("right_before", "right_after", "tries", "model"),
+        *("right_before", "right_after", "tries", "knows", "model"),
     ],
 }
 CASES = [(n, k) for n in COLUMNS for k in ("activity", "electricity") if k in BY_NAME[n].uses]
