@@ -205,6 +205,15 @@ def test_records_of_a_cell_beside_a_stretch_of_near_values(run: Run, tmp_path: P
     assert agree(run, files, tmp_path) == [False, True]
 
 
+def test_equal_rows(run: Run, tmp_path: Path) -> None:
+    """Two kinds of stay that are alike: what each checker rounds differs, and both have to prove the same."""
+    exits = [[0, 1, 0], [0, 0, 1], [0.008104488613347508, 0.9918955113866524, 0]]
+    twice = [(0.09118324770818666, 0.99), (0.9088167522918132, 0.99)]
+    stays = [[(0.6, 0.5), (0.4, 0.99)], [(0.26, 0.3), (0.34, 0.9), (0.4, 0.5)], twice]
+    release, proof = honest(pf.StaysChain(exits, stays, states=STATES), pf.Histogram(), 2)
+    assert agree(run, [texts(release, proof)], tmp_path) == [True]
+
+
 @pytest.mark.parametrize("pairs", [[], [["a"]], [["a", "a"]], [["a", "b", "c"]], [["x", "y"]]])
 def test_pairs_that_are_none(pairs: Any, run: Run, tmp_path: Path) -> None:
     """Nothing is promised of them, so any noise would do."""

@@ -413,7 +413,12 @@ def _bounds(
         else:
             found[-1] = _settle_alone(found[-1], again[0][2], follows, start[-1] if start else None, rest=rest)
     cheapest = [follows.moves_to_name(step, found[start], found[end]) for start, end, step in links]
-    found = [[[-(-n // left_out) for n in row] for row in bound] for bound in found]
+    # what follows from another bound is at least 1: another checker rounds equal rows to unequal ones
+    ends = {end for _, end, _ in links}
+    found = [
+        [[max(-(-n // left_out), int(i in ends and x != y)) for y, n in enumerate(row)] for x, row in enumerate(bound)]
+        for i, bound in enumerate(found)
+    ]
     whole = _Follows(claim, loss, of_step)
     steps_on = [(link, moves) for link, moves in zip(links, cheapest, strict=True) if link in onwards]
     steps_again = [(link, moves) for link, moves in zip(links, cheapest, strict=True) if link not in onwards]
