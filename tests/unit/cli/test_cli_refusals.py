@@ -416,8 +416,8 @@ def test_messages_name_options_and_not_arguments_of_python(tmp_path: Path, priva
     refused(*lengths, says=["--length is 0, expected at least 1 record"])
     refused(*lengths, "--accuracy", 0.1, says=["--epsilon and --accuracy", "give one"])
     private.write_text("\n".join([*lines, ""]))
-    steps = ["--query", "transitions", "--by", "awake"]
-    refused(*release, *READING[2:], *steps, says=["without --by", "of each group by themselves with --where"])
+    steps = ["--query", "bouts:active", "--by", "awake"]
+    refused(*release, *READING[2:], *steps, says=["or read the table without --by"])
     refused(*release[:-1], tmp_path / "r.json", *READING[2:], "--each-subject", says=["--output is '", "or .csv: "])
     book = ["ledger", "create", tmp_path / "b.json", "--table", private, *READING, "--model", model]
     refused(*book, "--budget", -1, says=["--budget is -1.0, expected"])
