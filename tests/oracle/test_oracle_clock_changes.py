@@ -191,7 +191,9 @@ def test_a_part_of_a_table_without_gaps_may_be_longer_than_the_table() -> None:
     pf.release(part, pf.Count("0"), calibration, ledger=ledger)
     assert loss_at((0, 3), CYCLE, [calibration.scale] * 2) <= ledger.spent * (1 + 1e-9)
     later = hourly((0, 1, 2, 3, 4), "hour(time) in [1, 4]")
-    with pytest.raises(pf.errors.ReleaseRefused, match="reach from step 1 to step 4 of a chain that has steps 0 to 3"):
+    with pytest.raises(
+        pf.errors.ReleaseRefused, match="cover steps 1 to 4 of a chain, but the ledger's base has steps 0 to 3"
+    ):
         ledger.spend(0.1, data=later)
 
 

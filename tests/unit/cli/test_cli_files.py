@@ -72,7 +72,7 @@ def test_what_a_command_wrote_it_may_replace(folder: Path) -> None:
 
 def test_that_a_release_is_there_is_said_after_what_is_wrong_otherwise(folder: Path) -> None:
     line = refused(*release("release.json"))
-    assert "which stays spent and published; name another file, or give --overwrite, which replaces the record" in line
+    assert "name another file, or give --overwrite to replace the file (its privacy budget stays spent)" in line
     for options, says in (
         (["--protect", "tuesday"], "--protect is 'tuesday'"),
         (["--protect", "1h", "--mechanism", "mqm-exact"], "--protect and --within are for"),

@@ -67,7 +67,7 @@ def test_refusals_name_the_remedy(tmp_path: Path, public: Path) -> None:
     refused("fit", public, *READING, "--forgets", 8, "--overlap", 0.4, *out, says=["leave one of them out"])
     refused("fit", "--forgets", 8, "--forgets", 9, "--overlap", 0.4, *states, *out, says=["one for each"])
     refused("fit", "--forgets", 8, "--overlap", 0.4, "--smoothing", 3, *states, *out, says=["--smoothing"])
-    refused("fit", "--forgets", "8min", "--overlap", 0.4, *states, *out, says=["how long a step is"])
+    refused("fit", "--forgets", "8min", "--overlap", 0.4, *states, *out, says=["the length of a step is unknown"])
     refused("fit", "--forgets", 8, "--overlap", 1.4, *states, *out, says=["1.4, expected a share"])
     refused("fit", public, *READING, "--forgets", 8, "--confidence", 0.9, *out, says=["--confidence"])
     refused("fit", public, "--forgets", 8, *out, says=["give --state"])

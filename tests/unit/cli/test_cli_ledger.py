@@ -180,7 +180,7 @@ def test_a_refusal_recommends_only_what_would_work(tmp_path: Path, table: Path, 
     refused(tmp_path, *dry, "--epsilon", 1.01 * most, says=[f"the largest epsilon that fits is {most:g}"])
     assert run(*base, "--up-to", 1, "--output", tmp_path / "second.json").exit_code == 0
     third = (*base, "--output", tmp_path / "third.json")
-    refused(tmp_path, *third, "--up-to", 1, says=["what is left to 1 is too little for any noise"])
+    refused(tmp_path, *third, "--up-to", 1, says=["what remains up to 1 is too little for any release"])
     result = run(*third, "--epsilon", 0.1)
     assert result.exit_code == 2
     assert "almost no budget is left" in result.stderr
@@ -403,7 +403,10 @@ def test_without_a_ledger_all_is_as_before(tmp_path: Path, table: Path, model: P
 def test_a_reading_that_is_not_the_ledgers_is_one_line(tmp_path: Path, table: Path, model: Path, book: Path) -> None:
     """Not first a warning that advises the step of the model, and then the refusal."""
     base = ["release", table, *READING[:-2], "--model", model, "--ledger", book, "--epsilon", 0.1]
-    says = ["--max-gap of the ledger's table is '10min', and of these data None; read the table as the ledger's was"]
+    says = [
+        "--max-gap of the ledger's table is '10min', and for these data None; read the table with the same options "
+        "as the ledger's"
+    ]
     refused(tmp_path, *base, "--output", tmp_path / "r.json", says=says)
 
 

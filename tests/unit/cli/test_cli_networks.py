@@ -99,7 +99,7 @@ def test_an_answer_that_hardly_tells_of_what_is_secret_needs_no_noise(model: str
                  "--secrets", "smoker", "--output", "r.json"]  # fmt: skip
     result = run(*arguments, "--epsilon", "50", "--max-epsilon", "50")
     assert result.exit_code == 2
-    assert "no noise is needed: even without it the answer leaks at most" in result.output
+    assert "no noise is needed: the exact answer leaks at most" in result.output
     leaks = float(result.output.split("leaks at most ")[1].split()[0])
     assert 0 < leaks < 3
     again = run(*arguments, "--epsilon", str(leaks / 2))
@@ -197,7 +197,7 @@ def test_what_was_read_is_said_and_a_column_of_another_spelling_is_no_latent_nod
     TABLE.rename({"smoker": "Smoker"}).write_csv("other.csv")
     refused("release", "other.csv", *given, says=["node 'smoker' has no column", "'Smoker'", "by columns"])
     assert run("release", "other.csv", *given, "--columns", "cough,fever").exit_code == 0
-    refused("release", "ward.csv", *given, "--by", "hour", says=["say of which column: hour(column)"])
+    refused("release", "ward.csv", *given, "--by", "hour", says=["name the column: hour(column)"])
 
 
 def test_messages_about_columns_have_remedies_of_the_command_line() -> None:

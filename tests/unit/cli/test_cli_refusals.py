@@ -291,14 +291,14 @@ def test_numbers_in_other_plain_forms_are_taken(model: Path, number: str) -> Non
     [
         ("", "the query is empty"),
         (" ", "the query is empty"),
-        ("histogram:", "takes nothing"),
+        ("histogram:", "nothing may follow"),
         ("count:rest,", "empty part"),
         ("count:,rest", "empty part"),
         ("frequency:rest,,active", "empty part"),
         ("count:rest,rest", "'rest' twice"),
         ("frequency:rest,rest", "'rest' twice"),
         ("sum:1,0,", "empty part"),
-        ("histogram-counts:", "takes nothing"),
+        ("histogram-counts:", "nothing may follow"),
         ("count:", "names no state"),
         ("count: ", "names no state"),
     ],
@@ -417,7 +417,7 @@ def test_messages_name_options_and_not_arguments_of_python(tmp_path: Path, priva
     refused(*lengths, "--accuracy", 0.1, says=["--epsilon and --accuracy", "give one"])
     private.write_text("\n".join([*lines, ""]))
     steps = ["--query", "transitions", "--by", "awake"]
-    refused(*release, *READING[2:], *steps, says=["without --by", "of each group by themselves with --where"])
+    refused(*release, *READING[2:], *steps, says=["without --by", "release each group separately with --where"])
     refused(*release[:-1], tmp_path / "r.json", *READING[2:], "--each-subject", says=["--output is '", "or .csv: "])
     book = ["ledger", "create", tmp_path / "b.json", "--table", private, *READING, "--model", model]
     refused(*book, "--budget", -1, says=["--budget is -1.0, expected"])

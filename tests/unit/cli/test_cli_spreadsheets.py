@@ -41,7 +41,7 @@ def test_names_in_tables_of_the_command_line() -> None:
     release = ["release", "t.parquet", *READING, "--model", "m.json", "--epsilon", 5, "--output", "r.json"]
     told = run(*release, "--csv", "r.csv")
     assert told.exit_code == 0, told.output
-    assert told.stderr.count("The name '=1+1' (and 3 more) is a formula to a spreadsheet") == 1
+    assert told.stderr.count("The name '=1+1' (and 3 more) would run as a formula in a spreadsheet") == 1
     assert "give --for-spreadsheets to write a ' before it" in told.stderr
     assert [row["output"] for row in rows_of(Path("r.csv"))] == STATES
     quiet = run(*release, "--csv", "r.csv", "--for-spreadsheets", "--overwrite")
@@ -61,7 +61,7 @@ def test_values_of_each_subject() -> None:
     each = ["release", "t.parquet", *READING, "--model", "m.json", "--epsilon", 5, "--each-subject", "--output"]
     told = run(*each, "v.csv")
     assert told.exit_code == 0, told.output
-    assert told.stderr.count("is a formula to a spreadsheet") == 1
+    assert told.stderr.count("would run as a formula in a spreadsheet") == 1
     assert "v.csv is about persons under their own names: it says of 4 subjects that they" in told.stdout
     assert {row["subject"] for row in rows_of(Path("v.csv"))} == {"\t=x", "\r=y", "ann", "=z"}
     assert "\x1b" not in told.output

@@ -198,8 +198,8 @@ def test_a_comparison_says_what_a_release_would_refuse() -> None:
     for more in (["--length", 5], given):
         done = run("compare", "model.json", *more, "--epsilon", 1e-3, "--report", "preview.html")
         assert done.exit_code == 0, done.output
-        hides = "warning: The noise hides nearly all: an interval of ±"
+        hides = "warning: The noise hides nearly all: the error of ±"
         assert done.stderr.startswith(hides), more
-        assert "The noise hides nearly all: an interval of ±" in Path("preview.html").read_text()
+        assert "The noise hides nearly all: the error of ±" in Path("preview.html").read_text()
     quiet = run("compare", "model.json", "--length", 5000, "--epsilon", 1, "--report", "preview.html")
     assert "hides" not in quiet.stderr + Path("preview.html").read_text()

@@ -113,7 +113,7 @@ def test_a_coarsening_that_contradicts_the_bins_is_refused() -> None:
 
 
 def test_a_bound_that_does_not_compose_is_refused() -> None:
-    with pytest.raises(ReleaseRefused, match=r"OneQuery does not compose: use LeakagePropagation"):
+    with pytest.raises(ReleaseRefused, match=r"OneQuery does not cover several releases: use LeakagePropagation"):
         ledger_of(bound=OneQuery)
 
 
@@ -258,6 +258,8 @@ def test_noise_from_another_theta_is_charged_by_the_ledgers_own() -> None:
 def test_a_raw_loss_is_a_number_not_what_can_be_read_as_one() -> None:
     ledger = Ledger(pf.GroupDP(CHAIN, 5), 3.0)
     for loss in (True, "0.1", np.array([["0", "1"], ["1", "0"]]), np.ma.masked_array([[0.0, 1.0], [1.0, 0.0]], True)):
-        with pytest.raises(pf.ParameterError, match=r"a loss .* expected a calibration, a number, or one per pair"):
+        with pytest.raises(
+            pf.ParameterError, match=r"a loss .* expected a calibration, a number, or one number for every pair"
+        ):
             ledger.spend(loss)
     assert ledger.entries == ()

@@ -134,7 +134,7 @@ def test_only_a_class_of_the_same_states_takes_the_place(tmp_path: Path) -> None
     spends[0](ledger)
     swapped = pf.MarkovChain(LOOSE.transition_matrix, states=["b", "a"])
     for other in (swapped, pf.Model(theta=LOOSE, step="1h")):
-        with pytest.raises(ParameterError, match="the new Θ has other states than the ledger's"):
+        with pytest.raises(ParameterError, match="the new Θ has other states"):
             ledger.change(other)
     with pytest.raises(ParameterError):
         ledger.change(LINE)

@@ -296,7 +296,7 @@ def test_no_password_is_shown() -> None:
 @pytest.mark.parametrize(
     ("address", "says"),
     [
-        ("mysql://h/x", "an address of 'mysql', and a ledger is kept in a file, in sqlite:///FILE"),
+        ("mysql://h/x", "an address of 'mysql', but a ledger is kept in a file, in sqlite:///FILE"),
         ("sqlite://book.db", "names no file: write sqlite:///book.db"),
         ("sqlite:///", "names no file"),
         ("sqlite:///nowhere.db", "there is no such file"),

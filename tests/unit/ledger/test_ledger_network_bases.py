@@ -69,7 +69,7 @@ def test_windows_and_coarsenings_are_for_chains(part: dict[str, Any]) -> None:
     data = rows_of()
     ledger = ledger_of(base=data.base)
     calibration = ledger.bound.calibrate(COUNT, 0.3)
-    match = "is for Markov chains, and this ledger is about Bayesian networks: leave it out"
+    match = "is for Markov chains, but this ledger is for Bayesian networks: leave it out"
     for act in (
         lambda: ledger.spend(0.1, **part),
         lambda: ledger.spend(calibration, data=data, **part),
@@ -111,9 +111,9 @@ def test_noise_for_another_network_is_refused() -> None:
     turned = pf.BayesianNetwork({name: pf.CPT(YES_NO[::-1], [0.5, 0.5]) for name in "abc"})
     third = pf.BayesianNetwork(cpts | {"c": pf.CPT([*YES_NO, "perhaps"], [0.5, 0.4, 0.1])})
     for network, match in (
-        (more, "'d' is no node of the ledger's"),
+        (more, "'d' is not a node of the ledger"),
         (fewer, "it lacks the node 'c'"),
-        (named, "'z' is no node of the ledger's"),
+        (named, "'z' is not a node of the ledger"),
         (turned, "its node 'a' has the states yes, no, and that of the ledger no, yes"),
         (third, "its node 'c' has the states no, yes, perhaps"),
     ):
@@ -128,7 +128,9 @@ def test_noise_for_more_rows_is_refused() -> None:
         if fits:
             ledger.spend(calibration)
         else:
-            spends_nothing(ledger, lambda c=calibration: ledger.spend(c), ReleaseRefused, "51 rows, and that of the le")
+            spends_nothing(
+                ledger, lambda c=calibration: ledger.spend(c), ReleaseRefused, "51 rows, but the ledger's table"
+            )
 
 
 def test_chains_and_networks_have_ledgers_of_their_own() -> None:
@@ -158,9 +160,9 @@ def test_chains_and_networks_have_ledgers_of_their_own() -> None:
 
 
 def test_a_base_of_the_other_kind_is_refused() -> None:
-    with pytest.raises(ParameterError, match=r"base is Base, .* give rows.base"):
+    with pytest.raises(ParameterError, match=r"base is Base, .* rows.base"):
         ledger_of(base=read([[60, 40]]).base)
-    with pytest.raises(ParameterError, match=r"base is RowsBase, .* give sequences.base"):
+    with pytest.raises(ParameterError, match=r"base is RowsBase, .* sequences.base"):
         chain_ledger(CHAIN, 100, base=rows_of().base)
     with pytest.raises(ParameterError, match="base is RowsBase"):
         chain_ledger(CHAIN, 100, base=rows_of())
@@ -193,7 +195,7 @@ def test_a_loss_by_node_is_of_networks_and_linear_queries() -> None:
     chain = pf.GroupDP(CHAIN, 5).calibrate(pf.Count("active"), 1.0)
     square = pf.Function(lambda row: sum(v == "yes" for v in row.values()) ** 2, "square")
     for calibration in (chain, pf.ExactLaplace(JOINT).calibrate(square, 1.0)):
-        with pytest.raises(QueryError, match="node_loss is of networks"):
+        with pytest.raises(QueryError, match="node_loss exists only for networks"):
             _ = calibration.node_loss
     found = pf.GroupDP(COLLIDER, 5).calibrate(pf.Subset(pf.Count("high"), ["c"]), 1.0)
     assert np.array_equal(found.node_loss["c"] > 0, [[0, 0, 1], [0, 0, 1], [1, 1, 0]])

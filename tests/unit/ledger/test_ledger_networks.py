@@ -100,7 +100,7 @@ def test_losses_of_nodes_are_told_by_names_alone() -> None:
     """A list has the order of somebody's network, which need not be the ledger's."""
     ledger = ledger_of(COLLIDER, bound=quilts, budget=9.0)
     for loss in ([0.1, 0, 0.3 * (1 - np.eye(3)), 0.2], (0.1, 0, 0.3, 0.2), np.full(4, 0.1)):
-        spends_nothing(ledger, lambda loss=loss: ledger.spend(loss), ParameterError, "nodes are told by their names")
+        spends_nothing(ledger, lambda loss=loss: ledger.spend(loss), ParameterError, "but nodes have names")
     ledger.spend({"a": 0.1, "c": 0.3 * (1 - np.eye(3)), "d": 0.2})
     assert set(ledger.entries[0].distance) == {"a", "c", "d"}
 
