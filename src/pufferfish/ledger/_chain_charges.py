@@ -221,8 +221,8 @@ class ChainCharging(Charging):
                 longest = max(base_lengths)
                 raise ReleaseRefused(
                     f"subject {name!r} has a chain of {chain.steps:,} steps and {chain.records:,} records, but in the "
-                    f"ledger's base at most {longest.steps:,} steps and {longest.records:,} records: other records "
-                    "need a ledger of their own"
+                    f"ledger's base at most {longest.steps:,} steps and {longest.records:,} records: make another "
+                    "ledger for other records"
                 )
         marks = np.zeros(self.places, dtype=np.bool_)
         marks[[place for subject_places in places.values() for place in subject_places]] = True

@@ -23,11 +23,11 @@ from pufferfish.theta.states import state_label
 __all__ = ["NodeCharging"]
 
 _TIES = {
-    "source": "a ledger knows its table by this name: read the same table from there, as losses of the same records "
-    "add up in one ledger; only other records need a ledger of their own",
-    "subject": "read the table as the ledger's was",
+    "source": "a ledger recognises its table by this name: read the same table from there, so that one ledger counts "
+    "all releases of these records; only for other records make another ledger",
+    "subject": "read the table with the same options as the ledger's",
     "where": "a part of a filtered base is known only for a base without a filter: make the ledger for the whole table",
-    "missing": "read the table as the ledger's was",
+    "missing": "read the table with the same options as the ledger's",
 }
 
 States = dict[str, tuple[str, ...]]

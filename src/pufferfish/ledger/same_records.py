@@ -52,7 +52,7 @@ def check_lengths(
         part = "a window" if windows is not None else "the base"
         raise ReleaseRefused(
             f"{whose} has {len(here)} chains, the longest of {here[0]} steps and {records[0]} records, and {part} "
-            f"of the ledger {len(there)}, the longest of {there[0]}: other records need a ledger of their own"
+            f"of the ledger {len(there)}, the longest of {there[0]}: make another ledger for other records"
         )
 
 

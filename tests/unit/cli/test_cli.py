@@ -59,14 +59,14 @@ def test_the_error_that_is_allowed_gives_the_epsilon(
     once = ["--output", tmp_path / "other.json"]
     both = "--epsilon and --accuracy are given: give one of --epsilon"
     refused("release", private, *READING, *given, "--epsilon", 1, *once, says=[both])
-    refused("release", private, *READING, "--model", model, *once, says=["give one of --epsilon, --accuracy"])
+    refused("release", private, *READING, "--model", model, *once, says=["give one of --epsilon and --accuracy"])
     refused("release", private, *READING, "--model", model, "--epsilon", 1, "--alpha", 0.1, *once, says=["--alpha"])
     refused("release", private, *READING, *given[:-1], 0, *once, says=["accuracy is 0"])
     refused("compare", model, "--length", 10, says=["give --epsilon, or --accuracy"])
     refused("compare", model, "--length", 10, "--epsilon", 1, "--alpha", 0.1, says=["--alpha"])
     much = ["release", private, *READING, "--model", model, *once, "--accuracy", 1e-4, "--noise", "equal"]
-    refused(*much, says=["takes ε = ", "at most 10 is allowed", "--max-epsilon"])
-    refused(*much, "--max-epsilon", 11, says=["at most 11 is allowed"])
+    refused(*much, says=["means ε = ", "above the limit of 10", "--max-epsilon"])
+    refused(*much, "--max-epsilon", 11, says=["above the limit of 11"])
     refused(*much, "--max-epsilon", 0, says=["epsilon is 0"])
     assert not (tmp_path / "other.json").exists()
     meant = run(*much, "--max-epsilon", 1e4)
@@ -361,9 +361,9 @@ def test_a_file_of_another_kind_is_said_to_be_what_it_is(tmp_path: Path, private
     output = tmp_path / "release.json"
     release = ["release", private, *READING, "--epsilon", 1, "--output", output]
     assert run(*release, "--model", model).exit_code == 0
-    says = ["release.json is no pufferfish-model file: this is a pufferfish-release file"]
+    says = ["release.json is not a pufferfish-model file: this is a pufferfish-release file"]
     refused("compare", output, "--epsilon", 1, "--length", 10, says=says)
-    refused("verify", model, says=["model.json is no pufferfish-release file: this is a pufferfish-model file"])
+    refused("verify", model, says=["model.json is not a pufferfish-release file: this is a pufferfish-model file"])
     output.write_text('{"format": "pufferfish-<script>"}')
     refused("show", output, says=['expected "format": "pufferfish-release" at its top'])
 
@@ -383,7 +383,7 @@ def test_fit_names_transitions_that_it_takes_as_impossible(tmp_path: Path) -> No
     table = tmp_path / "t.csv"
     table.write_text("state\na\nb\nc\na\na\n")
     fit = ["fit", table, "--state", "state", "--overwrite", "--output", tmp_path / "m.json"]
-    assert "5 of 9 transitions were never seen" in run(*fit, "--smoothing", 0).stdout
+    assert "5 of 9 transitions never occur" in run(*fit, "--smoothing", 0).stdout
     assert "never seen" not in run(*fit, "--accept", "smoothing").stdout
 
 

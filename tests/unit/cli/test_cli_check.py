@@ -48,13 +48,13 @@ def test_a_model_of_two_files_is_checked_on_both(tmp_path: Path) -> None:
     assert f"\n  pufferfish fit {first} {second} --state " in result.stdout  # as it can be copied
     assert f"kept in {model}: " in result.stdout
     refused("check", model, first, *READING, says=["was not fitted to", "give --accept public"])
-    says = [f"--output {second} is the file to be read"]
+    says = [f"--output {second} is the input file"]
     refused("check", model, first, second, *READING, "--output", second, "--overwrite", says=says)
     asked = ["--model", model, "--budget", 1, "--table", first, "--table", second, "--accept", "public"]
     assert run("ledger", "create", tmp_path / "book.json", *asked, *READING).exit_code == 0
     for tables in ([first, second], [second]):  # each of them is protected
         told = run("check", model, *tables, *READING, "--accept", "public").stdout
-        assert "the verdict is not kept: book.json is about a table of this name" in told
+        assert "the verdict is not kept: book.json protects a table of this name" in told
 
 
 def test_reasons_name_options_of_the_command_line(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_the_verdict_is_kept_in_the_model_and_told_by_releases(tmp_path: Path, m
     # r.json is about private.csv: a verdict would tell of its rows, and none is written
     before = Path("m.json").read_bytes()
     mistaken = run("check", "m.json", private, *READING, "--accept", "public")
-    assert "the verdict is not kept: r.json is about a table of this name" in mistaken.stdout
+    assert "the verdict is not kept: r.json protects a table of this name" in mistaken.stdout
     assert Path("m.json").read_bytes() == before
     # a copy under another name is known by what it holds
     Path("copy.csv").write_bytes(Path("private.csv").read_bytes())

@@ -130,12 +130,12 @@ def test_two_options_that_name_one_file(folder: Path) -> None:
     for output in ("table.csv", "model.json", "book.json", "book.json.lock", "BOOK.json.LOCK"):
         if Path(output).exists() or output.startswith("BOOK"):
             line = refused(*release(output, "--overwrite", "--ledger", "book.json"))
-            assert "to be read" in line or "exists" in line
+            assert "is the input file" in line or "exists" in line
             Path("book.json.lock").unlink(missing_ok=True)
     create = ["--model", "model.json", "--table", "table.csv", *READING, "--budget", 1]
     shutil.copy("model.json", "new.lock")
     line = refused("ledger", "create", "new", *create, "--model", "new.lock")
-    assert "would be the ledger's" in line
+    assert "would become the ledger" in line
     assert contents(folder) == before
 
 

@@ -52,7 +52,7 @@ def book(tmp_path: Path, table: Path, model: Path) -> Path:
     path = tmp_path / "book.json"
     result = run("ledger", "create", path, "--model", model, "--budget", 1, "--table", table, *READING)
     assert result.exit_code == 0, result.output
-    assert f"{path}.lock keeps two programs from spending at the same time" in result.stdout
+    assert f"{path}.lock is an empty lock file; leave it in place" in result.stdout
     return path
 
 
@@ -235,10 +235,13 @@ BAD_RELEASES = {
     "a model as a ledger": (["--epsilon", 0.1, "--ledger", "model.json"], ["no pufferfish-ledger file"]),
     "a table as a ledger": (["--epsilon", 0.1, "--ledger", "table.csv"], ["looks like a table"]),
     "a folder as a ledger": (["--epsilon", 0.1, "--ledger", "."], ["cannot read"]),
-    "output on the ledger": (["--epsilon", 0.1, "--output", "book.json"], ["to be read"]),
-    "output on the ledger, overwrite": (["--epsilon", 0.1, "--output", "book.json", "--overwrite"], ["to be read"]),
+    "output on the ledger": (["--epsilon", 0.1, "--output", "book.json"], ["is the input file"]),
+    "output on the ledger, overwrite": (
+        ["--epsilon", 0.1, "--output", "book.json", "--overwrite"],
+        ["is the input file"],
+    ),
     "output in no folder": (["--epsilon", 0.1, "--output", "absent/release.json"], ["there is no folder"]),
-    "plot on the ledger": (["--epsilon", 0.1, "--plot", "book.json"], ["to be read"]),
+    "plot on the ledger": (["--epsilon", 0.1, "--plot", "book.json"], ["is the input file"]),
     "other gap": (["--epsilon", 0.1, "--max-gap", "5min"], ["--max-gap of the ledger's table is '10min'"]),
     "other gaps": (["--epsilon", 0.1, "--gaps", "independent"], ["gaps of the ledger's table is"]),
     "other missing": (["--epsilon", 0.1, "--missing", "split"], ["missing of the ledger's table is 'unobserved'"]),
@@ -265,7 +268,7 @@ def test_up_to_needs_a_ledger(tmp_path: Path, table: Path, model: Path) -> None:
     base = ["release", table, *READING, "--model", model, "--output", tmp_path / "release.json"]
     refused(tmp_path, *base, "--up-to", 0.5, says=["--up-to needs --ledger"])
     for option, value in (("--mechanism", "exact-laplace"), ("--secrets", "a")):
-        says = [f"{option} does not go with --up-to", f"leave out {option}, or give --epsilon instead of --up-to"]
+        says = [f"{option} does not work with --up-to", f"leave out {option}, or give --epsilon instead of --up-to"]
         refused(tmp_path, *base, "--up-to", 0.5, "--ledger", "book.json", option, value, says=says)
 
 
@@ -281,7 +284,7 @@ def test_a_mechanism_for_one_query_is_refused_before_anything_is_read(tmp_path: 
         mechanism,
         "--output",
         tmp_path / "release.json",
-        says=[f"--mechanism {mechanism} does not go with --ledger", "use --mechanism propagation, or leave out"],
+        says=[f"--mechanism {mechanism} does not work with --ledger", "use --mechanism propagation, or leave out"],
     )
     assert "nowhere" not in line
 
@@ -301,7 +304,7 @@ def test_another_table_is_refused(tmp_path: Path, model: Path, book: Path) -> No
 def test_a_table_that_grew_is_refused(tmp_path: Path, model: Path, book: Path) -> None:
     table = write_table(tmp_path / "table.csv", 2, subjects=2, minutes=101, awake=60)
     base = ["release", table, *READING, "--model", model, "--ledger", book, "--output", tmp_path / "release.json"]
-    refused(tmp_path, *base, "--epsilon", 0.1, says=["ledger of their own"])
+    refused(tmp_path, *base, "--epsilon", 0.1, says=["make another ledger"])
 
 
 def test_a_release_over_the_lock_of_the_ledger_is_not_lost(
@@ -342,8 +345,8 @@ def test_bad_ledgers_are_not_made(
     ("target", "says"),
     [
         ("book.json", ["book.json exists"]),
-        ("table.csv", ["to be read"]),
-        ("model.json", ["to be read"]),
+        ("table.csv", ["is the input file"]),
+        ("model.json", ["is the input file"]),
         ("absent/book.json", ["there is no folder"]),
         (".", ["it is a folder"]),
     ],

@@ -103,7 +103,7 @@ def test_bad_input_is_one_line(tmp_path: Path, model: Path, belief: Path) -> Non
     assert run(minute, fast, "--length", 3).exit_code == 0
     low = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=["<1", ">=1"])
     plain, binned = write(tmp_path / "plain.json", low), write(tmp_path / "binned.json", low, bins=(0.0, 1.0, 2.0))
-    assert "other bins" in refused(plain, binned, "--length", 3)
+    assert "different bins" in refused(plain, binned, "--length", 3)
     missing = run(model, belief)
     assert missing.exit_code == 2
     assert "--length" in missing.output

@@ -110,7 +110,7 @@ def test_compare_and_ledgers_are_about_the_unit_too(folder: Path) -> None:
     )
     assert ledger.spent == spent
     refused(
-        *release, "--up-to", 4, "--protect", "1h", "--output", "s.json", says=["--protect does not go with --up-to"]
+        *release, "--up-to", 4, "--protect", "1h", "--output", "s.json", says=["--protect does not work with --up-to"]
     )
     rest = run(*release, "--up-to", 4, "--output", "s.json")
     stated = ["--state", "state", "--step", "1min"]  # a step that was only stated is no length of time

@@ -179,7 +179,7 @@ def test_the_command_says_first_what_would_be_spent(tmp_path: Path, monkeypatch:
         done = run(*arguments)
         assert done.exit_code == 0, done.output
         if arguments[:2] == ["ledger", "change"]:
-            assert "1 entry charged anew: spent 0.3 before" in done.output
+            assert "1 entry charged again: spent 0.3 before" in done.output
             assert ("a dry run" in done.output) == ("--dry-run" in arguments)
     entries = Ledger.open("book.json").entries
     assert [entry.theta is None for entry in entries] == [True, False, True]

@@ -387,4 +387,4 @@ def test_every_command_takes_an_address(tmp_path: Path, monkeypatch: pytest.Monk
     assert (done.exit_code, "above the budget of 2" in done.stderr) == (2, True)
     if address.startswith("sqlite"):
         file = address.removeprefix("sqlite:///")
-        refused(*release, "--epsilon", "0.1", "--output", file, says=["is the file to be read"])
+        refused(*release, "--epsilon", "0.1", "--output", file, says=["is the input file"])

@@ -381,7 +381,7 @@ def test_levels_read_every_row_once_each(tmp_path: Path, monkeypatch: pytest.Mon
     plan = ["ledger", "plan", "b.json", "--query", "histogram", "--levels", "2"]
     refused(*plan, says=["--levels 2 needs --every for each level"])
     refused(*plan, "--every", "1w", says=["--every is given 1 times for 2 queries"])
-    refused(*plan, "--every", "1w", "--every", "10d", says=["--every 10d is no whole number of 1w"])
+    refused(*plan, "--every", "1w", "--every", "10d", says=["--every 10d is not a whole number of 1w"])
     assert not pf.Ledger.open("b.json").entries
     said = run(*plan, "--every", "1w", "--every", "3w").output
     week, quarter = pf.Ledger.open("b.json").planned
@@ -473,7 +473,7 @@ def test_what_cannot_work_is_refused_before_there_is_a_ledger(tmp_path: Path, mo
     ]
     refused(*create, "--max-gap", "1min", says=["step"])
     refused(*create, "--max-gap", "1h", "--time-zone", "Mars/Base", says=["Mars/Base"])
-    refused(*create, "--max-gap", "1h", "--where", "x == 1", says=["--where is for releases of a table that grows"])
+    refused(*create, "--max-gap", "1h", "--where", "x == 1", says=["--where is for single releases of a growing table"])
     assert not Path("b.json").exists()
     with pytest.raises(ReleaseRefused, match="plan the sum, and divide each release by its number of records"):
         ledger().plan([pf.Mean([0, 1])])

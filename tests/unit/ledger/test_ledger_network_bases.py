@@ -96,7 +96,7 @@ def test_too_much_is_refused() -> None:
 def test_other_models_have_no_ledger() -> None:
     cliques = pf.Cliques([[0.5, 0.3, 0.2]], states=YES_NO)
     for theta, kind in ((cliques, "cliques"), (JOINT, "joint distributions")):
-        with pytest.raises(ReleaseRefused, match=f"Markov chains and Bayesian networks, and Θ is a class of {kind}"):
+        with pytest.raises(ReleaseRefused, match=f"Markov chains and Bayesian networks, but Θ is a class of {kind}"):
             Ledger(pf.GroupDP(theta), 1.0)
 
 
@@ -172,7 +172,7 @@ def test_a_base_of_the_other_kind_is_refused() -> None:
 
 
 def test_a_base_of_another_network_or_of_one_column_for_two_nodes_is_refused() -> None:
-    with pytest.raises(ParameterError, match="base names 'd', which is no node"):
+    with pytest.raises(ParameterError, match="base names 'd', which is not a node"):
         ledger_of(base=rows_of(COLLIDER).base)
     with pytest.raises(ParameterError, match="column 'x' to two nodes: 'a' and 'b'"):
         ledger_of(base=RowsBase(source="rows.csv", columns={"a": "x", "b": "x"}))
@@ -218,7 +218,7 @@ def test_another_base_is_refused_with_reason_and_remedy(reading: dict[str, Any])
     ledger, calibration = based()
     data = rows_of(**reading)
     (name,) = reading
-    match = rf"{name} of the ledger's table is .*; (a ledger knows its table|read the table)"
+    match = rf"{name} of the ledger's table is .*; (a ledger recognises its table|read the table)"
     for act in (
         lambda: pf.release(data, COUNT, calibration, ledger=ledger),
         lambda: ledger.spend(calibration, data=data),
@@ -303,7 +303,7 @@ def test_a_table_read_for_other_states_is_refused() -> None:
     other = pf.BayesianNetwork({name: pf.CPT(["yes", "no"], [0.5, 0.5]) for name in "abc"})
     spends_nothing(ledger, lambda: ledger.spend(0.01, data=rows_of(other)), ReleaseRefused, "read for another network")
     far = pf.BayesianNetwork({"z": pf.CPT(YES_NO, [0.5, 0.5])})
-    spends_nothing(ledger, lambda: ledger.spend(0.01, data=rows_of(far)), ReleaseRefused, "'z' is no node")
+    spends_nothing(ledger, lambda: ledger.spend(0.01, data=rows_of(far)), ReleaseRefused, "'z' is not a node")
 
 
 def test_the_first_data_settle_the_base(tmp_path: Path) -> None:

@@ -193,7 +193,7 @@ def test_noise_for_a_part_of_the_rows() -> None:
     assert calibration.bound.rows == 20
     found = pf.release(part, query, calibration, ledger=ledger)
     assert 0.495 <= found.ledger.spent <= 0.5
-    spends_nothing(ledger, lambda: ledger.calibrate(query, length=60), ReleaseRefused, "ledger of their own")
+    spends_nothing(ledger, lambda: ledger.calibrate(query, length=60), ReleaseRefused, "make another ledger")
 
 
 def test_asking_what_would_be_spent_spends_nothing(tmp_path: Path) -> None:

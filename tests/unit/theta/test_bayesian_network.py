@@ -124,7 +124,7 @@ def test_tables_that_are_none(states: Any, table: Any, parents: Any, message: st
             "node 'wet' has the parent 'rian', which is not a node. Did you mean 'rain'? Nodes: rain, wet",
         ),
         ({"wet": copy("xyz")}, "node 'wet' has the parent 'xyz', which is not a node. Nodes: wet"),
-        ({"wet": copy([1])}, "node 'wet' has the parent [1], which is no node"),
+        ({"wet": copy([1])}, "node 'wet' has the parent [1], which is not a node"),
         ({"x": copy("x")}, "edges form a cycle: x → x; a Bayesian network has none"),
         (
             {"top": COIN, "a": copy("c", "top"), "b": copy("a"), "c": copy("b"), "below": copy("c")},
