@@ -166,7 +166,7 @@ class BudgetExceeded(ReleaseRefused):
 
 
 class ReleaseWarning(UserWarning):
-    """What a reader of a release must know: noise that hides all, an ε that promises little, a table read in doubt."""
+    """A warning about a release: noise that hides everything, an ε that promises little, a doubtful table."""
 
 
 def warn(texts: Iterable[str]) -> None:

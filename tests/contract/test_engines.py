@@ -396,7 +396,7 @@ def test_groups_are_counted_as_they_are_one_by_one(engine, tmp_path):
         assert {key: n for key, n in found.items() if n} == expected
         assert steps_by_group(groups, data.states) == expected_steps(rows, kept, parts, by)
         assert np.array_equal(groups.steps.sum(axis=0), data.transitions)
-    with pytest.raises(DataError, match=r"column 'level' has no value in \d+ rows? \(first: .*by names it"):
+    with pytest.raises(DataError, match=r"column 'level' has no value in \d+ rows? \(first: .*needs a group"):
         read_sequences(table, "act", subject="who", time="t", by="level")
     expected = Counter((row["who"], str(row["t"].hour), row["act"]) for row in rows)
     counted = read_rows(table, BayesianNetwork({"act": ACT, "ok": OK}), missing="unobserved", by=["who", "hour(t)"])
@@ -527,7 +527,7 @@ def test_zones_that_polars_does_not_know_are_read_from_parquet(zone, tmp_path, c
     assert read_sequences(table, "act", time="t", max_gap="30min").transitions.tolist() == [[0, 1], [1, 1]]
     assert read_sequences(table, "act").records == 4  # the column is in the file, and not asked for
     if zone == "Nowhere/Land":
-        with pytest.raises(DataError, match=r"times of the zone 'Nowhere/Land', whose clock is not known here"):
+        with pytest.raises(DataError, match=r"times in the zone 'Nowhere/Land', which this computer does not know"):
             read_sequences(table, "act", time="t", max_gap="30min", by="hour")
     else:
         hours = read_sequences(table, "act", time="t", max_gap="30min", by="hour").groups.cells

@@ -25,7 +25,7 @@ BOTH = {"group-dp", "mqm-exact", "propagation"}
 FIXED = BOTH | {"gk16", "mqm-approx"}
 COVERED = {"any": FIXED, "stationary": FIXED, "bounds": BOTH}
 FOR_ONE_QUERY = (pf.Wasserstein, pf.ExactLaplace)
-REMEDY = "use LeakagePropagation; a list of chains is another Θ, and noise for it is promised for its own chains only"
+REMEDY = "use LeakagePropagation; a list of some of its chains would protect under these chains only"
 EVERYTHING = [(make, name) for name in CLASSES for make in MECHANISMS if make.name in COVERED[name]]
 
 
@@ -143,7 +143,7 @@ def test_noise_for_one_query_is_refused_over_a_continuum_with_the_remedy(make: A
 def test_a_comparison_says_the_reason_of_both_once() -> None:
     found = " ".join(str(pf.compare(CLASSES["any"], pf.Count("b"), 1.0, length=3)).split())
     assert found.count(REMEDY) == 1
-    assert f"Wasserstein, ExactLaplace: laws are computed chain by chain, and Θ is a continuum: {REMEDY}" in found
+    assert f"Wasserstein, ExactLaplace: it covers lists of chains, but Θ is a continuum: {REMEDY}" in found
 
 
 @pytest.mark.parametrize("start", ["any", "stationary"])

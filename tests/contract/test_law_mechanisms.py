@@ -111,7 +111,7 @@ WRONG: dict[str, tuple[str, Any, type[Exception], str]] = {
     "a fact of a chain": ("stationary", (pf.Fact("f", bool), RECORD[1]), NotApplicableError, "list their databases"),
     "a fact of cliques": ("cliques", (pf.Fact("f", bool), RECORD[1]), NotApplicableError, "list their databases"),
     "a fact of a network": ("network", (pf.Fact("f", bool), RECORD[1]), NotApplicableError, "list their databases"),
-    "secrets of given laws": ("laws", RECORD, ParameterError, "give pairs there"),
+    "secrets of given laws": ("laws", RECORD, ParameterError, "give pairs to GivenLaws"),
 }
 
 
@@ -131,7 +131,7 @@ def test_what_cannot_be_computed_is_refused(make: str) -> None:
         MAKES[make](chain, pf.ChainLength(20, 10)).calibrate(pf.Count(1), 1.0)
     with pytest.raises(NotApplicableError, match="about 2e"):
         MAKES[make](chain, 10**6).calibrate(pf.Count(1), 1.0)
-    with pytest.raises(NotApplicableError, match=r"and at most 1,000|no single number"):
+    with pytest.raises(NotApplicableError, match=r"and at most 1,000|all follow from one number"):
         MAKES[make](pf.MarkovChain(THREE), 5000).calibrate(pf.Histogram(), 1.0)
     with pytest.raises(QueryError, match="needs a JointDistribution"):
         MAKES[make](chain, 5).calibrate(pf.Function(len), 1.0)
@@ -142,7 +142,7 @@ def test_what_cannot_be_computed_is_refused(make: str) -> None:
 
 
 def test_several_outputs_are_not_for_exact_laplace() -> None:
-    with pytest.raises(NotApplicableError, match="no single number determines"):
+    with pytest.raises(NotApplicableError, match="all follow from one number"):
         pf.ExactLaplace(pf.MarkovChain(THREE), 5).calibrate(pf.Histogram(), 1.0)
 
 

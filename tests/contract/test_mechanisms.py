@@ -259,7 +259,7 @@ def test_an_epsilon_that_rounding_decides_is_refused_before_anything_is_computed
         with pytest.raises(ParameterError, match=r"of at least 0\.00001"):
             pf.Ledger(ledger.bound, epsilon)
     ledger.spend(0.01)
-    with pytest.raises(BudgetExceeded, match="too little for any noise"):
+    with pytest.raises(BudgetExceeded, match="too little for any release"):
         ledger.calibrate(pf.Count(1), up_to=math.nextafter(ledger.spent, 1))
 
 

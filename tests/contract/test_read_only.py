@@ -352,7 +352,7 @@ def test_copies_are_read_only_too() -> None:
 def test_replaced_parts_are_checked_as_in_the_constructor() -> None:
     with pytest.raises(pf.PufferfishError, match=r"sums to 1\.1"):
         dataclasses.replace(CHAIN, transition_matrix=[[0.9, 0.2], [0.4, 0.6]])
-    with pytest.raises(pf.PufferfishError, match="is no node"):
+    with pytest.raises(pf.PufferfishError, match="is not a node"):
         dataclasses.replace(NETWORK, cpts={"v": pf.CPT(["a", "b"], STEP, ["u"])})
     calibration = things()["calibration of a network"]
     for change in ({"unit_scale": calibration.unit_scale / 2}, {"epsilon": 0.5}):

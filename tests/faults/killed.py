@@ -70,6 +70,6 @@ def _killed(folder: Path, arguments: list[str], trial: float, before: dict[str, 
     if code == 0:
         return "works again:"
     holds(code == 2 and said.startswith("error: ") and said.count("\n") == 1, said)
-    finished = ("exists", "is never replaced", "is planned already", "are spent", "were read before")
+    finished = ("exists", "is never replaced", "is already planned", "are spent", "were already read")
     holds(any(words in said for words in finished), said)
     return "had finished:"

@@ -191,7 +191,9 @@ def test_a_part_of_a_table_without_gaps_may_be_longer_than_the_table() -> None:
     pf.release(part, pf.Count("0"), calibration, ledger=ledger)
     assert loss_at((0, 3), CYCLE, [calibration.scale] * 2) <= ledger.spent * (1 + 1e-9)
     later = hourly((0, 1, 2, 3, 4), "hour(time) in [1, 4]")
-    with pytest.raises(pf.errors.ReleaseRefused, match="reach from step 1 to step 4 of a chain that has steps 0 to 3"):
+    with pytest.raises(
+        pf.errors.ReleaseRefused, match="cover steps 1 to 4 of a chain, but the ledger's base has steps 0 to 3"
+    ):
         ledger.spend(0.1, data=later)
 
 
@@ -204,7 +206,7 @@ def test_a_ledger_that_knows_no_times_takes_no_chain_that_may_be_longer(how: str
     noise = pf.LeakagePropagation(chain, 4).calibrate(pf.Count("0"), 1.0)
     assert loss_at((0, 3, 4), CYCLE, [noise.scale] * 3) > 1.49
     own = pf.LeakagePropagation(chain, data.length).calibrate(pf.Count("0"), 1.0)
-    with pytest.raises(pf.errors.ReleaseRefused, match="need a ledger of their own"):
+    with pytest.raises(pf.errors.ReleaseRefused, match="make another ledger"):
         pf.release(data, pf.Count("0"), own, ledger=ledger)
 
 
@@ -213,7 +215,7 @@ def test_a_state_that_is_missing_is_no_gap_and_lets_no_later_record_pass() -> No
     base = hourly((0, 1, 2, 3), gaps="independent")
     later = hourly((0, 1, 2, 3, 4), gaps="independent", states=["0", "0", None, "0", "0"])
     ledger = pf.Ledger(pf.LeakagePropagation(chain, base.length), 5.0, base=base)
-    with pytest.raises(pf.errors.ReleaseRefused, match="need a ledger of their own"):
+    with pytest.raises(pf.errors.ReleaseRefused, match="make another ledger"):
         ledger.spend(0.1, data=later)
 
 
@@ -247,5 +249,5 @@ def test_records_between_the_times_of_the_base_are_no_part_of_it() -> None:
     times = [dt.datetime(2024, 10, 27, hour, 30) for hour in (0, 2, 3)]
     rows = pl.DataFrame({"time": times, "state": ["0"] * 3, "who": ["a"] * 3})
     later = pf.read_sequences(rows, "state", states=list("0123"), time="time", max_gap="1h", step="1h")
-    with pytest.raises(pf.errors.ReleaseRefused, match="need a ledger of their own"):
+    with pytest.raises(pf.errors.ReleaseRefused, match="make another ledger"):
         ledger.spend(0.1, data=later)

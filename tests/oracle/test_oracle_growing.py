@@ -278,7 +278,7 @@ def test_a_release_that_does_not_fit_spends_nothing() -> None:
     data = ledger.read(table({("x", 0), ("x", 1)}), pf.Count("a"))
     ledger.spend(ledger.as_planned(pf.Count("a"), data), data=data)
     before = ledger.entries
-    with pytest.raises(ReleaseRefused, match="written since this table was read"):
+    with pytest.raises(ReleaseRefused, match="written after this table was read"):
         ledger.spend(ledger.as_planned(pf.Count("a"), data), data=data)
     data = ledger.read(table({("x", 0), ("x", 1)}), pf.Count("a"), again=True)
     with pytest.raises(BudgetExceeded):

@@ -66,7 +66,7 @@ def test_it_is_released_and_proved_again() -> None:
 def test_what_is_refused() -> None:
     counts = [(pf.CountIs("0", at_least=2), pf.CountIs("0", at_most=1))]
     for make, says in (
-        (lambda: pf.Wasserstein(THREE, 9).calibrate(pf.Transitions(), 1.0), "several numbers of steps"),
+        (lambda: pf.Wasserstein(THREE, 9).calibrate(pf.Transitions(), 1.0), "one number of steps, not several"),
         (lambda: pf.Wasserstein(THREE, 9, secrets=counts).calibrate(pf.Switches(), 1.0), "secrets about single"),
         (lambda: pf.ExactLaplace(THREE, pf.ChainLength(9, 8)).calibrate(pf.Switches(), 1.0), "8 observed records"),
     ):

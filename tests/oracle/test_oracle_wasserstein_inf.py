@@ -235,7 +235,7 @@ def test_it_is_a_metric(seed: int, m: int) -> None:
         (["a"], [1], [0], [1], r"x\[0\] is 'a'"),
         ([[0, 1]], [1], [[0, 1, 2]], [1], "atoms of 2 coordinates, y of 3"),
         ([[0, 1]], [1], [0], [1], "atoms of 2 coordinates, y of 1"),
-        ([[0, 0.5]], [1], [[0, 1]], [1], "vector atoms are whole numbers"),
+        ([[0, 0.5]], [1], [[0, 1]], [1], "vectors must be of whole numbers"),
     ],
 )
 def test_errors(x: Any, p: Any, y: Any, q: Any, says: str) -> None:

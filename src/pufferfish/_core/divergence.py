@@ -52,7 +52,7 @@ def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
     """
     p_, q_ = _law(p, "p"), _law(q, "q")
     if p_.shape != q_.shape:
-        raise ModelError(f"p has {p_.size} points and q has {q_.size}: both laws live on the same points")
+        raise ModelError(f"p has {p_.size} points and q has {q_.size}: both laws need the same points")
     mass = p_ > 0
     if np.any(q_[mass] == 0):
         return float("inf")

@@ -172,7 +172,7 @@ def check_model(
 def check_model(
     model: Any, source: Any, state: Any = None, *, public: bool = False, epsilon: float = 1.0, **reading: Any
 ) -> Any:
-    """Hold a model against public data: whether it describes them, and what its noise leaks where it does not.
+    """Check whether a model describes public data, and what its noise leaks if it does not.
 
     Parameters
     ----------
@@ -219,15 +219,15 @@ def check_model(
     epsilon = as_epsilon(epsilon)
     if public is not True:
         raise ParameterError(
-            "a check tells exact numbers of the data, so it is for public data only: if everybody may see these, say "
-            "public=True"
+            "a check prints exact numbers of the data, so it is for public data only: give public=True if everybody "
+            "may see these data"
         )
     if isinstance(theta, ModelClass) and theta.networks:
         if state is not None:
             raise ParameterError(f"state is {state!r}, and belongs to Markov chains: leave it out for networks")
         return check_network(theta, source, epsilon, reading)
     if not theta.of_chains:
-        raise NotApplicableError(f"Θ is a class of {theta.kind}, and a check covers chains and networks")
+        raise NotApplicableError(f"Θ is a class of {theta.kind}, but a check covers only chains and networks")
     if bins is not None and reading.get("bins") is None:
         reading["bins"] = bins
     reading["states"] = theta.states
@@ -303,7 +303,7 @@ def _read(source: Any, state: str, reading: Mapping[str, Any], clock: str) -> tu
     else:
         step = habits.sequences.base.step or habits.sequences.usual_step
         if clock != "hour":
-            return habits, f"the table is read by {clock}, which is the clock of Θ"
+            return habits, f"the table was read with the clock of Θ, {clock}"
         if step is None or parse_duration(step, "step").value % _DAY:
             return habits, None
         why = f"records are {step} apart, always at the same hour; fit --clock weekday would tell weekdays apart"
@@ -459,7 +459,7 @@ class _Asked:
     def _forgetting(self) -> ForgettingClass:
         kept = [estimate for estimate in self.curve if estimate.overlap > 0]
         if not kept:
-            raise ModelError(self._no_curve or "two states have nothing in common at any distance that was looked at")
+            raise ModelError(self._no_curve or "two states do not overlap at any time that was tried")
         steps, shares = [estimate.steps for estimate in kept], [estimate.overlap for estimate in kept]
         return ForgettingClass(steps, shares, self._sequences.states)
 

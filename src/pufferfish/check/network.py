@@ -78,12 +78,11 @@ def check_network(theta: ModelClass, source: Any, epsilon: float, reading: Mappi
     """
     if len(theta.networks) != 1:
         raise NotApplicableError(
-            f"Θ has {len(theta.networks)} networks, and a check covers one: check each by itself; what is dependent in "
-            "one of them is covered"
+            f"Θ has {len(theta.networks)} networks, but a check covers one: check each network separately"
         )
     if unknown := reading.keys() - {"columns", "subject", "where", "missing"}:
         raise ParameterError(
-            f"{min(unknown)} is no option of reading the rows of a network: give columns, subject, where or missing"
+            f"{min(unknown)} is not an option for reading rows; the options are columns, subject, where and missing"
         )
     from pufferfish.data.public_counts import read_public_rows  # here: it loads what reads tables
 

@@ -51,15 +51,15 @@ def network_verdict(
     if gain > clearly:
         reasons.append(_of_tables(gain, tables, epsilon))
     if little:
-        reasons.append(f"{counted(rows, 'row')} tell little: take more public data")
+        reasons.append(f"{counted(rows, 'row')} are few: use more public data")
     if few:
         reasons.append(
-            f"the data are too few to judge {counted(len(few), 'pair')} without an arrow: "
-            f"{some([_pair_of_few(pair) for pair in few])}; add its arrow where nobody can say that it is independent"
+            f"there are too few data to judge {counted(len(few), 'pair')} without an arrow: "
+            f"{some([_pair_of_few(pair) for pair in few])}; add its arrow if nobody can say that it is independent"
         )
     if poor:
         names = some([_arrow(pair) for pair in poor])
-        reasons.append(f"they are too few to judge {counted(len(poor), 'arrow')} of the model: {names}")
+        reasons.append(f"there are too few data to judge {counted(len(poor), 'arrow')} of the model: {names}")
     needs = [(pair.richer, pair, "arrow") for pair in (leaking or unknown)[:1]]
     needs += [(tables, None, "tables")] if other_tables else []
     remedies = [
@@ -81,7 +81,7 @@ def _why(found: Sequence[PairCheck], epsilon: float) -> str:
     worst = max(known, key=lambda pair: getattr(pair.richer, "leakage", 0.0), default=None)
     noise = f"noise for ε = {at_most(epsilon)}"
     if worst is None or worst.richer is None:
-        return f"{names}; what {noise} leaks for that is not computed"
+        return f"{names}; the leakage of {noise} in that case is not computed"
     if leaks_more(worst.richer, epsilon):
         return f"{names}; {noise} would leak {leaks(worst.richer)} to somebody who knows {_arrow(worst)}"
     return f"{names}; but {noise} covers it: it leaks {leaks(worst.richer)}"
@@ -92,7 +92,7 @@ def _of_tables(gain: float, tables: RicherModel, epsilon: float) -> str:
     if math.isinf(gain):
         first = "some of the rows are impossible under the model"
     if tables.leakage is None:
-        return f"{first}, and what its noise leaks then is not computed"
+        return f"{first}, and the leakage of its noise is not computed"
     if leaks_more(tables, epsilon):
         return f"{first}, and its noise would leak {leaks(tables)} under these"
     return f"{first}, but its noise covers these: it leaks {leaks(tables)}"
@@ -137,9 +137,9 @@ def _lines(check: NetworkCheckFields, reworded: Callable[[str], str], details: b
     yield from str(check.verdict).splitlines()
     yield ""
     yield f"Θ: {check.origin}"
-    yield f"held against {check.source}: {counted(check.rows, 'row')}"
+    yield f"checked against {check.source}: {counted(check.rows, 'row')}"
     if check.unread:
-        yield f"not checked, for they or their parents have no column: {listed(check.unread[:8])}"
+        yield f"not checked, because they or their parents have no column: {listed(check.unread[:8])}"
     multiplier = "" if check.noise_multiplier is None else f" (multiplier {check.noise_multiplier:.3g})"
     yield ""
     yield (

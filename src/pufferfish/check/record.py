@@ -31,7 +31,7 @@ CHECK = record_kind("check", FORMAT, "name another file, or give --overwrite")
 
 
 class Remedy(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What to do about a model.
+    """What to do about a model that a check doubts.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Verdict(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     remedies: tuple[Remedy, ...] = ()
 
     def __str__(self) -> str:
-        head = "if somebody may know more:" if self.word == "go on" else "next:"
+        head = "if an adversary may know more:" if self.word == "go on" else "next:"
         commands = [head, *(f"  {remedy.command}" for remedy in self.remedies)] if self.remedies else []
         return "\n".join([self.sentence, *(f"  - {reason}" for reason in self.reasons), *commands])
 
@@ -109,7 +109,7 @@ class Checked(Shown):
 
 
 class SubjectCheck(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Whether one subject lives by the model.
+    """Whether the model fits one subject.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class StateStays(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class OverlapAfter(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How much is forgotten after some steps: the least share that laws given two states have in common.
+    """How much is forgotten after some steps: the smallest overlap of the laws given two states.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class OverlapAfter(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class RicherModel(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A model that says more, whether data demand it, and what the checked model's noise leaks to who knows it.
+    """A richer model, whether the data demand it, and what the checked model's noise leaks to somebody who knows it.
 
     Parameters
     ----------

@@ -151,21 +151,21 @@ class _Judge:
         covered = [m for m in demanded if m not in self._decisive and m not in self._doubts]
         reasons = [self._why(m) for m in (*self._decisive, *covered)]
         if few:
-            told = f"{self._transitions:,} transitions" if self._transitions < _FEW else "transitions of one day alone"
-            reasons.append(f"{told} tell little: take more public data")
+            told = f"{self._transitions:,} transitions" if self._transitions < _FEW else "transitions of a single day"
+            reasons.append(f"{told} are few: use more public data")
         elif not demanded:
             asked = [KNOWS[m.kind] for m in self._richer if m.nats is not None]
             reasons.append(f"left-out days are not clearly likelier under {listed(asked, 'or')}")
         if self._noise is None:
-            reasons.append("what noise leaks is not computed, for there is none for this model")
+            reasons.append("the leakage of the noise is not computed, because there is no noise for this model")
         reasons += [f"a doubt: {self._doubt(m)}" for m in self._doubts]
         for model in self._cautious:
             reasons.append(
-                f"a cautious look: noise leaks {leaks(model)} if all that is known is {KNOWS[model.kind]} (fit "
-                "--forgets); that may be so where this model is right, too"
+                f"a cautious estimate: the noise leaks {leaks(model)} if only {KNOWS[model.kind]} is known (fit "
+                "--forgets); this can happen even if the model is right"
             )
         if same_people:
-            reasons.append("the model was fitted to these people: that it describes them proves nothing about others")
+            reasons.append("the model was fitted to these people: this check proves nothing about others")
         reasons += [coverage] if coverage and word == "go on" else []
         # others may be shadows of what makes days likeliest: that is fitted first, and checked again
         named = [*self._decisive[:1], *_most_noise(self._decisive or unknown or self._doubts)]
@@ -184,7 +184,7 @@ class _Judge:
         else:
             found = f"{_FOUND[model.kind]}{'' if model.nats is None else f' ({_gain(model)})'}"
         if model.leakage is None:
-            return f"{found}, and what the noise leaks for that is not computed"
+            return f"{found}, and the leakage of the noise in that case is not computed"
         worst = max(self._differing, key=lambda s: s.leakage or 0.0) if only else model
         if worst.leakage is None:
             return found
@@ -198,13 +198,14 @@ class _Judge:
         """Say what leaks though days do not demand it, and on how little that rests."""
         said = f"the noise would leak {leaks(model)} to whoever knows {_who(model)}"
         if model in self._found and model.least is not None:
-            return f"{said}, but by days drawn again a multiplier of {model.least:.3g} may be enough"
+            return f"{said}, but resampled days say that a multiplier of {model.least:.3g} may be enough"
         if model.nats is not None:
             price = more_noise(model, self._noise)
             said += f", under which left-out days are not clearly likelier ({_gain(model)}){price}"
         if model.by_chance is not None:
             said += (
-                f"; by chance alone, where all live by one chain, own chains need up to {model.by_chance:.3g} at ε = 1"
+                f"; if all people followed one chain, own chains would by chance need up to {model.by_chance:.3g} at "
+                "ε = 1"
             )
         return said
 
@@ -222,7 +223,7 @@ def _gain(gained: RicherModel | SubjectCheck) -> str:
     assert gained.nats is not None
     assert gained.error is not None
     if math.isinf(gained.nats):
-        return "some of them are impossible under this model"
+        return "some of these days are impossible under this model"
     return f"{gained.nats:,.0f} nats, standard error {gained.error:,.0f}".replace("inf", "unknown")
 
 
@@ -268,7 +269,7 @@ def _lines(check: CheckFields, reworded: Callable[[str], str], details: bool) ->
     yield ""
     yield f"Θ: {check.origin}"
     who = "one chain" if many == 1 else f"{many:,} subjects"
-    yield f"held against {check.source}: {check.records:,} records, {check.transitions:,} transitions of {who}"
+    yield f"checked against {check.source}: {check.records:,} records, {check.transitions:,} transitions of {who}"
     yield from (f"not asked: {reworded(line)}" for line in check.not_asked)
     yield ""
     yield from _richer(check, reworded)
@@ -326,8 +327,8 @@ def _stays(check: CheckFields) -> Iterator[str]:
     yield from aligned(STAYS, stays_rows(check))
     if any(s.observed is not None and math.isinf(s.observed[1]) for s in check.stays):
         yield (
-            f"  {_OPEN}: too many of the longest stays are cut off, by a gap or the end of the data, before they end; "
-            "the average counts these as ended, so it is too small"
+            f"  {_OPEN}: too many of the longest stays are cut off by a gap or the end of the data; the average "
+            "counts them as ended, so it is too small"
         )
 
 
@@ -362,7 +363,7 @@ def _subjects(check: CheckFields) -> Iterator[str]:
     shown = sorted(subjects[:_MOST_SUBJECTS], key=lambda s: _in_order(s.subject))
     left = len(subjects) - len(shown)
     some_of = f", of the {len(shown)} subjects where it is most" if left else ""
-    yield f"by how many nats left-out days of each subject are likelier under its own chain than under Θ{some_of}"
+    yield f"how much likelier (in nats) left-out days of each subject are under its own chain than under Θ{some_of}"
     rows = [
         (
             s.subject,

@@ -25,23 +25,23 @@ __all__ = ["Commands", "main"]
 
 
 _COMMANDS = {
-    "init": "Write pufferfish.toml, which holds what every command of a folder would repeat.",
+    "init": "Write pufferfish.toml, with the options that every command of a folder would repeat.",
     "fit": "Estimate a model from public data.",
-    "check": "Whether a model describes public data, and what its noise leaks where it does not.",
-    "compare": "The noise of every mechanism, before anything is spent.",
+    "check": "Check whether a model describes public data, and what its noise leaks if it does not.",
+    "compare": "Show the noise of every mechanism, before anything is spent.",
     "release": "Release a statistic of a table with noise that accounts for correlation.",
-    "notebook": "A notebook that makes a release again, but for its noise.",
+    "notebook": "Write a notebook that repeats a release with new noise.",
     "show": "Show a release: values, promise, noise, warnings.",
-    "report": "A page about releases to hand over, which a browser shows.",
-    "words": "The words of such a page as a table, to be translated.",
-    "series": "Releases of one query over time: changes, totals, averages, with their errors.",
-    "verify": "Check a release: its proof is computed again.",
-    "certify": "A proof of a release, to be checked without this program.",
+    "report": "Write a web page about releases to hand over.",
+    "words": "Write the words of such a page as a table, to translate them.",
+    "series": "Show releases of one query over time: changes, totals, averages, with their errors.",
+    "verify": "Check a release: compute its proof again.",
+    "certify": "Write a proof of a release that can be checked without this program.",
     "checker": "Write the program that checks such proofs.",
-    "ledger": "One budget for many releases of the same table.",
-    "robustness": "How much more leaks if a belief is outside of the model.",
+    "ledger": "Keep one budget for many releases of the same table.",
+    "robustness": "Compute how much more leaks under a belief outside of the model.",
     "example": "Write made-up tables to try the other commands on.",
-    "completion": "What bash, zsh or fish needs to complete commands and options.",
+    "completion": "Print the completion of commands and options for bash, zsh or fish.",
 }
 """What each command does, for whom it is named in a file of its own: only the one that is called is loaded."""
 
@@ -146,7 +146,7 @@ def _check_given_once(called: click.Command | None, args: list[str]) -> None:
     several = {name for each in getattr(called, "params", ()) if getattr(each, "multiple", False) for name in each.opts}
     for name in _COMBINED:
         if options.count(name) > 1 and name not in several:
-            raise click.UsageError(f"{name} is given twice, and only the last would count: give it once")
+            raise click.UsageError(f"{name} is given twice: give it once")
 
 
 _MODEL_FIRST = (" check", " compare", " robustness")
@@ -157,7 +157,7 @@ def _tell(error: click.UsageError, command: str) -> None:
     path = command if error.ctx is None else error.ctx.command_path
     message = " ".join(error.format_message().split()).rstrip(".")
     if isinstance(error, click.NoSuchOption) and error.option_name == "--quiet-errors":
-        message, path = "--quiet-errors stands before the command", "pufferfish"
+        message, path = "give --quiet-errors before the command", "pufferfish"
     elif isinstance(error, click.NoSuchOption) and error.option_name == "--model" and path.endswith(_MODEL_FIRST):
         message = f"the model file is given first, without --model: {path} model.json …"
     elif isinstance(error, click.NoSuchOption) and error.option_name == "--table" and path.endswith(" check"):
@@ -223,15 +223,15 @@ def _nearest_choice(error: click.UsageError) -> str:
     "--quiet-errors",
     is_flag=True,
     envvar="PUFFERFISH_QUIET_ERRORS",
-    help="Errors and warnings say nothing of the rows of a table, but only what kind of thing failed: for logs that "
-    "others read. Stands before the command, or is set by PUFFERFISH_QUIET_ERRORS=1.",
+    help="Errors and warnings show only what kind of thing failed, and nothing about the rows of a table: for logs "
+    "that others read. Give it before the command, or set PUFFERFISH_QUIET_ERRORS=1.",
 )
 @click.option(
     "--project",
     metavar="FOLDER",
     envvar="PUFFERFISH_PROJECT",
-    help="Folder whose pufferfish.toml holds what every command would repeat [default: the one where the program "
-    "runs, if there is one]; pufferfish init writes it. Stands before the command.",
+    help="Folder with a pufferfish.toml, written by pufferfish init, of options that every command would repeat "
+    "[default: the current folder, if it has one]. Give it before the command.",
 )
 def main(quiet_errors: bool, project: str | None) -> None:
     """Private statistics of correlated records.

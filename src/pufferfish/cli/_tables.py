@@ -62,13 +62,15 @@ def check_targets(targets: Sequence[Target], *, inputs: Sequence[str | Path], ov
     files = [(named, path, kind) for named, path, kind in targets if path is not None]
     for named, path, kind in files:
         if any(same_file(path, source) for source in inputs):
-            raise ParameterError(f"{named} {display_path(path)} is the file to be read: it would be lost; name another")
+            raise ParameterError(
+                f"{named} {display_path(path)} is the input file, which would be lost: name another file"
+            )
         kind.check_name(named, path)
         if kind is PICTURE:
             require_matplotlib()
     for (named, path, _), (second_named, second_path, _) in combinations(files, 2):
         if same_file(path, second_path):
-            raise ParameterError(f"{second_named} and {named} name the same file")
+            raise ParameterError(f"{second_named} and {named} name the same file: name two")
     for named, path, kind in files:
         with _named(named, path):
             check_writable(path, kind, overwrite=overwrite or kind in (PICTURE, TABLE, PREVIEW))
@@ -102,11 +104,15 @@ class Reading:
 
     state: str | None = option(f"{_STATE}; not for networks.", "COL")
     columns: str | None = option("Nodes of a network to read [default: all with a column].", "A,B,…")
-    subject: str | None = option("Column of the independent unit; without it, one chain.", "COL")
+    subject: str | None = option(
+        "Column of subjects, which are independent; without it, the table is one chain.", "COL"
+    )
     time: str | None = option("Column of times (ISO date-times, dates, or numbers).", "COL")
-    time_zone: str | None = option("Zone of times that have none: Europe/Paris, so that gaps are right.", "ZONE")
+    time_zone: str | None = option(
+        "Time zone of times without one, such as Europe/Paris, so that gaps are right.", "ZONE"
+    )
     ambiguous: Literal["earlier", "later", "drop"] | None = option(
-        "With --time-zone: of times that come twice the earlier, the later, or none [default: refused]."
+        "With --time-zone: use the earlier, the later or none of times that occur twice [default: refused]."
     )
     max_gap: str | None = option("Longest time between successive records: 1min, 90s, 1h, 1d, …", "LEN")
     step: str | None = option("Time that one step takes [default: the most frequent one].", "LEN")
@@ -114,7 +120,8 @@ class Reading:
     where: str | None = option("Rows to keep, such as \"awake and group == 'A'\".", "EXPR")
     missing: Literal["unobserved", "split", "refuse"] | None = option(f"{_MISSING}; refuse for networks].")
     gaps: Literal["unobserved", "independent"] = option(
-        "A subject's segments: one chain with unobserved records, or independent chains (as in the paper).",
+        "Treat the parts between gaps as one chain with unobserved records, or as independent chains (as in the "
+        "paper).",
         default="unobserved",
         show_default=True,
     )
@@ -154,7 +161,7 @@ class Reading:
             options = " and ".join(f"--{name.replace('_', '-')}" for name in names)
             verb, them = ("is", "it") if len(names) == 1 else ("are", "them")
             raise ParameterError(
-                f"{options} {verb} for Markov chains, and the model is a network, whose table has one row per subject "
+                f"{options} {verb} for Markov chains, but the model is a network, whose table has one row per subject "
                 f"and a column for every node: leave {them} out, or name a model of chains"
             )
         return {"subject": self.subject, "where": self.where, "missing": self.missing or "refuse"}
@@ -189,8 +196,8 @@ def opened(paths: Sequence[str], reading: Reading) -> "Generator[str | list[str]
     stray = [path for path in paths[1:] if not (os.path.splitext(path)[1] or is_address(path))]
     if master is None and stray:
         raise ParameterError(
-            f"{len(paths)} tables are given ({names_of(paths, 4)}), and {stray[0]} is no file's name: write the value "
-            "of an option in one piece (--max-gap 1min), or in quotes"
+            f"{len(paths)} tables are given ({names_of(paths, 4)}), but {stray[0]} is not the name of a file: write "
+            "the value of an option without a space (--max-gap 1min), or in quotes"
         )
     rows_are_read()  # before Spark is started: its programs write to where this one writes then
     if master is None:

@@ -35,13 +35,13 @@ class CheckOptions:
     model: str = argument("MODEL")
     tables: tuple[str, ...] = argument("TABLE...", required=True)
     reading: Reading
-    epsilon: float = option("Privacy parameter of the noise that is spoken of.", default=1.0, show_default=True)
-    released: bool = option("TABLE are releases (.json): what they say of MODEL, with their noise; it costs nothing.")
+    epsilon: float = option("Privacy parameter of the noise to be judged.", default=1.0, show_default=True)
+    released: bool = option("TABLE are releases (.json): check MODEL against their noisy values, at no privacy cost.")
     plot: str | None = option("Draw stays, hours and forgetting (.png, .svg, .pdf).", "FILE")
-    details: bool = option("Print the numbers of subjects and hours, and how soon is forgotten, too.")
+    details: bool = option("Print also the numbers of each subject and hour, and how soon states are forgotten.")
     output: str | None = option("Write all numbers, as JSON.", "FILE")
     overwrite: bool = option("Replace an earlier check.")
-    accept: tuple[str, ...] = accept_option(public="TABLE, which MODEL was not fitted to, may be seen by everybody")
+    accept: tuple[str, ...] = accept_option(public="everybody may see TABLE, which MODEL was not fitted to")
 
 
 @command("check", CheckOptions)
@@ -80,9 +80,9 @@ def check_command(options: CheckOptions) -> None:
         read = read_under(source, model, options.reading)
         if "public" not in options.accept and read.fingerprint not in (model.fitted_on or "").split():
             raise ParameterError(
-                f"{options.model} was not fitted to {names_of(options.tables)} as it is read here, and a check tells "
+                f"{options.model} was not fitted to {names_of(options.tables)} as it is read here, and a check prints "
                 "exact numbers of the table: if everybody may see them, give --accept public; never check a table "
-                "that shall be protected"
+                "that you want to protect"
             )
         with progress("checking the model"):
             check = check_model(model, source, public=True, epsilon=epsilon, **_arguments(options.reading, model))
@@ -110,7 +110,7 @@ def _check_released(options: CheckOptions, model: Model) -> None:
     given += ["epsilon"] if options.epsilon != 1 else []
     if given:
         named = names_of(f"--{name.replace('_', '-')}" for name in given)
-        raise ParameterError(f"{named} is about tables, and --released reads releases: leave it out")
+        raise ParameterError(f"{named} is for tables, but --released reads releases: leave it out")
     with progress("checking the model"):
         check = check_released(model, options.tables)
     click.echo(released_text(check, details=options.details))
@@ -122,12 +122,12 @@ def _check_released(options: CheckOptions, model: Model) -> None:
 def _kept(options: CheckOptions, model: Model, check: ModelCheck | NetworkCheck, read: Sequences | Rows) -> str:
     """Write the verdict into the model's file, where that is no secret, and say so."""
     if is_bif(options.model):
-        return f"the verdict is not kept: {options.model} is BIF, which has no place for it"
+        return f"the verdict is not kept: {options.model} is a BIF file, which cannot hold it"
     folders = (".", os.path.dirname(options.model) or ".", *(os.path.dirname(table) or "." for table in options.tables))
     if (protects := protecting(read.base.source, folders)) is not None:
         return (
-            f"the verdict is not kept: {protects.name} is about a table of this name, and a verdict would tell exact "
-            "numbers of what it protects"
+            f"the verdict is not kept: {protects.name} protects a table of this name, and a verdict would show exact "
+            "numbers of it"
         )
     kept = with_verdict(model, check, read)
     write_model(kept, options.model)

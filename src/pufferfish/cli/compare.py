@@ -78,14 +78,14 @@ class CompareOptions:
     secrets: str | None = option(SECRETS_HELP, "A,B,…")
     protect: str | None = option(PROTECT_HELP, "1h")
     within: str | None = option(WITHIN_HELP, "R")
-    promises: bool = option("Show what the least noise promises of a record, an hour, a day, a series.")
+    promises: bool = option("Show what the least noise promises for a record, an hour, a day, a series.")
     epsilon: float | None = option("Privacy parameter ε, above 0.")
     accuracy: float | None = option(ACCURACY_HELP, "A")
     alpha: float | None = option(ALPHA_HELP, "P")
     noise: Literal["equal", "best"] | None = option(NOISE_HELP)
     mechanisms: str | None = option(
-        f"Ask only these, of {', '.join(kind.name for kind in MECHANISMS)} [default: all, but for exact-laplace and "
-        "wasserstein where they would take minutes].",
+        f"Compare only these, of {', '.join(kind.name for kind in MECHANISMS)} [default: all, except exact-laplace "
+        "and wasserstein if they would take minutes].",
         "A,B,…",
     )
     plot: str | None = option("Draw the noise from ε/10 to 10 ε (.png, .svg, .pdf).", "FILE")
@@ -121,8 +121,8 @@ def compare_command(options: CompareOptions) -> None:
     epsilon, accuracy, reading = options.epsilon, options.accuracy, options.reading
     tables, lengths = options.table, options.length
     if (epsilon is None) == (accuracy is None):
-        two = "--epsilon and --accuracy (the error that is allowed) each say how much noise: give one"
-        none = "give --epsilon, or --accuracy (the error that is allowed) to see which epsilon it takes"
+        two = "--epsilon and --accuracy (the allowed error) both determine the noise: give one of them"
+        none = "give --epsilon, or --accuracy (the allowed error) to see which epsilon it needs"
         raise ParameterError(none if epsilon is None else two)
     if options.alpha is not None and accuracy is None:
         raise ParameterError("--alpha only works with --accuracy")
@@ -142,13 +142,13 @@ def compare_command(options: CompareOptions) -> None:
     queries = [query_of(text, theta, nodes, bins=model.bins) for text in asked]
     kinds, left_out = _kinds_asked(options.mechanisms, groups=reading.by is not None)
     if len(queries) > 1 and (options.plot or options.draw):
-        raise ParameterError("--plot and --draw are of one query: give one --query, or leave them out")
+        raise ParameterError("--plot and --draw show one query: give one --query, or leave them out")
     if options.draw is not None and not theta.networks:
-        raise ParameterError("--draw is for networks, and the model is made of Markov chains")
+        raise ParameterError("--draw is for networks, but the model consists of Markov chains: leave it out")
     if not tables:
         _check_no_reading(reading, columns=bool(theta.networks))
     if tables and lengths:
-        raise ParameterError("--length and --table both say how many records there are: give one of them")
+        raise ParameterError("--length and --table both give the number of records: give one of them")
     if not tables and not lengths and not theta.networks:
         raise ParameterError("give the chains' lengths by --length N, or a --table to take them from")
     data = None
@@ -258,7 +258,7 @@ def _lines_of_size(options: CompareOptions, theta: Theta, query: Query, length: 
         shown = ", ".join(str(chain) for chain in length[:8]) + (", …" if len(length) > 8 else "")
         yield f"of {len(length):,} chains, of {shown} records"
     if theta.networks and not options.table and not options.length and query.known and query.known.relative:
-        yield "without --length this is a table of one row; shares are of so many rows as --length says"
+        yield "without --length the table has one row; --length gives the number of rows"
 
 
 def _warn_of_few(calibration: Calibration, data: Sequences | Rows | None) -> None:
@@ -267,7 +267,7 @@ def _warn_of_few(calibration: Calibration, data: Sequences | Rows | None) -> Non
         print_warnings(few_as_planned(calibration))
         return
     groups = data.groups
-    click.echo("above: errors of one value of all records together; below: of each group's own")
+    click.echo("above: errors for all records together; below: for each group")
     print_group_errors(data, calibration)
     print_warnings(few_in_groups(calibration, calibration.linear, groups.cells, groups.records))
 
@@ -288,9 +288,7 @@ def _check_no_reading(reading: Reading, *, columns: bool) -> None:
     """Refuse options that say how a table is read where there is none."""
     for name in reading.given:
         if not (columns and name == "columns"):
-            raise ParameterError(
-                f"--{name.replace('_', '-')} says how a table is read, and there is none: give --table, or leave it out"
-            )
+            raise ParameterError(f"--{name.replace('_', '-')} is for reading a table: give --table, or leave it out")
 
 
 def _chains(lengths: Sequence[int]) -> str:

@@ -37,7 +37,8 @@ _WATTS_STAY = 0.9
 _EXAMPLE = Kind(
     "example",
     lambda _: True,
-    "nothing is ever written over. Name another folder, as in pufferfish example FOLDER, or move this file away first",
+    "existing files are never replaced. Name another folder, as in pufferfish example FOLDER, or move this file away "
+    "first",
     (".csv",),
 )
 

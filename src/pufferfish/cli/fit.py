@@ -62,13 +62,13 @@ class FitOptions:
         "Law of the first record: the stationary one, or every law at once.  [default: stationary]"
     )
     smoothing: float | None = option(
-        f"Transitions added to every row, spread as those of other rows or subjects are [default: {SMOOTHING:g}]; with "
-        f"--forgets pairs of all subjects added to each [default: {PAIRS:g}]; with --arrows rows with a column's own "
-        f"shares added to each row of its table [default: {NETWORK_SMOOTHING:g}]."
+        f"Transitions added to every row, distributed like those of other rows or subjects [default: {SMOOTHING:g}]; "
+        f"with --forgets: pairs of all subjects added to each subject [default: {PAIRS:g}]; with --arrows: rows added "
+        f"to each row of a node's table, with the node's own shares [default: {NETWORK_SMOOTHING:g}]."
     )
     merge_rare: int | None = option(
-        f"Make one state, {OTHER}, of those that fewer than N transitions leave; whoever reads a table with the model "
-        "does, and of those that it does not know.",
+        f"Make one state, {OTHER}, of all states that fewer than N transitions leave. Later, states that the model "
+        f"does not know count as {OTHER} too.",
         "N",
         type=WHOLE,
     )
@@ -76,53 +76,53 @@ class FitOptions:
         "Instead of one chain, bounds that hold all transition probabilities with this confidence, such as 0.95.", "C"
     )
     forgets: tuple[str, ...] = option(
-        "Instead of a chain, how much habits overlap after this time (8min), or number of steps (8); may be repeated.",
+        "Instead of a chain, estimate how much habits overlap after this time (8min) or number of steps (8); may be "
+        "repeated.",
         "LEN",
     )
     overlap: tuple[float, ...] = option(
-        "With --forgets, the overlap as you know it: then no TABLE is read; one for each --forgets.", "SHARE"
+        "With --forgets, state the overlap yourself, once for each --forgets; no TABLE is read.", "SHARE"
     )
     clock: str | None = option(
         "A transition matrix for each hour of the day, weekday, or hour of the week.", type=click.Choice(list(CLOCKS))
     )
     each_subject: bool = option(
-        "A chain for each subject; the noise then holds for everybody's habits. --subject says whose a record is."
+        "A chain for each subject of the --subject column; the noise is then enough for everybody's habits."
     )
     arrows: str | None = option(
-        'A network of a table with one row per subject: its columns\' arrows, "smoke->lung, age->lung", a file with '
-        "one in each line, or chow-liu for the tree that fits best.",
+        'A network, from a table with one row per subject: arrows between columns, "smoke->lung, age->lung", a file '
+        "with one arrow in each line, or chow-liu for the tree that fits best.",
         "ARROWS",
     )
     columns: str | None = option(
         "With --arrows, more columns, without arrows; with chow-liu those of the tree.", "A,B,…"
     )
     certain: str | None = option(
-        "With --arrows, columns that follow from their parents with certainty, such as a logical OR: what was never "
-        "seen is then impossible.",
+        "With --arrows, columns that follow from their parents with certainty, such as a logical OR: values that "
+        "never occur are then impossible.",
         "A,B,…",
     )
     order: int | None = option(
-        "Let each record depend on so many before it, instead of one.", "M", type=click.IntRange(min=2, max=6)
+        "Number of earlier records that each record depends on, instead of one.", "M", type=click.IntRange(min=2, max=6)
     )
-    stays: bool = option(
-        "Stays of several kinds in each state, short ones and long ones; with --each-subject for each subject."
-    )
+    stays: bool = option("Several kinds of stay in each state, short and long; with --each-subject for each subject.")
     kinds: int | None = option(
-        "With --stays, so many kinds in each state [default: as many as predict left-out days best].",
+        "With --stays, the number of kinds in each state [default: the number that predicts left-out days best].",
         "N",
         type=click.IntRange(min=1, max=MOST_KINDS),
     )
     defend: bool = option(
-        "A class that can be defended: what left-out days demand, everybody's own habits, and how many that covers."
+        "A class that can be defended: the kinds of model that left-out days demand, and everybody's own habits; "
+        "prints how many people it covers."
     )
     cover: float | None = option("With --defend, cover this share of people, such as 0.99.", "SHARE")
     slower: float | None = option(
-        "With --defend, add every member once more with stays so many times as long, such as 1.3.", "TIMES"
+        "With --defend, add every member again with stays longer by this factor, such as 1.3.", "TIMES"
     )
-    drop_slowest: bool = option("With --defend and --cover, leave out the slowest people that it allows.")
-    people: int | None = option("With --defend, how many people the release is about: all are to be covered.", "M")
+    drop_slowest: bool = option("With --defend and --cover, leave out as many of the slowest people as --cover allows.")
+    people: int | None = option("With --defend, the number of people in the release, all to be covered.", "M")
     accept: tuple[str, ...] = accept_option(
-        smoothing="smoothing makes up more than 5% of the model, or changes noise or stays by more than 10%"
+        smoothing="smoothing invents more than 5% of the model, or changes noise or stays by more than 10%"
     )
     output: str = option("Where the model is written, as JSON; a network as BIF, if so named.", "FILE", required=True)
     plot: str | None = option("Draw transitions and dwell times, or the network (.png, .svg, .pdf).", "FILE")
@@ -140,12 +140,12 @@ class FitOptions:
             return
         for name in ("columns", "certain"):
             if getattr(self, name) is not None:
-                raise ParameterError(f"--{name} is about a network: give --arrows, or leave it out")
+                raise ParameterError(f"--{name} is for networks: give --arrows, or leave it out")
         if self.forgetting:
             for name in ("initial", "confidence", "clock", "each_subject", "order", "stays", "kinds"):
                 if getattr(self, name) not in (None, False):
                     raise ParameterError(
-                        f"--{name.replace('_', '-')} is about transition probabilities, and --forgets needs none: "
+                        f"--{name.replace('_', '-')} is for transition probabilities, which --forgets does not use: "
                         "leave it out"
                     )
             return
@@ -164,7 +164,7 @@ class FitOptions:
                         f"--each-subject gives every subject one matrix: leave out --{name}, or --each-subject"
                     )
             if self.reading.subject is None:
-                raise ParameterError("give --subject: the column that says whose chain --each-subject fits")
+                raise ParameterError("give --subject, the column of subjects, for --each-subject")
 
     def _check_defended(self) -> None:
         """Refuse options of --defend without it, and those that say what it finds out."""
@@ -174,15 +174,15 @@ class FitOptions:
         for name in ("initial", "smoothing", "confidence", "clock", "each_subject", "order", "stays"):
             if self.defend and getattr(self, name) not in (None, False):
                 option_name = name.replace("_", "-")
-                raise ParameterError(f"--defend finds out what is to be fitted: leave out --{option_name}")
+                raise ParameterError(f"--defend chooses the models itself: leave out --{option_name}")
 
     def _check_stays(self) -> None:
         """Refuse options that do not go with kinds of stay."""
         if self.kinds is not None and not self.stays:
-            raise ParameterError("--kinds says how many kinds of stay --stays fits: give both")
+            raise ParameterError("--kinds only works with --stays: give both")
         for name in ("confidence", "clock", "order"):
             if self.stays and getattr(self, name) is not None:
-                raise ParameterError(f"--stays has one law of exits and stays: leave out --{name}, or --stays")
+                raise ParameterError(f"--stays does not work together with --{name}: leave out --{name}, or --stays")
 
     def _check_network(self) -> None:
         """Refuse options that speak of chains."""
@@ -200,8 +200,8 @@ class FitOptions:
         )
         if given := next((name for name in chains if getattr(self, name)), None):
             raise ParameterError(
-                f"--{given.replace('_', '-')} is about chains, and --arrows fits a network, whose table has one row "
-                "per subject: leave one of them out"
+                f"--{given.replace('_', '-')} is for chains, but --arrows fits a network, whose table has one row per "
+                "subject: leave out one of them"
             )
         self.reading.of_rows()
         if not self.tables:
@@ -215,7 +215,7 @@ class FitOptions:
             raise ParameterError("--confidence gives bounds for every initial law: leave out --initial stationary")
         if self.smoothing is not None:
             raise ParameterError(
-                "--confidence needs no --smoothing: bounds leave room for transitions that were never seen"
+                "--confidence does not use --smoothing, because bounds allow transitions that never occur: leave it out"
             )
         if not 0 < confidence < 1:
             raise ParameterError(
@@ -257,8 +257,8 @@ def fit_command(options: FitOptions) -> None:
         model, lines = _how(options)(options, table, states)
     if options.states is None:
         print_warnings(
-            f"the state {word!r} looks like a word for missing, and is a state of the model: if it is none, leave such "
-            "cells of the table empty, and fit again"
+            f"the state {word!r} looks like a word for a missing value, but is now a state of the model: if it means "
+            "missing, leave such cells of the table empty, and fit again"
             for word in words_for_missing(model.theta.states)
         )
     networks = model.theta.networks
@@ -273,9 +273,9 @@ def fit_command(options: FitOptions) -> None:
     for line in [*merged, *lines[1:], f"written: {', '.join(filter(None, (options.output, options.plot)))}"]:
         click.echo(printable(line))
     if bif:
-        click.echo("A BIF file does not say what it was fitted to: nothing refuses a release of that table under it.")
+        click.echo("A BIF file does not hold what it was fitted to, so a release of that same table cannot be refused.")
     if model.fitted_on is not None:
-        click.echo("Take this file as public from now on, and protect other data with it than the data it came from.")
+        click.echo("Treat this file as public from now on, and use it only for other data than the data it came from.")
 
 
 def _how(options: FitOptions) -> "Callable[[FitOptions, _Table, list[str] | None], tuple[Model, list[str]]]":
@@ -300,7 +300,7 @@ def _opened_if_any(options: FitOptions) -> Generator[_Table]:
         with opened(options.tables, options.reading) as table:
             yield table
     elif options.reading.spark is not None:
-        raise ParameterError("--spark says where TABLE is read, and there is none: give one, or leave --spark out")
+        raise ParameterError("--spark needs a TABLE: give one, or leave out --spark")
     else:
         yield None
 
@@ -314,8 +314,8 @@ def _merged(options: FitOptions, table: _Table, states: list[str] | None) -> tup
     if fewest is None:
         return states, []
     if table is None or reading.bins is not None:
-        what = "--overlap needs no TABLE" if table is None else "bins are joined by wider --bins"
-        raise ParameterError(f"--merge-rare makes one state of the rare ones of a TABLE, and {what}: leave it out")
+        what = "--overlap needs no TABLE" if table is None else "use wider --bins to join bins"
+        raise ParameterError(f"--merge-rare merges rare states of a TABLE, but {what}: leave it out")
     with progress("reading the table"):
         sequences = read_sequences(table, states=states, **reading.of_chains())
     left = dict(zip(sequences.states, sequences.transitions.sum(axis=1).tolist(), strict=True))
@@ -325,8 +325,8 @@ def _merged(options: FitOptions, table: _Table, states: list[str] | None) -> tup
     kept = [state for state in sequences.states if state not in rare and state != OTHER]
     if not kept:
         raise ParameterError(f"every state is left by fewer than {fewest:,} transitions: give a smaller --merge-rare")
-    line = f"{OTHER} stands for what fewer than {fewest:,} transitions leave, and for what is not known: {_few(rare)}"
-    return [*kept, OTHER], [line]
+    merged = f"{OTHER} stands for unknown states and for those that fewer than {fewest:,} transitions leave: "
+    return [*kept, OTHER], [merged + _few(rare)]
 
 
 def _few(names: Sequence[str]) -> str:
@@ -346,13 +346,13 @@ def _lines_of_smoothing(made: MadeUp, sequences: Sequences, options: FitOptions)
     left = sequences.transitions.sum(axis=1)
     rare = [sequences.states[i] for i in np.argsort(left, kind="stable") if left[i] < made.merge_below]
     rare = [state for state in rare if state != OTHER]
-    remedy = "take more data, a simpler model, or a smaller --smoothing"
+    remedy = "use more data, a simpler model, or a smaller --smoothing"
     if rare and options.reading.bins is None and len(rare) < len(left):
         remedy = f"give --merge-rare {made.merge_below} ({_few(rare)}), {remedy}"
     elif rare and options.reading.bins is not None:
-        remedy = f"take wider --bins ({_few(rare)}), {remedy}"
+        remedy = f"use wider --bins ({_few(rare)}), {remedy}"
     raise ModelError(
-        f"smoothing would make up too much: {made.too_much}; {remedy}; if you mean it, give --accept smoothing"
+        f"smoothing would invent too much: {made.too_much}; {remedy}; if you are sure, give --accept smoothing"
     )
 
 
@@ -362,13 +362,11 @@ def _lines_of_smoothing(made: MadeUp, sequences: Sequences, options: FitOptions)
 def _forgetting(options: FitOptions, table: _Table, states: list[str] | None) -> tuple[Model, list[str]]:
     """Return the model, and what to say of it."""
     if not options.forgets:
-        raise ParameterError("--overlap says how much, and --forgets after what time: give both")
+        raise ParameterError("--overlap and --forgets belong together: give both")
     if options.overlap:
         return _stated(options, table, states)
     if table is None:
-        raise ParameterError(
-            "give the TABLE of public data that the overlap is estimated from, or state it by --overlap"
-        )
+        raise ParameterError("give the TABLE of public data to estimate the overlap from, or state it by --overlap")
     smoothing = PAIRS if options.smoothing is None else options.smoothing
     reading = options.reading.of_chains()
     with progress("reading the table"):
@@ -377,8 +375,8 @@ def _forgetting(options: FitOptions, table: _Table, states: list[str] | None) ->
     model = Model.fitted(estimate.theta, estimate.sequences)
     lines = [line for overlap in estimate.estimates for line in _lines_of_forgetting(overlap, model.step)]
     lines.append(
-        f"each subject's laws were given {estimate.smoothing:g} independent pairs of all subjects: little data looks "
-        "less forgetful than it is"
+        f"each subject's laws were given {estimate.smoothing:g} independent pairs of all subjects, because little "
+        "data looks less forgetful than it is"
     )
     return model, lines
 
@@ -387,12 +385,14 @@ def _stated(options: FitOptions, table: _Table, states: list[str] | None) -> tup
     """Return the model of overlaps that the user knows."""
     forgets, overlap, reading = options.forgets, options.overlap, options.reading
     if table is not None:
-        raise ParameterError("--overlap states what a TABLE would tell: leave one of them out")
+        raise ParameterError("--overlap and a TABLE both give the overlap: leave out one of them")
     if len(overlap) != len(forgets):
         raise ParameterError(f"--forgets is given {len(forgets)} times and --overlap {len(overlap)}: one for each")
     for name in (*reading.given, *(["smoothing"] if options.smoothing is not None else [])):
         if name not in ("bins", "step", "gaps"):
-            raise ParameterError(f"--{name.replace('_', '-')} is about a TABLE, and --overlap needs none: leave it out")
+            raise ParameterError(
+                f"--{name.replace('_', '-')} is for a TABLE, which --overlap does not read: leave it out"
+            )
     bins = None if reading.bins is None else parse_bins(reading.bins)
     if states is None and bins is None:
         raise ParameterError("give the --states of the records, such as sit,stand,walk, or --bins")
@@ -447,9 +447,7 @@ def _network(options: FitOptions, table: _Table, states: list[str] | None) -> tu
         lines.append(f"and {counted(len(poor) - _MOST_LINES, 'more column')} with rows of few data")
     certain = sum(of_node.zeros for of_node in fit.tables)
     if certain:
-        lines.append(
-            f"{counted(certain, 'value')} of tables were never seen and are taken as impossible: a strong claim"
-        )
+        lines.append(f"{counted(certain, 'value')} of tables never occur and are treated as impossible: a strong claim")
     return Model.fitted(fit.theta, fit.rows), lines
 
 
@@ -486,7 +484,7 @@ def _lines_of_subjects(fit: SubjectsFit, options: FitOptions) -> list[str]:
     lines = [f"{summary}, from {int(fit.sequences.transitions.sum()):,} transitions"]
     if fit.made_up.smoothing:
         lines.append(
-            f"what was added is as all other subjects do; {fit.mostly_others} "
+            f"the added transitions are those of all other subjects; {fit.mostly_others} "
             f"subject{' has' if fit.mostly_others == 1 else 's have'} a row with fewer transitions of its own"
         )
     lines += _lines_of_smoothing(fit.made_up, fit.sequences, options)
@@ -502,7 +500,7 @@ def _stays(options: FitOptions, table: _Table, states: list[str] | None) -> tupl
         sequences = read_sequences(table, states=states, daily=True, **options.reading.of_chains())
     _warn(sequences, options)
     initial = options.initial or "stationary"
-    with progress("looking at the stays"):
+    with progress("fitting stays"):
         left_out = None if options.kinds is not None else LeftOut(sequences)
         kinds = options.kinds if left_out is None else left_out.kinds
         if options.each_subject:
@@ -537,7 +535,7 @@ def _defended(options: FitOptions, table: _Table, states: list[str] | None) -> t
         except (ParameterError, DataError) as error:  # hours need times, and records one step apart
             sequences, no_hours = read_sequences(table, states=states, daily=True, **reading), str(error)
     _warn(sequences, options)
-    with progress("looking for what days demand"):
+    with progress("searching for the models that days demand"):
         fit = fit_defend(
             sequences,
             cover=options.cover,
@@ -554,12 +552,13 @@ def defended_lines(fit: DefendedFit) -> list[str]:
     members = len(fit.theta.members)
     lines = [f"a class of {counted(members, 'chain')} of {fit.theta.k} states, from {fit.sequences.records:,} records"]
     lines.append(
-        "noise: the least for a histogram at ε = 1 in a long series; leaks: what noise for one chain of all tells"
+        "noise: the least for a histogram at ε = 1 in a long series; leaks: the leakage of the noise for one chain of "
+        "all"
     )
     for kind in fit.kinds:
         name = CALLED[kind.kind]
         if kind.reason is not None:
-            lines.append(f"cannot be asked: {name}: {kind.reason}")
+            lines.append(f"cannot be tried: {name}: {kind.reason}")
             continue
         gain = "" if kind.gain is None else f", {kind.gain.nats:,.0f} nats likelier (error {kind.gain.error:,.0f})"
         whose = "" if kind.decided_by is None else f" of {kind.decided_by}"
@@ -574,7 +573,7 @@ def defended_lines(fit: DefendedFit) -> list[str]:
     between = (
         ""
         if fit.between is None
-        else (f"; its days drawn again say {fit.between[0]:.4g} to {fit.between[1]:.4g} (10 and 90%)")
+        else (f"; its resampled days say {fit.between[0]:.4g} to {fit.between[1]:.4g} (10 and 90%)")
     )
     lines.append(f"decides: {fit.decided_by}, noise {fit.noise_multiplier:.4g}{between}")
     return [*lines, fit.coverage.sentence]
@@ -583,8 +582,8 @@ def defended_lines(fit: DefendedFit) -> list[str]:
 # -- One chain, or bounds on one -------------------------------------------------------------------------------------
 
 _NO_GAP = (
-    "The table is read without --max-gap: records that follow each other count as one step, however long the time "
-    "between them, and the model does not say how long its step takes."
+    "The table is read without --max-gap: neighbouring records count as one step, however long the time between them, "
+    "and the length of the model's step is unknown."
 )
 
 
@@ -618,7 +617,7 @@ def _one_model(options: FitOptions, table: _Table, states: list[str] | None) -> 
     else:
         chain = fit_chain(sequences, initial=initial, smoothing=smoothing)
         theta, lines = ChainClass((chain,)), _of_chain(chain, counted)
-    with progress("what smoothing makes up"):
+    with progress("what smoothing invents"):
         made = made_up(sequences, smoothing=smoothing, initial=initial)
     return Model.fitted(theta, sequences), [*lines, *_lines_of_smoothing(made, sequences, options)]
 
@@ -637,7 +636,7 @@ def _of_clock(chain: PeriodicChain, sequences: Sequences, counted: str) -> list[
         names = ", ".join(phase_name(chain.clock, phase) for phase in unseen[:4])
         lines.append(
             f"nothing was observed in {len(unseen)} of {chain.phases} phases ({names}"
-            f"{', …' if len(unseen) > 4 else ''}): they are taken to be as the others"
+            f"{', …' if len(unseen) > 4 else ''}): they are treated like the others"
         )
     return lines + _never_seen([chain.matrices], f" at their {word}")
 
@@ -664,7 +663,7 @@ def _of_bounds(theta: IntervalChain, counted: str) -> list[str]:
     ]
     possible = int((theta.lower == 0).sum())
     if possible:
-        lines.append(f"{possible} of {theta.k**2} transitions are not known to happen: their lower bound is 0")
+        lines.append(f"{possible} of {theta.k**2} transitions may be impossible: their lower bound is 0")
     return lines
 
 
@@ -674,6 +673,6 @@ def _never_seen(probabilities: Sequence[NDArray[np.float64]], where: str = "") -
     if not impossible:
         return []
     return [
-        f"{impossible} of {sum(p.size for p in probabilities)} transitions were never seen and are taken as "
-        f"impossible{where}, which is a strong claim; without --smoothing 0 it is not made"
+        f"{impossible} of {sum(p.size for p in probabilities)} transitions never occur and are treated as "
+        f"impossible{where}, a strong claim; leave out --smoothing 0 to avoid it"
     ]

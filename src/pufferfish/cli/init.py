@@ -112,7 +112,7 @@ def _reading(options: InitOptions, present: Sequence[str]) -> tuple[dict[str, An
     given = {name: getattr(options.reading, name) for name in options.reading.given if name != "spark"}
     for name in ("state", "subject", "time"):
         if name in given and given[name] not in present:
-            what = f"--{name} is {shortened(repr(given[name]))}, and the table has no such column"
+            what = f"--{name} is {shortened(repr(given[name]))}, but the table has no such column"
             raise ParameterError(f"{what}.{did_you_mean(given[name], present)} Columns are {names_of(present)}")
     if "state" not in given:
         left = [name for name in present if name not in given.values()]
@@ -138,7 +138,7 @@ def _reading(options: InitOptions, present: Sequence[str]) -> tuple[dict[str, An
 def _asked(name: str, text: str, default: str | None, choices: Sequence[str] | None = None) -> str:
     """Ask on a terminal; elsewhere say which option is missing."""
     if not sys.stdin.isatty():
-        raise ParameterError(f"give {name}: nobody can be asked here")
+        raise ParameterError(f"give {name} as an option: this is not a terminal where questions can be asked")
     kind = None if choices is None else click.Choice(list(choices))
     return click.prompt(text, default=default, type=kind, show_choices=False)
 

@@ -69,15 +69,16 @@ class LedgerCreateOptions:
     model: str = option(MODEL_HELP, "FILE", required=True)
     budget: float = option("The most that all releases may leak together, above 0.", required=True)
     table: tuple[str, ...] = option(
-        "The table whose releases are charged; repeat for one of several files. One that grows may come later.", "FILE"
+        "The table whose releases are charged; repeat for a table of several files. A growing table may come later.",
+        "FILE",
     )
     grows: bool = option(
-        "The table grows: each release reads the rows that are new, from files of any name, and is charged at their "
-        "times; subjects may come and go. Needs --time and --max-gap, and times on a grid."
+        "The table grows: each release reads the new rows, from files of any name, and is charged at their times; "
+        "subjects may join and leave. Needs --time and --max-gap, and times a whole number of steps apart."
     )
     reading: Reading
     mechanism: str | None = option(
-        f"What proves how much the releases leak together [default: {DEFAULT_MECHANISM}].",
+        f"Mechanism that proves how much the releases leak together [default: {DEFAULT_MECHANISM}].",
         type=click.Choice([m.name for m in BOUNDS]),
     )
     secrets: str | None = option(SECRETS_HELP, "A,B,…")
@@ -85,7 +86,8 @@ class LedgerCreateOptions:
     within: str | None = option(WITHIN_HELP, "R")
     accept: tuple[str, ...] = accept_option(
         model="a check of MODEL against public data said: do not go on",
-        public="MODEL was fitted to this TABLE or a part of it, which everybody may see; nothing is promised then",
+        public="MODEL was fitted to this TABLE or a part of it, which everybody may see; there is then no privacy "
+        "guarantee",
     )
 
 
@@ -104,14 +106,16 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
       pufferfish ledger create book.json --model asia.bif --budget 2 --table patients.csv
     """
     if not options.table and not options.grows:
-        raise ParameterError("give --table, whose releases are charged, or --grows for a table that is still to come")
+        raise ParameterError("give --table, whose releases are charged, or --grows for a table that does not exist yet")
     if options.grows and options.reading.where is not None:
-        raise ParameterError("--where is for releases of a table that grows: leave it out, its ledger counts all rows")
+        raise ParameterError(
+            "--where is for single releases of a growing table: leave it out, because the ledger counts all rows"
+        )
     inputs = (*options.table, options.model)
     needed = files_of(options.ledger)
     for file in needed:
         if any(same_file(file, source) for source in inputs):
-            raise ParameterError(f"{file} is the file to be read, and would be the ledger's; name another")
+            raise ParameterError(f"{file} is the input file and would become the ledger: name another file")
     path = options.ledger if options.ledger in needed else None  # a database is looked at when it is opened
     check_targets([("FILE", path, LEDGER)], inputs=inputs, overwrite=False)
     model, mechanism = read_model(options.model), bound_named(options.mechanism)
@@ -139,7 +143,7 @@ def ledger_create_command(options: LedgerCreateOptions) -> None:
     click.echo(printable(f"written: {shown_where(options.ledger)}"))
     if path is not None:
         lock = needed[-1]
-        click.echo(printable(f"{lock} keeps two programs from spending at the same time; it is empty, and stays"))
+        click.echo(printable(f"{lock} is an empty lock file; leave it in place"))
 
 
 def _two_together(bound: InfluenceBound) -> str:
@@ -164,19 +168,21 @@ class LedgerPlanOptions:
 
     ledger: str = argument("FILE")
     query: str = option(QUERY_HELP, "QUERY", required=True)
-    also: tuple[str, ...] = option("Another query that is planned beside it; may be repeated.", "QUERY")
+    also: tuple[str, ...] = option("Another query to plan; may be repeated.", "QUERY")
     every: tuple[str, ...] = option(
-        "How often, such as 1w, one for each query, in their order: a note for people.", "LEN"
+        "How often each query is released, such as 1w, in the order of the queries: only a note.", "LEN"
     )
     levels: int = option(
-        "QUERY is asked at so many levels, such as weeks and quarters (--every 1w --every 13w): each row is read once "
-        "at each, so that a total of a quarter has the noise of one release and not of thirteen.",
+        "Number of levels at which QUERY is released, such as weeks and quarters (--every 1w --every 13w): each row "
+        "is read once at each level, so a quarter's total has the noise of one release instead of thirteen.",
         default=1,
         show_default=True,
         type=click.IntRange(1, 9),
     )
-    up_to: float | None = option("What may be spent in all, instead of the whole budget: room for corrections.", "E")
-    dry_run: bool = option("Say the noise, and reserve nothing.")
+    up_to: float | None = option(
+        "The most to spend in all, instead of the whole budget, to leave room for corrections.", "E"
+    )
+    dry_run: bool = option("Print the noise, and reserve nothing.")
 
 
 @command("plan", LedgerPlanOptions, ledger_command)
@@ -217,7 +223,7 @@ def ledger_plan_command(options: LedgerPlanOptions) -> None:
     spent = plans[-1].spent
     click.echo(printable(f"in all at most ε = {at_most(spent)} about {ledger.hides}, after any number of releases"))
     click.echo(f"spent so far: {at_most(before)}")
-    click.echo("a step from the last row of a release to the first of the next is in neither of them")
+    click.echo("a step from the last row of one release to the first row of the next is counted in neither")
     if options.dry_run:
         click.echo("a dry run: nothing was reserved; the same command without --dry-run does")
         return
@@ -231,7 +237,7 @@ def _parts_of(long: str, short: str) -> int:
     """Return how many releases of one level make one of another."""
     lengths = [parse_duration(text, "--every").value for text in (long, short)]
     if lengths[0] % lengths[1]:
-        raise ParameterError(f"--every {long} is no whole number of {short}, so its total is no sum of those")
+        raise ParameterError(f"--every {long} is not a whole number of {short}, so its total is not a sum of theirs")
     return int(lengths[0] // lengths[1])
 
 
@@ -241,10 +247,10 @@ class LedgerChangeOptions:
 
     ledger: str = argument("FILE")
     model: str = option(MODEL_HELP, "FILE", required=True)
-    dry_run: bool = option("Say what would be spent, and change nothing.")
+    dry_run: bool = option("Print what would be spent, and change nothing.")
     accept: tuple[str, ...] = accept_option(
         model="a check of MODEL against public data said: do not go on",
-        budget="under MODEL more is spent already than the budget, so that nothing can be released any more",
+        budget="under MODEL more than the budget is already spent, so nothing more can be released",
     )
 
 
@@ -261,21 +267,21 @@ def ledger_change_command(options: LedgerChangeOptions) -> None:
     model, ledger = read_model(options.model), Ledger.open(options.ledger)
     print_warnings(warnings_of_model(None, model, accept=options.accept))
     before, budget = ledger.spent, number(ledger.budget, 6)
-    with progress("charging all releases anew"):
+    with progress("charging all releases again"):
         entry = ledger.change(model, dry_run=True)
     click.echo(printable(f"old Θ: {ledger.bound.theta.origin}"))
     click.echo(printable(f"new Θ: {model.theta.origin}{_differing(ledger.bound.theta, model.theta)}"))
     charged = counted(sum(known.theta is None for known in ledger.entries), "entry", "entries")
     never = "; it never falls" if entry.spent == before else ""
     spent = f"spent {at_most(before)} before, {at_most(entry.spent)} now, of {budget}{never}"
-    click.echo(f"{charged} charged anew: {spent}")
+    click.echo(f"{charged} charged again: {spent}")
     if entry.spent > ledger.budget:
         if "budget" not in options.accept:
             raise BudgetExceeded(
-                f"under {options.model} {at_most(entry.spent)} are spent already, above the budget of {budget}: "
-                "nothing could be released any more. To write that down all the same, give --accept budget"
+                f"under {options.model} {at_most(entry.spent)} are already spent, above the budget of {budget}, so "
+                "nothing more could be released. To change the model anyway, give --accept budget"
             )
-        click.echo("more is spent than the budget: nothing can be released any more")
+        click.echo("more than the budget is spent: nothing more can be released")
     if options.dry_run:
         click.echo("a dry run: nothing was changed; the same command without --dry-run does")
         return

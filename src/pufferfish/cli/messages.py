@@ -24,7 +24,7 @@ from pufferfish.errors import PufferfishError, printable
 
 __all__ = ["Messages", "as_options", "messages", "print_error", "rows_are_read"]
 
-_MORE = "what the table has to do with it is not said, because of --quiet-errors"
+_MORE = "details about the table are hidden by --quiet-errors"
 
 
 class Messages:

@@ -27,8 +27,8 @@ class NotebookOptions:
 
     release: str = argument("RELEASE")
     output: str = option("Where the notebook is written (.ipynb).", "FILE", required=True)
-    table: str | None = option("The private table, as the notebook shall name it.", "TABLE")
-    ledger: str | None = option("The ledger that RELEASE was charged to: runs spend it.", "FILE")
+    table: str | None = option("Path of the private table, as written in the notebook.", "TABLE")
+    ledger: str | None = option("The ledger that RELEASE was charged to; each run is charged to it.", "FILE")
     overwrite: bool = option("Replace an earlier notebook.")
 
 
@@ -50,8 +50,8 @@ def notebook_command(options: NotebookOptions) -> None:
     content = read_file(release_path)
     if MEASUREMENT.holds(content):
         raise NotApplicableError(
-            f"{display_path(release_path)} is the release of a measurement, whose algorithm no record holds: a "
-            "notebook makes releases of queries again"
+            f"{display_path(release_path)} is the release of a measurement, whose algorithm is not in the file: a "
+            "notebook repeats only releases of queries"
         )
     release = release_in(content, display_path(release_path))
     try:

@@ -89,7 +89,10 @@ def accept_option(**refusals: str) -> Any:
     No word accepts two refusals of a command: who accepts one is still stopped by the others.
     """
     told = "; ".join(f"{word}: {what}" for word, what in refusals.items())
-    return option(f"Accept one refusal, by its word; may be repeated. {told}.", type=click.Choice(list(refusals)))
+    return option(
+        f"Release or continue despite one refusal, named by its word; may be repeated. {told}.",
+        type=click.Choice(list(refusals)),
+    )
 
 
 def argument(metavar: str | None = None, **settings: Any) -> Any:
@@ -166,21 +169,21 @@ DEFAULT_MECHANISM = LeakagePropagation.name
 MODEL_HELP = "Model file: the class Θ."
 QUERY_HELP = f"{QUERY_WORDS} [default: histogram; marginals for networks]"
 SECRETS_HELP = "Nodes of a network that are secret [default: all]."
-ACCURACY_HELP = "Instead of ε: the error that is allowed, in the query's units; the least ε is found."
+ACCURACY_HELP = "Instead of ε: the allowed error, in the query's units; the smallest ε for it is used."
 NOISE_HELP = (
-    "equal: one scale for every output; best: the counts and the scales with the least expected error that a search "
-    "finds, proved like any other noise [default: best, where the query has several outputs that count states]."
+    "equal: one scale for every output; best: the measured counts and scales with the smallest expected error that a "
+    "search finds, with the same proof [default: best, for queries with several outputs that count states]."
 )
 ALPHA_HELP = "With --accuracy: the probability of a larger error in one value [default: 0.05]."
 
 PROTECT_HELP = (
-    "What the noise hides. Of chains: so many steps in a row, a length of time such as 1h or 1d, or subject, a whole "
-    "series; of networks: columns of one row, such as smoke+lung, or row, all of them [default: one record, or with a "
-    "ledger what the ledger counts]."
+    "What the noise hides. For chains: a number of steps in a row, a length of time such as 1h or 1d, or subject for "
+    "a whole series. For networks: columns of one row, such as smoke+lung, or row for all of them [default: one "
+    "record, or with a ledger what the ledger counts]."
 )
 WITHIN_HELP = (
-    "Hide only values at most so far apart, in the units of the bins; or only between the states of a:b,c:d,… "
-    "[default: any two]."
+    "Hide only differences between values at most this far apart, in the units of the bins, or between the pairs of "
+    "states a:b,c:d,… [default: any two]."
 )
 
 # -- How the texts of options are read -------------------------------------------------------------------------------
@@ -198,7 +201,8 @@ def secret_settings(text: str | None, mechanism: type[Mechanism], theta: Theta) 
         return {}
     if not issubclass(mechanism, MarkovQuilt | LeakagePropagation):
         raise ParameterError(
-            f"--secrets is for {MarkovQuilt.name} and {LeakagePropagation.name}: {mechanism.title} keeps all secret"
+            f"--secrets is for {MarkovQuilt.name} and {LeakagePropagation.name}: {mechanism.title} always hides all "
+            "records"
         )
     return {"secrets": secrets}
 
@@ -232,8 +236,7 @@ def hidden_by(
     settings = protection_asked(protect, within, model.theta, step)
     if settings and not mechanism.hides_several:
         raise ParameterError(
-            f"--protect and --within are for {LeakagePropagation.name}: {mechanism.title} proves what is told of one "
-            "record alone"
+            f"--protect and --within are for {LeakagePropagation.name}: {mechanism.title} covers one record only"
         )
     return settings
 
@@ -249,7 +252,9 @@ def node_names(text: str | None, theta: Theta) -> list[Any] | None:
     if text is None:
         return None
     if not theta.networks:
-        raise ParameterError("--columns and --secrets name nodes of a network, and the model is made of Markov chains")
+        raise ParameterError(
+            "--columns and --secrets are for networks, but the model consists of Markov chains: leave them out"
+        )
     network = theta.networks[0]
     return [network.nodes[network.place(name)] for name in each_once(split_list(text), text)]
 
@@ -265,7 +270,7 @@ def split_groupings(text: str) -> list[str]:
     pieces = [piece if i % 2 else piece.replace(",", "\0") for i, piece in enumerate(text.split('"'))]
     parts = [part.strip() for part in '"'.join(pieces).split("\0")]
     if not all(parts):
-        raise ParameterError(f"--by {text!r} has an empty part: take the odd comma out, or name what is missing")
+        raise ParameterError(f"--by {text!r} has an empty part: remove the extra comma, or add what is missing")
     return parts
 
 
@@ -284,7 +289,7 @@ def state_list(text: str | None) -> list[str] | None:
     try:
         lines = read_file(text).decode("utf-8-sig").rstrip().split("\n")
     except (RecordError, UnicodeDecodeError) as error:
-        why = error if isinstance(error, RecordError) else f"{text} is no UTF-8 text: save it as UTF-8"
+        why = error if isinstance(error, RecordError) else f"{text} is not UTF-8 text: save it as UTF-8"
         raise ParameterError(
             f"--states is {text!r}, expected two or more states, such as rest,walk, or a file with a state in each "
             f"line: {why}"
@@ -315,8 +320,8 @@ _THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(,[0-9]{3})+")
 def _whole(text: str) -> int:
     if _PADDED.match(text.strip()):
         raise ParameterError(
-            f"--length has the part {text.strip()!r}: write numbers without a zero in front, and without commas for "
-            "thousands, 10080 and not 10,080"
+            f"--length has the part {text.strip()!r}: write numbers without leading zeros and without commas for "
+            "thousands, 10080 instead of 10,080"
         )
     try:
         return plain_whole(text)
@@ -337,6 +342,6 @@ def check_composes(mechanism: type[Mechanism], options: dict[str, bool], named: 
     for option, is_given in options.items():
         if is_given and not mechanism.composes:
             raise ParameterError(
-                f"{named} {mechanism.name} does not go with {option}: {mechanism.title} calibrates noise to one "
+                f"{named} {mechanism.name} does not work with {option}: {mechanism.title} calibrates noise for one "
                 f"query of all records{_ONE_QUERY[option]}; use {named} {DEFAULT_MECHANISM}, or leave out {option}"
             )

@@ -39,7 +39,7 @@ def until_done(reason: str) -> Generator[None]:
         nonlocal warned
         if not warned:
             warned = True
-            print_error(f"interrupted too late: {reason}, so this is finished first, and written")
+            print_error(f"interrupted too late: {reason}, so the release is finished and written first")
 
     before = signal.signal(signal.SIGINT, wait)
     try:

@@ -115,56 +115,65 @@ class ReleaseOptions:
     accuracy: float | None = option(ACCURACY_HELP, "A")
     alpha: float | None = option(ALPHA_HELP, "P")
     max_epsilon: float | None = option(
-        f"The largest ε that --epsilon may be, or --accuracy may take; more is refused [default: {MOST_EPSILON:g}].",
+        "The largest ε allowed for --epsilon, or needed for --accuracy; a larger one is refused [default: "
+        f"{MOST_EPSILON:g}].",
         "E",
     )
     noise: Literal["equal", "best"] | None = option(NOISE_HELP)
-    up_to: float | None = option("With --ledger, instead: what may be spent in all after it.", "E")
-    planned: bool = option("With the --ledger of a table that grows, instead: the noise that was planned for QUERY.")
-    again: bool = option("Of a table that grows, read rows too that a release of QUERY read before; they pay twice.")
-    no_late: bool = option("Of a table that grows, refuse rows that come before those that were read last.")
+    up_to: float | None = option(
+        "With --ledger, in place of ε: the most that may be spent in all after this release.", "E"
+    )
+    planned: bool = option(
+        "With the --ledger of a growing table, in place of ε: use the noise that was planned for QUERY."
+    )
+    again: bool = option(
+        "For a growing table: read also rows that an earlier release of QUERY read; they are charged twice."
+    )
+    no_late: bool = option("For a growing table: refuse rows that are earlier than those that were read last.")
     mechanism: str | None = option(
         f"How the noise is calibrated [default: {DEFAULT_MECHANISM}]; with --up-to by the ledger's own.",
         type=click.Choice([m.name for m in MECHANISMS]),
     )
     once: bool = option(
-        "The least noise for this query alone, by whichever mechanism of all that compare shows. What it takes may be "
-        "for one query: then no ledger can count the release, and its ε adds to that of no other one."
+        "Use the mechanism with the least noise for this query alone, of all that compare shows. If it covers only "
+        "one query, no ledger can count the release, and its ε cannot be added to others."
     )
     secrets: str | None = option(SECRETS_HELP, "A,B,…")
     protect: str | None = option(PROTECT_HELP, "1h")
     within: str | None = option(WITHIN_HELP, "R")
     valid: bool = option("Post-process to a possible value (a histogram that sums to its total).")
-    output: str | None = option("Where the release is written, as JSON; a dry run can do without.", "FILE")
+    output: str | None = option("Where the release is written, as JSON; not needed for a dry run.", "FILE")
     plot: str | None = option("Where a picture is drawn (.png, .svg, .pdf).", "FILE")
     csv: str | None = option("Where the values are written as a table too (.csv).", "FILE")
     for_spreadsheets: bool = option(
-        "Write a single quote before each name in a CSV table that a spreadsheet takes for a formula (=, +, -, @)."
+        "In CSV tables, write a single quote before each name that a spreadsheet would run as a formula (=, +, -, @)."
     )
     overwrite: bool = option("Replace the record of an earlier release.")
     ledger: str | None = option("Ledger that this release is charged to.", "FILE")
     no_ledger: bool = option("Charge no ledger, though pufferfish.toml names one.")
     certificate: str | None = option(
-        "Where a proof of the promise is written, which anybody can check without this program (pufferfish checker); "
-        "the noise is what is provable so, mostly no more.",
+        "Where to write a proof of the promise that anybody can check without this program (pufferfish checker); the "
+        "noise is then the provable one, mostly no larger.",
         "FILE",
     )
     each_subject: bool = option(
-        "A value for each subject, under the subject's own name: --output is a table of them (.parquet or .csv), and "
-        "its record goes into a .json file of the same name. If interrupted, run the same command again to continue."
+        "Release a value for each subject, under the subject's own name: --output is their table (.parquet or .csv), "
+        "and the record is written to a .json file of the same name. If interrupted, run the same command again to "
+        "continue."
     )
     accept: tuple[str, ...] = accept_option(
-        noise="the noise hides the whole result, and the budget is spent for nothing",
+        noise="the noise hides the whole result, so the budget is spent for nothing",
         model="a check of MODEL against public data said: do not go on",
-        public="MODEL was fitted to this TABLE or a part of it, which everybody may see; nothing is promised then",
+        public="MODEL was fitted to this TABLE or a part of it, which everybody may see; there is then no privacy "
+        "guarantee",
     )
     dry_run: bool = option(
-        "Check all that a release checks, and print its noise, its errors and what the ledger would have spent; draw, "
-        "spend and write nothing."
+        "Check everything that a release checks, and print its noise, its errors and what the ledger would spend; "
+        "nothing is drawn, spent or written."
     )
     json: bool = option(
-        "With --dry-run: print it as one JSON object, with the fields of a record that are no values; all else goes to "
-        "standard error."
+        "With --dry-run: print one JSON object with the fields of a record except values; everything else is printed "
+        "to standard error."
     )
 
     @property
@@ -191,7 +200,7 @@ class ReleaseOptions:
     def check(self) -> None:
         """Refuse options that do not go with each other."""
         if self.json and not self.dry_run:
-            raise ParameterError("--json is for --dry-run: a release is written as JSON by --output")
+            raise ParameterError("--json only works with --dry-run: --output writes a release as JSON")
         if self.output is None and (self.each_subject or not self.dry_run):
             raise click.UsageError("Missing option '--output'.")
         self._check_level()
@@ -203,7 +212,7 @@ class ReleaseOptions:
         check_composes(self.kind, {name: bool(value) for name, value in with_option.items()})
         if self.for_spreadsheets and self.csv is None and not self.each_subject:
             raise ParameterError(
-                "--for-spreadsheets is about a table of --csv, or of --each-subject: give one, or leave it out"
+                "--for-spreadsheets only works with --csv or --each-subject: give one of them, or leave it out"
             )
         if self.certificate is not None:
             self._check_certificate()
@@ -220,7 +229,7 @@ class ReleaseOptions:
             if value:
                 raise ParameterError(conflict)
         if self.epsilon is None:
-            raise ParameterError("--certificate takes the noise that is provable for an epsilon: give --epsilon")
+            raise ParameterError("--certificate needs --epsilon: give it")
 
     def _check_level(self) -> None:
         """Refuse none or two of the options that say how much may leak, and what goes with another of them only."""
@@ -230,15 +239,16 @@ class ReleaseOptions:
         if len(names) != 1:
             both = f"--{' and --'.join(names)} are given: " if names else ""
             raise ParameterError(
-                f"{both}give one of --epsilon, --accuracy (the error that is allowed), and with --ledger --up-to (what "
-                "may be spent in all after this) or --planned"
+                f"{both}give one of --epsilon and --accuracy (the allowed error), or with --ledger one of --up-to "
+                "(the most spent in all after this) and --planned"
             )
         if self.alpha is not None and self.accuracy is None:
             raise ParameterError("--alpha only works with --accuracy")
         if self.max_epsilon is not None:
             if self.up_to is not None:
                 raise ParameterError(
-                    "--max-epsilon bounds --epsilon and --accuracy, and --up-to is a bound itself: leave one out"
+                    "--max-epsilon limits --epsilon and --accuracy, but --up-to is a limit itself: leave out one of "
+                    "them"
                 )
             as_epsilon(self.max_epsilon)
         if self.epsilon is not None:
@@ -249,16 +259,16 @@ class ReleaseOptions:
         allowed = MOST_EPSILON if self.max_epsilon is None else self.max_epsilon
         if epsilon > allowed:
             raise ParameterError(
-                f"{name} takes ε = {at_most(epsilon)}, and at most {number(allowed)} is allowed: the odds of two "
-                f"values of a record could change by a factor of {change_of_odds(epsilon)}. Ask for less, or give "
-                f"--max-epsilon {math.ceil(epsilon)} if you mean it"
+                f"{name} means ε = {at_most(epsilon)}, above the limit of {number(allowed)}: the odds of two values "
+                f"of a record could change by a factor of {change_of_odds(epsilon)}. Use a smaller ε or a larger "
+                f"error, or give --max-epsilon {math.ceil(epsilon)} if you are sure"
             )
 
     def _check_once(self) -> None:
         """Refuse ``--once`` with what needs noise that adds up, and with a mechanism that is named."""
         if self.mechanism is not None:
             raise ParameterError(
-                "--once takes the mechanism with the least noise, and --mechanism names one: leave out one of them"
+                "--once chooses the mechanism with the least noise, but --mechanism names one: leave out one of them"
             )
         adds, one = "needs noise that adds to other noise", "asks more than one query of all records"
         for name, value, why in (
@@ -269,7 +279,7 @@ class ReleaseOptions:
             ("--noise best", self.noise == "best", "is a shape of noise that adds, which --once does not search"),
         ):
             if value:
-                raise ParameterError(f"--once does not go with {name}, which {why}: leave out one of them")
+                raise ParameterError(f"--once does not work with {name}, which {why}: leave out one of them")
 
     def _check_up_to(self) -> None:
         """Refuse ``--up-to`` or ``--planned`` without a ledger, and what the ledger settles by itself."""
@@ -283,23 +293,31 @@ class ReleaseOptions:
         for name, value in settled.items():
             if value is not None:
                 raise ParameterError(
-                    f"{name} does not go with {by_ledger}, which uses the mechanism and the secrets of the ledger: "
+                    f"{name} does not work with {by_ledger}, which uses the mechanism and the secrets of the ledger: "
                     f"leave out {name}, or give --epsilon instead of {by_ledger}"
                 )
 
     def _check_each_subject(self) -> None:
         """Refuse options that do not go with ``--each-subject``."""
         if self.reading.subject is None:
-            raise ParameterError("--each-subject needs --subject: the column that says whose records they are")
+            raise ParameterError("--each-subject needs --subject, the column of subjects")
         for conflict, value, remedy in (
             (
-                "--by does not go with --each-subject",
+                "--by does not work with --each-subject",
                 self.reading.by,
                 "release the groups of all subjects together, or --by the column of subjects without --each-subject",
             ),
-            ("--csv is for one release, and --each-subject writes a table as --output", self.csv, "leave it out"),
-            ("--plot draws one value, and --each-subject releases one for each subject", self.plot, "leave it out"),
-            ("--planned does not go with --each-subject", self.planned or None, "give --epsilon"),
+            (
+                "--csv is for one release, but --each-subject writes its table as --output: leave it out",
+                self.csv,
+                "leave it out",
+            ),
+            (
+                "--plot draws one release, but --each-subject releases one value for each subject: leave it out",
+                self.plot,
+                "leave it out",
+            ),
+            ("--planned does not work with --each-subject", self.planned or None, "give --epsilon"),
         ):
             if value is not None:
                 raise ParameterError(f"{conflict}: {remedy}")
@@ -393,13 +411,13 @@ def load_inputs(options: ReleaseOptions) -> Inputs:
     hidden_by(options.kind, options.protect, options.within, None, model)
     if options.each_subject and not model.theta.of_chains:
         raise ParameterError(
-            f"--each-subject is for Markov chains, and the model is a class of {model.theta.kind}: there each row is a "
-            "subject of its own"
+            f"--each-subject is for Markov chains, but the model is a class of {model.theta.kind}, where each row is "
+            "a subject: leave it out"
         )
     ledger = None if options.ledger is None else Ledger.open(options.ledger)
     if options.ledger is not None and ledger is not None and ledger.bound.theta.kind != model.theta.kind:
         raise ParameterError(
-            f"{shown_where(options.ledger)} is about {ledger.bound.theta.kind}, and {options.model} holds "
+            f"{shown_where(options.ledger)} is for {ledger.bound.theta.kind}, but {options.model} holds "
             f"{model.theta.kind}: name the ledger of this table"
         )
     _check_grows(options, ledger)
@@ -410,7 +428,7 @@ def load_inputs(options: ReleaseOptions) -> Inputs:
     inputs = Inputs(model, settings, nodes, query, ledger, files)
     if inputs.begun:
         messages().interrupted = (
-            f"interrupted: this run drew and spent nothing; {files.given_record}.pending holds what an earlier one "
+            f"interrupted: this run drew and spent nothing; {files.given_record}.pending holds what an earlier run "
             "began: run the same command again"
         )
     return inputs
@@ -422,7 +440,7 @@ def _check_grows(options: ReleaseOptions, ledger: Ledger | None) -> None:
     for name, given in about.items():
         if given and (ledger is None or not ledger.grows):
             raise ParameterError(
-                f"{name} is for a table that grows: give the --ledger of one, from pufferfish ledger create --grows"
+                f"{name} is for growing tables: give a --ledger made by pufferfish ledger create --grows"
             )
 
 
@@ -448,7 +466,7 @@ def _files_for_subjects(options: ReleaseOptions) -> OutputFiles:
     files = OutputFiles(options.output, overwrite=options.overwrite, for_spreadsheets=options.for_spreadsheets)
     for path in (files.table, files.record, files.pending_table, files.pending_record, files.lock):
         if any(same_file(path, source) for source in options.inputs):
-            raise ParameterError(f"--output {path.name} is the file to be read: it would be lost; name another")
+            raise ParameterError(f"--output {path.name} is the input file, which would be lost: name another file")
     return files
 
 
@@ -503,7 +521,7 @@ def _price(certificate: Certificate) -> str:
     if certificate.price == 0:
         return "this very noise"
     more = f"{at_most(100 * certificate.price, 3)}% more noise than the mechanism's"
-    groups = ": no bounds were found near that, and this hides all records together (group privacy)"
+    groups = ": no bounds were found near that, so this noise hides all records together (group privacy)"
     return more + (groups if certificate.group_privacy else "")
 
 
@@ -511,11 +529,13 @@ def _print_what_is_new(options: ReleaseOptions, query: Query, data: Sequences, l
     """Say which rows of a table that grows are released, before anything is spent."""
     if data.read_before:
         left = counted(data.read_before, "row")
-        said = f"{left} were read by an earlier release of this query, and are left out (--again reads them too)"
+        said = f"{left} were read by an earlier release of this query and are left out (--again reads them too)"
         click.echo(said, err=options.json)
     late = ledger.late_steps(data, query)
     if late and options.no_late:
-        raise ParameterError(f"late rows, before those that were read last: {late:,}, and --no-late refuses them")
+        raise ParameterError(
+            f"{late:,} late rows are earlier than those that were read last, and --no-late refuses them"
+        )
     if late:
         twice = ", those that were read before a second time" if options.again else ""
         said = f"late rows, before those that were read last: {late:,}, charged at their own time{twice}"
@@ -530,16 +550,16 @@ def _calibration(options: ReleaseOptions, inputs: Inputs, query: Query, data: Se
     if options.planned and ledger is not None and isinstance(data, Sequences):
         if ThetaRecord.of(theta) != ThetaRecord.of(ledger.bound.theta):
             raise ParameterError(
-                f"--planned uses the ledger's Θ ({ledger.bound.theta.origin}), and {options.model} holds another one: "
-                "name the ledger's model, or charge all to the new one first (pufferfish ledger change)"
+                f"--planned uses the ledger's Θ ({ledger.bound.theta.origin}), but {options.model} holds another one: "
+                "name the ledger's model, or first charge all releases under the new one (pufferfish ledger change)"
             )
         return ledger.as_planned(query, data)
     if options.up_to is not None and ledger is not None:
         theirs, ours = ledger.bound.theta.states, theta.states
         if query.is_cumulative and theirs != ours and sorted(theirs) == sorted(ours):
             raise ParameterError(
-                f"--up-to uses the ledger's model, which has the states in the order {', '.join(theirs)}, and --model "
-                f"in the order {', '.join(ours)}: name a model of the ledger's order, or give --epsilon"
+                f"--up-to uses the ledger's model, whose states have the order {', '.join(theirs)}, but in --model "
+                f"they have the order {', '.join(ours)}: name a model with the ledger's order, or give --epsilon"
             )
         if (
             inputs.begun and inputs.files is not None
@@ -581,8 +601,8 @@ def _once_note(calibration: Calibration) -> str:
     """Say what ``--once`` took, and what that excludes."""
     least = f"once: {calibration.title} has the least noise for this query alone"
     if calibration.composes:
-        return f"{least}, and a ledger could count it: --ledger does, if there may be other releases"
-    return f"{least}: no ledger can count this release, and its epsilon adds to that of no other release of the records"
+        return f"{least}, and a ledger can count it: give --ledger if there may be other releases"
+    return f"{least}: no ledger can count this release, and its epsilon cannot be added to that of other releases"
 
 
 def _check_useful(options: ReleaseOptions, inputs: Inputs, data: Sequences | Rows, calibration: Calibration) -> None:
@@ -602,14 +622,14 @@ def _check_useful(options: ReleaseOptions, inputs: Inputs, data: Sequences | Row
         bins, asked = inputs.model.bins, calibration.query.quantiles
         wide = wide_quantiles(calibration, max(records), len(bins) - 1) if bins and asked else None
         if wide is not None:
-            raise ParameterError(f"{wide} {larger}; if you mean it, give --accept noise")
+            raise ParameterError(f"{wide} {larger}; if you are sure, give --accept noise")
         return
     remedy = f"take more records, ask for less, or give a larger {larger}"
     if options.up_to is not None and inputs.ledger is not None and options.up_to >= inputs.ledger.budget:
         remedy = "almost no budget is left"
     raise ParameterError(
         f"with ε = {at_most(calibration.epsilon)} the error is as large as the whole range of values that {whose} can "
-        f"have, so the result would tell nothing. Nothing is spent: {remedy}; if you mean it, give --accept noise"
+        f"have, so the result would tell nothing. Nothing is spent: {remedy}; if you are sure, give --accept noise"
     )
 
 
@@ -666,13 +686,13 @@ def _plan(options: ReleaseOptions, inputs: Inputs, noise: Noise) -> None:
 
 REPLACED = (
     "the old file was replaced, but its privacy budget stays spent: if it was of these records too, two releases of "
-    "them are now public, and together they tell more than either (documentation: Composing releases)"
+    "them are now public, and together they leak more than one alone (documentation: Composing releases)"
 )
 """Said where the record of a release is replaced: what was published stays known."""
 
 REPLACES = (
-    "it would replace the earlier release that stands there, which stays spent: where it was of these records too, two "
-    "releases of them would be out"
+    "it would replace the earlier release there, whose privacy budget stays spent: if it was of these records too, "
+    "two releases of them would be public"
 )
 """Said by a dry run."""
 
@@ -751,7 +771,7 @@ def _write(release: Release, outputs: Mapping[str, Output], options: ReleaseOpti
             try:
                 outputs[name].write(make())
             except (RecordError, MemoryError) as error:
-                why = error if isinstance(error, RecordError) else f"there is too little memory for {name}"
+                why = error if isinstance(error, RecordError) else f"not enough memory for {name}"
                 print_error(f"error: {printable(f'{why}; the release is written: {options.output}')}")
                 sys.exit(1)
 
@@ -773,8 +793,8 @@ def _release_each_subject(options: ReleaseOptions, inputs: Inputs, noise: Noise,
                 raise
             why = messages().words(error) if isinstance(error, PufferfishError) else "interrupted"
             print_error(
-                f"error: {printable(why)}; {printable(files.given_record)}.pending says what was begun: run the same "
-                "command again, which goes on, and spends no budget twice"
+                f"error: {printable(why)}; {printable(files.given_record)}.pending holds the unfinished release: run "
+                "the same command again to finish it; no budget is spent twice"
             )
             if isinstance(error, PufferfishError | KeyboardInterrupt):
                 sys.exit(1)
@@ -786,8 +806,8 @@ def _release_each_subject(options: ReleaseOptions, inputs: Inputs, noise: Noise,
         *_weak_of_subjects(release, files),
         *promise_lines(release),
         size_line(release, data),
-        f"{files.given} is about persons under their own names: it says of {people} that they are in the data "
-        "and how many records each has, without noise",
+        f"{files.given} has people under their own names: it shows that {people} are in the data and how many records "
+        "each has, without noise",
         f"written: {files.given}, {files.given_record}",
         f"{files.lock.name} is an empty lock file; leave it in place",
     ):
@@ -913,7 +933,7 @@ def _errors_of_subjects(release: EachRelease, data: Sequences | Rows) -> list[st
     records, error = records_of_subjects(data).tolist(), release.accuracy_95.each
     few, most = (f"± {error / n:.3g} for {counted(n, 'record')}" for n in (min(records), max(records)))
     error_range = few if few == most else f"from {most} to {few}"
-    return [f"each value with 95% probability: {error_range} (error_95 in the table says it of each subject)"]
+    return [f"each value with 95% probability: {error_range} (error_95 in the table has it for each subject)"]
 
 
 def _weak_of_subjects(release: EachRelease, files: OutputFiles) -> list[str]:

@@ -23,7 +23,7 @@ class CoverOptions:
 
     title: str | None = option("Title of the page.", "TEXT")
     office: str | None = option("Who publishes it.", "TEXT")
-    period: str | None = option("Which time it is about.", "TEXT")
+    period: str | None = option("The period that the releases are about.", "TEXT")
     contact: str | None = option("Whom to ask.", "TEXT")
     note: str | None = option("A paragraph before everything else.", "TEXT")
     words: str | None = option("A translation of the words of the page: pufferfish words writes the table.", "FILE")
@@ -45,12 +45,14 @@ class ReportOptions:
     output: str = option("Where the page is written, such as report.html.", "FILE", required=True)
     ledger: str | None = option("Ledger that releases were charged to: its history.", "FILE")
     no_ledger: bool = option("Without the ledger that pufferfish.toml names.")
-    certificate: str | None = option("Its proof: the page holds it and checks itself when it is opened.", "FILE")
+    certificate: str | None = option("The release's proof: the page contains it and checks itself when opened.", "FILE")
     above: CoverOptions
     suppress: bool = option("Leave out values that are no larger than their own error (○).")
     brief: bool = option("Leave out the slider for other ε.")
-    verify: bool = option("Compute every proof and the slider, however long it takes [default: what takes seconds].")
-    overwrite: bool = option("Replace an earlier report at FILE; no other file is ever replaced.")
+    verify: bool = option(
+        "Compute every proof and the slider, however long it takes [default: only what takes seconds]."
+    )
+    overwrite: bool = option("Replace an earlier report at FILE, but no other file.")
 
 
 @command("report", ReportOptions)

@@ -25,7 +25,7 @@ class RobustnessOptions:
     length: tuple[str, ...] = option(
         "Steps of one chain, unobserved ones included; repeat, or N1,N2,….", "N", required=True
     )
-    epsilon: float | None = option("Privacy parameter ε under MODEL: say what it is under BELIEF.")
+    epsilon: float | None = option("Privacy parameter ε under MODEL; its value under BELIEF is printed.")
 
 
 @command("robustness", RobustnessOptions)
@@ -42,7 +42,7 @@ def robustness_command(options: RobustnessOptions) -> None:
     belief = chains_of(read_model(options.belief), options.belief)
     if model.bins != belief.bins:
         raise ParameterError(
-            f"{options.model} and {options.belief} have other bins: their states mean different things"
+            f"{options.model} and {options.belief} have different bins, so their states mean different things"
         )
     if model.step is not None and belief.step is not None and step_length(model.step) != step_length(belief.step):
         raise ParameterError(f"transitions of {options.model} take {model.step}, of {options.belief} {belief.step}")
@@ -54,7 +54,7 @@ def robustness_command(options: RobustnessOptions) -> None:
     click.echo(printable(f"Θ: {origins[0]}; belief: {origins[1]}"))
     if distance.reason is not None:
         click.echo(printable(f"Δ is infinite: {distance.reason}"))
-        click.echo("Nothing follows for this belief from privacy under Θ; a Θ that contains it, or one like it, does")
+        click.echo("Privacy under Θ promises nothing under this belief: use a Θ that contains it, or one like it")
         return
     click.echo(f"Δ = {at_most(distance, 6)}")
     if distance.secret is not None:

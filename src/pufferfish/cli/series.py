@@ -35,9 +35,9 @@ class SeriesOptions:
     releases: tuple[str, ...] = argument("RELEASE...", required=True)
     output: str | None = option("Where the series is written as a table (.csv), with totals and averages.", "FILE")
     plot: str | None = option("Where a picture is drawn (.png, .svg, .pdf).", "FILE")
-    average: int = option("Over how many releases in a row averages are taken.", "N", default=4, show_default=True)
+    average: int = option("Number of successive releases in each average.", "N", default=4, show_default=True)
     against: str | None = option(
-        "Of releases by groups that with which others are compared [default: the first].", "GROUP"
+        "For releases by groups, the group that others are compared with [default: the first].", "GROUP"
     )
 
 
@@ -62,8 +62,8 @@ def series_command(options: SeriesOptions) -> None:
     if made != sorted(made):
         print_warnings(
             [
-                "the releases are in another order than they were made in: changes and totals follow the order that "
-                "is given; week10 comes before week2 where a shell sorts names (ls -v sorts numbers)"
+                "the releases are not in the order in which they were made; changes and totals follow the given order "
+                "(shells sort week10 before week2; ls -v sorts numbers)"
             ]
         )
     rows, names = found.rows, found.names
@@ -79,7 +79,7 @@ def series_command(options: SeriesOptions) -> None:
     print_table((*names, *heads), shown, names=len(names))
     if len(rows) > _MOST:
         click.echo(f"{len(rows) - _MOST:,} earlier rows are not shown; all are in --output")
-    click.echo("a change exceeds noise where noise alone makes so large a one in at most 5% of cases")
+    click.echo("a change exceeds noise if noise alone makes such a large change in at most 5% of cases")
     if found.against is not None:
         many, against = sum(row["differs"] is not None for row in rows), printable(found.against_in_words)
         click.echo(

@@ -40,8 +40,8 @@ def show_command(path: str) -> None:
         raise RecordError(f"{display_path(path)} is a ledger: use pufferfish ledger show {display_path(path)}")
     elif CHECK.holds(content):
         raise RecordError(
-            f"{display_path(path)} has the numbers of a check for other programs: pufferfish check, run again, "
-            "shows them"
+            f"{display_path(path)} holds the numbers of a check for other programs: run pufferfish check again to see "
+            "them"
         )
     else:
         _show_release(path, content)
@@ -52,8 +52,8 @@ def _show_release(release_path: str, content: bytes) -> None:
     each = release.subjects
     if each is not None and (each.table is None or release_path.endswith(".pending")):
         raise RecordError(
-            f"{release_path} is of a release that was interrupted, and is not to be published: run the same command "
-            "again, which finishes it"
+            f"{release_path} belongs to an interrupted release; do not publish it: run the same command again to "
+            "finish it"
         )
     try:
         check_record(release)

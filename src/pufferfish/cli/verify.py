@@ -23,14 +23,12 @@ class VerifyOptions:
     """What is verified."""
 
     releases: tuple[str, ...] = argument("RELEASE...", required=True)
-    model: str | None = option("Model file, to be compared with the Θ of each release.", "FILE")
+    model: str | None = option("Model file to compare with the Θ of each release.", "FILE")
     ledger: str | None = option("Ledger that the releases were charged to.", "FILE")
     table: tuple[str, ...] = option(
         "The private table: its public facts are compared; repeat for one of several files.", "FILE"
     )
-    certificate: str | None = option(
-        "Proof of the release, to be checked in whole numbers too; for one release.", "FILE"
-    )
+    certificate: str | None = option("Proof of the release, to be checked in whole numbers; for one release.", "FILE")
     values: str | None = option(
         "Table of values of a release for each subject [default: the one beside the record]; for one release.", "FILE"
     )

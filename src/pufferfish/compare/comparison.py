@@ -161,7 +161,9 @@ class Comparison(Shown, Sequence[ComparisonRow]):
     @property
     def _asked(self) -> Asked:
         if self.contest is None:
-            raise ParameterError("a comparison made by hand cannot be asked again: use compare(theta, query, epsilon)")
+            raise ParameterError(
+                "a comparison made by hand cannot be computed again: use compare(theta, query, epsilon)"
+            )
         return self.contest
 
     def _calibration(self) -> Calibration:

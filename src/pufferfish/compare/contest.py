@@ -93,7 +93,9 @@ class Contest:
         lengths_of(self._theta, length)
         networks = self._theta.networks
         if secrets is not None and not networks:
-            raise ParameterError(f"secrets name nodes of a network, and Θ is a class of {self._theta.kind}")
+            raise ParameterError(
+                f"secrets only work with networks, but Θ is a class of {self._theta.kind}: leave them out"
+            )
         if networks and isinstance(query, Query):
             refuse_pooling(query, networks[0].node_states)
         self._secrets = None if secrets is None else NodeSecrets(secrets, networks[0])
@@ -406,7 +408,7 @@ def compare(
     'LeakagePropagation'
     """
     if accuracy is not None and epsilon is not None:
-        raise ParameterError("epsilon and accuracy both say how much noise there is: give one of them")
+        raise ParameterError("epsilon and accuracy both determine the noise: give one of them")
     if accuracy is None and alpha is not None:
         raise ParameterError("alpha only works with accuracy")
     kinds = None if mechanisms is None else mechanisms_named(mechanisms)

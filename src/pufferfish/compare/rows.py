@@ -23,7 +23,7 @@ __all__ = [
 NOT_ASKED = "not asked, "
 """How the reason of a mechanism begins that might apply, but takes long."""
 
-ONE_QUERY = "it calibrates noise to one query of all records, and here each {} has values of its own"
+ONE_QUERY = "it calibrates noise for one query of all records, but here each {} has values of its own"
 """The reason of a mechanism that does not compose, with what has the values: group, or subject."""
 
 Shape = Literal["equal", "best"]

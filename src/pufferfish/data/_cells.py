@@ -89,7 +89,7 @@ class RowLocator:
         """Error for a column of subjects that are missing in n rows."""
         return DataError(
             f"column {name!r} has no subject in {count_rows(n)}{self.first(frame.filter(nw.col(SUBJECT).is_null()))}: "
-            "every record belongs to a subject; drop these rows or name their subject"
+            "every record needs a subject; drop these rows or fill in their subject"
         )
 
 
@@ -155,7 +155,7 @@ def refuse_many_cells(by: Sequence[Grouping], counted: nw.DataFrame[Any]) -> Non
     if pairs > MAX_PAIRS or len(counted.select(keys).unique()) > MAX_CELLS:
         raise DataError(
             f"by {', '.join(grouping.text for grouping in by)} makes more than {MAX_CELLS:,} groups, or {MAX_PAIRS:,} "
-            "states of groups: group by less, such as by the hour of a time instead of the time"
+            "counts in all groups: make fewer groups, such as hours instead of times"
         )
 
 
@@ -232,8 +232,8 @@ def _check_nested(inner: str, outer: str, pairs: Iterable[Sequence[str]]) -> Non
             raise public(
                 DataError(
                     f"by says {inner}<{outer}, and {inner} {shortened(group)!r} is in two groups of {outer}, "
-                    f"{shortened(within[group])!r} and {shortened(wider)!r}: say {outer}<{inner} if that is "
-                    f"meant, or {inner},{outer}"
+                    f"{shortened(within[group])!r} and {shortened(wider)!r}: write {outer}<{inner} if you mean that, "
+                    f"or {inner},{outer}"
                 )
             )
 
@@ -247,8 +247,8 @@ def missing_group(grouping: Grouping, rows: nw.LazyFrame[Any], places: RowLocato
     """Error for rows that are in no group, which are given."""
     n = int(collected(rows.select(nw.len().alias("n"))).item())
     return DataError(
-        f"column {grouping.column!r} has no value in {count_rows(n)}{places.first(rows)}, and by names it: every "
-        f"record is in one group; fill it in, or leave such rows out, such as by where='{_spelled(grouping.column)} "
+        f"column {grouping.column!r} has no value in {count_rows(n)}{places.first(rows)}, but every record needs a "
+        f"group: fill it in, or leave out such rows by where='{_spelled(grouping.column)} "
         "!= none'"
     )
 

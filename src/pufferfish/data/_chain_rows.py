@@ -135,8 +135,8 @@ class ChainRows:
             self.read_before = rows - int(collected(kept.select(nw.len())).item())
             if self.read_before == rows:
                 raise DataError(
-                    f"all {count_rows(rows)} of {self.table.name} were read before by a release of the same query: "
-                    "there is nothing new to release; to read and charge them once more, give again=True"
+                    f"all {count_rows(rows)} of {self.table.name} were already read by a release of the same query, "
+                    "so there is nothing new to release; to read and charge them again, give again=True"
                 )
         return kept
 
@@ -234,8 +234,8 @@ class ChainRows:
         if n := int(counts["no_time"]):
             where = self.places.first(frame.filter(no_time(nw.col(TIME), time_type)))
             raise DataError(
-                f"column {options.time!r} has no time in {count_rows(n)}{where}: every record has a time; drop these "
-                "rows or leave out time="
+                f"column {options.time!r} has no time in {count_rows(n)}{where}: every record needs a time; drop "
+                "these rows or leave out time="
             )
         if kind_of(time_type) == "text":
             if asked.issuperset(text_tests(TIME)):
@@ -265,7 +265,7 @@ class ChainRows:
         if dtype.is_integer():
             if dtype in (nw.UInt64, nw.Int128, nw.UInt128):
                 large = (nw.col(TIME) > _LARGEST) | (nw.col(TIME) < -_LARGEST)
-                self._refuse(frame, large, name, f"expected times of at most {_LARGEST:,}: count them from a later one")
+                self._refuse(frame, large, name, f"expected times of at most {_LARGEST:,}: count from a later start")
             return frame.with_columns(nw.col(TIME).cast(nw.Int64))
         return self._finite(frame.with_columns(nw.col(TIME).cast(nw.Float64)), name)
 
@@ -337,16 +337,16 @@ class ChainRows:
             return frame
         if self.zoned:
             raise DataError(
-                f"time_zone is {options.time_zone!r}, and the times in column {name!r} have a time zone or an offset "
-                "of their own: leave time_zone out"
+                f"time_zone is {options.time_zone!r}, but the times in column {name!r} already have a time zone or an "
+                "offset: leave out time_zone"
             )
         of_day = count_where((wall + _BEFORE_1970) // MICROS_OF_DAY * MICROS_OF_DAY != wall + _BEFORE_1970)
         ends = collected(frame.select(wall.min().alias("first"), wall.max().alias("last"), of_day.alias("of_day")))
         first, last, with_time = ends.row(0)
         if not with_time:
             raise DataError(
-                f"time_zone is {options.time_zone!r}, and column {name!r} holds dates without a time of day, which no "
-                "change of clocks moves: leave time_zone out"
+                f"time_zone is {options.time_zone!r}, and column {name!r} holds dates without a time of day, to which "
+                "clock changes do not matter: leave out time_zone"
             )
         clock = LocalClock.between(options.zone, int(first or 0), int(last or 0))
         skipped, twice = clock.skipped(wall), clock.twice(wall)
@@ -355,16 +355,16 @@ class ChainRows:
         if no_time:
             value, where = self._first(frame, skipped)
             raise DataError(
-                f"column {name!r} has {self.time_text(value)}{where}, which clocks of {options.time_zone} skip (such "
-                f"times in {count_rows(no_time)}): name the time zone of these clocks, 'UTC' if they never change, "
-                "or correct such rows"
+                f"column {name!r} has {self.time_text(value)}{where}, which clocks in {options.time_zone} skip (such "
+                f"times in {count_rows(no_time)}): name the right time zone, 'UTC' if clocks never change, or correct "
+                "such rows"
             )
         if ambiguous and options.ambiguous is None:
             value, where = self._first(frame, twice)
             raise DataError(
-                f"column {name!r} has {self.time_text(value)}{where}, which clocks of {options.time_zone} show twice "
+                f"column {name!r} has {self.time_text(value)}{where}, which clocks in {options.time_zone} show twice "
                 f"(such times in {count_rows(ambiguous)}): write times with their offset, such as "
-                "2024-10-27T02:00+01:00; or decide it by ambiguous='earlier', ambiguous='later' or ambiguous='drop'"
+                "2024-10-27T02:00+01:00; or choose ambiguous='earlier', ambiguous='later' or ambiguous='drop'"
             )
         if ambiguous and options.ambiguous == "drop":
             frame = frame.filter(~twice)
@@ -508,7 +508,9 @@ class Disorder:
         column, order = f"column {rows.options.time!r}", "times increase strictly within a subject"
         whose = "" if rows.has_subject else ", or give subject="
         check = (
-            f"check that column {rows.options.subject!r} says whose records they are, then " if rows.has_subject else ""
+            f"check that column {rows.options.subject!r} names the subject of each record, then "
+            if rows.has_subject
+            else ""
         )
         set_back = (
             "; where clocks were set back, write times with their offset, such as 2024-10-27T02:00+01:00"

@@ -417,8 +417,8 @@ def _check_clock(options: Options, step: Duration | None) -> None:
     if longest is None or step is None or longest.value < 2 * step.value:
         return
     raise ParameterError(
-        f"max_gap is {longest} and a step takes {step}: with a clock records that follow each other are one step "
-        f"apart; give max_gap={str(step)!r}, and longer gaps are unobserved records, through which the clock runs on"
+        f"max_gap is {longest} and a step takes {step}: with a clock neighbouring records must be one step apart; "
+        f"give max_gap={str(step)!r}, and longer gaps are unobserved records, through which the clock runs on"
     )
 
 

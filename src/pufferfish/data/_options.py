@@ -159,8 +159,8 @@ def check_options(
     known = None if clock is None else clock_named(clock)
     if known is not None and longest is None:
         raise ParameterError(
-            f"clock is {clock!r}, and {'max_gap' if time is not None else 'time'} is missing: phases follow from "
-            "times, and a gap moves the clock on: give time= and max_gap=, the time between records, such as '1min'"
+            f"clock is {clock!r}, and {'max_gap' if time is not None else 'time'} is missing: the phases of the clock "
+            "follow from times and gaps; give time= and max_gap=, the time between records, such as '1min'"
         )
     zone = _zone(time_zone, ambiguous, time, max_gap)
     return Options(
@@ -191,16 +191,16 @@ def _zone(name: Any, ambiguous: Any, time: str | None, max_gap: Any) -> tzinfo |
     if name is None:
         if ambiguous is not None:
             raise ParameterError(
-                f"ambiguous is {ambiguous!r} and time_zone is missing: give time_zone=, whose clocks show some times "
-                "twice, such as 'Europe/Paris'"
+                f"ambiguous is {ambiguous!r} and time_zone is missing: give the time zone by time_zone=, such as "
+                "'Europe/Paris'"
             )
         return None
     if time is None:
         raise ParameterError(f"time_zone is {name!r} but there is no time: give time=, the column of times")
     if ambiguous == "drop" and max_gap is None:
         raise ParameterError(
-            "ambiguous is 'drop' and max_gap is missing: without it the hour that is left out would count as no step; "
-            "give max_gap=, the time between records, such as '1min'"
+            "ambiguous is 'drop' and max_gap is missing: without it the hour that is left out would not count; give "
+            "max_gap=, the time between records, such as '1min'"
         )
     return given_zone(name)
 
@@ -211,10 +211,13 @@ def _order(order: Any, clock: Clock | None) -> int:
     except TypeError:
         raise ParameterError(f"order is {order!r}, expected a whole number such as 2") from None
     if not 1 <= whole_order <= _MOST_ORDER:
-        raise ParameterError(f"order is {whole_order}, expected 1 to {_MOST_ORDER}: records that each one depends on")
+        raise ParameterError(
+            f"order is {whole_order}, expected 1 to {_MOST_ORDER}, the number of earlier records "
+            "that each one depends on"
+        )
     if whole_order > 1 and clock is not None:
         raise ParameterError(
-            f"order is {whole_order} and clock is {clock.name!r}: models have a clock or a longer memory"
+            f"order is {whole_order} and clock is {clock.name!r}: a model has a clock or a longer memory, not both"
         )
     return whole_order
 
@@ -298,8 +301,8 @@ class RowOptions:
             spelled = [column for column in present if column in free and same_name(label, column)]
             if label not in present and spelled:
                 raise DataError(
-                    f"node {label!r} has no column, and column {spelled[0]!r} is no node: rename it if it is "
-                    f"the same, or name the nodes that shall be read, by columns.{unseen_difference(label, spelled[0])}"
+                    f"node {label!r} has no column, and column {spelled[0]!r} is not a node: rename the column if it "
+                    f"is the same, or name the nodes to read by columns.{unseen_difference(label, spelled[0])}"
                 )
 
     def needed(self, present: Sequence[str]) -> Sequence[str]:
@@ -313,7 +316,7 @@ class RowOptions:
             near = {nearest(label, present): label for label in self.nodes}
             pairs = ", ".join(f"{label!r}: {column!r}" for column, label in near.items() if column is not None)
             raise DataError(
-                f"no column is a node of the network: rename columns, or in Python give "
+                "no column is a node of the network: rename columns, or in Python give "
                 f"columns={{{pairs or 'node: column'}}}. Columns: {listed(present)}. Nodes: {listed(list(self.nodes))}."
                 f"{other_separator(present)}"
             )
@@ -393,7 +396,7 @@ def _together(
         for label in labels:
             if label not in nodes:
                 ask = did_you_mean(label, nodes)
-                raise ParameterError(f"joint names {label!r}, which is no node.{ask} Nodes: {listed(list(nodes))}")
+                raise ParameterError(f"joint names {label!r}, which is not a node.{ask} Nodes: {listed(list(nodes))}")
             if read is not None and label not in read:
                 raise ParameterError(
                     f"joint names the node {label!r}, and columns does not: name it in both, to read its column"
@@ -415,7 +418,7 @@ def _chosen(columns: Any, nodes: Mapping[str, Any]) -> dict[str, str]:
         label = state_label(node)
         if label not in nodes:
             ask = did_you_mean(label, nodes)
-            raise ParameterError(f"columns names {node!r}, which is no node.{ask} Nodes: {listed(list(nodes))}")
+            raise ParameterError(f"columns names {node!r}, which is not a node.{ask} Nodes: {listed(list(nodes))}")
         column: Any = columns[node] if isinstance(columns, Mapping) else label
         if not isinstance(column, str):
             raise ParameterError(f"columns[{node!r}] is {column!r}, expected the name of a column")

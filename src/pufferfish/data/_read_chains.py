@@ -39,7 +39,7 @@ def read_chains(source: Any, **reading: Any) -> Sequences:
     options = check_options(**reading)
     if are_paths(source) and len(source) > 1 and options.max_gap is None:
         # without times the last row of one file would be next to the first of another
-        raise ParameterError("several files need time and max_gap, which say where the rows of one follow another's")
+        raise ParameterError("several files need time and max_gap, which order their rows")
     table = open_source(source, options.needed, options.public, parts=options.parts, order=options.time)
     with engine_errors(table.name, table.path):
         return _read(table, options)
@@ -127,7 +127,8 @@ def _sequences(
     if options.taken is None and all(sum(fold.counts[chain].values()) == 1 for chain in chains):
         gap = f" and max_gap ({options.max_gap})" if options.max_gap else ""
         raise DataError(
-            f"every chain has exactly one record ({len(chains)} in all), so no two are correlated: check the "
+            f"every chain has exactly one record ({len(chains)} in all), so no records can depend on each other: "
+            "check the "
             f"subject column{f' {options.subject!r}' if options.subject else ''}{gap}"
         )
     if fold.unsized_gap:

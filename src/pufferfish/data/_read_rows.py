@@ -89,13 +89,13 @@ def count_together(
     if max(len(cells), 1) * prod(sizes) > MAX_PAIRS:
         raise DataError(
             f"{len(cells):,} groups with {prod(sizes):,} combinations of states each are more than {MAX_PAIRS:,}: "
-            "group by less, or count fewer columns together"
+            "make fewer groups, or count fewer columns together"
         )
     keys = frame.collect_schema().names()
     counted = frame.group_by(keys).agg(nw.len().alias(_ALIKE)).select(*keys, _ALIKE)
     part = counted.head(MAX_PAIRS + 1).collect()
     if len(part) > MAX_PAIRS:
-        raise DataError(f"{table}: more than {MAX_PAIRS:,} combinations of spellings: spell each state in one way")
+        raise DataError(f"{table}: more than {MAX_PAIRS:,} combinations of spellings: give each state one spelling")
     counts = np.zeros((*([len(cells)] if groups is not None else []), *sizes), dtype=np.int64)
     for *values, n in part.iter_rows():
         node_values, group = values[: len(sizes)], values[len(sizes) :]
@@ -148,8 +148,8 @@ def count_distinct(
         part = frame.group_by(keys).agg(nw.len().alias(_ALIKE)).select(*keys, _ALIKE).head(most + 1).collect()
         if len(part) > most:
             raise DataError(
-                f"{table.name} has more than {most:,} different rows in {len(keys)} columns, which are too many to "
-                "hold: read fewer columns, or a part of the rows"
+                f"{table.name} has more than {most:,} different rows in {len(keys)} columns, too many for memory: "
+                "read fewer columns, or a part of the rows"
             )
         held = np.full((len(part), len(keys)), -1, dtype=np.int16)
         for j, (key, node) in enumerate(zip(keys, rows.nodes, strict=True)):
@@ -182,7 +182,7 @@ def states_of_columns(
             options.where.refuse_unquoted(present)
         chosen = [name for name in present if name not in public] if names is None else names
         if not chosen:
-            raise DataError("the table has no column but those of subject and where: there is nothing to fit")
+            raise DataError("the table has only the columns of subject and where: there is nothing to fit")
         return list(
             dict.fromkeys([*chosen, *(name for name in (options.subject, *options.public) if name is not None)])
         )

@@ -54,8 +54,8 @@ def zone_named(name: str, column: str) -> tzinfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise DataError(
-            f"column {column!r} has times of the zone {name!r}, whose clock is not known here: convert it to local "
-            "times without a zone"
+            f"column {column!r} has times in the zone {name!r}, which this computer does not know: convert it to "
+            "local times without a zone"
         ) from None
 
 

@@ -42,7 +42,7 @@ def parse_bins(bins: str | Sequence[float]) -> tuple[float, ...]:
             raise ParameterError(f"bins[{i}] is {edge!r}, expected a finite number: {_REMEDY}")
         if i and edge <= edges[i - 1]:
             raise ParameterError(
-                f"bins[{i}] is {_number(edge)}, not above the edge before it ({_number(edges[i - 1])}): {_REMEDY}"
+                f"bins[{i}] is {_number(edge)}, expected above the edge before it ({_number(edges[i - 1])}): {_REMEDY}"
             )
     if len(edges) < 3:
         raise ParameterError(f"bins has {len(edges)} edges, expected at least 3 (2 bins): {_REMEDY}")
@@ -100,7 +100,9 @@ def _as_float(value: Any, i: int) -> float:
     try:
         return float(value)
     except OverflowError:  # may have too many digits to be shown
-        raise ParameterError(f"bins[{i}] is beyond all floats, expected a finite number: {_REMEDY}") from None
+        raise ParameterError(
+            f"bins[{i}] is too large for a floating-point number, expected a finite number: {_REMEDY}"
+        ) from None
     except ValueError:
         raise ParameterError(f"bins[{i}] is {value!r}, expected a finite number: {_REMEDY}") from None
 

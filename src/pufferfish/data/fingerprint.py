@@ -121,8 +121,8 @@ def check_fingerprint(fingerprint: Any) -> None:
             _parts(one)
     except (ValueError, struct.error):  # binascii.Error is a ValueError
         raise ParameterError(
-            f"fitted_on is {shortened(repr(fingerprint))}, expected the fingerprint of a table, as "
-            "data.fingerprint is of what was read"
+            f"fitted_on is {shortened(repr(fingerprint))}, expected the fingerprint of a table, such as "
+            "data.fingerprint"
         ) from None
 
 

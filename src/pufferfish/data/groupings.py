@@ -190,15 +190,17 @@ def parse_by(by: Any, *, time: str | None, private: Collection[str], called: str
     )
     for i, grouping in enumerate(groupings):
         if grouping.column in private:
-            joint = ", or ask for its states together with another node's: --query joint:NODE,NODE (pf.Joint in Python)"
+            joint = ", or count its states with those of another node: --query joint:NODE,NODE (pf.Joint in Python)"
             raise DataError(
-                f"by names the {called} {grouping.column!r}: in which group each record is, is public, so it must not "
-                f"depend on the private states; group by another column{joint if called == NODE_COLUMN else ''}"
+                f"by names the {called} {grouping.column!r}: groups are public, so they must not depend on the "
+                f"private states; group by another column{joint if called == NODE_COLUMN else ''}"
             )
         if grouping.text in [earlier.text for earlier in groupings[:i]]:
             raise ParameterError(f"by names {grouping.text!r} twice: name it once")
         if grouping.text in TAKEN:
-            raise ParameterError(f"by names {grouping.text!r}, which is a column of every result: rename the column")
+            raise ParameterError(
+                f"by names {grouping.text!r}, which is the name of a column of every result: rename your column"
+            )
     return groupings
 
 

@@ -111,9 +111,9 @@ def label_states(raw: Iterable[Any], known: Sequence[str], *, untyped: bool, whe
         earlier = named.setdefault(_canonical(state), state)
         if earlier != state:
             raise DataError(
-                f"{where} is text of a CSV file, which says no types, and {owner} has the states {earlier!r} and "
-                f"{state!r}, which read alike there: rename one of them in both, or give a table with types (Parquet "
-                "or a frame)"
+                f"{where} comes from a CSV file, which has no types, and {owner} has the states {earlier!r} and "
+                f"{state!r}, which are the same there: rename one of them in both, or give a table with types "
+                "(Parquet or a frame)"
             )
     exact = set(known)
     labels: dict[Any, str] = {}
@@ -215,7 +215,7 @@ def sorted_labels(labels: Iterable[str], where: str) -> tuple[str, ...]:
     seen: dict[str, str] = {}
     for label in names:
         if unseen := unseen_difference(label, seen.setdefault(composed(label), label)):
-            raise DataError(f"{where} holds the state {label!r} in two ways.{unseen}".rstrip("."))
+            raise DataError(f"{where} holds the state {label!r} in two spellings.{unseen}".rstrip("."))
     return names
 
 

@@ -103,8 +103,8 @@ def as_steps(apart: Any, step: Any) -> int:
     one = None if step is None else parse_duration(step, "step")
     if one is None or not one.has_unit:
         raise ParameterError(
-            f"forgets is {apart!r}, and nothing says how long a step is: give step as a length of time, such as 1min, "
-            "or the column of times; or say after how many steps, such as 8"
+            f"forgets is {apart!r}, but the length of a step is unknown: give step as a length of time, such as 1min, "
+            "or the column of times; or give a number of steps, such as 8"
         )
     return ceil(Fraction(length.value) / Fraction(one.value))
 

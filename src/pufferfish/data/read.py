@@ -293,7 +293,7 @@ def columns(source: Any) -> list[str]:
 
 
 def read_lengths(source: Any, *, subject: str | None = None, **reading: Any) -> Sequences:
-    """Read the public part of a table alone: who has records, how many, and when; no state.
+    """Read only the public part of a table, without states: who has records, how many, and when.
 
     Parameters
     ----------

@@ -44,7 +44,9 @@ def check_subject(subject: str | None, private: Collection[str]) -> None:
         If it is one.
     """
     if subject in private:
-        raise ParameterError(f"subject is {subject!r}, a node's column: expected one that says whose row it is")
+        raise ParameterError(
+            f"subject is {subject!r}, the column of a node: expected the column that names the subject of each row"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -237,7 +237,7 @@ class Base(ReadOnly):
         )
         check_step(step, max_gap)
         if self.max_gap is not None and self.time is None:
-            raise ParameterError(f"max_gap is {self.max_gap!r} but there is no time: gaps are between times")
+            raise ParameterError(f"max_gap is {self.max_gap!r} but there is no time: give the column of times")
         zone = self.time_zone
         if zone is not None and (self.time is None or not (isinstance(zone, str) and zone.strip())):
             raise ParameterError(f"time_zone is {zone!r}, expected the zone of a column of times, or None")
@@ -546,8 +546,8 @@ class Sequences(Printed, ReadOnly):
         cut = self.base.gaps == "independent"
         are = "chains of their own begin after them" if cut else "they count as unobserved records"
         return (
-            f"{number:,} gaps between records are hardly longer than max_gap ({self.base.max_gap}): {are}, and no "
-            f"transition leads across them. If these records only come a little late, give max_gap={longest!r}, which "
+            f"{number:,} gaps between records are only slightly longer than max_gap ({self.base.max_gap}): {are}, and "
+            f"no transition crosses them. If these records are only a little late, give max_gap={longest!r}, which "
             "joins them all.",
         )
 
@@ -564,7 +564,7 @@ class Sequences(Printed, ReadOnly):
             )
         column = "" if self.base.subject is None else f" (column {self.base.subject!r})"
         return (
-            f"The table has {len(self.length):,} subjects{column}, {half}, and different "
-            "subjects are taken as independent of each other. Check that the column says whose records they are: if "
-            "records of different subjects depend on each other, more leaks than is promised.",
+            f"The table has {len(self.length):,} subjects{column}, {half}, and different subjects are treated as "
+            "independent. Check that the column names the subject of each record: if records of different subjects "
+            "depend on each other, more leaks than is promised.",
         )

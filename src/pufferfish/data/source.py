@@ -165,7 +165,7 @@ def engine_errors(name: str, path: Path | None = None) -> Generator[None]:
         if path is not None and separator_of(path.name) is not None:  # the engine's words are for its own users
             line = wrong_text(path) or wrong_line(path) or line.partition(" The current offset")[0]
             if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile) or "gzip" in str(error):
-                line = "the compressed file is cut off or damaged: copy or pack it again"
+                line = "the compressed file is incomplete or damaged: copy or compress it again"
         elif _DAMAGED in line:
             line = f"the file is damaged ({line.rpartition(_DAMAGED)[2].strip(' :')[:100]}): copy or write it again"
         raise DataError(f"{name} cannot be read: {line[:300]}") from error
@@ -254,8 +254,8 @@ def _one_of(paths: Sequence[Any], needed: Needed, parts: Collection[str], order:
     for other in others:
         if other.schema != first.schema or other.zones != first.zones or other.untyped != first.untyped:
             raise DataError(
-                f"{other.name} has other columns, or types of columns, than {first.name}: several files are one table "
-                "where all are alike"
+                f"{other.name} has other columns or column types than {first.name}: several files are read as one "
+                "table only if their columns are the same"
             )
     frames = [nw.to_native(file.frame.drop(ROW)) for file in files]
     return replace(
@@ -269,7 +269,9 @@ def _one_of(paths: Sequence[Any], needed: Needed, parts: Collection[str], order:
 def _refuse_no_file(name: str) -> None:
     """Refuse what a path would be made of though it names no file of this machine."""
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", name):  # a drive of Windows has one letter; a path has lost one slash
-        raise public(DataError(f"{display_path(name)} is an address, and only local files are read: download it first"))
+        raise public(
+            DataError(f"{display_path(name)} is a web address, but only local files are read: download it first")
+        )
     if name.endswith(("/", os.sep)) and not os.path.isdir(name):
         raise public(
             DataError(f"{display_path(name)} ends in {name[-1]}, as only the name of a folder does: name a file")
@@ -284,7 +286,7 @@ def _from_file(path: Path, needed: Needed, parts: Collection[str]) -> Source:
     if not path.exists():
         raise public(DataError(f"file {display_path(path)} not found.{near_files(path)}".rstrip(".")))
     if not path.is_file():
-        raise public(DataError(f"{display_path(path)} is a device or a pipe, and only regular files are read"))
+        raise public(DataError(f"{display_path(path)} is a device or a pipe; name a regular file"))
     if not path.name.isprintable():  # it is written into releases and ledgers, as text
         raise public(DataError(f"the file name {path.name!r} has characters that do not print: rename the file"))
     separator = separator_of(path.name)
@@ -320,11 +322,9 @@ def _refuse_no_parquet(path: Path) -> None:
     if start == b"PARE" or end == b"PARE":
         raise DataError(f"{display_path(path.name)} is an encrypted Parquet file: write it without encryption")
     if start != b"PAR1":
-        raise DataError(f"{display_path(path.name)} is not a Parquet file: name a file by what it holds ({KINDS})")
+        raise DataError(f"{display_path(path.name)} is not a Parquet file: give it the ending of its format ({KINDS})")
     if end != b"PAR1":
-        raise DataError(
-            f"{display_path(path.name)} is cut off: a Parquet file ends as it begins; copy or write it again"
-        )
+        raise DataError(f"{display_path(path.name)} is incomplete: copy or write it again")
 
 
 def _from_spark(files: SparkFiles, needed: Needed, parts: Collection[str]) -> Source:
@@ -541,7 +541,7 @@ def _typed(column: Any) -> Any:
         of_zones = {getattr(time, "tzinfo", None) for time in known}
         if None in of_zones and len(of_zones) > 1:
             raise DataError(
-                f"column {str(column.name)!r} has times with a zone and times without one: give all of them one"
+                f"column {str(column.name)!r} has times with a zone and times without one: give every time a zone"
             )
         return pd.to_datetime(column, utc=len(of_zones) > 1)
     return _labelled(column)
@@ -580,19 +580,19 @@ def _require(
             if untyped and (separated := other_separator(present)):
                 hint = separated
             elif untyped and len(present) == 1 and "," in present[0].removeprefix("sep="):
-                hint = " The file seems to have each line in quotes, as one cell: save it as CSV again."
+                hint = " Each line of the file seems to be one quoted cell: save it as CSV again."
             elif untyped and re.match("sep=|#", present[0]):
-                hint = " The first line of the file is not the one that names the columns: delete it."
+                hint = " The first line of the file does not name the columns: delete it."
             elif path is not None and (line := line_with(name, path)):
-                hint = f" Line {line} of the file has this name: delete what stands above the names of the columns."
+                hint = f" Line {line} of the file has this name: delete the lines above it."
             meant = did_you_mean(name, present)
             if name in index:
                 raise DataError(
-                    f"column {name!r} not found: {name!r} is the index of the frame, and no column; give "
+                    f"column {name!r} not found: {name!r} is the index of the frame, not a column; give "
                     "frame.reset_index()"
                 )
             if name in parts and name in PARTS:
-                meant = f" For a part of the time, say of which column: {name}(column)."
+                meant = f" For a part of a time, name the column: {name}(column)."
             elif name in parts and not meant and (part := nearest(name, PARTS)):
                 meant = f" A part of the time is called {part!r}."
             there = names_of(_names(present, untyped=untyped))
@@ -600,5 +600,5 @@ def _require(
         base = again[1] if untyped and (again := _AGAIN.fullmatch(name)) and again[1] in present else name
         twice = untyped and any((again := _AGAIN.fullmatch(p)) and again[1] == base for p in present)
         if twice or present.count(name) > 1:
-            raise DataError(f"column {base!r} is there more than once: rename or drop the others")
+            raise DataError(f"column {base!r} occurs more than once: rename or drop the others")
     return columns

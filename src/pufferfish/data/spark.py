@@ -79,7 +79,7 @@ def of_spark(native: Any, columns: Sequence[str]) -> tuple[nw.LazyFrame[Any], fr
     for name in columns:
         if re.search(r"[.`]", name):
             raise DataError(
-                f"column {name!r} has a dot or a backtick in its name, which Spark takes for a part of another column: "
+                f"column {name!r} has a dot or a backtick in its name, which Spark reads as a part of another column: "
                 "rename it"
             )
         column = functions.col(name)
@@ -161,7 +161,7 @@ def refuse_lines(files: SparkFiles) -> None:
     if files.separator is None:
         return
     if len(files.frame.columns) < 2:
-        raise DataError(f"{files.name} has one column, of which Spark skips the empty cells: save it as Parquet")
+        raise DataError(f"{files.name} has only one column, and Spark would skip its empty cells: save it as Parquet")
     functions: Any = import_module("pyspark.sql.functions")
     separator = files.separator
     line = functions.regexp_replace("value", "\r$", "")

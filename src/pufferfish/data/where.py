@@ -125,7 +125,9 @@ def parse_where(text: Any, private: Collection[str], called: str) -> Where:
     if not isinstance(text, str):
         raise ParameterError(f"where is {text!r}, expected text such as 'awake and steps > 0'")
     if len(text) > _LONGEST:
-        raise DataError(f"where has {len(text):,} characters, expected at most {_LONGEST:,}: mark the rows in a column")
+        raise DataError(
+            f"where has {len(text):,} characters, expected at most {_LONGEST:,}: make a column that marks the rows"
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -147,8 +149,8 @@ def parse_where(text: Any, private: Collection[str], called: str) -> Where:
     for name in columns:
         if name in private:
             raise DataError(
-                f"where {text!r} refers to the {called} {name!r}: which rows are used is public, so it must not "
-                "depend on the private states; filter on another column"
+                f"where {text!r} refers to the {called} {name!r}: a filter is public, so it must not depend on the "
+                "private states; filter on another column"
             )
     if not columns:
         raise DataError(f"where {text!r} names no column, expected a condition such as 'awake and steps > 0'")
@@ -164,7 +166,7 @@ def _check_size(tree: ast.expr, text: str) -> None:
     while level:
         depth += 1
         if depth > _DEEPEST:
-            raise DataError(f"where {text!r} is nested more than {_DEEPEST} deep: mark the rows in a column")
+            raise DataError(f"where {text!r} is nested more than {_DEEPEST} deep: make a column that marks the rows")
         for node in level:
             if isinstance(node, ast.Compare):
                 links += len(node.ops)
@@ -203,7 +205,7 @@ def _columns(node: ast.expr, text: str) -> Iterator[str]:
     elif isinstance(node, ast.List | ast.Tuple | ast.Set):
         for value in node.elts:
             if isinstance(value, ast.Name) and value.id not in _CONSTANTS:
-                raise DataError(f"where {text!r}: {value.id!r} is no value; {_quoted(value.id)}")
+                raise DataError(f"where {text!r}: {value.id!r} is not a value; {_quoted(value.id)}")
             if _literal(value) is _NOT_LITERAL:
                 _refuse(text, value)
     elif _literal(node) is _NOT_LITERAL:
@@ -211,7 +213,7 @@ def _columns(node: ast.expr, text: str) -> Iterator[str]:
 
 
 def _quoted(name: str) -> str:
-    return f"text stands in quotes, such as group == {name!r}"
+    return f"put text in quotes, such as group == {name!r}"
 
 
 def _column_name(node: ast.expr) -> str | None:
@@ -245,7 +247,7 @@ def _literal(node: ast.expr) -> Any:
         try:
             return float(node.value)
         except OverflowError:
-            raise DataError("where has a whole number of more than 308 digits, which no column holds") from None
+            raise DataError("where has a whole number of more than 308 digits, expected fewer") from None
     if isinstance(node, ast.Name) and node.id in _CONSTANTS:
         return _CONSTANTS[node.id]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
@@ -354,8 +356,9 @@ class _Compiler:
             return _never(column)
         if column.untyped and isinstance(operand, str) and not equality and parse_instant(operand) is not None:
             self._refuse(
-                f"column {column.name!r} holds text, and not only ISO times such as '2016-04-13 08:00', so none of it "
-                f"is before or after {operand!r}: write dates as year-month-day, and leave cells without a time empty"
+                f"column {column.name!r} holds text that is not always an ISO time such as '2016-04-13 08:00', so it "
+                f"has no order and cannot be compared with {operand!r}: write dates as year-month-day, and leave "
+                "cells without a time empty"
             )
         if column.kind == "text" and isinstance(operand, str) and not equality and parse_instant(operand) is not None:
             self._refuse(
@@ -374,7 +377,7 @@ class _Compiler:
         """Value of the other side in the column's terms; refuse what does not compare."""
         if isinstance(operand, Column):
             if operand.kind != column.kind:
-                self._refuse(f"{_holds(column)} and {_holds(operand)}, which do not compare")
+                self._refuse(f"{_holds(column)} and {_holds(operand)}, which cannot be compared")
             if operand.zoned != column.zoned:
                 self._refuse(f"only one of {column.name!r} and {operand.name!r} has a time zone")
             return operand.value, operand.missing
@@ -386,7 +389,7 @@ class _Compiler:
             return operand, None
         if column.kind == "instant" and isinstance(operand, str):
             return self._instant(column, operand), None
-        self._refuse(f"{_holds(column)}, which does not compare with {_show(operand)}")
+        self._refuse(f"{_holds(column)}, which cannot be compared with {_show(operand)}")
 
     def _instant(self, column: Column, text: str) -> int:
         parsed = parse_instant(text)

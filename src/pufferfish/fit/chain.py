@@ -42,7 +42,7 @@ _MOST_SMOOTHING = 1e15
 def fit_chain(
     sequences: Sequences, *, initial: Literal["stationary", "any"] = "stationary", smoothing: float = SMOOTHING
 ) -> MarkovChain:
-    """Chain of the observed one-step transitions, each row completed by what all rows together do.
+    """Fit a chain to the observed one-step transitions; each row is completed from all rows together.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def fit_periodic(
     initial: Literal["stationary", "any"] = "stationary",
     smoothing: float = SMOOTHING,
 ) -> PeriodicChain:
-    """Transition matrix for each phase of a clock, its rows completed by those of all phases together.
+    """Fit a transition matrix for each phase of a clock; each row is completed from all phases together.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def fit_order(
     initial: Literal["stationary", "any"] = "stationary",
     smoothing: float = SMOOTHING,
 ) -> HigherOrderChain:
-    """Chain whose next record depends on several records before it, completed by what follows the latest alone.
+    """Fit a chain of higher order; each row is completed from what follows its latest record.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def fit_order(
 
 
 def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChain:
-    r"""Bounds that hold all transition probabilities at once, with a given confidence.
+    r"""Fit bounds that contain all transition probabilities together, with a given confidence.
 
     If the sequences come from a Markov chain with one transition matrix, that matrix lies between the bounds with at
     least this probability, however long the sequences are and whatever they start with. Every entry gets the interval

@@ -31,7 +31,7 @@ _FEWEST = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage(ReadOnly):
-    """How many people the noise of a class covers, and what that rests on.
+    """How many people the noise of a class covers, and the assumptions of that number.
 
     Parameters
     ----------

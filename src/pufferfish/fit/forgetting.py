@@ -40,7 +40,7 @@ def overlap(chain: Any, steps: int) -> float: ...
 @overload
 def overlap(chain: Any, steps: Sequence[int]) -> tuple[float, ...]: ...
 def overlap(chain: Any, steps: Any) -> Any:
-    """Least share that two laws of a chain's state have in common, given any two states some steps earlier or later.
+    """Return the smallest overlap of the laws of a chain's state, given any two states some steps earlier or later.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeUp(ReadOnly):
-    """How much of a fitted model is made up by smoothing.
+    """How much of a fitted model smoothing invents.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class MadeUp(ReadOnly):
 def made_up(
     data: Sequences, *, smoothing: float = SMOOTHING, initial: Literal["stationary", "any"] = "stationary"
 ) -> MadeUp:
-    """Return how much of a fitted model smoothing makes up: of its rows, its stays, and its noise.
+    """Return how much of a fitted model smoothing invents: of its rows, its stays and its noise.
 
     Of data that were read with a clock it is about :func:`fit_periodic`, with an order about :func:`fit_order`, else
     about :func:`fit_chain`. That of :func:`fit_each_subject` is a part of what it returns. The command line refuses to

@@ -319,7 +319,7 @@ def check_names(theta: Theta, path: str | os.PathLike[str]) -> None:
 
 
 def write_model(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write a model file; of what is there already only an earlier model is replaced.
+    """Write a model file; only an earlier model file is ever replaced.
 
     Raises
     ------

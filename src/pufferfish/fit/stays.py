@@ -25,7 +25,7 @@ def fit_stays(
     initial: Literal["stationary", "any"] = "stationary",
     smoothing: float = 1.0,
 ) -> StaysChain:
-    """Chain whose states last for stays of several kinds, from public data.
+    """Fit a chain with several kinds of stay in each state to public data.
 
     Parameters
     ----------

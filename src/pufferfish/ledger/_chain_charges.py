@@ -55,8 +55,8 @@ class ChainCharging(Charging):
         """Refuse a base of independent rows."""
         if base is not None and not isinstance(base, Base):
             raise ParameterError(
-                f"base is {type(base).__name__}, and this ledger is about Markov chains: give sequences.base, of a "
-                "table from read_sequences"
+                f"base is {type(base).__name__}, but this ledger is for Markov chains: give the base of a table from "
+                "read_sequences, sequences.base"
             )
         if base is not None and self._bound.protection is not None:
             self._bound.protection.check_gaps(base.gaps, "the ledger adds up what is told of")
@@ -97,7 +97,7 @@ class ChainCharging(Charging):
         check_chains(data)
         if data is not None and data.names is None and isinstance(window, Mapping):
             raise ReleaseRefused(
-                "window is given by name, and the data do not say whose they are: read them as the base"
+                "window names subjects, but the data were read without subjects: read them as the ledger's base"
             )
         length = self._bound.length
         windows = as_windows(window, length, subjects)
@@ -220,9 +220,9 @@ class ChainCharging(Charging):
             if not any(c.without_positions.covers(chain) for c in base_lengths):
                 longest = max(base_lengths)
                 raise ReleaseRefused(
-                    f"subject {name!r} has a chain of {chain.steps:,} steps and {chain.records:,} records, and in the "
-                    f"ledger's base at most {longest.steps:,} steps and {longest.records:,} records: other records "
-                    "need a ledger of their own"
+                    f"subject {name!r} has a chain of {chain.steps:,} steps and {chain.records:,} records, but in the "
+                    f"ledger's base at most {longest.steps:,} steps and {longest.records:,} records: make another "
+                    "ledger for other records"
                 )
         marks = np.zeros(self.places, dtype=np.bool_)
         marks[[place for subject_places in places.values() for place in subject_places]] = True
@@ -231,7 +231,7 @@ class ChainCharging(Charging):
                 seen = tuple(windows[place] for place in subject_places)
                 if not any(seen):
                     raise ReleaseRefused(
-                        f"window leaves out all steps of subject {name!r}, who is in the data: give a window for every "
+                        f"window has no steps of subject {name!r}, who is in the data: give a window for every "
                         "subject that is read"
                     )
                 chains = [chain for n, chain in zip(data.names, data.length, strict=True) if n == name]
@@ -248,7 +248,7 @@ class ChainCharging(Charging):
         length = self._bound.length
         if base is None and not (everything and sorted(data.length) == sorted(length)):
             raise ReleaseRefused(
-                "the ledger does not know its base yet, and these data are not all of it: make the ledger with "
+                "the ledger has no base yet, and these data are only a part of its table: make the ledger with "
                 "base=sequences.base of the whole table"
             )
         if base is None:
@@ -262,7 +262,7 @@ def check_chains(data: Any) -> None:
     """Refuse data that are none of Markov chains."""
     if data is not None and not isinstance(data, Sequences):
         raise ReleaseRefused(
-            f"the data are {type(data).__name__}, and this ledger is about Markov chains: read the table with "
+            f"the data are {type(data).__name__}, but this ledger is for Markov chains: read the table with "
             "read_sequences"
         )
 
@@ -283,8 +283,8 @@ def loss_of_release(
     if isinstance(released, Calibration):
         if released.theta.variables is not None:
             raise ReleaseRefused(
-                f"the noise was calibrated for {released.theta.kind}, whose records have names, and this ledger is "
-                "about Markov chains: make a ledger for them"
+                f"the noise was calibrated for {released.theta.kind}, whose records have names, but this ledger is "
+                "for Markov chains: make another ledger for them"
             )
         linear = composing(released, "calibration.record_loss" if released.theta.states == states else None)
         groups = groups_of(states, base, released.theta.states, data, coarsening)
@@ -298,19 +298,21 @@ def loss_of_release(
         distance = _on_the_base(whole(unit_distance), groups)
     else:
         if coarsening is not None:
-            raise ParameterError("coarsening goes with a calibration: a loss is given on the ledger's own states")
+            raise ParameterError("coarsening only works with a calibration: give a loss on the ledger's own states")
         if data is not None and not data.base.bins:
             _check_states(data, states)
         groups = groups_of(states, base, states, data, None)
         loss = _loss(released, len(states))
         if data is not None and data.states != states and len(set(loss[~np.eye(len(states), dtype=np.bool_)])) > 1:
             raise ReleaseRefused(
-                "the loss is one for every pair of the ledger's states, in their order, and the data have their "
-                "states in another one: charge the calibration itself, whose states are told by their names"
+                "the loss has a number for every pair of the ledger's states, but the states of the data are in "
+                "another order: charge the calibration itself, which names its states"
             )
         (distance,), scale = in_decimals([loss])
     if not step and not any(any(row) for row in distance):
-        raise ParameterError("the loss is 0 between all states: a release that tells nothing is none")
+        raise ParameterError(
+            "the loss is 0 between all states, so nothing would be charged: give the loss of the release"
+        )
     return Charge({EVERY: distance}, scale, step=step), groups, linear
 
 
@@ -332,15 +334,15 @@ def _check_steps(data: Sequences | None, base: Base | None) -> None:
     """Refuse steps between records that are none of the base's: a filter may leave out what lies between."""
     if data is not None and base is not None and data.base.where != base.where:
         raise ReleaseRefused(
-            "the query counts steps, and the data were filtered where the ledger's base is not: records that follow "
-            "each other here need not do so in the base; read the whole table"
+            "the query counts steps, but the data are filtered and the ledger's base is not: neighbouring records "
+            "here may not be neighbours in the base; read the whole table"
         )
 
 
 def _check_states(data: Sequences, states: tuple[str, ...]) -> None:
     for state in data.states:
         if state not in states:
-            raise ReleaseRefused(f"the data have the state {state!r}, and the ledger's states are {names_of(states)}")
+            raise ReleaseRefused(f"the data have the state {state!r}, but the ledger's states are {names_of(states)}")
 
 
 def _on_the_base(distance: Distance, groups: Sequence[int] | None) -> Distance:
@@ -357,9 +359,13 @@ def _loss(released: Any, k: int) -> NDArray[np.float64]:
     try:
         loss = real_array(released)
     except TypeError as error:
-        raise ParameterError(f"a loss {error}; expected a calibration, a number, or one per pair of states") from None
+        raise ParameterError(
+            f"a loss {error}; expected a calibration, a number, or one number for every pair of states"
+        ) from None
     if loss.shape not in ((), (k, k)):
-        raise ParameterError(f"a loss has shape {loss.shape}, expected a number or ({k}, {k}): pairs of states")
+        raise ParameterError(
+            f"a loss has shape {loss.shape}, expected a number or ({k}, {k}), one number for every pair of states"
+        )
     if not np.all(np.isfinite(loss)) or np.any(loss < 0):
         raise ParameterError("a loss is negative or not finite; expected nats, such as 0.1")
     return np.broadcast_to(loss, (k, k))

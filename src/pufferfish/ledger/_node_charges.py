@@ -23,11 +23,11 @@ from pufferfish.theta.states import state_label
 __all__ = ["NodeCharging"]
 
 _TIES = {
-    "source": "a ledger knows its table by this name: read the same table from there, as losses of the same records "
-    "add up in one ledger; only other records need a ledger of their own",
-    "subject": "read the table as the ledger's was",
+    "source": "a ledger recognises its table by this name: read the same table from there, so that one ledger counts "
+    "all releases of these records; only for other records make another ledger",
+    "subject": "read the table with the same options as the ledger's",
     "where": "a part of a filtered base is known only for a base without a filter: make the ledger for the whole table",
-    "missing": "read the table as the ledger's was",
+    "missing": "read the table with the same options as the ledger's",
 }
 
 States = dict[str, tuple[str, ...]]
@@ -52,8 +52,8 @@ class NodeCharging(Charging):
             return
         if not isinstance(base, RowsBase):
             raise ParameterError(
-                f"base is {type(base).__name__}, and this ledger is about Bayesian networks: give rows.base, of a "
-                "table from read_rows"
+                f"base is {type(base).__name__}, but this ledger is for Bayesian networks: give the base of a table "
+                "from read_rows, rows.base"
             )
         self._check_nodes(base.columns, "the base")
 
@@ -71,7 +71,7 @@ class NodeCharging(Charging):
         _check_part(window, coarsening)
         if data is not None and not isinstance(data, Rows):
             raise ReleaseRefused(
-                f"the data are {type(data).__name__}, and this ledger is about Bayesian networks: read the table with "
+                f"the data are {type(data).__name__}, but this ledger is for Bayesian networks: read the table with "
                 "read_rows"
             )
         if isinstance(released, Calibration):
@@ -79,14 +79,17 @@ class NodeCharging(Charging):
         else:
             if isinstance(released, list | tuple) or getattr(released, "ndim", 0):
                 raise ParameterError(
-                    "the loss is a list, and nodes are told by their names: expected a number for all of them, or "
-                    "{node: loss, …}, such as calibration.node_loss"
+                    "the loss is a list, but nodes have names: give a number for all nodes, or {node: loss, …}, such "
+                    "as calibration.node_loss"
                 )
             losses, scale = in_decimals(as_record_loss(released, self._bound.theta, ()).nodes)
             distances = dict(zip(self._states, losses, strict=True))
         read = {node: distance for node, distance in distances.items() if any(map(any, distance))}
         if not read:
-            raise ParameterError("the loss is 0 between all states of all nodes: a release that tells nothing is none")
+            raise ParameterError(
+                "the loss is 0 between all states of all nodes, so nothing would be charged: give "
+                "the loss of the release"
+            )
         if data is not None:
             self._check_data(data, base, read)
         return Charge({**read}, scale)
@@ -112,8 +115,8 @@ class NodeCharging(Charging):
         """Return the distances of all nodes under a calibration, refused where it is for another network."""
         if not calibration.theta.networks:
             raise ReleaseRefused(
-                f"the noise was calibrated for {calibration.theta.kind}, and this ledger is about Bayesian networks: "
-                "make a ledger for them"
+                f"the noise was calibrated for {calibration.theta.kind}, but this ledger is for Bayesian networks: "
+                "make another ledger for them"
             )
         network = calibration.theta.networks[0]
         states = _by_label(network.node_states)
@@ -128,8 +131,8 @@ class NodeCharging(Charging):
         known = query if isinstance(query, JointQuery) else replace(query, domains=network.domains)
         if calibration.bound.rows > self._bound.rows:
             raise ReleaseRefused(
-                f"the noise was calibrated for a table of {calibration.bound.rows:,} rows, and that of the ledger has "
-                f"{self._bound.rows}: other records need a ledger of their own"
+                f"the noise was calibrated for a table of {calibration.bound.rows:,} rows, but the ledger's table has "
+                f"{self._bound.rows}: make another ledger for other records"
             )
         return {node: whole(distance) for node, distance in zip(states, known.distances, strict=True)}
 
@@ -140,7 +143,7 @@ class NodeCharging(Charging):
         if base is None:
             if data.records != rows:
                 raise ReleaseRefused(
-                    "the ledger does not know its base yet, and these data are not all of it: make the ledger with "
+                    "the ledger has no base yet, and these data are only a part of its table: make the ledger with "
                     "base=rows.base of the whole table"
                 )
             self.check_base(data.base)
@@ -148,16 +151,16 @@ class NodeCharging(Charging):
         check_tied(data.base, base, _TIES)
         if data.records > rows:
             raise ReleaseRefused(
-                f"the data have {data.records:,} rows, and the table of the ledger has {rows:,}: other records need a "
-                "ledger of their own"
+                f"the data have {data.records:,} rows, but the ledger's table has {rows:,}: make another ledger for "
+                "other records"
             )
         for node in read:
             here, there = (reading.columns.get(node) for reading in (data.base, base))
             if here is not None and here != there:
                 its = f"reads it from {there!r}" if there else "does not know a column of it"
                 raise ReleaseRefused(
-                    f"the data read node {node!r} from column {here!r}, and the ledger {its}; make the ledger with the "
-                    "base of all columns that shall be read"
+                    f"the data read node {node!r} from column {here!r}, and the ledger {its}; make the ledger with "
+                    "the base of all columns that you want to read"
                 )
         if data.base.where is not None:
             from pufferfish.data.where import parse_where  # here: it loads what reads tables
@@ -167,12 +170,14 @@ class NodeCharging(Charging):
     def _check_nodes(self, nodes: Mapping[str, Any], whose: str) -> None:
         for node in nodes:
             if node not in self._states:
-                raise ParameterError(f"{whose} names {node!r}, which is no node of Θ. Nodes: {names_of(self._states)}")
+                raise ParameterError(
+                    f"{whose} names {node!r}, which is not a node of Θ. Nodes: {names_of(self._states)}"
+                )
 
     def _check_states(self, by_node: States, why: str) -> None:
         for node, states in by_node.items():
             if node not in self._states:
-                raise ReleaseRefused(f"{why}: {node!r} is no node of the ledger's")
+                raise ReleaseRefused(f"{why}: {node!r} is not a node of the ledger")
             if states != self._states[node]:
                 raise ReleaseRefused(
                     f"{why}: its node {node!r} has the states {', '.join(states[:8])}, and that of the ledger "
@@ -188,6 +193,6 @@ def _check_part(window: Any, coarsening: Any) -> None:
     for name, value in (("window", window), ("coarsening", coarsening)):
         if value is not None:
             raise ParameterError(
-                f"{name} is for Markov chains, and this ledger is about Bayesian networks: leave it out; what reads "
-                "some nodes or states only, such as Subset(query, nodes), is charged on those alone"
+                f"{name} is for Markov chains, but this ledger is for Bayesian networks: leave it out; a query such "
+                "as Subset(query, nodes) is charged only on the nodes and states that it reads"
             )

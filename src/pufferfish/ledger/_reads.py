@@ -253,4 +253,4 @@ class _Packed:
 
 def _none(entry: str, subjects: int | None) -> ParameterError:
     many = "" if subjects is None else f"{subjects} "
-    return ParameterError(f"{entry} does not say which steps of the {many}subjects it reads")
+    return ParameterError(f"{entry} lacks the steps of the {many}subjects that it reads")

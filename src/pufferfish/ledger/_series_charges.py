@@ -58,18 +58,18 @@ def for_ever(bound: InfluenceBound) -> InfluenceBound:
     """
     if not (isinstance(bound, LeakagePropagation) and bound.theta.of_chains):
         raise ReleaseRefused(
-            "a ledger of a table that grows needs LeakagePropagation on Markov chains: only it knows what an endless "
-            "series leaks"
+            "a ledger of a growing table needs LeakagePropagation on Markov chains: no other mechanism bounds the "
+            "leakage of an endless series"
         )
     if gives_first_law(bound.theta):
         raise ReleaseRefused(
-            "Θ gives the law of a chain's first record as an array, and of a table that grows most files begin later: "
+            "Θ gives the law of a chain's first record as an array, but most files of a growing table begin later: "
             'use a Θ with initial_distribution="stationary" or "any"'
         )
     settings = bound.settings
     if settings.get("protect") == SUBJECT:
         raise ReleaseRefused(
-            "protect is 'subject', and a series that grows has no end: no noise hides it all; protect a length of "
+            "protect is 'subject', but a growing series has no end and no noise hides all of it: protect a length of "
             "time, such as '7d'"
         )
     return bound.of(bound.given_by, FOR_EVER, **{**settings, "protect": settings.get("protect", 1)})
@@ -160,12 +160,12 @@ class SeriesCharging(Charging):
             return
         if not isinstance(base, Base):
             raise ParameterError(
-                f"base is {type(base).__name__}, and this ledger is about Markov chains: give sequences.base, of a "
-                "table from read_sequences"
+                f"base is {type(base).__name__}, but this ledger is for Markov chains: give the base of a table from "
+                "read_sequences, sequences.base"
             )
         if base.time is None or base.max_gap is None or base.gaps == "independent" or base.missing == "split":
             raise ParameterError(
-                "a table that grows is read by its times: give time and max_gap, and leave out gaps='independent' and "
+                "a growing table is charged by its times: give time and max_gap, and leave out gaps='independent' and "
                 "missing='split'"
             )
 
@@ -174,27 +174,30 @@ class SeriesCharging(Charging):
         if book.subjects is not None:
             book.subjects.check(None)
         if book.grid is not None and (len(book.grid.ends) != 1 or book.grid.ends[0] is None):
-            raise ParameterError("it says no time that a step begins with")
+            raise ParameterError("it lacks the time at which a step begins")
 
     def charge(
         self, released: Any, *, book: Book, data: Any, window: Any, coarsening: Mapping[Any, Any] | None
     ) -> Charge:
         """Return the charge of a release on the steps that its data are, by their times."""
         if window is not None:
-            raise ParameterError("window says steps of a table of one length; of one that grows times say what is read")
+            raise ParameterError(
+                "window is for tables of fixed length; for a growing table the times of the data say "
+                "what is read: leave window out"
+            )
         if data is None:
-            raise ParameterError("data say what is read of a table that grows: give data")
+            raise ParameterError("a growing table is charged by the data that are read: give data")
         check_chains(data)
         if isinstance(released, Calibration) and gives_first_law(released.theta):
             raise ReleaseRefused(
-                "the noise was calibrated for chains whose first record has a given law, and most files of a table "
-                'that grows begin later: use a Θ with initial_distribution="stationary" or "any"'
+                "the noise was calibrated for chains whose first record has a given law, but most files of a growing "
+                'table begin later: use a Θ with initial_distribution="stationary" or "any"'
             )
         self.check_tied(data, book)
         charge, _, query = loss_of_release(released, self._bound.theta.states, book.base, data, coarsening)
         if isinstance(query, LinearQuery) and query.factors is not None:
             raise ReleaseRefused(
-                "the query names places in a chain, and a table that grows has none: choose rows by where"
+                "the query names places in a chain, but a growing table has no fixed places: choose rows by where"
             )
         question = question_of(released.query) if isinstance(released, Calibration) else None
         reads = self.reads_of(data, book)
@@ -215,9 +218,8 @@ class SeriesCharging(Charging):
             steps = self.read(entry, book).steps_read if entry.question == question else None
             if steps is not None and entry.where == data.base.where and reads.split([steps])[1].parts:
                 raise ReleaseRefused(
-                    f"entry {entry.number} of the ledger, written since this table was read, is a release of the same "
-                    "query that read some of these rows: read it again, and they are left out (a command does that "
-                    "when it is run again)"
+                    f"entry {entry.number}, written after this table was read, releases the same query of some of "
+                    "these rows: read the table again to leave them out (run the command again)"
                 )
 
     def check_tied(self, data: Sequences, book: Book) -> None:
@@ -259,8 +261,8 @@ class SeriesCharging(Charging):
         for i, span in enumerate(grid.ends):
             if span is None or (span[0] - origin) % step:
                 raise ReleaseRefused(
-                    f"{_whose(data, i)} has times that are no whole number of steps ({data.base.step}) from the others "
-                    "of the series: a table that grows is charged by its times, so round them to steps first"
+                    f"{_whose(data, i)} has times that are not whole steps ({data.base.step}) apart from the others: "
+                    "a growing table is charged by its times, so round them to steps first"
                 )
             key = span, None if data.stretches is None else data.stretches[i]
             if key not in known:
@@ -276,11 +278,11 @@ class SeriesCharging(Charging):
             return known[2]
         if base is not None and (base.subject is None) != (data.names is None):
             raise ReleaseRefused(
-                "the ledger and these data do not both say whose the records are: read them in one way"
+                "only one of the ledger and these data has a subject column: read both in the same way"
             )
         if data.names is None:
             if len(data.length) != 1:
-                raise ReleaseRefused("the data have several chains, and nobody says whose they are: give subject")
+                raise ReleaseRefused("the data have several chains but no subject column: give subject")
             return None, np.zeros(1, dtype=np.int64)
         found = (book.subjects or Subjects.of(())).with_more(data.names)
         self._named = book.subjects, data.names, found
@@ -312,7 +314,7 @@ class SeriesCharging(Charging):
         if known is not None and (known[0] is entry or known[0] == entry):
             return known[1]
         if entry.windows is not None or entry.subjects is not None:
-            raise ParameterError(f"entry {entry.number} has windows, and a table that grows has none")
+            raise ParameterError(f"entry {entry.number} has windows, which a growing table cannot have")
         charge = replace(self._loss_in(entry), question=entry.question)
         if entry.reads is not None:
             subjects = 1 if book.subjects is None else book.subjects.count
@@ -403,13 +405,13 @@ def _grid_of(data: Sequences) -> TimeGrid:
     """Return where the records of data are in time, refused where that is not known."""
     if data.grid is None:
         raise ReleaseRefused(
-            f"the times in column {data.base.time!r} are no whole numbers of steps ({data.base.step}) apart, and a "
-            "table that grows is charged by its times: round them to steps first"
+            f"the times in column {data.base.time!r} are not whole steps ({data.base.step}) apart, but a growing "
+            "table is charged by its times: round them to steps first"
         )
     if data.grid.slack:
         raise ReleaseRefused(
-            f"the times in column {data.base.time!r} have no time zone, so that they say to an hour only which steps "
-            "are read: give time_zone, or write times with their offset ('UTC' if clocks are never changed)"
+            f"the times in column {data.base.time!r} have no time zone, so the steps that are read are uncertain by "
+            "an hour: give time_zone ('UTC' if clocks never change), or write times with their offset"
         )
     return data.grid
 

@@ -89,7 +89,7 @@ def windows_written(windows: Sequence[Any], length: Sequence[ChainLength]) -> Wi
     checked = tuple(None if window is None else _steps(list(window)) for window in windows)
     fits = len(checked) == len(length) and any(checked)
     if not fits or any(window and window[-1][1] > chain.steps for window, chain in zip(checked, length, strict=True)):
-        raise ParameterError(f"windows are none of {len(length)} chains: {shortened(repr(windows))}")
+        raise ParameterError(f"windows do not fit {len(length)} chains: {shortened(repr(windows))}")
     return checked
 
 
@@ -116,7 +116,7 @@ def windows_read(
         there == chain and window not in (None, query_window) for there, window in zip(length, windows, strict=True)
     ):
         raise ReleaseRefused(
-            f"the query reads records {read[0]} to {read[-1]}, and window says otherwise: leave window out"
+            f"the query reads records {read[0]} to {read[-1]}, but window names others: leave window out"
         )
     return windows
 
@@ -152,7 +152,8 @@ def windows_by_time(
     if data.grid.slack != grid.slack and data.grid.step == grid.step:
         raise ReleaseRefused(
             f"column {data.base.time!r} has times {_zones(data.grid)}, and the ledger was made from times "
-            f"{_zones(grid)}: they name other hours, so read both in one way (time_zone= names the zone of local times)"
+            f"{_zones(grid)}: the same times mean different hours, so read both in the same way (time_zone= names the "
+            "zone of local times)"
         )
     chain_places = [[0]] * len(data.length) if places is None else [places[name] for name in data.names or ()]
     windows: list[Steps | None] = [None] * len(length)
@@ -183,8 +184,8 @@ def check_within(known: Windows, windows: Windows, whose: str) -> None:
         for start, stop in read or ():
             if not any(first <= start and stop <= last for first, last in window or ()):
                 raise ReleaseRefused(
-                    f"{whose} are steps {start} to {stop - 1} of a chain by their times, and window leaves some of "
-                    "them out: leave window out"
+                    f"{whose} are steps {start} to {stop - 1} of a chain by their times, but window lacks some of "
+                    "them: leave window out"
                 )
 
 
@@ -199,8 +200,8 @@ def _read(chain: ChainLength, ends: tuple[int, int] | None, grid: TimeGrid, of: 
     (first, last), (_, latest) = ends, within
     if first < 0 or last > latest:
         raise ReleaseRefused(
-            f"by their times the data reach from step {first} to step {last} of a chain that has steps 0 to {latest} "
-            "in the ledger's base: records that came later or earlier need a ledger of all"
+            f"by their times the data cover steps {first} to {last} of a chain, but the ledger's base has steps 0 to "
+            f"{latest}: make a ledger for the whole table"
         )
     edges = list(accumulate(chain.places or (chain.steps,), initial=first))
     edges[0], edges[-1] = max(first - grid.slack, 0), min(last + 1 + grid.slack, steps)
@@ -213,8 +214,8 @@ def _of_chains(window: Any, chains: int, subjects: Subjects | None) -> list[tupl
         return [(list(range(chains)), _steps(window))]
     if subjects is None:
         raise ParameterError(
-            "window is given by name, and the ledger does not know whose its chains are: make it with base=data, or "
-            "give one window for all of them"
+            "window names subjects, but the ledger does not know the subjects of its chains: make it with base=data, "
+            "or give one window for all chains"
         )
     if not window or not all(isinstance(name, str) for name in window):
         raise ParameterError(
@@ -231,8 +232,8 @@ def _steps(window: Any) -> Steps:
     stretches = tuple(_stretch(stretch) for stretch in window)
     if any(stop >= start for (_, stop), (start, _) in pairwise(stretches)):
         raise ParameterError(
-            f"window {shortened(repr(window))} has stretches that are out of order, or touch: join those that do; "
-            "windows of subjects are given by name, {subject: (first step, one past the last)}"
+            f"window {shortened(repr(window))} has stretches that are out of order or touch: sort and join them; to "
+            "give windows by subject use {subject: (first step, one past the last)}"
         )
     return stretches
 
@@ -250,5 +251,5 @@ def _stretch(entry: Any) -> tuple[int, int]:
             "of such stretches, or {subject: window}"
         ) from None
     if not 0 <= start < stop:
-        raise ParameterError(f"window ({start}, {stop}) is empty, or begins before the first step, 0")
+        raise ParameterError(f"window ({start}, {stop}) is empty or begins before step 0")
     return start, stop

@@ -227,7 +227,9 @@ class Book(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
         for before, entry in enumerate(self.entries[known:], start=known):
             if entry.previous != self._digest_up_to(before):
                 named = f"entry {before}" if before else "the ledger as it began"
-                raise ParameterError(f"entry {before + 1} does not follow {named}: its digest of that does not fit")
+                raise ParameterError(
+                    f"entry {before + 1} does not follow {named}: its digest of the entry before is different"
+                )
 
     def with_entry(self, entry: Entry) -> "Book":
         """Return the book with one more entry."""

@@ -273,7 +273,7 @@ def composing(calibration: Calibration, way_out: str | None) -> RecordQuery:
             else f"charge the same release at its record-level loss, which adds: ledger.spend({way_out})"
         )
         raise ReleaseRefused(
-            f"{calibration.title} calibrates noise to one query, and its epsilon does not add to others; {remedy}"
+            f"{calibration.title} calibrates noise for one query, and its epsilon cannot be added to others; {remedy}"
         )
     if not (0 < calibration.unit_scale < math.inf and 0 < calibration.epsilon < math.inf):
         raise ParameterError(
@@ -326,7 +326,7 @@ def check_tied(base_of_data: Any, base: Any, remedies: Mapping[str, str]) -> Non
         here, there = getattr(base_of_data, name), getattr(base, name)
         if here == there or (name == "where" and there is None):
             continue
-        raise ReleaseRefused(f"{name} of the ledger's table is {there!r}, and of these data {here!r}; {remedy}")
+        raise ReleaseRefused(f"{name} of the ledger's table is {there!r}, and for these data {here!r}; {remedy}")
 
 
 def _checked(distance: Sequence[Sequence[int]], k: int, entry: int, *, some: bool) -> Distance:

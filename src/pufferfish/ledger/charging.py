@@ -32,7 +32,9 @@ def _charging_of(bound: Any, *, grows: bool) -> Charging:
             f"bound is {type(bound).__name__}, expected a mechanism such as LeakagePropagation(theta, length)"
         )
     if not bound.composes:
-        raise ReleaseRefused(f"{bound.title} does not compose: use LeakagePropagation, or another influence bound")
+        raise ReleaseRefused(
+            f"{bound.title} does not cover several releases: use LeakagePropagation, or another mechanism that composes"
+        )
     if bound.theta.stands_for_more:
         raise ReleaseRefused("a ledger needs theta, whose states are known, not pi_min and eigengap alone")
     if grows:
@@ -41,7 +43,7 @@ def _charging_of(bound: Any, *, grows: bool) -> Charging:
         return ChainCharging(bound)
     if bound.networks:
         return NodeCharging(bound)
-    raise ReleaseRefused(f"a ledger covers Markov chains and Bayesian networks, and Θ is a class of {bound.theta.kind}")
+    raise ReleaseRefused(f"a ledger covers Markov chains and Bayesian networks, but Θ is a class of {bound.theta.kind}")
 
 
 class Chargings:

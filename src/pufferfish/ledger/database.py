@@ -122,7 +122,7 @@ class BookDatabase:
         parts = urlsplit(address)
         if parts.scheme not in _SCHEMES:
             raise RecordError(
-                f"{shown_address(address)} is an address of {parts.scheme!r}, and a ledger is kept in a file, in "
+                f"{shown_address(address)} is an address of {parts.scheme!r}, but a ledger is kept in a file, in "
                 "sqlite:///FILE or in postgresql://HOST/DATABASE"
             )
         self._ledger = parts.fragment or _NAME
@@ -235,7 +235,7 @@ class BookDatabase:
                 if number != (0 if known is None else known.number + 1):
                     raise ValueError("a row before it is missing")
                 if digest != _digest("" if known is None else known.digest, content):
-                    raise ValueError("it was changed since it was written (its digest does not fit)")
+                    raise ValueError("it was changed after it was written (wrong digest)")
                 if known is None:
                     known = _Known(book_of(content.encode(), self.name), 0, digest)
                     continue
@@ -286,7 +286,7 @@ class BookDatabase:
             rows.append((number, digest, content))
         again = self._with(known, rows)
         if msgspec.structs.replace(again.book, digest=book.digest) != book:
-            raise RecordError("the entry could not be read again as it is, and was not written")
+            raise RecordError("nothing was written: the entry could not be read back unchanged")
         with self._connected() as connection:
             for row in rows:
                 self._do(connection, f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?)", self._ledger, *row)
@@ -326,7 +326,7 @@ def _text(row: _Row) -> str:
     try:
         return msgspec.json.encode(row).decode()
     except (msgspec.MsgspecError, UnicodeError, TypeError) as error:
-        raise RecordError(f"the entry could not be read again, and was not written: {error}") from error
+        raise RecordError(f"nothing was written: the entry could not be read back: {error}") from error
 
 
 def _psycopg() -> Any:

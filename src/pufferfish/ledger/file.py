@@ -31,8 +31,8 @@ WAIT = 60.0
 """Seconds to wait for another program that is spending."""
 
 _ANEW = (
-    "make a new ledger and charge all releases of the old one to it first (ledger.spend in Python), because a new one "
-    "counts from 0, and what two ledgers spent is no bound on both together"
+    "make a new ledger and first charge all releases of the old one to it (ledger.spend in Python): a new ledger "
+    "starts at 0, and two ledgers do not bound what their releases leak together"
 )
 """What to do with a ledger of another version."""
 
@@ -52,8 +52,8 @@ def with_digest(content: bytes) -> bytes:
 def _check_digest(content: bytes) -> None:
     if with_digest(content) != content:
         raise ValueError(
-            "it was changed since it was written, by hand or by a fault of the disk (its digest does not fit). Undo "
-            "the change; if that cannot be done, take the whole budget as spent"
+            "it was changed after it was written, by hand or by a disk fault (wrong digest). Undo the change; if you "
+            "cannot, treat the whole budget as spent"
         )
 
 
@@ -116,7 +116,7 @@ class BookFile:
             lock.acquire()
         except Timeout:
             raise RecordError(
-                f"another program has kept the ledger {display_path(self._given)} for {WAIT:g} s: try again"
+                f"another program is using the ledger {display_path(self._given)}, for {WAIT:g} s now: try again later"
             ) from None
         except OSError as error:
             raise RecordError(
@@ -143,7 +143,7 @@ class BookFile:
         if names > 1:
             raise RecordError(
                 f"the ledger {display_path(self._given)} has {names} names (hard links), which would become two "
-                "books: delete all of them but one"
+                "ledgers: delete all of them but one"
             )
         content = read_file(self.path)
         if content.startswith(b"SQLite format 3"):
@@ -172,7 +172,7 @@ class BookFile:
             content = msgspec.json.format(msgspec.json.encode(book), indent=1) + b"\n"
             again = msgspec.json.decode(content, type=Book)
         except (msgspec.MsgspecError, UnicodeError, TypeError) as error:
-            raise RecordError(f"the entry could not be read again, and was not written: {error}") from error
+            raise RecordError(f"nothing was written: the entry could not be read back: {error}") from error
         if again != book:
-            raise RecordError("the entry could not be read again as it is, and was not written")
+            raise RecordError("nothing was written: the entry could not be read back unchanged")
         write_whole(self.path, with_digest(content), LEDGER, overwrite=not new)

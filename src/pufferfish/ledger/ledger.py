@@ -189,7 +189,7 @@ class Ledger(Printed):
             bound = ledger_file.bound(ledger_file.theta.theta(), ledger_file.model)
             ledger = cls(bound, ledger_file.budget, base=ledger_file.tied_to, grows=ledger_file.grows)
             if any(getattr(ledger._book, name) != getattr(ledger_file, name) for name in ("length", "rows")):
-                raise ParameterError("it says the size of a table for another kind of models")
+                raise ParameterError("it has the size of a table for another kind of models")
             ledger._charging.check(ledger_file)
             check_book(ledger_file, partial(ledger._leakage, ledger_file))
         except (PufferfishError, ValueError, TypeError, OverflowError) as error:
@@ -225,7 +225,9 @@ class Ledger(Printed):
 
     def __reduce__(self) -> Any:
         if self._file is None:
-            raise TypeError("a copy of a ledger would spend the same budget twice: save it, and open the file")
+            raise TypeError(
+                "a copied ledger would spend the same budget twice: save the ledger and open its file instead"
+            )
         return Ledger.open, (self._file.path,)
 
     def save(self, path: Where) -> None:
@@ -244,14 +246,16 @@ class Ledger(Printed):
         with self._lock:
             if self._file is not None:
                 raise RecordError(
-                    f"this ledger is kept in {shown_where(self._file.path)}: a copy would spend the same budget twice"
+                    f"this ledger is kept in {shown_where(self._file.path)}: a copy would spend the same budget "
+                    "twice; open the file instead"
                 )
             ledger_file = self._book
             check_names(self._bound.theta, shown_where(path))
             again = ledger_file.bound(self._bound.theta, ledger_file.model)
             if type(again) is not type(self._bound):
                 raise RecordError(
-                    f"a ledger's file names its mechanism, and {type(self._bound).__name__} is none of this package's"
+                    f"a ledger file names a mechanism of this package, but {type(self._bound).__name__} is not one: "
+                    "keep this ledger in memory"
                 )
             file = kept_at(path)
             file.create(ledger_file)
@@ -413,15 +417,14 @@ class Ledger(Printed):
         spent = stated if reads is None else self._leakage(ledger_file, ledger_file.entries, among=reads)
         if stated > level or spent >= level:
             raise BudgetExceeded(
-                f"{at_most(stated)} of the budget of {number(self.budget, 6)} are spent already: up_to has to be above "
-                "that"
+                f"{at_most(stated)} of the budget of {number(self.budget, 6)} are spent already: up_to must be larger"
             )
         length = data.length if length is None and data is not None else length
         part = self._bound if length is None else self._charging.part(length, window)
         left = level - spent
         if left < LEAST_EPSILON:
             raise BudgetExceeded(
-                f"{at_most(spent)} are spent, and what is left to {number(level, 6)} is too little for any noise"
+                f"{at_most(spent)} are spent, so what remains up to {number(level, 6)} is too little for any release"
             )
         alone = part.calibrate(query, left, noise=noise)
 
@@ -434,7 +437,7 @@ class Ledger(Printed):
         )
         if not calibration.unit_scale < math.inf:
             raise BudgetExceeded(
-                f"{at_most(spent)} are spent, and what is left to {number(level, 6)} is too little for any noise"
+                f"{at_most(spent)} are spent, so what remains up to {number(level, 6)} is too little for any release"
             )
         return replace(proved(part, calibration), up_to=level)
 
@@ -554,15 +557,15 @@ class Ledger(Printed):
         """
         level = self.budget if up_to is None else positive(up_to, "up_to")
         if not isinstance(self._charging, SeriesCharging):
-            raise ParameterError("plan is for a table that grows: make the ledger with grows=True")
+            raise ParameterError("plan is for growing tables: make the ledger with grows=True")
         if not queries:
-            raise ParameterError("queries are none: name what shall be released again and again")
+            raise ParameterError("queries is empty: give the queries that you will release regularly")
         known = {planned.question: planned.entry for planned in self.planned}
         for query in queries:
             if question_of(query) in known:
                 raise ParameterError(
-                    f"{question_of(query)} is planned already, as entry {known[question_of(query)]}, and a plan stays: "
-                    "its noise is what releases take. Plan all queries, and all levels, in one command"
+                    f"{question_of(query)} is already planned as entry {known[question_of(query)]}, and a plan cannot "
+                    "change: releases use its noise. Plan all queries and all levels in one command"
                 )
         if level > self.budget:
             raise BudgetExceeded(f"up_to is {number(level, 6)}, above the budget of {number(self.budget, 6)}")
@@ -576,8 +579,8 @@ class Ledger(Printed):
             planned = with_enough_noise(alone, told, level)
             if planned is None:
                 raise BudgetExceeded(
-                    f"{at_most(self.spent)} are spent, and what is left to {number(level, 6)} is too little for any "
-                    "noise"
+                    f"{at_most(self.spent)} are spent, so what remains up to {number(level, 6)} is too little for any "
+                    "release"
                 )
             for i, made in enumerate(proved(self._bound, made) for made in planned):
                 charge = charging.planned(made, book)
@@ -621,9 +624,9 @@ class Ledger(Printed):
             )
             if theta.states != old.theta.states or not (same or book.base is None):
                 raise ParameterError(
-                    "the new Θ has other states than the ledger's, in another order, of other bins, or another step of "
-                    "time, and what was released is charged by its states: make a new ledger, and charge all releases "
-                    "of the old one to it (ledger.spend)"
+                    "the new Θ has other states, another order of states, other bins or another step than the ledger, "
+                    "whose entries are charged by states: make a new ledger, and charge all releases of the old one "
+                    "to it (ledger.spend)"
                 )
             spent = max(_leakage_under(new, book, book.entries), self.spent)
             entry = Entry.of_change(
@@ -663,8 +666,8 @@ class Ledger(Printed):
         if not scales:
             plans = "; ".join(planned.what.removeprefix("plan: ") for planned in self.planned) or "nothing"
             raise ParameterError(
-                f"no noise is planned for {query.kind}, and planned is {plans}: plan it too (pufferfish ledger plan), "
-                "or give an epsilon"
+                f"no noise is planned for {query.kind}, only for {plans}: plan it too (pufferfish ledger plan), or "
+                "give an epsilon"
             )
         return proved(part, replace(alone, unit_scale=max(scales)))
 
@@ -775,8 +778,8 @@ class Ledger(Printed):
         level = released.up_to if isinstance(released, Calibration) else None
         if level is not None and not after <= level * (1 + _ROUNDED):
             raise BudgetExceeded(
-                f"this release was to spend up to {number(level, 6)} in all, and {at_most(after)} would be spent, as "
-                "another one was charged since: calibrate anew (on the command line run it again)"
+                f"another release was charged meanwhile, so this one would raise what is spent to {at_most(after)}, "
+                f"above its limit of {number(level, 6)}: calibrate again (on the command line run the command again)"
             )
         entry = self._entry(settled, charge, after, what=what, of=released, where=where, release=release)
         return entry, settled.with_entry(entry)
@@ -823,7 +826,7 @@ class Ledger(Printed):
         """Hold the book, up to date, with every other thread and program kept out."""
         with self._lock:
             if self._spending:  # on the same thread: what it books would be lost, or it would wait for itself
-                raise RecordError("this ledger is being spent from: spend when that is done")
+                raise RecordError("this ledger is busy with another spend: try again when that is done")
             self._spending = True
             try:
                 if self._file is None:
@@ -845,7 +848,7 @@ class Ledger(Printed):
         if known.tied_to is not None and not known.grows:
             same = same and ledger_file.subjects == known.subjects and ledger_file.grid == known.grid
         if not (same and grown):
-            raise RecordError("the ledger's file was changed by hand or replaced by another: open it anew")
+            raise RecordError("the ledger's file was changed by hand or replaced by another: open it again")
         try:
             if len(ledger_file.entries) > len(known.entries):
                 self._charging.check(ledger_file)

@@ -76,14 +76,14 @@ def alone_for_ever(bound: InfluenceBound, queries: Sequence[Query], level: float
     for query in queries:
         if isinstance(query, Mean):
             raise ReleaseRefused(
-                f"{query.kind} is divided by a number of records that a plan for ever does not know: plan the sum, and "
-                "divide each release by its records"
+                f"{query.kind} is divided by the number of records, which an endless plan cannot know: plan the sum, "
+                "and divide each release by its number of records"
             )
     alone = [bound.calibrate(query, level) for query in queries]
     if any(isinstance(made.witness, StretchWitness) and made.witness.by == "series" for made in alone):
         raise ReleaseRefused(
-            "habits are forgotten so slowly under Θ, or never, that no noise keeps an endless series within the "
-            "budget: take a Θ that forgets, or a ledger for a table of one length"
+            "under Θ the past is forgotten so slowly, or never, that no noise keeps an endless series within the "
+            "budget: use another Θ, or a ledger for a table of fixed length"
         )
     return alone
 

@@ -16,18 +16,19 @@ __all__ = ["MUST_MATCH", "check_lengths", "check_start", "groups_of"]
 
 
 MUST_MATCH = {
-    "source": "a ledger knows its table by this name: read the same table from there, as losses of the same records "
-    "add up in one ledger; only other records need a ledger of their own",
-    "state": "another column needs a ledger of its own",
-    "subject": "read the table as the ledger's was",
-    "time": "read the table as the ledger's was",
-    "time_zone": "read the table as the ledger's was",
-    "ambiguous": "read the table as the ledger's was",
-    "max_gap": "read the table as the ledger's was",
-    "gaps": "read the table as the ledger's was",
-    "step": "read the table as the ledger's was",
-    "where": "a part of a filtered base is known only for a base without a filter: make the ledger for the whole table",
-    "missing": "read the table as the ledger's was",
+    "source": "a ledger recognises its table by this name: read the same table from there, so that one ledger counts "
+    "all releases of these records; only for other records make another ledger",
+    "state": "make another ledger for another column",
+    "subject": "read the table with the same options as the ledger's",
+    "time": "read the table with the same options as the ledger's",
+    "time_zone": "read the table with the same options as the ledger's",
+    "ambiguous": "read the table with the same options as the ledger's",
+    "max_gap": "read the table with the same options as the ledger's",
+    "gaps": "read the table with the same options as the ledger's",
+    "step": "read the table with the same options as the ledger's",
+    "where": "a part of the table can be charged only if the ledger's base has no filter: make the ledger for the "
+    "whole table",
+    "missing": "read the table with the same options as the ledger's",
 }
 """What two readings of the same records share, and what to do where not; gaps come before the step they give."""
 
@@ -51,7 +52,7 @@ def check_lengths(
         part = "a window" if windows is not None else "the base"
         raise ReleaseRefused(
             f"{whose} has {len(here)} chains, the longest of {here[0]} steps and {records[0]} records, and {part} "
-            f"of the ledger {len(there)}, the longest of {there[0]}: other records need a ledger of their own"
+            f"of the ledger {len(there)}, the longest of {there[0]}: make another ledger for other records"
         )
 
 
@@ -65,7 +66,7 @@ def check_start(theta: Theta, window: Any) -> None:
     """
     if begins_later(window) and gives_first_law(theta):
         raise ReleaseRefused(
-            "Θ gives the law of the chain's first record as an array, and the window starts later: calibrate with the "
+            "Θ gives the law of the chain's first record as an array, but the window starts later: calibrate with the "
             'lengths of the whole base, or use a Θ with initial_distribution="any" or "stationary"'
         )
 
@@ -95,12 +96,13 @@ def groups_of(
         if coarse is None:
             raise ReleaseRefused(
                 f"the inner edges of the ledger's bins are {_numbers(edges[1:-1])}, and those of the release "
-                f"({_shown(release_states)}) are not among them: join bins of the ledger, or make another ledger"
+                f"({_shown(release_states)}) are not among them: use bins that join bins of the ledger, or make "
+                "another ledger"
             )
         groups = [sum(edge <= low for edge in coarse) for low in (-math.inf, *edges[1:-1])]
     elif data is not None and data.base.bins is not None and base is not None:
         raise ReleaseRefused(
-            "the ledger was made for a column without bins, and these data have some: read them without"
+            "the ledger was made for a column without bins, but these data have bins: read them without bins"
         )
     elif release_states == states:
         groups = list(range(len(states)))
@@ -110,25 +112,26 @@ def groups_of(
         groups = [release_states.index(state) for state in states]
     else:
         raise ReleaseRefused(
-            f"the release has the states {_shown(release_states)} and the ledger {_shown(states)}: if the first are "
-            "groups of the second, say which by coarsening={state of the ledger: state of the release, …}"
+            f"the release has the states {_shown(release_states)} and the ledger {_shown(states)}: if each release "
+            "state is a group of ledger states, name the groups by "
+            "coarsening={state of the ledger: state of the release, …}"
         )
     if stated_groups is not None and stated_groups != groups:
         raise ReleaseRefused(
-            "coarsening disagrees with the states themselves: leave it out where they are equal or bins"
+            "coarsening contradicts the names of the states: leave it out if the states are equal or are bins"
         )
     return None if groups == list(range(len(release_states))) else groups
 
 
 def _given(states: tuple[str, ...], release_states: tuple[str, ...], coarsening: Mapping[Any, Any]) -> list[int]:
     if not isinstance(coarsening, Mapping):
-        raise ReleaseRefused("coarsening is no mapping: give {state of the ledger: state of the release, …}")
+        raise ReleaseRefused("coarsening is not a mapping: give {state of the ledger: state of the release, …}")
     named = {str(state): str(group) for state, group in coarsening.items()}
     for state in named:
         if state not in states:
             hint = did_you_mean(state, states)
             raise ReleaseRefused(
-                f"coarsening names {state!r}, which is no state of the ledger.{hint} States: {_shown(states)}"
+                f"coarsening names {state!r}, which is not a state of the ledger.{hint} States: {_shown(states)}"
             )
     for state in states:
         if named.get(state) not in release_states:
@@ -138,7 +141,7 @@ def _given(states: tuple[str, ...], release_states: tuple[str, ...], coarsening:
             )
     if len(set(named.values())) < len(release_states):
         raise ReleaseRefused(
-            "coarsening leaves out a state of the release: every state of it stands for some of the base"
+            "coarsening does not use every state of the release: give each one at least one state of the ledger"
         )
     return [release_states.index(named[state]) for state in states]
 

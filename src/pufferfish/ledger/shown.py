@@ -177,8 +177,8 @@ def in_words(released: Any) -> str:
 
 
 _USED_UP = (
-    "almost no budget is left: noise for it would hide all that these records can say. Use what was "
-    "released before, or other records; a larger budget is a weaker promise about all of it"
+    "almost no budget is left: noise for it would hide everything. Use the earlier releases, or other records; a "
+    "larger budget weakens the promise for all releases"
 )
 _LESS = "take a smaller epsilon"
 
@@ -203,7 +203,7 @@ def what_fits(ledger: AnyLedger, released: Any, data: Sequences | Rows | None, w
     if left < LEAST_EPSILON:
         return _USED_UP
     if not isinstance(released, Calibration):
-        return f"{left:.6g} are left: release with more noise, whose loss is smaller"
+        return f"{left:.6g} are left: release with more noise"
     if released.theta.of_chains and released.theta.states != ledger.bound.theta.states:
         return _LESS  # noise of the ledger's own mechanism is for its own states
     length: Any = released.bound.rows if released.theta.networks else released.length

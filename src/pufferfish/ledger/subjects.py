@@ -115,9 +115,8 @@ class Subjects(FrozenRecord, frozen=True, forbid_unknown_fields=True):
             places = known.get(_digest(key, name))
             if places is None:
                 raise ReleaseRefused(
-                    f"{by} the subject {shortened(repr(name))}, and the ledger's base has nobody of this "
-                    "name: releases about different people are told apart by their names, so every table has to name "
-                    "them as the base does"
+                    f"{by} the subject {shortened(repr(name))}, who is not in the ledger's base: a ledger knows "
+                    "people by their names, so use the same names in every table"
                 )
             by_name[name] = places
         return by_name
@@ -144,8 +143,9 @@ def names_in(bound: InfluenceBound, data: Any) -> Sequence[str] | None:
     alike = len(here) == len(bound.length) and len(set(bound.length)) == 1
     if not alike or not all(bound.length[0].covers(chain.without_positions) for chain in data.length):
         raise ParameterError(
-            f"base has {len(here)} chains, and the bound is on {len(bound.length)} of other lengths: make it with "
-            "length=data.length of the whole table; of one that grows, with grows=True"
+            f"base has {len(here)} chains, but the mechanism was made for {len(bound.length)} chains of other "
+            "lengths: make the mechanism with length=data.length of the whole table; for a growing table make the "
+            "ledger with grows=True"
         )
     return here
 
@@ -188,7 +188,7 @@ def unpacked(text: str, places: int, entry: str) -> bytes:
         bits = b""
     marks = np.unpackbits(np.frombuffer(bits, dtype=np.uint8))
     if len(bits) != size or marks[places:].any() or not marks.any():
-        raise ParameterError(f"{entry} does not say which of the {places} subjects it reads")
+        raise ParameterError(f"{entry} lacks the list of the {places} subjects that it reads")
     return marks[:places].tobytes()
 
 

@@ -309,7 +309,8 @@ def too_large(member: Any) -> str | None:
         if clusters <= MOST_STATES:
             return None
         return (
-            f"{member.order} records in a row have {clusters:,} values, and at most {MOST_STATES} are followed: merge "
+            f"{member.order} records in a row have {clusters:,} values, but at most {MOST_STATES} are possible here: "
+            "merge "
             "states, or use a lower order, or GroupDP"
         )
     if isinstance(member, StaysChain):
@@ -317,13 +318,14 @@ def too_large(member: Any) -> str | None:
         if kinds <= MOST_STATES:
             return None
         return (
-            f"its states have {kinds:,} kinds of stay together, and at most {MOST_STATES} are followed: fit fewer "
+            f"its states have {kinds:,} kinds of stay together, but at most {MOST_STATES} are possible here: fit fewer "
             "kinds, merge states, or use GroupDP"
         )
     steps, k = len(member.cycle), member.k
     if k > MOST_STATES:
         return (
-            f"chains with a clock have at most {MOST_STATES} states here, and these {k}: merge states, or use GroupDP"
+            f"chains with a clock may have at most {MOST_STATES} states here, but these have {k}: merge states, or "
+            "use GroupDP"
         )
     if steps * k**3 > _MOST_IN_CYCLE:
         return (

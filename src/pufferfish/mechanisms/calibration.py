@@ -314,7 +314,7 @@ class Calibration(Printed, ReadOnly):
         """
         measured = self.measured
         if not self.theta.networks or not isinstance(measured, LinearQuery | JointQuery):
-            raise QueryError("node_loss is of networks, and of queries of which the loss of each node is known")
+            raise QueryError("node_loss exists only for networks, and for queries with a known loss of each node")
         distances = dict(zip(map(state_label, self.theta.networks[0].nodes), measured.distances, strict=True))
         return {v: np.where(d > 0, np.nextafter(d / self.unit_scale, np.inf), 0.0) for v, d in distances.items()}
 

@@ -80,7 +80,8 @@ def accuracy_reached(
         epsilon = four_digits_up(leakage, step)
         if not LEAST_EPSILON <= epsilon < math.inf:
             raise ParameterError(
-                f"the accuracy is one which an epsilon below {number(LEAST_EPSILON)} reaches: ask for a smaller one"
+                f"even the smallest epsilon, {number(LEAST_EPSILON)}, is more accurate than that: ask for a smaller "
+                "error"
             )
         calibration = calibrated(epsilon)
         if reaches(calibration):

@@ -187,7 +187,7 @@ class ParticipantDP(GroupDP):
     def protecting(self, protect: Any = None, within: Any = None) -> "GroupDP":
         """Refuse: its noise hides a whole participant, and it is said so."""
         raise NotApplicableError(
-            "its noise hides a whole participant already: leave protect and within out", self.title
+            "its noise already hides a whole participant: leave out protect and within", self.title
         )
 
     @classmethod

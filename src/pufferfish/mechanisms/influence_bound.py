@@ -221,7 +221,7 @@ def _best_shape(
     linear = bound.bind(query)
     if not _is_shaped(linear):
         raise NotApplicableError(
-            'noise="best" is for counts of states, of chains and of groups with the same states, and not for steps or '
+            'noise="best" is for counts of states of chains and groups, not for steps or '
             'for the columns of a Bayesian network or a joint law: use noise="equal"',
             bound.title,
         )
@@ -250,7 +250,7 @@ def _best_shape(
         sharpness, unit_scale = _whole(scales)
         measured = Strategy(linear.weights, rows, sharpness).measured(linear)
         losses = loss_of_query(measured, bound.theta, longest)
-        report_progress("looking for the best noise", min(next(asked) / MOST_ASKED, 1.0))
+        report_progress("searching for the best noise", min(next(asked) / MOST_ASKED, 1.0))
         return guess(losses.divided(unit_scale))
 
     asked = itertools.count()
@@ -431,7 +431,9 @@ class InfluenceBound(Mechanism):
         with self._lock:
             for divisor, witness in self._asked.candidate_scales(one, epsilon):
                 if witness is None:
-                    raise ModelError("under every θ each record that is secret has one possible state only: check Θ")
+                    raise ModelError(
+                        "under every θ each secret record has only one possible state: check the zeros of Θ"
+                    )
                 for nudge in range(_MOST_NUDGES):
                     loss = math.nextafter(1 / (divisor * (1 + UNIT * 4**nudge)), 0.0)
                     if loss == 0 or self._prove(as_record_loss(loss, self.theta, self.length), epsilon)[0] <= epsilon:
@@ -530,19 +532,22 @@ class InfluenceBound(Mechanism):
         """Return the query, and noises to be proved, the least first."""
         linear = self.bind(query)
         if isinstance(linear, FunctionQuery):
-            raise NotApplicableError("it bounds what single records move, which is not known of a function", self.title)
+            raise NotApplicableError(
+                "it needs the effect of single records on the answer, which is unknown for a function", self.title
+            )
         losses = self._losses_of(query, strategy)
         if not losses.largest:
-            raise QueryError("no record that the query reads can change its answer, which is public: ask another")
+            raise QueryError(
+                "no record can change the answer of this query, which is therefore public: ask another query"
+            )
         noises = iter(self._asked.candidate_scales(losses, epsilon))
         scale, witness = next(noises)
         if not scale < math.inf:  # others would be larger still
             raise NotApplicableError(f"no finite noise is enough at epsilon={number(epsilon, 6)}", self.title)
         if witness is None:
             raise ModelError(
-                "under every θ each record that is secret has one possible state only: there is no secret to "
-                "protect and no noise to calibrate; check the zeros of the model, such as those of "
-                "initial_distribution and transition_matrix"
+                "under every θ each secret record has only one possible state, so there is no secret to protect: "
+                "check the zeros of the model, such as those of initial_distribution and transition_matrix"
             )
         self._check_needed(losses, scale, epsilon)
         others = ((scale, witness) for scale, witness in noises if witness is not None)
@@ -589,10 +594,10 @@ class InfluenceBound(Mechanism):
         leaks = self._prove(losses.divided(no_noise(losses)))[0]
         if leaks <= epsilon and leaks < NO_NOISE:  # from there on it may be a loss itself, which has no end
             why = (
-                "under every θ what the query reads is certain, or has only values that give the same answer"
+                "under every θ all possible values of the records that the query reads give the same answer"
                 if leaks == 0
-                else f"epsilon is {number(epsilon, 6)}; choose an epsilon below that, if it shall be protected further"
+                else f"epsilon is {number(epsilon, 6)}; choose a smaller epsilon for stronger protection"
             )
             raise NotApplicableError(
-                f"no noise is needed: even without it the answer leaks at most {leaks:.6g} of what is secret, and {why}"
+                f"no noise is needed: the exact answer leaks at most {leaks:.6g} about the secrets, and {why}"
             )

@@ -142,7 +142,7 @@ class MarkovQuilt(InfluenceBound):
             In the order of the network's nodes.
         """
         if not isinstance(self.bind(calibration.query), LinearQuery):
-            raise QueryError("this is about the nodes of a network, and a query that is linear in their states")
+            raise QueryError("this needs a network and a query that counts or sums over the states of its nodes")
         losses = self._losses_of(calibration.query, calibration.strategy)
         return self._search.active(losses.divided(calibration.unit_scale))
 
@@ -181,4 +181,6 @@ def _checked(networks: Sequence[BayesianNetwork], theta: int, node: Any, quilt: 
     except ModelError as error:
         if len(networks) == 1:
             raise
-        raise ModelError(f"under theta[{theta}]: {error}; the names of its nodes alone do for every graph") from error
+        raise ModelError(
+            f"under theta[{theta}]: {error}; give only the names of its nodes to fit every graph"
+        ) from error

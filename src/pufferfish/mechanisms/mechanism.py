@@ -265,7 +265,7 @@ class Mechanism(ABC):
             raise ParameterError(f'noise is {noise!r}, expected "equal" (one scale for every output) or "best"')
         if accuracy is not None:
             if epsilon is not None:
-                raise ParameterError("epsilon and accuracy both say how much noise there is: give one of them")
+                raise ParameterError("epsilon and accuracy both determine the noise: give one of them")
             _check_share(query, accuracy)
             share = 0.05 if alpha is None else alpha
             if noise == "best":
@@ -274,7 +274,7 @@ class Mechanism(ABC):
         if epsilon is None:
             raise ParameterError("epsilon is missing. Example: mechanism.calibrate(query, epsilon=1.0)")
         if alpha is not None or together:
-            raise ParameterError("alpha and joint say how accuracy is meant, and none is given: leave them out")
+            raise ParameterError("alpha and joint only work with accuracy: give accuracy, or leave them out")
         if noise == "best":
             return self._best(query, as_epsilon(epsilon))
         return self._calibrate(query, as_epsilon(epsilon))
@@ -298,10 +298,10 @@ class Mechanism(ABC):
         ParameterError
             If it is no such thing, or nothing says how long a step takes.
         """
-        one = "of any two values of one record, and not of near ones alone"  # 1 step is a record
+        one = "for any two values of one record, not for near values only"  # 1 step is a record
         asked = protect.settings["protect"] if isinstance(protect, Protection) else protect
-        less = one if asked in (None, 1) else "of one record, and not of several together"
-        raise NotApplicableError(f"it proves what is told {less}: use LeakagePropagation", self.title)
+        less = one if asked in (None, 1) else "for one record, not for several together"
+        raise NotApplicableError(f"it proves the leakage {less}: use LeakagePropagation", self.title)
 
     def shapes(self, query: Query) -> bool:
         """Whether noise of several scales is searched for a query, as ``noise="best"`` asks."""
@@ -317,7 +317,7 @@ class Mechanism(ABC):
 
     def _no_shapes(self) -> NotApplicableError:
         return NotApplicableError(
-            'noise="best" gives outputs noise of different scales, and this mechanism knows the law of one query with '
+            'noise="best" uses several scales, but this mechanism covers one query with '
             'one scale: use noise="equal", or a mechanism that composes, such as LeakagePropagation',
             self.title,
         )
@@ -448,7 +448,7 @@ class Mechanism(ABC):
             bound = replace(bound, domains=self.networks[0].domains)
         if isinstance(bound, StepQuery) and not self.theta.of_chains:
             raise QueryError(
-                f"{query.kind} are about steps from one record of a chain to the next, and Θ is a class of "
+                f"{query.kind} count steps from one record of a chain to the next, but Θ is a class of "
                 f"{self.theta.kind}: ask for states, such as Histogram()"
             )
         if isinstance(bound, JointQuery) and not self.networks:
@@ -463,7 +463,7 @@ class Mechanism(ABC):
             )
         one = len(self.length) == 1 and self.length[0].steps == self.length[0].records
         if self.theta.of_chains and isinstance(bound, LinearQuery) and bound.factors is not None and not one:
-            raise QueryError("records that count differently, or a window, are those of one chain without gaps")
+            raise QueryError("Window and Weighted need one chain without gaps")
         return bound
 
     def __reduce__(self) -> Any:
@@ -493,7 +493,7 @@ def _check_share(query: Query, accuracy: Any) -> None:
     value, known = real_number(accuracy), query.known
     if value is not None and value >= 1 and known is not None and known.measure.startswith("share"):
         raise ParameterError(
-            f"accuracy is {accuracy!r}, and shares lie between 0 and 1: write five per cent as 0.05, or ask for counts"
+            f"accuracy is {accuracy!r}, but shares lie between 0 and 1: write five percent as 0.05, or ask for counts"
         )
 
 
@@ -514,7 +514,7 @@ def as_epsilon(epsilon: Any) -> float:
         raise ParameterError(f"epsilon is {epsilon!r}, expected a positive finite number such as 1.0")
     if value < LEAST_EPSILON:
         raise ParameterError(
-            f"epsilon is {epsilon!r}, expected at least {number(LEAST_EPSILON)}: so little cannot be told from the "
-            "rounding errors of its proof, and its noise would hide any answer"
+            f"epsilon is {epsilon!r}, expected at least {number(LEAST_EPSILON)}: a smaller one is lost in rounding "
+            "errors, and its noise would hide any answer"
         )
     return value

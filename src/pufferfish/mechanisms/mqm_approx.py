@@ -105,7 +105,7 @@ class MQMApprox(ChainQuiltBound):
         """Say which member of Θ is reducible, periodic, or has no eigengap."""
         for i, chain in enumerate(theta.chains):
             if not chain.is_irreducible:
-                return f"theta[{i}] is reducible, and only irreducible chains forget their past"
+                return f"theta[{i}] is reducible, but only irreducible chains forget their past: use MQMExact"
             if chain.period > 1:
                 return f"theta[{i}] has period {chain.period}, and only aperiodic chains forget their past"
             if _gap(chain) <= 0:

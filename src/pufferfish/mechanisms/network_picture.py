@@ -119,7 +119,7 @@ def _subject(network: BayesianNetwork, calibration: Calibration | None, node: An
         return _Subject(place, quilt.quilt, words)
     if quilt is not None:
         if node is None:
-            raise ParameterError("a quilt is given and no node: name the node= whose quilt it is")
+            raise ParameterError("a quilt is given without a node: name its node by node=")
         if isinstance(quilt, str) or not isinstance(quilt, Quilt | Iterable):
             raise ParameterError(f"quilt is {quilt!r}, expected an ActiveQuilt, a Quilt, or a list of names")
         place = network.place(node)
@@ -145,7 +145,7 @@ def _in_class(network: BayesianNetwork, calibration: Calibration, theta: int) ->
     member: BayesianNetwork = members[theta]
     if set(map(state_label, network.nodes)) != set(map(state_label, member.nodes)) or _edges(network) != _edges(member):
         raise ParameterError(
-            f"network has other nodes or edges than theta[{theta}], which decides this calibration: draw that one"
+            f"network has other nodes or edges than theta[{theta}], which determines the noise: draw that one"
         )
     return member
 
@@ -265,7 +265,7 @@ def _legend(
 def draw_network(
     network: BayesianNetwork, calibration: Calibration | None = None, *, node: Any = None, quilt: Any = None
 ) -> "Figure":
-    """Draw a Bayesian network, parents above children, and what decides the noise of a calibration.
+    """Draw a Bayesian network, parents above children, and the record and quilt that determine the noise.
 
     The worst node is an octagon, the nodes of its quilt are hexagons, those nearby are round and the remote ones
     rectangles; nodes that the query does not read are hollow. Where no quilt decides, the worst node alone is marked

@@ -100,7 +100,7 @@ def _entries_of(secret: Any, network: BayesianNetwork) -> list[tuple[int, tuple[
     if not isinstance(secret, Secret) and state_label(secret) in map(state_label, network.nodes):
         names = network.node_states[network.nodes[network.place(secret)]]
         if len(names) < 2:
-            raise ParameterError(f"node {secret!r} has one state only: there is nothing to keep secret")
+            raise ParameterError(f"node {secret!r} has only one state: there is nothing to keep secret")
         return [(network.place(secret), (a,), (b,)) for i, a in enumerate(names) for b in names[i + 1 :]]
     parts: list[Any] = list(secret) if isinstance(secret, Sequence) and not isinstance(secret, str) else [secret]
     if len(parts) == 3:
@@ -110,13 +110,16 @@ def _entries_of(secret: Any, network: BayesianNetwork) -> list[tuple[int, tuple[
         raise ParameterError(f"secrets has the entry {secret!r}, expected the name of a node, or two RecordIs of one")
     if not all(isinstance(part, RecordIs) for part in parts):
         raise ParameterError(
-            f"the secrets ({parts[0]}) and ({parts[1]}) are about more than one record: this mechanism covers secrets "
-            "about single nodes; Wasserstein and ExactLaplace cover others"
+            f"the secrets ({parts[0]}) and ({parts[1]}) concern more than one record, but this mechanism covers "
+            "secrets about single nodes only: use Wasserstein or ExactLaplace"
         )
     first, second = parts
     place = network.place(first.record)
     if network.place(second.record) != place:
-        raise ParameterError(f"the secrets ({first}) and ({second}) are about two nodes: expected one")
+        raise ParameterError(
+            f"the secrets ({first}) and ({second}) are about two nodes: both secrets of a pair must "
+            "be about the same node"
+        )
     names = network.node_states[network.nodes[place]]
     for state in (*first.states, *second.states):
         if state not in names:

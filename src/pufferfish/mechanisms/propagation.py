@@ -112,9 +112,9 @@ class ForgettingLeakage(Engine):
 class LeakagePropagation(InfluenceBound):
     """Leakage propagation: pairwise log-ratio bounds, carried from record to record, and from cluster to cluster.
 
-    The bound follows how much every pair of states of one record can still be told apart by all that lies before it,
-    and by all that lies after it. It takes a loss for every pair of states, so counts and sums profit too. Where
-    Markov quilts prove less, their bound is taken: never more noise than :class:`MQMExact`.
+    The bound says, for every pair of states of a record, how well all earlier and all later records distinguish the
+    two. It uses a loss for every pair of states, which helps counts and sums too. Where Markov quilts prove a smaller
+    leakage, their bound is used: the noise is never more than that of :class:`MQMExact`.
 
     Parameters
     ----------
@@ -189,9 +189,11 @@ class LeakagePropagation(InfluenceBound):
         super().__init__(theta, length)
         self._protection = Protection.of(protect, within, self.theta, step_of(self.theta, self.model))
         if secrets is not None and not self.networks:
-            raise ParameterError("secrets name nodes of a network; in chains any two values of any record are secret")
+            raise ParameterError(
+                "secrets are for networks only; in chains any two values of any record are secret: leave secrets out"
+            )
         if secrets is not None and self._protection is not None:
-            raise ParameterError("secrets and protect both say what is hidden: give one of them")
+            raise ParameterError("secrets and protect both define what is hidden: give one of them")
         self._secrets = NodeSecrets(secrets, self.networks[0]) if self.networks else None
 
     @property

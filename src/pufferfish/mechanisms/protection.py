@@ -140,8 +140,8 @@ class Protection(ABC):
         """
         if self.is_stretch and gaps == "independent":
             raise ReleaseRefused(
-                f"{whose} stretches, and gaps='independent' cuts a subject's series into chains of their own, over "
-                "whose ends a stretch would not be hidden: read the table with gaps='unobserved'"
+                f"{whose} stretches, but gaps='independent' cuts each subject's series into independent chains, and a "
+                "stretch across a cut would not be hidden: read the table with gaps='unobserved'"
             )
 
 
@@ -374,7 +374,7 @@ def _steps(protect: Any, asked: Duration | None, step: str | None) -> int | str:
     if asked is not None:
         if step is None:
             raise ParameterError(
-                f"protect is {str(protect)!r}, and nothing says how long a step takes: give a number of steps, such as "
+                f"protect is {str(protect)!r}, but the length of a step is unknown: give a number of steps, such as "
                 "protect=60, or give Θ as a Model with its step"
             )
         one = parse_duration(step, "step")
@@ -411,7 +411,8 @@ def _columns(protect: Any, network: BayesianNetwork) -> tuple[str, ...] | None:
     for i, name in enumerate(names):
         if name not in known:
             raise ParameterError(
-                f"protect names {name!r}, which is no column.{did_you_mean(name, known)} Columns: {names_of(known)}. "
+                f"protect names {name!r}, which is not a column.{did_you_mean(name, known)} Columns: "
+                f"{names_of(known)}. "
                 f"Several are joined by +, and {ROW!r} is all of them"
             )
         if name in names[:i]:
@@ -452,5 +453,7 @@ def _near(states: Sequence[str], within: float) -> Mask:
             gap = max(gaps, default=Fraction(0))
             near[x, y] |= gap <= most if low == high else gap < most
     if np.array_equal(near, np.eye(len(states), dtype=np.bool_)):
-        raise ParameterError(f"within is {number(within, 6)}, and no two states are so near each other: give more")
+        raise ParameterError(
+            f"within is {number(within, 6)}, but no two states are that near to each other: give a larger number"
+        )
     return near

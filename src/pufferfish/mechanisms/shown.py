@@ -58,16 +58,16 @@ def promise_chart(
     caption = "ε against the length of the stretch: the line is what this noise tells of it at most."
     if near:
         lines.append(_line("near values only", near, look="points"))
-        caption += " A ring is of near values only."
+        caption += " A ring: near values only."
     if own:
         lines.append(_line("asked for", own, look="points", wide=True))
-        caption += " The large dot is what was asked for."
+        caption += " The large dot: the unit that was asked for."
     if max(each.epsilon for each in told.values()) > _MANY:
         many = np.array([_MANY, _MANY])
         lines.insert(
             0, Line(name="odds change 1,000 times", x=np.array([1.0, last]), low=many, high=many, look="dashes")
         )
-        caption += " Above the dashes odds change more than 1,000 times, and next to nothing is hidden."
+        caption += " Above the dashed line odds change more than 1,000 times: almost nothing is hidden."
     names = names_of_stretches(step, told) | {1: "1 record", last: "whole series"}
     return Lines(
         caption=caption,

@@ -34,7 +34,7 @@ __all__ = [
 
 
 class Nearest(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The member of a continuum Θ that comes nearest to needing the noise.
+    """The member of a continuum Θ that needs the most noise of those found.
 
     Parameters
     ----------
@@ -87,11 +87,11 @@ class Witness(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class AloneWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="alone"):
-    """Records are independent: each tells of itself alone."""
+    """Witness for independent records: each record leaks only by itself."""
 
 
 class QuiltWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="quilt"):
-    """A Markov quilt around the record decides; for group privacy the trivial one, of all records.
+    """Witness of a Markov quilt around the record; for group privacy the trivial quilt, with all records nearby.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class QuiltWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class PropagationWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="propagation"):
-    """What is propagated along a chain decides.
+    """Witness of propagation along a chain.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class PropagationWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class ForgettingWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="forgetting"):
-    """What is left of a record after the chain forgot decides; any two values of it are alike.
+    """Witness of a forgetting class; it has no pair of values, because all pairs are alike.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class ForgettingWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_onl
 class PhaseWitness(
     PropagationWitness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="propagation-by-clock"
 ):
-    """What is propagated along a chain with a clock decides.
+    """Witness of propagation along a chain with a clock.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class StretchWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class ClusterWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="clusters"):
-    """What is propagated from cluster to cluster of a network decides.
+    """Witness of propagation between the clusters of a network.
 
     Parameters
     ----------
@@ -235,11 +235,11 @@ class ColumnsWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class MatrixWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="influence-matrix"):
-    """A row of the influence matrix of GK16 decides: that of the record."""
+    """Witness of GK16: the record's row of the influence matrix."""
 
 
 class CouplingWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="coupling"):
-    """How far the query's law moves from one secret to the other decides.
+    """Witness of the distance between the query's laws under two secrets.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ class CouplingWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class LawWitness(Witness, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="law"):
-    """The laws of the noisy answer given the two secrets decide."""
+    """Witness of the laws of the noisy answer under two secrets."""
 
 
 AnyWitness = (

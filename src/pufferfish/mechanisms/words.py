@@ -99,7 +99,7 @@ def few_in_all(calibration: Calibration, bound: BoundQuery, records: int) -> lis
         return []
     error = f"{_least_error(calibration):.3g}"
     return [
-        f"The noise hides nearly all: an interval of ± {error} is as wide as the range of what can be true of "
+        f"The noise hides nearly all: the error of ± {error} is as large as the range of possible values of "
         f"{counted(records, 'row' if calibration.theta.networks else 'record')}. {_REMEDY}"
     ]
 
@@ -120,8 +120,8 @@ def few_in_groups(
     names = "; ".join(shortened(", ".join(cells[g])) for g in few[:_NAMED]) + ("; …" if len(few) > _NAMED else "")
     whole = "the one group" if len(records) == 1 else f"{len(few):,} of {len(records):,} groups"
     return [
-        f"The noise hides nearly all that {whole} would say ({names}): for so few records a value and its error are an "
-        "interval as wide as the range of what can be true. Make groups larger, for example by month and not by date. "
+        f"The noise hides nearly all that {whole} would say ({names}): with so few records the error is as large as "
+        "the range of possible values. Make groups larger, for example by month instead of by date. "
         f"{_REMEDY}"
     ]
 
@@ -133,7 +133,7 @@ def few_of_subjects(calibration: Calibration, bound: BoundQuery, records: Sequen
         return []
     return [
         f"The noise hides nearly all that the values of {len(few):,} of {counted(len(records), 'subject')} would say: "
-        f"for so few records a value and its error are an interval as wide as the range of what can be true. {_REMEDY}"
+        f"with so few records the error is as large as the range of possible values. {_REMEDY}"
     ]
 
 

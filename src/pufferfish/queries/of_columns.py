@@ -78,7 +78,7 @@ class Joint(ReadOnly, Query):
         names = names_of(records, "Joint")
         if len(names) == 1:
             raise QueryError(
-                f"Joint is of the one column {names[0]!r}, expected two or more; the histogram of one column is "
+                f"Joint has only the column {names[0]!r}, expected two or more; for the histogram of one column use "
                 f"Marginals([{names[0]!r}])"
             )
         object.__setattr__(self, "records", names)
@@ -93,8 +93,8 @@ class Joint(ReadOnly, Query):
         """Bind to a network's states and nodes."""
         if variables is None:
             raise QueryError(
-                "Joint counts several columns of a network's table together, and the records of this model have no "
-                "names: of a chain, how often each state is followed by each is Transitions()"
+                "Joint counts several columns of a network's table together, but this model has no columns: for how "
+                "often each state of a chain follows each, use Transitions()"
             )
         _, rows = rows_of(records, variables)
         names = list(variables)
@@ -122,7 +122,7 @@ class Joint(ReadOnly, Query):
 
 @dataclass(frozen=True, init=False)
 class Subset(Restricted):
-    """A query on some records only; the others cost nothing themselves.
+    """A query on some records only; the others have no loss of their own.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ class Marginals(ReadOnly, Query):
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a network's states and nodes."""
         if variables is None:
-            raise QueryError("Marginals are of records that have names: the nodes of a network. Use Histogram()")
+            raise QueryError("Marginals need a network, whose records have names: use Histogram()")
         places, rows = rows_of(records, variables)
         names = list(variables)
         nodes = list(range(places)) if self.records is None else [place_of(record, names) for record in self.records]
@@ -258,7 +258,7 @@ def refuse_pooling(query: Query, variables: Variables) -> None:
     python = f"Marginals({list(names) if columns else ''}{', ' if columns and counts else ''}"
     python += "relative=False)" if counts else ")"
     several = ", ".join(map(state_label, names[:4])) + (", …" if len(names) > 4 else "")
-    why = f"{query.kind} would take the {len(names)} columns {several} for one"
+    why = f"{query.kind} would count the {len(names)} columns {several} as one"
     if len(sets) > 1:
         one = next(name for name in names if frozenset(variables[name]) != frozenset(variables[names[0]]))
         apart = [f"{state_label(name)}: {', '.join(variables[name][:4])}" for name in (names[0], one)]
@@ -268,7 +268,7 @@ def refuse_pooling(query: Query, variables: Variables) -> None:
         if query.of_some_records
         else ("; to pool columns with the same states, name them: --columns A,B (in Python Subset(query, ['A', 'B']))")
     )
-    raise QueryError(f"{why}. Ask for each by itself: {instead} (in Python {python}){named}")
+    raise QueryError(f"{why}. Ask for each column separately: {instead} (in Python {python}){named}")
 
 
 def _pooled(query: Query, variables: Variables) -> list[Any]:

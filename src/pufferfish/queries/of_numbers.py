@@ -86,7 +86,7 @@ def states_within(states: Sequence[str], text: str) -> list[str]:
     for end in (low, high):
         if ends[0][0] is None and end is not None and end not in edges:
             shown = names_of(f"{float(edge):g}" for edge in edges)
-            raise QueryError(f"{text!r} ends within a bin: bins begin and end at {shown}; choose one of these")
+            raise QueryError(f"{text!r} ends inside a bin: choose one of the edges {shown}")
     within = [
         state
         for state, (first, last) in zip(states, ends, strict=True)
@@ -116,8 +116,8 @@ def _ends_of(states: Sequence[str]) -> list[tuple[Fraction | None, Fraction | No
     if ends is None:
         shown = names_of(list(states)[:4])
         raise QueryError(
-            f"states are {shown}, and no numbers or bins: give each state's value, as in mean:low=1,high=3, or read a "
-            "column of numbers with bins"
+            f"states are {shown}, which are neither numbers nor bins: give each state a value, as in "
+            "mean:low=1,high=3, or read a column of numbers with bins"
         )
     return ends
 
@@ -134,4 +134,4 @@ def _range(text: str) -> tuple[Fraction | None, Fraction | None]:
             return Fraction(low), Fraction(high)
     except (ValueError, ZeroDivisionError):
         pass
-    raise QueryError(f"{text!r} is no range of numbers: expected one such as >=180, <70 or 70..180")
+    raise QueryError(f"{text!r} is not a range of numbers: expected one such as >=180, <70 or 70..180")

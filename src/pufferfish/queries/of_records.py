@@ -35,8 +35,8 @@ def each_of(records: int, variables: Variables | None) -> tuple[int, int]:
     places, rows = rows_of(records, variables)
     if places > MOST_PLACED:
         raise QueryError(
-            f"the query says which records it reads, and a chain of {places:,} has more than the {MOST_PLACED:,} that "
-            "are followed one by one: ask about all of them, or about a shorter chain"
+            f"the query reads certain records, but the chain has {places:,} records, more than the {MOST_PLACED:,} "
+            "that are possible here: ask about all records, or about a shorter chain"
         )
     return places, rows
 
@@ -46,7 +46,7 @@ def names_of(records: Any, name: str) -> tuple[Any, ...]:
     several = is_list(records)
     names: tuple[Any, ...] = tuple(records) if several else (records,)
     if not names or len({state_label(record) for record in names}) < len(names):
-        raise QueryError(f"{name} is of the records {records!r}, expected at least one name, each once")
+        raise QueryError(f"{name} has the records {records!r}, expected at least one name, each once")
     return names
 
 
@@ -72,7 +72,7 @@ def inner_query(
     """
     bound = query.bind(states, records) if isinstance(query, Query) and not query.of_some_records else None
     if isinstance(query, Query) and query.is_cumulative and variables is not None:
-        raise QueryError(f"{query.kind} is of records that have the same ordered states, such as those of a chain")
+        raise QueryError(f"{query.kind} needs records with the same ordered states, such as those of a chain")
     if not isinstance(bound, LinearQuery):
         raise QueryError(f"{name} is of {query!r}, expected a query such as Count(state), Histogram() or Sum(values)")
     return bound
@@ -123,7 +123,7 @@ class Restricted(ReadOnly, Query):
 
 @dataclass(frozen=True)
 class Window(Restricted):
-    """A query on some consecutive records of one chain only; the others cost nothing themselves.
+    """A query on consecutive records of one chain only; the others have no loss of their own.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class Weighted(ReadOnly, Query):
         try:
             whole = tuple(whole_number(c) for c in listed(factors, "factors", expected, QueryError))
         except TypeError:
-            raise QueryError(f"factors is {factors!r}, expected whole numbers: one per record") from None
+            raise QueryError(f"factors is {factors!r}, expected whole numbers, one for each record") from None
         if not any(whole) or max(abs(c) for c in whole) > 2**31:
             raise QueryError("factors are all 0, or one is beyond 2^31: expected some whole number other than 0")
         object.__setattr__(self, "query", query)
@@ -213,7 +213,7 @@ class Weighted(ReadOnly, Query):
             raise QueryError(f"there are {len(self.factors)} factors for {places} records: expected one per record")
         inner = inner_query(self.query, states, records, "Weighted", variables)
         if self.query.quantiles:
-            raise QueryError("quantiles of records that count with factors are none: ask for Weighted(CDF(), factors)")
+            raise QueryError("quantiles do not work with factors: ask for Weighted(CDF(), factors)")
         words = inner.description + ", each with a factor of its own"
         factors = np.array(self.factors, dtype=np.int64)
         return LinearQuery(inner.weights, inner.unit, inner.labels, words, factors, divided_by=inner.divided_by)
@@ -279,8 +279,8 @@ class Function(ReadOnly, Query):
             number = exact_number(int(output) if _is_truth(output) else output)
             if number is None or (number / self.unit).denominator != 1:
                 raise QueryError(
-                    f"the function returned {output!r}, which is no multiple of the unit {float(self.unit):g}: noise "
-                    "is drawn on a public grid, so give the unit of the outputs"
+                    f"the function returned {output!r}, which is not a multiple of the unit {float(self.unit):g}: "
+                    "give a unit that all outputs are multiples of, because noise is drawn in multiples of it"
                 )
             whole.append(int(number / self.unit))
         return tuple(whole)

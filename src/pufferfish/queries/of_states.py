@@ -67,7 +67,7 @@ class _Cumulative(ReadOnly, Query):
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states, from the lowest to the highest, and the public number of records."""
         if variables is not None:
-            raise QueryError(f"{self.kind} is of records that have the same ordered states, such as those of a chain")
+            raise QueryError(f"{self.kind} needs records with the same ordered states, such as those of a chain")
         quantity = "share" if self.relative else "number"
         return LinearQuery(
             prefixes(len(states)),
@@ -108,7 +108,7 @@ class CDF(_Cumulative):
 class Quantiles(_Cumulative):
     """Quantiles of ordered states, with intervals: the state up to which a share of the records is.
 
-    What gets noise is the cumulative distribution; quantiles and intervals follow from it. With 95% probability all
+    The cumulative distribution gets the noise; quantiles and intervals follow from it. With 95% probability all
     intervals hold together.
 
     Parameters
@@ -131,12 +131,10 @@ class Quantiles(_Cumulative):
         for share in several:
             number = real_number(share)
             if number is None or not 0 < number < 1:
-                raise QueryError(
-                    f"quantiles: {share!r} is no share strictly between 0 and 1, such as 0.5 for the median"
-                )
+                raise QueryError(f"quantiles: {share!r} is not a share above 0 and below 1, such as 0.5 for the median")
             numbers.add(number)
         if not numbers:
-            raise QueryError("quantiles names none: give at least one share, such as 0.5 for the median")
+            raise QueryError("quantiles is empty: give at least one share, such as 0.5 for the median")
         object.__setattr__(self, "shares", tuple(sorted(numbers)))
 
     kinds: ClassVar[Mapping[str, QueryKind]] = {"quantiles": QueryKind("share of records", None, relative=True)}
@@ -333,10 +331,7 @@ class _OfValues(ReadOnly, Query):
                 f"{_REST!r} with the value 0 gives 0 to all states that are not named"
             )
         if not lacking and rest is not None:
-            raise QueryError(
-                f"{self.kind} gives a value to every state, and one to {_REST!r}, the states that are not named: "
-                f"leave out {_REST!r}"
-            )
+            raise QueryError(f"{self.kind} gives a value to every state, so leave out {_REST!r} (all other states)")
         return [self.values.get(label, rest or 0.0) for label in states]
 
 
@@ -402,8 +397,8 @@ def _number(value: Any, kind: str, where: Any) -> float:
     number = real_number(value)
     if number is None or not (number == 0 or 1 / _LARGEST_VALUE <= abs(number) <= _LARGEST_VALUE):
         raise QueryError(
-            f"{kind} value of state {where} is {value!r}, expected a number within ±{_LARGEST_VALUE:g}, and not nearer "
-            f"to 0 than {1 / _LARGEST_VALUE:g}"
+            f"{kind} value of state {where} is {value!r}, expected a number within ±{_LARGEST_VALUE:g}, and either 0 "
+            f"or at least {1 / _LARGEST_VALUE:g} in size"
         )
     return number
 

@@ -52,8 +52,8 @@ def _on_steps(
     """Return a query bound to the steps of chains, refused where records have names."""
     if names is not None:
         raise QueryError(
-            f"{kind} are about steps from one record of a chain to the next, and the records of this model have names, "
-            "and no order: ask for states, such as Histogram(), or Marginals() of a network"
+            f"{kind} count steps from one record of a chain to the next, but the records of this model have no order: "
+            "ask for states, such as Histogram(), or Marginals() of a network"
         )
     words = Words(f"{description}, per record of the", records, "records", "") if relative else description
     return StepQuery(
@@ -132,8 +132,8 @@ class Switches(_OfSteps):
 class Bouts(ReadOnly, Query):
     """How often one or several states begin: the number of bouts, of records in a row in these states.
 
-    A bout begins where a record in the states follows one outside of them. A bout that a chain begins with, or that
-    goes on after a gap, is not counted again.
+    A bout begins where a record in the states follows one outside of them. A bout at the beginning of a chain, or that
+    continues after a gap, is not counted.
 
     Parameters
     ----------

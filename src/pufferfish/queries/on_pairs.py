@@ -145,8 +145,8 @@ def refuse_many_combinations(sizes: Mapping[str, int]) -> None:
     if combinations > _MOST_COMBINATIONS:
         times = ", ".join(f"{name}: {n}" for name, n in list(sizes.items())[:8]) + (", …" if len(sizes) > 8 else "")
         raise QueryError(
-            f"{len(sizes)} columns together have {combinations:,} combinations of states ({times}), and at most "
-            f"{_MOST_COMBINATIONS:,} are counted: name fewer columns, or use nodes with fewer states"
+            f"{len(sizes)} columns together have {combinations:,} combinations of states ({times}), but at most "
+            f"{_MOST_COMBINATIONS:,} are possible: name fewer columns, or use nodes with fewer states"
         )
 
 

@@ -66,13 +66,13 @@ class Profile(ReadOnly):
         except (TypeError, ValueError) as error:
             if isinstance(error, ParameterError):
                 raise
-            raise ParameterError("stretches is no profile: expected pairs (whole number of steps, loss)") from None
+            raise ParameterError("stretches is not a profile: expected pairs (whole number of steps, loss)") from None
         object.__setattr__(self, "stretches", kept)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepLoss(ReadOnly):
-    """Losses of a release that reads steps, from a record of a chain to the next, and records beside them.
+    """Losses of a release that reads steps (from a record of a chain to the next) and perhaps single records too.
 
     The density of the release is a function of the records and, apart from them, of the steps (X_t, X_{t+1}): it
     changes by at most the record's loss when one record is changed and all steps are kept, and by at most ``step``, in
@@ -306,7 +306,7 @@ def as_record_loss(given: Any, theta: Theta, length: Sequence[ChainLength]) -> R
 def _of_steps(loss: StepLoss, theta: Theta, length: Sequence[ChainLength]) -> RecordLoss:
     """Return losses of records and of steps; a chain of one observed record has no step."""
     if not theta.of_chains:
-        raise ParameterError(f"a loss of steps is of Markov chains, and Θ is a class of {theta.kind}")
+        raise ParameterError(f"a loss of steps needs Markov chains, but Θ is a class of {theta.kind}")
     records = as_record_loss(loss.records, theta, length).blocks
     stated: Any = loss.step
     steps: list[float] = list(stated) if isinstance(stated, tuple) else [stated] * len(records)
@@ -379,7 +379,9 @@ def _per_node(given: Any, network: BayesianNetwork) -> tuple[Vector, ...]:
         named: dict[str, Any] = {state_label(node): entry for node, entry in given.items()}
         for label in named:
             if label not in labels:
-                raise ParameterError(f"record_loss names {label!r}, which is no node. Nodes: {', '.join(labels[:20])}")
+                raise ParameterError(
+                    f"record_loss names {label!r}, which is not a node. Nodes: {', '.join(labels[:20])}"
+                )
         entries = [named.get(label, 0.0) for label in labels]
     elif isinstance(given, Sequence | np.ndarray) and not single:
         entries = list(given)

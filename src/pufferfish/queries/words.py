@@ -26,7 +26,7 @@ __all__ = ["QUERY_WORDS", "NamedQuery", "bins_at_middles", "named_queries", "not
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedQuery(ReadOnly):
-    """A query that can be asked by a word.
+    """A query with a name, as ``--query`` takes it.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class NamedQuery(ReadOnly):
 
 
 def named_queries() -> tuple[NamedQuery, ...]:
-    """Return every query that a word can ask: what :func:`query` and ``--query`` understand.
+    """Return every named query that :func:`query` and ``--query`` understand.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def named_queries() -> tuple[NamedQuery, ...]:
 
 
 def query(text: str, model: Any = None, *, columns: Sequence[Any] | None = None) -> Query:
-    """Return the query that a text asks, as ``--query`` reads it.
+    """Return the query that a text describes, as ``--query`` reads it.
 
     Parameters
     ----------
@@ -87,11 +87,13 @@ def query(text: str, model: Any = None, *, columns: Sequence[Any] | None = None)
         raise ParameterError(f'text is {text!r}, expected a query in words, such as "frequency:rest"')
     if model is None:
         if columns is not None:
-            raise ParameterError("columns are those of a network: give model too")
+            raise ParameterError("columns only work with a network: give model too")
         return _parse(text)
     theta = as_theta(model)
     if columns is not None and not theta.networks:
-        raise ParameterError("columns are those of a network, and the model is made of Markov chains")
+        raise ParameterError(
+            "columns only work with a network, but the model consists of Markov chains: leave them out"
+        )
     named = None if columns is None else [theta.networks[0].nodes[theta.networks[0].place(name)] for name in columns]
     return query_of(text, theta, named, bins=model.bins if isinstance(model, Described) else None)
 
@@ -161,7 +163,7 @@ _WORDS: Mapping[str, _Word] = {
     "cdf": _Word(CDF, "share of the records up to each state, of ordered states such as bins"),
     "cdf-counts": _Word(partial(CDF, relative=False), "number of records up to each state"),
     "quantiles": _Word(Quantiles, "the states at which these shares of the records are reached", _SHARES),
-    "transitions": _Word(Transitions, "how often each state is followed by each"),
+    "transitions": _Word(Transitions, "how often each state follows each"),
     "transition-rates": _Word(partial(Transitions, relative=True), "the same per record"),
     "bouts": _Word(Bouts, "how often some states begin", _STATES),
     "switches": _Word(Switches, "how often the state changes"),
@@ -182,7 +184,7 @@ _CHAINS, _NETWORKS = (
 QUERY_WORDS = (
     f"{_CHAINS} (* is all other states; a state with a comma is given in double quotes; V1,V2,… are the values of "
     "all states in their order; a histogram is of shares; cdf and quantiles are of ordered states, such as bins; "
-    "transitions: how often each state is followed by each; of bins also mean and sum alone, and share:>=180, "
+    "transitions: how often each state follows each; of bins also mean and sum alone, and share:>=180, "
     "share:70..180 or count:<70; bouts: how often states begin; switches: changes of state; rates are per record); for "
     f"networks {_NETWORKS} (marginals: shares in every column; joint: rows in each combination of states), and the "
     "others on columns that have the same states"
@@ -219,8 +221,8 @@ def query_of(
     if not theta.networks:
         if word is not None and word.of_networks:
             raise QueryError(
-                f"query {text!r} is for networks, and the model is made of Markov chains: ask a histogram, "
-                "or transitions, how often each state is followed by each"
+                f"query {text!r} is for networks, but the model consists of Markov chains: ask for a histogram, or "
+                "for transitions (how often each state follows each)"
             )
         return _of_numbers(text, theta.states, bins) or _parse("histogram" if text is None else text)
     if text is None or (word is not None and word.of_networks and word.parts is None):
@@ -266,7 +268,8 @@ def _middles_of_bins(query: Query, model: Described) -> str | None:
     low, high = known.clamped
     off = f"at most {number(known.off)}" + ("" if isinstance(query, Mean) else " a record")
     return (
-        f"bins count at their middle, so the {query.kind} can be off by {off} beside the noise; values below "
+        f"each bin counts as its middle, so the {query.kind} may have an error of {off} besides the noise; values "
+        "below "
         f"{number(low)} count as {number(low)}, and those of {number(high)} or more as {number(high)}"
     )
 
@@ -285,7 +288,7 @@ def _parse(text: str) -> Query:
     if word.parts is None:
         if colon:
             raise QueryError(
-                f"query {text!r}: {name} is of all states and takes nothing after it; count:{argument or 'STATE'} "
+                f"query {text!r}: {name} covers all states, so nothing may follow it; count:{argument or 'STATE'} "
                 "counts some of them"
             )
         return word.make()

@@ -97,15 +97,15 @@ def warning_of_formulas(names: Iterable[str]) -> str | None:
     --------
     >>> warning_of_formulas(["rest", "-5-0", "<0"])
     >>> warning_of_formulas(["rest", "@SUM"])
-    "The name '@SUM' is a formula to a spreadsheet, which runs it: give for_spreadsheets=True to write a ' before it."
+    "The name '@SUM' would run as a formula in a spreadsheet: give for_spreadsheets=True to write a ' before it."
     """
     formulas = [name for name in names if _is_formula(name)]
     if not formulas:
         return None
     more = f" (and {len(formulas) - 1:,} more)" if len(formulas) > 1 else ""
     return (
-        f"The name {formulas[0][:60]!r}{more} is a formula to a spreadsheet, which runs it: give for_spreadsheets=True "
-        "to write a ' before it."
+        f"The name {formulas[0][:60]!r}{more} would run as a formula in a spreadsheet: give for_spreadsheets=True to "
+        "write a ' before it."
     )
 
 

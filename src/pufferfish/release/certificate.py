@@ -142,7 +142,7 @@ class Certificate(ReadOnly):
 
 
 def certify(noise: Calibration | ReleaseFields | Sequence[ReleaseFields]) -> Certificate:
-    """Return a proof that a noise, or a release that was made, keeps its promise; or of what releases cost together.
+    """Return a proof that noise or a release keeps its promise, or of what several releases cost together.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def _of_total(releases: Sequence[ReleaseFields]) -> Certificate:
         if leakage >= claim.of_all:
             members, leakage = [None] * len(members), float(claim.of_all)
         if leakage == math.inf:
-            raise NotApplicableError(f"{_REFUSED}no bounds were found for what these releases cost together", "certify")
+            raise NotApplicableError(f"{_REFUSED}no bounds were found for the total cost of these releases", "certify")
         epsilon = math.ceil(leakage * (1 + 1e-9) * 10**_TOTAL_DIGITS) / 10**_TOTAL_DIGITS
         text = json.dumps({**json.loads(_text(claim, members)), "epsilon": epsilon}, separators=(",", ":"))
         proof = check.parsed(text, check_more.TOTAL, "proof of a total")
@@ -266,7 +266,7 @@ def _provable(claim: Any, scale: float, *, named: bool = False) -> tuple[float, 
             if enough is not None and scale >= enough[0]:
                 break
     if enough is None:
-        raise NotApplicableError(f"{_REFUSED}no scale near that of the noise was found that is provable", "certify")
+        raise NotApplicableError(f"{_REFUSED}no provable scale was found near that of the noise", "certify")
     return enough
 
 

@@ -20,7 +20,7 @@ _FITTED = re.compile(r"fitted to public data on \S+: (?P<source>.+?)(, column |,
 
 
 def commands_of(record: ReleaseFields | MeasurementFields, output: str | None = None) -> list[str]:
-    """Return the commands that make a release as its record says: what its model was fitted by, its ledger, itself.
+    """Return the commands that make a release again: the fit of its model, its ledger, and the release itself.
 
     Files have the names that the record knows, without their folders, and else ``model.json`` and ``book.json``. A
     record does not know how its model was fitted: the command that fits one plain chain stands there where it is one,

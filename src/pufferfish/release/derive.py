@@ -334,7 +334,7 @@ def possible_values_of(calibration: Calibration, data: DataRecord, groups: Group
             )
         return Projected(outputs, [float((1 if data.rows is None else data.subjects) * linear.unit)])
     if not isinstance(linear, LinearQuery):
-        raise ParameterError("which values a function can have is not known: leave postprocess out")
+        raise ParameterError("the possible values of a function are unknown: leave out postprocess")
     if linear.blocks:
         times = observed_of(data, calibration)
         totals = [float(int(times[place]) * linear.unit) for _, place in linear.blocks]

@@ -116,7 +116,7 @@ def database_of(data: Mapping[Any, Any] | Sequence[Any], calibration: Calibratio
     state_of: dict[Any, Any] = {**data} if isinstance(data, Mapping) else dict(zip(names, data, strict=False))
     if len(state_of) != len(data) or set(state_of) != set(names):
         raise DataError(
-            f"the database has {len(data)} records, and Θ is about {records}: expected the state of each of "
+            f"the database has {len(data)} records, but Θ has {records}: expected the state of each of "
             f"{', '.join(str(name) for name in list(names)[:8])}{', …' if records > 8 else ''}"
         )
     states = {name: state_label(state_of[name]) for name in names}
@@ -203,7 +203,7 @@ def sampler_of_measurements(
 def _counted_steps(data: PrivateData, states: tuple[str, ...]) -> list[list[int]]:
     """Return how often each state of the model is followed by each."""
     if isinstance(data, Rows):
-        raise ParameterError("steps are those of chains, and independent rows have none")
+        raise ParameterError("steps exist only in chains, not in independent rows: ask for states")
     steps = [[0] * len(states) for _ in states]
     if isinstance(data, Database):
         order = {state: x for x, state in enumerate(states)}

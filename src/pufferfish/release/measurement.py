@@ -52,7 +52,7 @@ def release_measurement(
     note: str | None = None,
     accept: str | Collection[str] = (),
 ) -> MeasurementRelease:
-    """Release what an OpenDP measurement says of correlated records.
+    """Release the output of an OpenDP measurement on correlated records.
 
     The measurement must be differentially private for datasets that differ in one record, purely (in max-divergence):
     its privacy map gives the record-level loss, and the bound proves what that leaks. Build the measurement for
@@ -105,7 +105,7 @@ def release_measurement(
         )
     if not bound.theta.of_chains:
         raise ReleaseRefused(
-            f"measurements are released of Markov chains, and Θ is a class of {bound.theta.kind}: use release and a "
+            f"release_measurement needs Markov chains, but Θ is a class of {bound.theta.kind}: use release and a "
             "query such as Marginals()"
         )
     if bound.theta.stands_for_more:
@@ -119,13 +119,13 @@ def release_measurement(
     leakage = bound.leakage(loss, enough=epsilon)
     if not leakage <= epsilon:
         raise ReleaseRefused(
-            f"for one record the measurement has a loss of {loss:.6g}, which leaks {leakage:.6g} of records that are "
-            f"correlated, above {epsilon:g}: build it for a loss of at most {bound.record_epsilon(epsilon):.6g}"
+            f"the measurement has a loss of {loss:.6g} for one record, which with correlation leaks {leakage:.6g}, "
+            f"above {epsilon:g}: build it for a loss of at most {bound.record_epsilon(epsilon):.6g}"
         )
     if not _takes(measurement, inputs):
         raise ReleaseRefused(
-            f"the measurement does not take the {len(inputs)} records: its input is {measurement.input_domain}; "
-            "values= says what stands for each state"
+            f"the measurement does not take the {len(inputs)} records: its input is {measurement.input_domain}; give "
+            "a value for each state by values="
         )
     what = note or f"OpenDP measurement on {measurement.input_domain}"
     theta = ThetaRecord.of(bound.theta)
@@ -174,16 +174,18 @@ def _inputs(records: Any, bound: InfluenceBound, values: Mapping[Any, Any] | Non
     if values is None:
         values = {state: state for state in states}
     elif not isinstance(values, Mapping):
-        raise ParameterError("values is no mapping; expected one from every state to a value: {'rest': 0, 'walk': 1}")
+        raise ParameterError("values is not a mapping; give every state a value: {'rest': 0, 'walk': 1}")
     missing = [state for state in states if state not in values]
     if missing:
-        raise ParameterError(f"values has none for the state {shortened(repr(missing[0]))}: every state of Θ needs one")
+        raise ParameterError(
+            f"values has no value for the state {shortened(repr(missing[0]))}: every state of Θ needs one"
+        )
     given_states = listed(records, "records", "the states of all records, one after the other")
     expected = sum(chain.records for chain in bound.length)
     if len(given_states) != expected:
         raise ReleaseRefused(
-            f"there are {len(given_states)} records, and the bound is on {expected}: make it with the lengths of the "
-            "data"
+            f"there are {len(given_states)} records, but the mechanism was made for {expected}: make it with the "
+            "lengths of the data"
         )
     known_states = set(states)
     try:
@@ -192,7 +194,7 @@ def _inputs(records: Any, bound: InfluenceBound, values: Mapping[Any, Any] | Non
         unknown = len(given_states)
     if unknown:
         raise ReleaseRefused(
-            f"{unknown} of the {expected} records are no state of Θ: give states, and what stands for them in values="
+            f"{unknown} of the {expected} records are not states of Θ: give the states, and their values by values="
         )
     return [values[state] for state in given_states]
 
@@ -207,8 +209,8 @@ def _loss_of(measurement: Any) -> float:
         ) from error
     if measure != _PURE:
         raise ReleaseRefused(
-            f"the measurement is private in {measure}, expected {_PURE}: only pure differential privacy is a bound on "
-            "what single records move"
+            f"the measurement is private in {measure}, expected {_PURE}: only pure differential privacy bounds the "
+            "effect of single records"
         )
     if distance not in _DISTANCES:
         raise ReleaseRefused(

@@ -117,7 +117,7 @@ if hasattr(os, "register_at_fork"):  # a child makes threads of its own, and wai
 def _measurement(size: int, largest: int, scale: float, lipschitz: int) -> Any:
     """Return OpenDP's measurement of so many values up to the largest."""
     if not 0 < scale < math.inf:
-        raise ReleaseRefused(f"noise of scale {scale} is no protection: expected a positive finite scale")
+        raise ReleaseRefused(f"noise of scale {scale} does not protect: expected a positive finite scale")
     if not fits(scale):
         raise ReleaseRefused(f"noise of scale {scale:.3g} does not fit 64-bit integers; ask for a larger epsilon")
     if 2 * largest >= _LARGEST:  # queries are refused before, whatever the data

@@ -67,9 +67,9 @@ def notebook_of(
     RecordError
         If query, mechanism and Θ of the record do not go together.
     """
-    refusal = "a notebook makes a release of a table again from its record, and "
+    refusal = "a notebook repeats the release of a table from its record, but "
     if record.subjects is not None:
-        raise NotApplicableError(refusal + "this is a release for each subject: use release_each, as its record says")
+        raise NotApplicableError(refusal + "this is a release for each subject: use release_each")
     stated, base = record.calibration, record.data.reading
     if base is None:
         raise NotApplicableError(refusal + "this one is of a database that was given by hand, not of a table")
@@ -79,7 +79,7 @@ def notebook_of(
             refusal + f"this one is by {shortened(record.mechanism.title)}, which it cannot set up"
         )
     if stated.query is None or stated.settings is None or record.theta.any_theta() is None:
-        raise NotApplicableError(refusal + "this one has a function of yours in it, which no record holds")
+        raise NotApplicableError(refusal + "this one has a function of yours, which a record cannot hold")
     source = table_path or (base.source if "." in base.source else "table.csv")
     try:
         query = calibration_again(record).query

@@ -108,34 +108,33 @@ ACCEPTED = ("public", "model")
 
 _NO_PROMISE = (
     "the model was fitted to this very table, or one is a part of the other: the noise would depend on the secrets "
-    "that it should hide, and nothing would be promised. Fit it to public data, or say how soon habits are forgotten "
-    "(documentation: Forgetting); if everybody may see this table, give accept='public'"
+    "that it should hide, so the release would have no privacy guarantee. Fit the model to public data, or state how "
+    "soon habits are forgotten (documentation: Forgetting); if everybody may see this table, give accept='public'"
 )
 
 _CONDEMNED = (
-    "the model was {}: its noise would leak more than is promised to somebody who knows what public data say. Run "
-    "pufferfish check with this model and {} once more: below 'next:' it prints the command that fits a larger class, "
-    "which covers this; release under that one. If you know better than the check, give accept='model'"
+    "the model was {}: to somebody who knows the public data the noise would leak more than is promised. Run pufferfish "
+    "check with this model and {} again: below 'next:' it prints the command that fits a larger class; release under "
+    "that one. If you are sure of the model, give accept='model'"
 )
 
 _CHECKED_HERE = (
-    "the model was checked against this very table, or one is a part of the other: the verdict that it keeps is an "
-    "exact function of these private records. {}; if everybody may see this table, give accept='public'"
+    "the model was checked against this very table, or one is a part of the other: the verdict in the model file is "
+    "an exact function of these private records. {}; if everybody may see this table, give accept='public'"
 )
 
 
-_CHECK_AGAIN = "Check it once more against the public table, which puts that verdict in the place of this one"
+_CHECK_AGAIN = "Check it again against the public table, which replaces this verdict"
 
-_CHECK_A_COPY = "Check another copy of the model, with public data: a verdict such as this one stays"
+_CHECK_A_COPY = "Check another copy of the model with public data: this verdict cannot be replaced"
 
 _ACCEPTED_ALL_THE_SAME = (
-    "The model was {}, and is used all the same: the noise leaks more than is promised to somebody who knows what "
-    "public data say."
+    "The model was {} but is used anyway: to somebody who knows the public data the noise leaks more than is promised."
 )
 
 FITTED_HERE = (
-    "The model was fitted to this very table, or one is a part of the other. The noise then depends on the secrets it "
-    "should hide: take this release as a comparison, not as a guarantee."
+    "The model was fitted to this very table, or one is a part of the other. The noise then depends on the secrets "
+    "that it should hide: this release is a comparison without a guarantee."
 )
 
 
@@ -158,20 +157,20 @@ def check_step(data: Sequences | Rows | Database, model: Described) -> None:
     if step is None:
         remedy = f" and max_gap='{expected}'" if clock else f", or give step='{expected}' if that is what they are"
         raise DataError(
-            f"the model's transitions take {expected}, and nothing says how far apart the table's records are: give "
+            f"a step of the model takes {expected}, but the time between the table's records is unknown: give "
             f"time={remedy}"
         )
     if step_length(step) != step_length(expected):
-        alternative = "" if clock else f"; where times are wrong, give step='{expected}' without time= and max_gap="
+        alternative = "" if clock else f"; if the times are wrong, give step='{expected}' without time= and max_gap="
         raise DataError(
-            f"the model's transitions take {expected}, the table's records are {step} apart: use a model of this "
+            f"a step of the model takes {expected}, but the table's records are {step} apart: use a model of this "
             f"step, or aggregate the table to one record every {expected}{alternative}"
         )
     if data.base.time is not None and data.base.max_gap is None and not clock:  # a clock looks at all times anyway
         raise DataError(
-            f"the table is read without max_gap: records that follow each other would count as one step of the model "
-            f"({expected}) apart, however long the time between them, and where times are missing more would leak than "
-            f"is promised. Give max_gap='{expected}'; where times are wrong, give step='{expected}' without time="
+            "the table is read without max_gap, so neighbouring records would count as one step of the model "
+            f"({expected}) apart, whatever their times; if records are missing, more would leak than is promised. "
+            f"Give max_gap='{expected}'; if the times are wrong, give step='{expected}' without time="
         )
 
 
@@ -184,14 +183,15 @@ def warnings_of_reading(data: Sequences | Rows, model: Described) -> tuple[str, 
         step = base.step or data.usual_step
         gap = f"max_gap='{step}'" if step else "max_gap"
         warnings.append(
-            "The times say only the order of the records: without max_gap nobody looked whether some are missing, and "
-            f"where they are, more leaks than is promised. Give {gap}."
+            "Without max_gap times only order the records. If records are missing, more leaks than is promised. Give "
+            f"{gap}."
         )
     if data.usual_step is not None:
         warnings.append(
-            f"The model does not say how long a step takes, so nobody checked that one step of it takes "
-            f"{data.usual_step}, the usual time between the table's records. If it takes another time, more leaks than "
-            "is promised. Take a model that says it: fitted with max_gap, stated by fit --forgets with --step, or made "
+            "The model does not say how long a step takes, so it was not checked that a step takes "
+            f"{data.usual_step}, the usual time between the table's records. If a step takes another time, more leaks "
+            "than is promised. Use a model with a step: fitted with max_gap, stated by fit --forgets with --step, or "
+            "made "
             f'in Python by Model.fitted(theta, data) or Model(theta=…, step="{data.usual_step}"). Or give '
             f"step='{data.usual_step}' if that is right."
         )
@@ -307,14 +307,14 @@ def check_arguments(data: Any, query: Any, calibration: Any, unknown: Mapping[st
     """
     for name in unknown:
         if name in ("epsilon", "mechanism", "theta", "length", "noise", "accuracy", "alpha"):
-            raise ParameterError(f"release takes no {name}: that is chosen when noise is calibrated; {_CALIBRATE}")
+            raise ParameterError(f"release has no option {name}: it belongs to the calibration; {_CALIBRATE}")
         hint = did_you_mean(name, _OPTIONS)
         raise ParameterError(f"release has no option {name!r}.{hint} Options: {', '.join(_OPTIONS)}")
     if isinstance(query, Calibration) and (calibration is None or isinstance(calibration, Query)):
         raise ParameterError("release takes data, query and calibration, in this order: release(data, query, noise)")
     if isinstance(data, Query):
         raise ParameterError(
-            "release takes the data first, and this is a query: release(data, query, calibration), with data from "
+            "release takes the data first, but this is a query: release(data, query, calibration), with data from "
             "read_sequences or read_rows"
         )
     if not isinstance(query, Query):
@@ -340,7 +340,9 @@ def check_query(query: Query, calibration: Calibration) -> Calibration:
     """Return the calibration with the query bound anew, refused where the noise is for another."""
     mechanism = calibration.bound
     if not isinstance(mechanism, Mechanism):
-        raise ReleaseRefused(f"the noise comes from {type(mechanism).__name__}, which is no mechanism: calibrate anew")
+        raise ReleaseRefused(
+            f"the noise comes from {type(mechanism).__name__}, which is not a mechanism: calibrate again"
+        )
     if query != calibration.query:
         raise ReleaseRefused(
             f"the noise was calibrated for {calibration.query}, not for {query}: calibrate for this query"
@@ -358,7 +360,9 @@ def check_query(query: Query, calibration: Calibration) -> Calibration:
     if isinstance(linear, StepQuery | JointQuery) and isinstance(calibrated, StepQuery | JointQuery):
         same = same and linear.key == calibrated.key
     if not same:
-        raise ReleaseRefused(f"the noise was calibrated for {calibrated.description}, and this is {linear.description}")
+        raise ReleaseRefused(
+            f"the noise was calibrated for {calibrated.description}, but this query is {linear.description}"
+        )
     return replace(calibration, linear=linear)
 
 
@@ -370,11 +374,11 @@ def prove(calibration: Calibration) -> tuple[float, AnyWitness]:
 def check_proof(calibration: Calibration, leakage: float, witness: AnyWitness | None) -> tuple[float, AnyWitness]:
     """Return a proof, refused where it is of too much, or of no secret."""
     if witness is None:
-        raise ReleaseRefused(f"{calibration.title} finds no secret that this noise would hide: check Θ and the query")
+        raise ReleaseRefused(f"{calibration.title} finds nothing to hide for this noise: check Θ and the query")
     if not 0 <= leakage <= calibration.epsilon < math.inf:
         raise ReleaseRefused(
-            f"{calibration.title} proves a leakage of {leakage:.6g} for this noise, not of at most "
-            f"{calibration.epsilon:g}: calibrate anew"
+            f"{calibration.title} proves a leakage of {leakage:.6g} for this noise, above {calibration.epsilon:g}: "
+            "calibrate again"
         )
     return leakage, witness
 
@@ -387,8 +391,8 @@ def check_units(calibration: Calibration) -> None:
         sound = False
     if not sound:
         raise ReleaseRefused(
-            f"the query counts in units of {float(calibration.linear.unit):.3g}, in which noise or answers are too "
-            "small or too large for a number: give its values in other units, or another epsilon"
+            f"the query counts in units of {float(calibration.linear.unit):.3g}, in which the noise or the answers "
+            "are too small or too large: give values in other units, or another epsilon"
         )
 
 
@@ -433,15 +437,15 @@ def _check_rows(data: DataRecord, calibration: Calibration) -> None:
     assert data.rows is not None
     if not theta.networks:
         raise ReleaseRefused(
-            f"the noise was calibrated for {theta.kind}, and these data are independent rows of the nodes "
-            "of a Bayesian network: calibrate under the network"
+            f"the noise was calibrated for {theta.kind}, but these data are independent rows of a Bayesian network: "
+            "calibrate under the network"
         )
     network = theta.networks[0]
     data.rows.check_private(map(state_label, network.nodes))
     refuse_pooling(calibration.query, network.node_states)
     if data.subjects != mechanism.rows:
         raise ReleaseRefused(
-            f"the noise was calibrated for a table of {mechanism.rows:,} rows, and this has {data.subjects:,}: "
+            f"the noise was calibrated for a table of {mechanism.rows:,} rows, but this one has {data.subjects:,}: "
             "calibrate with length=rows.length"
         )
     if not isinstance(linear, LinearQuery | JointQuery):
@@ -451,14 +455,14 @@ def _check_rows(data: DataRecord, calibration: Calibration) -> None:
     lacking = [node for node in nodes_read if node not in observed]
     if lacking:
         raise ReleaseRefused(
-            f"the query reads node {lacking[0]!r}, and the table has no column for it: restrict the query to the "
+            f"the query reads node {lacking[0]!r}, but the table has no column for it: restrict the query to the "
             "table's columns by Subset(query, rows.nodes) or Marginals(rows.nodes)"
         )
     missing = [node for node in nodes_read if observed[node] < data.subjects]
     if missing and not calibration.composes:
         raise ReleaseRefused(
-            f"{calibration.title} calibrates to the law of the query on whole rows, and column {missing[0]!r} has "
-            "missing cells: use MarkovQuilt, LeakagePropagation or GroupDP"
+            f"{calibration.title} needs complete rows, but column {missing[0]!r} has missing cells: use MarkovQuilt, "
+            "LeakagePropagation or GroupDP"
         )
 
 
@@ -467,14 +471,14 @@ def _check_sequences(data: DataRecord, calibration: Calibration) -> None:
     linear, theta, query = calibration.linear, calibration.theta, calibration.query
     if theta.networks:
         raise ReleaseRefused(
-            "the noise was calibrated for a Bayesian network, and these data are chains of states: read the table, "
-            "with a column for every node, by read_rows"
+            "the noise was calibrated for a Bayesian network, but these data are chains of states: read the table by "
+            "read_rows, with a column for every node"
         )
     if isinstance(linear, StepQuery) or (isinstance(linear, LinearQuery) and linear.factors is None):
         linear_here = query.bind(theta.states, data.records)
         if linear_here.unit != linear.unit:
             raise ReleaseRefused(
-                f"the noise was calibrated for {linear.description}, and this is {linear_here.description}: "
+                f"the noise was calibrated for {linear.description}, but this query is {linear_here.description}: "
                 f"calibrate with length=data.length, for {data.records:,} records"
             )
     only_counts = theta.of_chains or (isinstance(theta, ModelClass) and theta.only_counts)
@@ -493,12 +497,12 @@ def _check_window(data: DataRecord, linear: LinearQuery) -> None:
     places = np.flatnonzero(linear.factors)
     if np.any(linear.factors[places[0] : places[-1] + 1] != 1):
         raise ReleaseRefused(
-            "records count with factors of their own, and a table read by read_sequences only knows how many are "
-            "in which state: give the chain as a list of states"
+            "the query weights single records, but read_sequences only counts the records in each state: give the "
+            "chain as a list of states"
         )
     if data.chain_lengths != [(ChainLength(places.size, places.size), 1)] or data.chains != 1:
         raise ReleaseRefused(
-            f"the noise was calibrated for a window of {places.size:,} records of one chain: read those rows alone"
+            f"the noise was calibrated for a window of {places.size:,} records of one chain: read only those rows"
         )
 
 
@@ -508,14 +512,14 @@ def _check_lengths(data: DataRecord, calibration: Calibration) -> None:
     assert base is not None
     if not theta.of_chains and (base.gaps == "independent" or data.subjects != data.chains):
         raise ReleaseRefused(
-            "the groups of Θ are the table's subjects, and this reading cuts subjects into parts: read it without "
-            "time, max_gap and gaps='independent'"
+            "the cliques of Θ are the table's subjects, but this reading cuts subjects into parts: read the table "
+            "without time, max_gap and gaps='independent'"
         )
     conditions = [c for pair in calibration.bound.secrets or () for s in pair for c in s.conditions]
     if len(calibration.length) > 1 and any(isinstance(c, RecordIs) for c in conditions):
         raise ReleaseRefused(
-            "the secrets name records by chain or clique, and which subject of a table that is cannot be known: give "
-            "the database as a list, or leave secrets out"
+            "the secrets name records by chain or clique number, but the table does not say which subject has which "
+            "number: give the database as a list, or leave out secrets"
         )
     if not calibration.composes or not theta.of_chains:
         lengths_read = Counter[ChainLength]()
@@ -525,21 +529,21 @@ def _check_lengths(data: DataRecord, calibration: Calibration) -> None:
             lengths = [str(chain.records) for chain in calibration.length]
             spelled = ", ".join(lengths[:8]) + (f" and {len(lengths) - 8} more" if len(lengths) > 8 else "")
             raise ReleaseRefused(
-                f"{calibration.title} calibrates to the law of the query on exactly {spelled} records, "
-                "and the data has other chains: calibrate with length=data.length, or a model of these records"
+                f"{calibration.title} calibrates for chains of exactly {spelled} records, but the data has other "
+                "chains: calibrate with length=data.length, or a model of these records"
             )
         if isinstance(calibration.linear, StepQuery) and data.steps != data.records - data.chains:
             raise ReleaseRefused(
-                f"{calibration.title} calibrates to the law of the number of steps between all records of a chain, and "
-                "not all of them were counted: use LeakagePropagation, MQMExact or GroupDP"
+                f"{calibration.title} needs all steps of a chain, but some were not observed: use LeakagePropagation, "
+                "MQMExact or GroupDP"
             )
         return
     calibrated = set(calibration.length)
     for chain, _ in data.chain_lengths:
         if not any(c.covers(chain) for c in calibrated):
             raise ReleaseRefused(
-                f"the data has a chain of {chain.steps:,} steps and {chain.records:,} records, and the noise was not "
-                "calibrated for one as long, with records at the same places: calibrate with length=data.length"
+                f"the data has a chain of {chain.steps:,} steps and {chain.records:,} records, but the noise was not "
+                "calibrated for a chain of this length with records at these places: calibrate with length=data.length"
             )
 
 
@@ -548,11 +552,11 @@ def _check_reading(data: DataRecord, calibration: Calibration) -> None:
     base = data.base
     assert base is not None
     if base.subject is None and data.subjects > 1:
-        raise ReleaseRefused("no column names the subjects, so the table is one chain, and several were read: name it")
+        raise ReleaseRefused("several chains were read without a subject column: name the column")
     if calibration.mechanism == ParticipantDP.name and base.gaps == "independent":
         raise ReleaseRefused(
-            "ParticipantDP needs the records of each participant, and with gaps='independent' the data knows those of "
-            "each segment: read it with gaps='unobserved' and calibrate with length=data.length"
+            "ParticipantDP needs the number of records of each participant, but gaps='independent' counts each "
+            "segment: read the table with gaps='unobserved' and calibrate with length=data.length"
         )
     protection = calibration.bound.protection
     if protection is not None:
@@ -562,8 +566,8 @@ def _check_reading(data: DataRecord, calibration: Calibration) -> None:
         base.where is not None or base.missing == "split" or base.gaps == "independent"
     ):
         raise ReleaseRefused(
-            "Θ gives the law of a chain's first record as an array, and with where=, missing='split' or "
-            "gaps='independent' the first record that is kept need not be the chain's first: use a Θ with "
+            "Θ gives the law of a chain's first record as an array, but with where=, missing='split' or "
+            "gaps='independent' the first record that is kept may not be the first of the chain: use a Θ with "
             'initial_distribution="any" or "stationary", or select rows before reading'
         )
 
@@ -582,14 +586,14 @@ def check_clock(data: DataRecord, theta: Theta) -> None:
     assert base is not None
     remedy = f"read the table with time=, the column of times, and max_gap={expected!r}"
     if base.time is None or base.max_gap is None:
-        what = "times" if base.time is None else "max_gap, so that a gap is one step however long it lasts"
+        what = "times" if base.time is None else "max_gap, so a gap would count as one step however long it lasts"
         raise ReleaseRefused(
-            f"Θ follows a clock with one record every {expected}, and the table was read without {what}: {remedy}"
+            f"Θ follows a clock with one record every {expected}, but the table was read without {what}: {remedy}"
         )
     max_gap, table_step = parse_duration(base.max_gap, "max_gap"), base.step or data.usual_step
     if not max_gap.has_unit:
         raise ReleaseRefused(
-            f"Θ follows a clock, and column {base.time!r} holds numbers: give times, such as 2016-04-13 08:00:00"
+            f"Θ follows a clock, but column {base.time!r} holds numbers: give times, such as 2016-04-13 08:00:00"
         )
     model_step = parse_duration(expected, "step")
     if table_step is None or parse_duration(table_step, "step") != model_step:
@@ -599,23 +603,24 @@ def check_clock(data: DataRecord, theta: Theta) -> None:
         )
     if data.usual_step is None:  # the step was given: records may be any other time apart
         raise ReleaseRefused(
-            f"Θ follows a clock, and the table was read with step={base.step!r}, so nobody looked how far apart its "
-            f"records are: leave step out; {remedy}"
+            f"Θ follows a clock, and the table was read with step={base.step!r}, so the time between its records was "
+            f"not checked: leave out step; {remedy}"
         )
     if max_gap.value >= 2 * model_step.value:
         raise ReleaseRefused(
-            f"records up to {base.max_gap} apart were read as one step, and one step of the clock of Θ takes "
-            f"{expected}: the clock would be late; {remedy}"
+            f"records up to {base.max_gap} apart were read as one step, but one step of the clock of Θ takes "
+            f"{expected}: the clock would be wrong; {remedy}"
         )
     if data.clock_changes == "possible":
         raise ReleaseRefused(
-            f"Θ follows a clock, and times in column {base.time!r} have no zone, and gaps in "
-            "which clocks may have been changed: give time_zone=, such as 'Europe/Paris', or 'UTC' if they never were"
+            f"Θ follows a clock, but times in column {base.time!r} have no zone, and clocks may have changed in a "
+            "gap: give time_zone=, such as 'Europe/Paris', or 'UTC' if clocks never change"
         )
     if data.clock_changes == "known":
         raise ReleaseRefused(
-            f"Θ follows a clock, and clocks of {base.time_zone} were changed between records of a series, from when on "
-            "the clock of Θ is an hour off: keep the records before or after by where=, or take model and table in UTC"
+            f"Θ follows a clock, but clocks in {base.time_zone} changed within a series, so the clock of Θ would be "
+            "an hour off from then on: keep only the records before or after the change by where=, or use UTC for "
+            "model and table"
         )
 
 
@@ -655,20 +660,20 @@ def divisions_of(
         )
     if not isinstance(linear, LinearQuery | StepQuery | JointQuery) or isinstance(query, Weighted | Window):
         raise ReleaseRefused(
-            f"{query.kind} is about single records, and groups know how many of their records are in which state: ask "
-            "a histogram, count, share, sum, mean or transitions, or read the table without by="
+            f"{query.kind} is about single records, but groups only count the records in each state: ask for a "
+            "histogram, count, share, sum, mean or transitions, or read the table without by="
         )
     if not calibration.composes or not (theta.of_chains or theta.networks):
         raise ReleaseRefused(
-            f"{calibration.title} calibrates this noise to the law of one query of all records together, and not for "
-            "each group: calibrate by LeakagePropagation or another mechanism that composes, or read the table without "
+            f"{calibration.title} calibrates noise for one query of all records, not for each group: calibrate by "
+            "LeakagePropagation or another mechanism that composes, or read the table without "
             "by="
         )
     outputs = len(linear.labels)
     if cells * outputs > _MOST_VALUES:
         raise ReleaseRefused(
-            f"{cells:,} groups with {outputs:,} values each are more than {_MOST_VALUES:,} values: "
-            "group by less, or ask for less"
+            f"{cells:,} groups with {outputs:,} values each are more than {_MOST_VALUES:,} values: make fewer groups, "
+            "or ask for fewer values"
         )
     times = None if linear.divided_by is None else linear.divided_by // all_records
     return None if times is None else tuple(times * n for n in records)
@@ -686,8 +691,8 @@ def check_each_subject(calibration: Calibration) -> None:
     by_subject = calibration.theta.of_chains and calibration.composes
     if not (by_subject and isinstance(linear, LinearQuery) and linear.factors is None):
         raise ReleaseRefused(
-            f"{calibration.title} calibrates this noise for one query of all records together, and not for each "
-            "subject: ask a histogram, count, sum or mean, calibrated by LeakagePropagation or another mechanism that "
+            f"{calibration.title} calibrates noise for one query of all records, not for each subject: ask for a "
+            "histogram, count, sum or mean, calibrated by LeakagePropagation or another mechanism that "
             "composes"
         )
     if calibration.strategy is not None or query.is_cumulative:

@@ -129,7 +129,9 @@ def checked(
     if not one_of(postprocess, (None, "valid")):
         raise ParameterError(f'postprocess is {postprocess!r}, expected "valid" or None')
     if ledger is not None and isinstance(data, Database):
-        raise ParameterError("a ledger is tied to a table: read it with read_sequences, or read_rows for networks")
+        raise ParameterError(
+            "a ledger needs a table: read the data with read_sequences, or with read_rows for networks"
+        )
     calibration = check_query(query, calibration)
     if by_subject:
         check_each_subject(calibration)

@@ -85,8 +85,8 @@ VERSION = 4
 RELEASE = record_kind(
     "release",
     FORMAT,
-    "it is the record of an earlier release, which stays spent and published; name another file, or give "
-    "overwrite=True, which replaces the record alone",
+    "it is the record of an earlier release; name another file, or give overwrite=True to replace the file (its "
+    "privacy budget stays spent)",
 )
 
 
@@ -455,14 +455,14 @@ def read_table(record: ReleaseFields, path: str | os.PathLike[str]) -> "pl.DataF
 
     table = None if record.subjects is None else record.subjects.table
     if table is None or file_digest(path) != table.sha256:
-        raise RecordError(f"{display_path(path)} is not the table of this release: its digest does not fit")
+        raise RecordError(f"{display_path(path)} is not the table of this release: its digest is different")
     with failing("cannot read", path):
         try:
             if Path(path).suffix.lower() == ".parquet":
                 return pl.read_parquet(Path(path))
             return pl.read_csv(Path(path), schema_overrides={"subject": pl.String, "output": pl.String})
         except pl.exceptions.PolarsError as error:
-            raise RecordError(f"cannot read {display_path(path)}: it is no such table: {error}") from error
+            raise RecordError(f"cannot read {display_path(path)}: it is not such a table: {error}") from error
 
 
 def is_table(content: bytes) -> bool:
@@ -484,7 +484,7 @@ MEASUREMENT_VERSION = 1
 MEASUREMENT = record_kind(
     "release of a measurement",
     MEASUREMENT_FORMAT,
-    "it is the record of an earlier release, which is spent; name another file",
+    "it is the record of an earlier release; name another file",
 )
 
 
@@ -530,6 +530,6 @@ def encoded(record: ReleaseFields | MeasurementFields) -> bytes:
     try:
         return msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n"
     except TypeError as error:
-        raise RecordError(f"the record holds what no file can: {error}") from error
+        raise RecordError(f"the record cannot be written to a file: {error}") from error
     except UnicodeEncodeError as error:
         raise RecordError(f"the record holds {error.object!r}, which is no text that UTF-8 can write") from error

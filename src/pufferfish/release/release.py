@@ -130,7 +130,7 @@ class Recorded(ReleaseFields, Reported, Shown, frozen=True, forbid_unknown_field
         """
         record = read_recorded(cls, path)
         if record.subjects is not None and record.subjects.table is None:
-            raise RecordError(f"{display_path(path)} is of a release that was not finished: it has no table yet")
+            raise RecordError(f"{display_path(path)} belongs to an unfinished release: it has no table yet")
         return record
 
     def to_dict(self) -> dict[str, Any]:
@@ -434,13 +434,11 @@ class MeasurementRelease(MeasurementFields, Reported, Shown, frozen=True, forbid
             If the value is nothing that JSON holds, or the file cannot be written.
         """
         if not _finite(self.value):
-            raise RecordError(
-                "the value holds NaN or an infinite number, which no file keeps: it is in the object only"
-            )
+            raise RecordError("the value holds NaN or an infinite number, which cannot be written to a file")
         try:
             content = msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
         except (TypeError, ValueError) as error:
-            raise RecordError(f"the value cannot stand in a file: {shortened(str(error))}") from error
+            raise RecordError(f"the value cannot be written to a file: {shortened(str(error))}") from error
         if path is not None:
             write_whole(path, content, MEASUREMENT, overwrite=False)
         return content.decode()
@@ -599,7 +597,7 @@ def prepare(
     calls its argument, if there is one, right before it spends and draws.
     """
     if ledger is None and not (window is None and coarsening is None):
-        raise ParameterError("window and coarsening say which part of a ledger's base the data are: give ledger too")
+        raise ParameterError("window and coarsening only work with a ledger: give ledger too")
     records = data if isinstance(data, Sequences | Rows) else database_of(data, calibration)
     ready = checked(
         records,

@@ -169,7 +169,7 @@ class ReleasedCheck(Checked, FrozenRecord, frozen=True, forbid_unknown_fields=Tr
 
 
 def check_released(model: Any, releases: Any) -> ReleasedCheck:
-    """Hold releases against a model, with their noise taken into account: it costs no privacy.
+    """Check a model against releases, with their noise taken into account; this costs no privacy.
 
     Parameters
     ----------

@@ -237,7 +237,7 @@ class ReleaseSeries(ReadOnly, Printed):
 def series(
     releases: Sequence[Any], *, labels: Sequence[str] | None = None, average: int = 4, against: Any = None
 ) -> ReleaseSeries:
-    """Put releases of one question one after the other: values, changes and totals, with the errors of their noise.
+    """Join releases of one query over time: values, changes and totals, with the errors of their noise.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ def series(
     """
     given = listed(releases, "releases", 'releases or their files, such as ["week1.json", "week2.json"]')
     if len(given) < 2:
-        raise ParameterError(f"releases has {len(given)}, expected at least two: a series is of several")
+        raise ParameterError(f"releases has {len(given)}, expected at least two")
     try:
         window = whole_number(average)
     except TypeError:

@@ -57,7 +57,7 @@ _ROOM_OF_VALUE = 200
 """Bytes that a row of the table takes at most, about."""
 
 _FINISH_IT = (
-    "run that command again to finish it; or delete the file to give it up (what it booked in a ledger stays spent)"
+    "run that command again to finish it; or delete the file to give the release up (its ledger entry stays spent)"
 )
 _FINISH_THERE = "name that file, and the release is finished there"
 
@@ -77,8 +77,8 @@ def release_each(
 ) -> EachRelease:
     """Release a query's value for each subject of a table, with calibrated noise.
 
-    Subjects are independent of each other, so all values together promise what one does. Every subject has the same
-    noise, that of the longest chain; where a query is divided by the number of records, by the subject's own.
+    Subjects are independent, so all values together have the ε of one. Every subject has the noise of the longest
+    chain. A query that is divided by the number of records is divided by that of the subject.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class OutputFiles:
         if not isinstance(output, str | os.PathLike) or Path(output).suffix.lower() not in TABLE_ENDINGS:
             raise ParameterError(
                 f"output is {display_path(output)!r}, expected a name that ends in .parquet or .csv: the table of "
-                "values; its record goes into a .json file of the same name"
+                "values; its record is written to a .json file of the same name"
             )
         self.as_text = Path(output).suffix.lower() == ".csv"
         self.for_spreadsheets = truth(for_spreadsheets, "for_spreadsheets")
@@ -198,7 +198,7 @@ class OutputFiles:
         self.lock = self.pending_record.with_name(f"{self.pending_record.name}.lock")
         if self.pending_table.exists() and not unfinished:
             raise RecordError(
-                f"{self.given}.pending exists, and no release is unfinished here: move it away, or name another file"
+                f"{self.given}.pending exists, but is not of an unfinished release: move it away, or name another file"
             )
         for pending in (self.pending_table, self.pending_record):
             check_output(pending, None, overwrite=True)
@@ -242,8 +242,8 @@ def _table_kind(*, ours: bool) -> Kind:
     return Kind(
         "table of a release for each subject",
         lambda content: ours,
-        "it is the table of an earlier release, which stays spent and published; name another file, or give "
-        "overwrite=True, which replaces the table alone",
+        "it is the table of an earlier release; name another file, or give overwrite=True to replace the file (its "
+        "privacy budget stays spent)",
         TABLE_ENDINGS,
     )
 
@@ -263,13 +263,13 @@ def prepare_each(
     """Check and prove all that can be refused, and return what spends the budget, draws, and writes the files."""
     if not isinstance(data, Sequences) or data.names is None:
         raise ParameterError(
-            "one release for each subject needs to know whose records they are: read the table with subject, the "
-            "column that names the subjects (a network's table has one row for each subject)"
+            "a release for each subject needs the column of subjects: read the table with subject (a network's table "
+            "has one row for each subject)"
         )
     if data.groups is not None:
         raise ParameterError(
-            "the table was read with by=, and one release for each subject has no groups: read it without by=, or "
-            "group by the column of subjects in release"
+            "the table was read with by=, but a release for each subject has no groups: read it without by=, or use "
+            "release and group by the column of subjects"
         )
     if not isinstance(calibration, Calibration):
         raise ParameterError("the calibration is missing: release_each(data, query, calibration, output)")
@@ -457,7 +457,7 @@ def _publish(files: OutputFiles, record: EachRelease) -> EachRelease:
         os.replace(files.pending_record, files.record)
     if not (is_pending or is_in_place):
         raise RecordError(
-            f"this release was finished, and its table is no longer at {files.given}: find it where it was moved; it "
-            f"is not drawn again. Its record is {files.given_record}"
+            f"this release was finished, and its table is no longer at {files.given}: find it where it was moved; "
+            f"noise is never drawn twice. Its record is {files.given_record}"
         )
     return record

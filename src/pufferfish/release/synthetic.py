@@ -25,7 +25,9 @@ def synthetic_series(record: ReleaseFields, length: Any, series: Any, seed: Any)
     """Return one series of the fitted chain, or a list of several."""
     records, count = whole_at_least(length, "length", 1), 1 if series is None else whole_at_least(series, "series", 1)
     if records * count > _MOST_DRAWN:
-        raise ParameterError(f"{count} series of {records:,} records are more than {_MOST_DRAWN:,} records: ask fewer")
+        raise ParameterError(
+            f"{count} series of {records:,} records are more than {_MOST_DRAWN:,} records: ask for fewer"
+        )
     generator = np.random.default_rng(None if seed is None else whole_at_least(seed, "seed", 0, ", or None"))
     chain = fitted_chain(record)
     # sums but the last one, which is 1 but for rounding: no number that is drawn may be above it

@@ -12,7 +12,7 @@ _WIDTH = 100
 
 
 class Finding(FrozenRecord, frozen=True, forbid_unknown_fields=True):
-    """One thing that was looked at.
+    """One thing that was checked.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Finding(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 
 
 class Verification(FrozenRecord, Shown, frozen=True, forbid_unknown_fields=True):
-    """All that was found; ``print`` shows it on one screen.
+    """All findings about a release; ``print`` shows them on one screen.
 
     Parameters
     ----------

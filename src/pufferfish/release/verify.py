@@ -391,7 +391,7 @@ def verify(
     values: str | os.PathLike[str] | None = None,
     certificate: Certificate | str | os.PathLike[str] | None = None,
 ) -> Verification:
-    """Check a release from its record alone: compute its proof again, and all that follows from something else.
+    """Check a release from its record alone: compute its proof, and everything that follows from its facts, again.
 
     Parameters
     ----------

@@ -42,8 +42,7 @@ __all__ = ["Robustness", "robustness"]
 class Robustness(float):
     r"""The distance Δ of Theorem 2.4 between a belief and the nearest member of Θ, in nats; made by :func:`robustness`.
 
-    It is a number, ``inf`` where the nearest member and the belief disagree about what is possible, and knows what
-    decided it.
+    It is a number (``inf`` if the nearest member and the belief disagree about what is possible) with its reasons.
 
     Examples
     --------
@@ -107,9 +106,9 @@ class Robustness(float):
         if self < math.inf:
             return None
         if self.secret is None:
-            return "the belief leaves the law of the first record open, and that member of Θ does not"
+            return "the belief allows every law of the first record, but that member of Θ does not"
         holds, lacks = ("the belief", "Θ") if self.direction == OVER_THETA else ("Θ", "the belief")
-        return f"given that {self.secret}, {holds} takes something to be possible that {lacks} takes to be impossible"
+        return f"given that {self.secret}, {holds} allows a database that is impossible under {lacks}"
 
     def effective_epsilon(self, epsilon: float) -> float:
         """Return ε + 2Δ, rounded up: what a mechanism that is ε-private for Θ leaks to this belief at most.
@@ -179,9 +178,8 @@ def robustness(theta: Any, belief: Any, length: Any = None, *, secrets: Any = No
     for models, name in ((class_, "theta"), (beliefs, "belief")):
         if models.of_chains and not (models.chains or (models is class_ and _listed(models.members))):
             raise NotApplicableError(
-                f"{name} is a class of {models.kind}, and distances are computed between Markov chains that can be "
-                "listed: give a list of MarkovChain (of Θ a member that is near will do, and bounds the distance from "
-                "above)"
+                f"{name} is a class of {models.kind}, but distances are computed only between listed Markov chains: "
+                "give a list of MarkovChain (one member of Θ near the belief is enough for an upper bound)"
             )
     _check_comparable(class_, beliefs)
     wanted = _as_secrets(secrets)
@@ -267,7 +265,7 @@ def _check_comparable(class_: Theta, beliefs: Theta) -> None:
         if isinstance(member, Cliques) and member.groups != believed.groups:
             raise ModelError(
                 f"theta has cliques of {', '.join(str(n) for n in member.groups[:20])} people and belief[{i}] of "
-                f"{', '.join(str(n) for n in believed.groups[:20])}: both are about the same people"
+                f"{', '.join(str(n) for n in believed.groups[:20])}: both must have the same people"
             )
 
 

@@ -252,7 +252,7 @@ TOLERANCE = 1e-9
 class CPT(Shown, ReadOnly):
     """Conditional probability table of one node; read-only.
 
-    Rows are checked, and divided by their sum, by the network, which knows what the node and its parents are called.
+    The network checks the rows and divides each by its sum.
 
     Parameters
     ----------

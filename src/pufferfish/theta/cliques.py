@@ -22,7 +22,7 @@ __all__ = ["Cliques"]
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Cliques(Shown, ReadOnly):
-    """Independent exchangeable cliques of people who have something or not; read-only.
+    """Independent cliques of exchangeable people, each of whom has something (such as flu) or not; read-only.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ class RecordIs(ReadOnly, Secret):
 
 @dataclass(frozen=True, slots=True, init=False)
 class CountIs(ReadOnly, Secret):
-    """The number of records in some states lies in a range.
+    """The secret that the number of records in some states lies in a range.
 
     Parameters
     ----------

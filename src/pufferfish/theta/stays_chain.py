@@ -41,7 +41,7 @@ Kind = tuple[float, float]
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class StaysChain(Shown, ReadOnly):
-    """A chain over k named states that last for stays of several kinds; read-only.
+    """A chain over k named states with several kinds of stay in each; read-only.
 
     Parameters
     ----------

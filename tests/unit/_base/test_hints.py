@@ -147,13 +147,13 @@ def test_release_says_how_noise_is_calibrated() -> None:
     noise = pf.GroupDP(CHAIN, 3).calibrate(query, 1.0)
     first = r"calibrate the noise first, calibration = LeakagePropagation\(theta, length=data.length\).calibrate\("
     for act, words in (
-        (lambda: pf.release(data, query, epsilon=1.0), f"takes no epsilon.*{first}"),
-        (lambda: pf.release(data, query, mechanism="mqm-exact"), f"takes no mechanism.*{first}"),
-        (lambda: pf.release(data, query, noise, epsilon=1.0), "takes no epsilon"),
+        (lambda: pf.release(data, query, epsilon=1.0), f"has no option epsilon.*{first}"),
+        (lambda: pf.release(data, query, mechanism="mqm-exact"), f"has no option mechanism.*{first}"),
+        (lambda: pf.release(data, query, noise, epsilon=1.0), "has no option epsilon"),
         (lambda: pf.release(data, query), f"the calibration is missing: {first}"),
         (lambda: pf.release(data, query, 1.0), f"the calibration is 1.0: {first}"),
         (lambda: pf.release(data, noise, query), r"in this order: release\(data, query, noise\)"),
-        (lambda: pf.release(query, data, noise), "the data first, and this is a query"),
+        (lambda: pf.release(query, data, noise), "the data first, but this is a query"),
         (lambda: pf.release("steps.csv", query, noise), "data is 'steps.csv', expected a table read by read_sequences"),
         (lambda: pf.release(TABLE, query, noise), "data is of the type DataFrame"),
         (lambda: pf.release(data, "histogram", noise), "query is 'histogram', expected one such as"),

@@ -144,7 +144,7 @@ def test_data_of_one_chain_fit_it() -> None:
     found = checked(simulated(lambda s, h: CALM, subjects=4, length=700, seed=0))
     assert found.verdict.word == "go on"
     assert "left-out days are not clearly likelier under one chain of these data, everybody's own" in str(found.verdict)
-    assert "tell little" not in str(found.verdict)
+    assert "are few" not in str(found.verdict)
     leaks = {each.kind: each.leakage for each in found.richer}
     assert leaks["pooled"] == pytest.approx(1.0, rel=1e-6)
     for stay in found.stays:
@@ -167,14 +167,14 @@ def test_what_leaks_more_but_predicts_no_better_is_a_doubt() -> None:
     counts = Members(pf.read_sequences(table, "s", daily=True, **READING)).transitions
     chance = largest_by_chance(counts)[-1]
     assert own.by_chance == chance > (found.noise_multiplier or 0.0)
-    assert f"own chains need up to {chance:.3g} at ε = 1" in doubt
+    assert f"own chains would by chance need up to {chance:.3g} at ε = 1" in doubt
     assert f"(multiplier {own.noise_multiplier:.3g} instead of {found.noise_multiplier:.3g})" in doubt
     assert str(found) == str(checked(table))  # chance is drawn alike
     leaking = [each for each in found.richer if (each.leakage or 0.0) > 1.005 and each.kind != "forgets"]
     (remedy,) = found.verdict.remedies
     assert remedy.noise_multiplier == max(each.noise_multiplier or 0.0 for each in leaking)
-    assert "if somebody may know more:\n  pufferfish fit TABLE --state s --subject who" in str(found.verdict)
-    assert any(reason.startswith("a cautious look: noise leaks up to") for reason in found.verdict.reasons)
+    assert "if an adversary may know more:\n  pufferfish fit TABLE --state s --subject who" in str(found.verdict)
+    assert any(reason.startswith("a cautious estimate: the noise leaks up to") for reason in found.verdict.reasons)
     safe = checked(table, pf.MarkovChain([[0.99, 0.01], [0.01, 0.99]], states=["a", "b"]))
     assert all(each.leakage is None or each.leakage < 1 for each in safe.richer)
     assert safe.verdict.word == "go on"
@@ -252,7 +252,7 @@ def test_an_estimate_counts_against_a_continuum_only_if_its_days_drawn_again_do(
     for least, word in ((4.0, "go on"), (6.0, "do not go on")):
         said = judged([RicherModel(kind="pooled", leakage=1.3, noise_multiplier=7.0, least=least)])
         assert said.word == word
-    assert "by days drawn again a multiplier of 4 may be enough" in str(
+    assert "resampled days say that a multiplier of 4 may be enough" in str(
         judged([RicherModel(kind="pooled", leakage=1.3, noise_multiplier=7.0, least=4.0)])
     )
 
@@ -303,7 +303,7 @@ def test_hours_are_found_and_then_known() -> None:
     assert not any(each.demanded for each in again.richer)
     weekday = [pf.read_sequences(by_hour, "s", clock="weekday", **READING)]
     days = checked(by_hour, pf.fit_periodic(weekday[0]))
-    assert "the table is read by weekday, which is the clock of Θ" in " ".join(days.not_asked)
+    assert "the table was read with the clock of Θ, weekday" in " ".join(days.not_asked)
 
 
 def test_people_are_found_and_then_known() -> None:
@@ -363,7 +363,7 @@ def test_stays_are_found_and_classes_of_every_kind_are_checked(slow: bool) -> No
         silent = not isinstance(theta, list) or any(isinstance(member, pf.ForgettingClass) for member in theta)
         assert any("say no likelihoods" in line for line in check.not_asked) == silent
     held = checked(table, pf.Model.fitted(stays, data))
-    assert "the model was fitted to these people: that it describes them proves nothing about others" in str(held)
+    assert "the model was fitted to these people: this check proves nothing about others" in str(held)
 
 
 def test_the_noise_covers_so_many_people_and_the_sentence_says_it() -> None:
@@ -408,7 +408,7 @@ def test_longer_memory_and_another_model_are_told() -> None:
     never = pf.MarkovChain([[0.5, 0.5], [1.0, 0.0]], states=["a", "b"])
     impossible = pf.check_model(never, table, "s", public=True)
     assert impossible.verdict.word == "do not go on"
-    assert "some of them are impossible under this model" in str(impossible.verdict)
+    assert "some of these days are impossible under this model" in str(impossible.verdict)
 
 
 def in_short(value: Any) -> Any:
@@ -502,7 +502,7 @@ def test_a_state_that_nobody_was_in_is_told() -> None:
     fair = pf.MarkovChain(np.full((2, 2), 0.5), states=["a", "b"])
     few = pf.check_model(fair, same.sample(fraction=1, shuffle=True, seed=4), "s", public=True).verdict
     assert few.word == "in doubt"
-    assert "79 transitions tell little: take more public data" in few.reasons
+    assert "79 transitions are few: use more public data" in few.reasons
     reasons = {each.kind: each.reason or "" for each in found.richer}
     assert reasons["pooled"] == ""
     assert "state 'c' has no record 1 steps" in reasons["forgets"]
@@ -517,7 +517,7 @@ def test_refusals_name_the_remedy() -> None:
     chain = pf.MarkovChain(CALM, states=["a", "b"])
     with pytest.raises(ParameterError, match="public=True"):
         pf.check_model(chain, table, "s", **READING)
-    with pytest.raises(NotApplicableError, match="a check covers chains and networks"):
+    with pytest.raises(NotApplicableError, match="a check covers only chains and networks"):
         pf.check_model(pf.Cliques([[0.5, 0.5]]), table, "s", public=True, **READING)
     clock = pf.PeriodicChain([CALM] * 24, clock="hour", step="1min", states=["a", "b"])
     with pytest.raises(DataError, match="step of 1min, and the table's records are 30min apart"):

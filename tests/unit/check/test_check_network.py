@@ -172,12 +172,12 @@ def test_what_rows_are_too_few_for_is_said() -> None:
     assert pair.judged == "too few"
     assert pair.expected < 2
     assert set(pair.rarest) == {"yes"}
-    assert "the data are too few to judge" in str(check.verdict)
+    assert "there are too few data to judge" in str(check.verdict)
     assert "would meet by chance in" in str(check.verdict)
     few = rows_of(WARD, 25, seed=2)
     doubt = pf.check_model(WARD, few, public=True)
     assert doubt.verdict.word == "in doubt"
-    assert "25 rows tell little" in str(doubt.verdict)
+    assert "25 rows are few" in str(doubt.verdict)
     assert any(arrow.judged == "too few" for arrow in doubt.arrows)
     assert "of the model:" in str(doubt.verdict)
 
@@ -199,7 +199,7 @@ def test_latent_nodes_are_left_out_and_named() -> None:
     check = pf.check_model(WARD, table, public=True)
     assert set(check.unread) == {"lung", "either"}
     assert {node for pair in check.pairs for node in pair.nodes} == {"smoke", "age", "rare", "xray"}
-    assert "not checked, for they or their parents have no column: lung and either" in str(check)
+    assert "not checked, because they or their parents have no column: lung and either" in str(check)
 
 
 def test_a_check_shows_and_writes_itself(tmp_path: Path) -> None:
@@ -221,9 +221,9 @@ def test_refusals() -> None:
         pf.check_model(WARD, table)
     with pytest.raises(ParameterError, match="state is 'smoke'"):
         pf.check_model(WARD, table, "smoke", public=True)
-    with pytest.raises(NotApplicableError, match="2 networks, and a check covers one"):
+    with pytest.raises(NotApplicableError, match="2 networks, but a check covers one"):
         pf.check_model([WARD, WARD], table, public=True)
-    with pytest.raises(ParameterError, match="time is no option"):
+    with pytest.raises(ParameterError, match="time is not an option"):
         pf.check_model(WARD, table, public=True, time="t")
     with pytest.raises(ParameterError, match="state is None"):
         pf.check_model(pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]), pl.DataFrame({"s": ["0", "1"]}), public=True)  # type: ignore[call-overload]

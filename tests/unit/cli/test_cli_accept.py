@@ -37,7 +37,7 @@ def test_a_word_accepts_its_own_refusal_and_no_other() -> None:
 
 
 def test_words_do_not_accept_what_has_another_remedy() -> None:
-    refused(*release("private.csv", 11, "noise", "public"), says=["at most 10 is allowed", "--max-epsilon 11"])
+    refused(*release("private.csv", 11, "noise", "public"), says=["above the limit of 10", "--max-epsilon 11"])
     assert run(*release("private.csv", 5)).exit_code == 0
     again = release("private.csv", 5, "noise", "public")
     again.remove("--overwrite")

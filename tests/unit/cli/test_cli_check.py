@@ -17,8 +17,8 @@ def test_a_model_is_checked_on_the_table_it_was_fitted_to(tmp_path: Path) -> Non
     assert run("fit", public, *READING, "--output", model).exit_code == 0
     result = run("check", model, public, *READING, "--output", output, "--plot", plot)
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("In doubt.\n  - 357 transitions tell little: take more public data\n")
-    assert "the model was fitted to these people: that it describes them proves nothing about others" in result.stdout
+    assert result.stdout.startswith("In doubt.\n  - 357 transitions are few: use more public data\n")
+    assert "the model was fitted to these people: this check proves nothing about others" in result.stdout
     (command,) = [line for line in result.stdout.splitlines() if line.startswith(f"  pufferfish fit {public} --state ")]
     words = shlex.split(command)[1:]
     words[words.index("--output") + 1] = str(tmp_path / "next.json")
@@ -48,13 +48,13 @@ def test_a_model_of_two_files_is_checked_on_both(tmp_path: Path) -> None:
     assert f"\n  pufferfish fit {first} {second} --state " in result.stdout  # as it can be copied
     assert f"kept in {model}: " in result.stdout
     refused("check", model, first, *READING, says=["was not fitted to", "give --accept public"])
-    says = [f"--output {second} is the file to be read"]
+    says = [f"--output {second} is the input file"]
     refused("check", model, first, second, *READING, "--output", second, "--overwrite", says=says)
     asked = ["--model", model, "--budget", 1, "--table", first, "--table", second, "--accept", "public"]
     assert run("ledger", "create", tmp_path / "book.json", *asked, *READING).exit_code == 0
     for tables in ([first, second], [second]):  # each of them is protected
         told = run("check", model, *tables, *READING, "--accept", "public").stdout
-        assert "the verdict is not kept: book.json is about a table of this name" in told
+        assert "the verdict is not kept: book.json protects a table of this name" in told
 
 
 def test_reasons_name_options_of_the_command_line(tmp_path: Path) -> None:
@@ -98,12 +98,12 @@ def test_the_verdict_is_kept_in_the_model_and_told_by_releases(tmp_path: Path, m
     # r.json is about private.csv: a verdict would tell of its rows, and none is written
     before = Path("m.json").read_bytes()
     mistaken = run("check", "m.json", private, *READING, "--accept", "public")
-    assert "the verdict is not kept: r.json is about a table of this name" in mistaken.stdout
+    assert "the verdict is not kept: r.json protects a table of this name" in mistaken.stdout
     assert Path("m.json").read_bytes() == before
     # a copy under another name is known by what it holds
     Path("copy.csv").write_bytes(Path("private.csv").read_bytes())
     assert run("check", "m.json", "copy.csv", *READING, "--accept", "public").exit_code == 0
-    again = "Check it once more against the public table, which puts that verdict in the place of this one"
+    again = "Check it again against the public table, which replaces this verdict"
     refused(*release, says=["the model was checked against this very table, or one is a part of the other", again])
     refused(
         *("ledger", "create", "book.json", "--model", "m.json", "--budget", 9, "--table", private, *READING),
@@ -137,8 +137,8 @@ def test_a_condemned_model_is_not_released_under(tmp_path: Path, monkeypatch: py
     refused(*release, says=["sticky.csv: do not go on"])
     done = run(*release, "--accept", "model")
     assert done.exit_code == 0, done.output
-    warning = f"The model was {pf.read_model('m.json').checked.in_words()}, and is used all the same: the noise leaks "
-    (line,) = [line for line in done.stderr.splitlines() if "all the same" in line]
+    warning = f"The model was {pf.read_model('m.json').checked.in_words()} but is used anyway: to somebody who "
+    (line,) = [line for line in done.stderr.splitlines() if "is used anyway" in line]
     assert line.startswith(f"warning: {warning}")
     assert [text for text in pf.Release.from_json("r.json").warnings if text.startswith(warning)] == [line[9:]]
     book = ["ledger", "create", "b.json", "--model", "m.json", "--budget", 9, "--table", private, *reading]

@@ -95,7 +95,7 @@ def test_what_is_left_of_a_ledger(folder: Path) -> None:
         folder, "--epsilon", 0.1, *asked[:2], "--output", folder / "r.json", "--overwrite", "--where", "awake"
     )
     dry = run(*over, "--dry-run")
-    assert "it would replace the earlier release that stands there, which stays spent" in dry.stdout
+    assert "it would replace the earlier release there, whose privacy budget stays spent" in dry.stdout
     assert held(folder) == before
     (line,), (said,) = (lines(text, "ledger:") for text in (dry.stdout, run(*over).stdout))
     assert (
@@ -167,12 +167,12 @@ def test_a_value_for_each_subject(folder: Path, monkeypatch: pytest.MonkeyPatch,
         assert (folder / "v.json.pending").exists()
         shown = run("show", folder / "v.json.pending")
         assert shown.exit_code == 2
-        assert "is of a release that was interrupted, and is not to be published" in shown.stderr
+        assert "belongs to an interrupted release; do not publish it" in shown.stderr
         other = run("--quiet-errors", *command(folder, *(0.5 if word == 1 else word for word in asked)))
         assert other.stderr.splitlines()[-1].startswith("error: another release was interrupted here: run its command")
         with monkeypatch.context() as patch:
             patch.setattr("pufferfish.cli.release.prepare_each", fail)
-            assert "holds what an earlier one began" in run(*command(folder, *asked, "--dry-run")).stderr
+            assert "holds what an earlier run began" in run(*command(folder, *asked, "--dry-run")).stderr
     before = held(folder)
     dry = run(*command(folder, *asked, "--dry-run"))
     assert dry.exit_code == 0, dry.output
@@ -208,7 +208,7 @@ def test_one_query_mechanisms_are_refused_before_anything_is_calibrated(
     monkeypatch.setattr(pf.ExactLaplace, "calibrate", None)
     asked = ("--epsilon", 1, "--mechanism", "exact-laplace", "--output", folder / "v.csv")
     for option, more in (("--by", ["--by", "id"]), ("--each-subject", ["--each-subject"])):
-        refused(*command(folder, *asked, *more), says=[f"exact-laplace does not go with {option}: ", "propagation"])
+        refused(*command(folder, *asked, *more), says=[f"exact-laplace does not work with {option}: ", "propagation"])
 
 
 def test_json_holds_what_the_record_will_say_and_nothing_else_is_on_standard_output(folder: Path) -> None:
@@ -221,4 +221,4 @@ def test_json_holds_what_the_record_will_say_and_nothing_else_is_on_standard_out
     assert told == {name: record[name] for name in told}
     assert {"epsilon", "hides", "accuracy_95", "ledger", "warnings"} <= set(told)
     assert not {"values", "noisy_values", "quantiles", "postprocessing", "counted"} & set(told)
-    refused(*asked, "--json", "--output", folder / "r.json", says=["--json is for --dry-run"])
+    refused(*asked, "--json", "--output", folder / "r.json", says=["--json only works with --dry-run"])

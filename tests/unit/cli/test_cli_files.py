@@ -72,7 +72,7 @@ def test_what_a_command_wrote_it_may_replace(folder: Path) -> None:
 
 def test_that_a_release_is_there_is_said_after_what_is_wrong_otherwise(folder: Path) -> None:
     line = refused(*release("release.json"))
-    assert "which stays spent and published; name another file, or give --overwrite, which replaces the record" in line
+    assert "name another file, or give --overwrite to replace the file (its privacy budget stays spent)" in line
     for options, says in (
         (["--protect", "tuesday"], "--protect is 'tuesday'"),
         (["--protect", "1h", "--mechanism", "mqm-exact"], "--protect and --within are for"),
@@ -130,12 +130,12 @@ def test_two_options_that_name_one_file(folder: Path) -> None:
     for output in ("table.csv", "model.json", "book.json", "book.json.lock", "BOOK.json.LOCK"):
         if Path(output).exists() or output.startswith("BOOK"):
             line = refused(*release(output, "--overwrite", "--ledger", "book.json"))
-            assert "to be read" in line or "exists" in line
+            assert "is the input file" in line or "exists" in line
             Path("book.json.lock").unlink(missing_ok=True)
     create = ["--model", "model.json", "--table", "table.csv", *READING, "--budget", 1]
     shutil.copy("model.json", "new.lock")
     line = refused("ledger", "create", "new", *create, "--model", "new.lock")
-    assert "would be the ledger's" in line
+    assert "would become the ledger" in line
     assert contents(folder) == before
 
 

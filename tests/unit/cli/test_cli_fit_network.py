@@ -27,7 +27,7 @@ def test_a_network_is_fitted_checked_and_released_under() -> None:
     )
     assert fitted.exit_code == 0, fitted.output
     assert fitted.stdout.startswith("network of 6 columns and 5 arrows from 3,000 rows\n")
-    assert "values of tables were never seen and are taken as impossible" in fitted.stdout
+    assert "values of tables never occur and are treated as impossible" in fitted.stdout
     model = pf.read_model("m.json")
     assert set(model.theta.networks[0].edges) == set(WARD.edges)
     assert model.fitted_on is not None
@@ -62,7 +62,7 @@ def test_bif_is_written_where_the_name_says_so() -> None:
     Path("arrows.txt").write_text("smoke->lung\nlung->xray # of course\n")
     fitted = run("fit", "register.csv", "--arrows", "arrows.txt", "--output", "m.bif", "--plot", "m.png")
     assert fitted.exit_code == 0, fitted.output
-    assert "A BIF file does not say what it was fitted to" in fitted.stdout
+    assert "A BIF file does not hold what it was fitted to" in fitted.stdout
     assert Path("m.png").read_bytes().startswith(b"\x89PNG")
     assert pf.BayesianNetwork.from_bif("m.bif").edges == (("smoke", "lung"), ("lung", "xray"))
     refused("fit", "register.csv", "--arrows", "arrows.txt", "--output", "m.bif", says=["m.bif", "--overwrite"])
@@ -92,11 +92,11 @@ def test_rows_of_few_data_are_told() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--arrows", "smoke->lung", "--clock", "hour"], ["--clock", "about chains"]),
+        (["--arrows", "smoke->lung", "--clock", "hour"], ["--clock", "for chains"]),
         (["--arrows", "smoke->lung", "--state", "smoke"], ["--state is for Markov chains", "network"]),
-        (["--arrows", "smoke->lung", "--states", "a,b"], ["--states", "about chains"]),
-        (["--state", "smoke", "--columns", "lung"], ["--columns is about a network", "--arrows"]),
-        (["--state", "smoke", "--certain", "lung"], ["--certain is about a network"]),
+        (["--arrows", "smoke->lung", "--states", "a,b"], ["--states", "for chains"]),
+        (["--state", "smoke", "--columns", "lung"], ["--columns is for networks", "--arrows"]),
+        (["--state", "smoke", "--certain", "lung"], ["--certain is for networks"]),
         (["--arrows", "smoke->lung->smoke"], ["cycle"]),
         (["--arrows", "smoke->nowhere"], ["column 'nowhere' not found"]),
         (["--arrows", "nowhere.txt"], ["not a file of arrows"]),

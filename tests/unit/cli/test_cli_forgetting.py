@@ -20,7 +20,7 @@ def test_from_public_data_to_a_release_and_its_ledger(tmp_path: Path, public: Pa
     assert result.exit_code == 0, result.output
     assert "after 8 steps of 1min habits overlap by" in result.stdout
     assert "that of 'S" in result.stdout
-    assert "Take this file as public" in result.stdout
+    assert "Treat this file as public" in result.stdout
     found = pf.read_model(model)
     assert isinstance(found.theta, pf.ForgettingClass)
     assert found.theta.steps == (3, 8)
@@ -48,7 +48,7 @@ def test_stated_without_data(tmp_path: Path) -> None:
     stated = ["--overlap", 0.43, "--states", "sit,stand,walk", "--output", model]
     result = run("fit", "--forgets", "8min", "--step", "1min", *stated)
     assert result.exit_code == 0, result.output
-    assert "Take this file as public" not in result.stdout
+    assert "Treat this file as public" not in result.stdout
     assert pf.read_model(model).theta == pf.ForgettingClass(8, 0.43, ["sit", "stand", "walk"])
     assert pf.read_model(model).step == "1min"
     compared = run("compare", model, "--length", 10_000, "--query", "histogram-counts", "--epsilon", 1)
@@ -64,10 +64,10 @@ def test_refusals_name_the_remedy(tmp_path: Path, public: Path) -> None:
     refused("fit", "--forgets", 8, "--overlap", 0.4, *out, says=["--states"])
     refused("fit", "--forgets", 8, *out, says=["give the TABLE", "--overlap"])
     refused("fit", "--overlap", 0.4, *states, *out, says=["--forgets"])
-    refused("fit", public, *READING, "--forgets", 8, "--overlap", 0.4, *out, says=["leave one of them out"])
+    refused("fit", public, *READING, "--forgets", 8, "--overlap", 0.4, *out, says=["leave out one of them"])
     refused("fit", "--forgets", 8, "--forgets", 9, "--overlap", 0.4, *states, *out, says=["one for each"])
     refused("fit", "--forgets", 8, "--overlap", 0.4, "--smoothing", 3, *states, *out, says=["--smoothing"])
-    refused("fit", "--forgets", "8min", "--overlap", 0.4, *states, *out, says=["how long a step is"])
+    refused("fit", "--forgets", "8min", "--overlap", 0.4, *states, *out, says=["the length of a step is unknown"])
     refused("fit", "--forgets", 8, "--overlap", 1.4, *states, *out, says=["1.4, expected a share"])
     refused("fit", public, *READING, "--forgets", 8, "--confidence", 0.9, *out, says=["--confidence"])
     refused("fit", public, "--forgets", 8, *out, says=["give --state"])
@@ -99,7 +99,7 @@ def test_states_come_from_a_file_too(tmp_path: Path, public: Path, monkeypatch: 
     Path("blank.txt").write_text("\n\n")
     refused(*table, "--states", "twice.txt", says=["'twice.txt' names 'rest' twice: name it once"])
     refused(*table, "--states", "blank.txt", says=["blank.txt is empty: --states expects a state in each line"])
-    refused(*table, "--states", "latin.txt", says=["latin.txt is no UTF-8 text"])
+    refused(*table, "--states", "latin.txt", says=["latin.txt is not UTF-8 text"])
     refused(*table, "--states", "rest", says=["--states is 'rest', expected two or more states", "no such file"])
     refused(
         "fit", public, *READING, "--states", "zones.txt", "--output", "zones.txt", "--overwrite", says=["zones.txt"]

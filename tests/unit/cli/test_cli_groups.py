@@ -50,7 +50,7 @@ def test_groups_on_the_command_line(tmp_path: Path) -> None:
     for name in ("own.csv", "each.csv"):
         refused(*command, "--overwrite", "--csv", tmp_path / name, says=[f"{name} exists and is no table of"])
     refused(*command, "--overwrite", "--csv", tmp_path / "r.txt", says=["ends in .csv"])
-    refused(*command, "--overwrite", "--csv", table, says=["is the file to be read"])
+    refused(*command, "--overwrite", "--csv", table, says=["is the input file"])
     refused(*command, "--overwrite", "--by", "activity", says=["by names the state column"])
     refused(*command, "--overwrite", "--by", "hour,hour", says=["names 'hour(minute)' twice"])
     asked = [each for each in command if each not in ("--epsilon", 1)]
@@ -63,7 +63,7 @@ def test_groups_on_the_command_line(tmp_path: Path) -> None:
     assert fewest == min(worst.records)
     assert f"for the group of {fewest:,} records, and less for all others, needs ε = " in found.stdout
     csv = [*command[:-1], tmp_path / "v.csv", "--each-subject"]
-    refused(*csv, "--by", "sex", says=["--by does not go with --each-subject"])
+    refused(*csv, "--by", "sex", says=["--by does not work with --each-subject"])
     refused(*csv, "--csv", tmp_path / "w.csv", says=["--csv is for one release"])
     assert (tmp_path / "each.csv").read_text() == each
 
@@ -78,7 +78,7 @@ def test_the_error_of_each_group_is_known_before_anything_is_spent(tmp_path: Pat
         told = run("compare", model, "--table", table, *reading, "--query", query)
         assert told.exit_code == 0, told.output
         assert "each value of each of 2 groups, by LeakagePropagation at ε = 1:" in told.stdout
-        assert "Wasserstein, ExactLaplace: it calibrates noise to one query of all records" in " ".join(
+        assert "Wasserstein, ExactLaplace: it calibrates noise for one query of all records" in " ".join(
             told.stdout.split()
         )
         output = tmp_path / f"{query[:4]}.json"
@@ -96,13 +96,13 @@ def test_the_error_of_each_group_is_known_before_anything_is_spent(tmp_path: Pat
         assert [row[2] for row in shown] == [f"{error:.4g}" for error in found.error_95]
     many = run("compare", model, "--table", table, *reading[:-1], "minute", "--query", "count:active")
     assert "… and 72 more groups; the largest error is" in many.stdout
-    refused("compare", model, "--length", 9, "--by", "id", "--epsilon", 1, says=["--by says how a table is read"])
+    refused("compare", model, "--length", 9, "--by", "id", "--epsilon", 1, says=["--by is for reading a table"])
     refused("compare", model, "--table", table, *reading, "--query", "bouts:active", says=["Ask for transitions"])
     steps = run("compare", model, "--table", table, *reading, "--query", "transitions")
     assert steps.exit_code == 0, steps.output
     assert "each value of each of 2 groups" in steps.stdout
     named = ["--mechanisms", "propagation,wasserstein"]
-    refused("compare", model, "--table", table, *reading, *named, says=["wasserstein does not go with --by"])
+    refused("compare", model, "--table", table, *reading, *named, says=["wasserstein does not work with --by"])
     worst = run("compare", model, "--table", table, *READING, "--by", "early", "--accuracy", 0.5)
     assert worst.exit_code == 0, worst.output
     *_, last = [line.split() for line in worst.stdout.splitlines() if line.startswith(("true", "false"))]

@@ -52,7 +52,7 @@ def book(tmp_path: Path, table: Path, model: Path) -> Path:
     path = tmp_path / "book.json"
     result = run("ledger", "create", path, "--model", model, "--budget", 1, "--table", table, *READING)
     assert result.exit_code == 0, result.output
-    assert f"{path}.lock keeps two programs from spending at the same time" in result.stdout
+    assert f"{path}.lock is an empty lock file; leave it in place" in result.stdout
     return path
 
 
@@ -180,7 +180,7 @@ def test_a_refusal_recommends_only_what_would_work(tmp_path: Path, table: Path, 
     refused(tmp_path, *dry, "--epsilon", 1.01 * most, says=[f"the largest epsilon that fits is {most:g}"])
     assert run(*base, "--up-to", 1, "--output", tmp_path / "second.json").exit_code == 0
     third = (*base, "--output", tmp_path / "third.json")
-    refused(tmp_path, *third, "--up-to", 1, says=["what is left to 1 is too little for any noise"])
+    refused(tmp_path, *third, "--up-to", 1, says=["what remains up to 1 is too little for any release"])
     result = run(*third, "--epsilon", 0.1)
     assert result.exit_code == 2
     assert "almost no budget is left" in result.stderr
@@ -235,10 +235,13 @@ BAD_RELEASES = {
     "a model as a ledger": (["--epsilon", 0.1, "--ledger", "model.json"], ["no pufferfish-ledger file"]),
     "a table as a ledger": (["--epsilon", 0.1, "--ledger", "table.csv"], ["looks like a table"]),
     "a folder as a ledger": (["--epsilon", 0.1, "--ledger", "."], ["cannot read"]),
-    "output on the ledger": (["--epsilon", 0.1, "--output", "book.json"], ["to be read"]),
-    "output on the ledger, overwrite": (["--epsilon", 0.1, "--output", "book.json", "--overwrite"], ["to be read"]),
+    "output on the ledger": (["--epsilon", 0.1, "--output", "book.json"], ["is the input file"]),
+    "output on the ledger, overwrite": (
+        ["--epsilon", 0.1, "--output", "book.json", "--overwrite"],
+        ["is the input file"],
+    ),
     "output in no folder": (["--epsilon", 0.1, "--output", "absent/release.json"], ["there is no folder"]),
-    "plot on the ledger": (["--epsilon", 0.1, "--plot", "book.json"], ["to be read"]),
+    "plot on the ledger": (["--epsilon", 0.1, "--plot", "book.json"], ["is the input file"]),
     "other gap": (["--epsilon", 0.1, "--max-gap", "5min"], ["--max-gap of the ledger's table is '10min'"]),
     "other gaps": (["--epsilon", 0.1, "--gaps", "independent"], ["gaps of the ledger's table is"]),
     "other missing": (["--epsilon", 0.1, "--missing", "split"], ["missing of the ledger's table is 'unobserved'"]),
@@ -265,7 +268,7 @@ def test_up_to_needs_a_ledger(tmp_path: Path, table: Path, model: Path) -> None:
     base = ["release", table, *READING, "--model", model, "--output", tmp_path / "release.json"]
     refused(tmp_path, *base, "--up-to", 0.5, says=["--up-to needs --ledger"])
     for option, value in (("--mechanism", "exact-laplace"), ("--secrets", "a")):
-        says = [f"{option} does not go with --up-to", f"leave out {option}, or give --epsilon instead of --up-to"]
+        says = [f"{option} does not work with --up-to", f"leave out {option}, or give --epsilon instead of --up-to"]
         refused(tmp_path, *base, "--up-to", 0.5, "--ledger", "book.json", option, value, says=says)
 
 
@@ -281,7 +284,7 @@ def test_a_mechanism_for_one_query_is_refused_before_anything_is_read(tmp_path: 
         mechanism,
         "--output",
         tmp_path / "release.json",
-        says=[f"--mechanism {mechanism} does not go with --ledger", "use --mechanism propagation, or leave out"],
+        says=[f"--mechanism {mechanism} does not work with --ledger", "use --mechanism propagation, or leave out"],
     )
     assert "nowhere" not in line
 
@@ -301,7 +304,7 @@ def test_another_table_is_refused(tmp_path: Path, model: Path, book: Path) -> No
 def test_a_table_that_grew_is_refused(tmp_path: Path, model: Path, book: Path) -> None:
     table = write_table(tmp_path / "table.csv", 2, subjects=2, minutes=101, awake=60)
     base = ["release", table, *READING, "--model", model, "--ledger", book, "--output", tmp_path / "release.json"]
-    refused(tmp_path, *base, "--epsilon", 0.1, says=["ledger of their own"])
+    refused(tmp_path, *base, "--epsilon", 0.1, says=["make another ledger"])
 
 
 def test_a_release_over_the_lock_of_the_ledger_is_not_lost(
@@ -342,8 +345,8 @@ def test_bad_ledgers_are_not_made(
     ("target", "says"),
     [
         ("book.json", ["book.json exists"]),
-        ("table.csv", ["to be read"]),
-        ("model.json", ["to be read"]),
+        ("table.csv", ["is the input file"]),
+        ("model.json", ["is the input file"]),
         ("absent/book.json", ["there is no folder"]),
         (".", ["it is a folder"]),
     ],
@@ -403,7 +406,10 @@ def test_without_a_ledger_all_is_as_before(tmp_path: Path, table: Path, model: P
 def test_a_reading_that_is_not_the_ledgers_is_one_line(tmp_path: Path, table: Path, model: Path, book: Path) -> None:
     """Not first a warning that advises the step of the model, and then the refusal."""
     base = ["release", table, *READING[:-2], "--model", model, "--ledger", book, "--epsilon", 0.1]
-    says = ["--max-gap of the ledger's table is '10min', and of these data None; read the table as the ledger's was"]
+    says = [
+        "--max-gap of the ledger's table is '10min', and for these data None; read the table with the same options "
+        "as the ledger's"
+    ]
     refused(tmp_path, *base, "--output", tmp_path / "r.json", says=says)
 
 

@@ -99,7 +99,7 @@ def test_an_answer_that_hardly_tells_of_what_is_secret_needs_no_noise(model: str
                  "--secrets", "smoker", "--output", "r.json"]  # fmt: skip
     result = run(*arguments, "--epsilon", "50", "--max-epsilon", "50")
     assert result.exit_code == 2
-    assert "no noise is needed: even without it the answer leaks at most" in result.output
+    assert "no noise is needed: the exact answer leaks at most" in result.output
     leaks = float(result.output.split("leaks at most ")[1].split()[0])
     assert 0 < leaks < 3
     again = run(*arguments, "--epsilon", str(leaks / 2))
@@ -142,16 +142,16 @@ def test_compare_takes_the_number_of_rows() -> None:
         (["release", "ward.csv", "--model", "tree.bif", "--state", "cough"], "--state is for Markov chains"),
         (
             ["release", "ward.csv", "--model", "tree.bif", *"--state s --time t --query histogram".split()],
-            "--state and --time are for Markov chains, and the model is a network, whose table has one row per subject",
+            "--state and --time are for Markov chains, but the model is a network, whose table has one row per subject",
         ),
         (["release", "ward.csv", "--model", "tree.bif", "--max-gap", "10min"], "--max-gap is for Markov chains"),
         (["release", "ward.csv", "--model", "tree.bif", "--gaps", "independent"], "--gaps is for Markov chains"),
         (["release", "ward.csv", "--model", "tree.bif", "--columns", "cuogh"], "Did you mean 'cough'?"),
         (["release", "ward.csv", "--model", "tree.bif", "--secrets", "age"], "there is no node 'age'"),
         (["release", "ward.csv", "--model", "tree.bif", "--secrets", "cough", "--mechanism", "group-dp"],
-         "GroupDP keeps all secret"),
+         "GroupDP always hides all records"),
         (["release", "ward.csv", "--model", "tree.bif", "--mechanism", "mqm-exact"], "it covers Markov chains"),
-        (["release", "ward.csv", "--model", "chain.json", "--columns", "cough"], "made of Markov chains"),
+        (["release", "ward.csv", "--model", "chain.json", "--columns", "cough"], "consists of Markov chains"),
         (["release", "ward.csv", "--model", "chain.json"], "give --state: the column of states"),
         (["compare", "tree.bif", "--length", "10,20"], "give one --length for a network"),
         (["compare", "tree.bif", "--length", "0"], "expected the number of rows"),
@@ -197,7 +197,7 @@ def test_what_was_read_is_said_and_a_column_of_another_spelling_is_no_latent_nod
     TABLE.rename({"smoker": "Smoker"}).write_csv("other.csv")
     refused("release", "other.csv", *given, says=["node 'smoker' has no column", "'Smoker'", "by columns"])
     assert run("release", "other.csv", *given, "--columns", "cough,fever").exit_code == 0
-    refused("release", "ward.csv", *given, "--by", "hour", says=["say of which column: hour(column)"])
+    refused("release", "ward.csv", *given, "--by", "hour", says=["name the column: hour(column)"])
 
 
 def test_messages_about_columns_have_remedies_of_the_command_line() -> None:

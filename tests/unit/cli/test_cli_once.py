@@ -59,18 +59,19 @@ def test_where_what_composes_needs_as_little_a_ledger_could_count_it() -> None:
     )
     done = run(*COMMAND[:5], "s.json", *COMMAND[6:], "--epsilon", 1, "--once", "--dry-run")
     assert done.exit_code == 0, done.output
-    assert (
-        "once: LeakagePropagation has the least noise for this query alone, and a ledger could count it" in done.output
-    )
+    assert "once: LeakagePropagation has the least noise for this query alone, and a ledger can count it" in done.output
 
 
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        (("--mechanism", "propagation"), "--once takes the mechanism with the least noise, and --mechanism names one"),
-        (("--ledger", "book.json"), "--once does not go with --ledger"),
-        (("--by", "shift"), "--once does not go with --by"),
-        (("--each-subject",), "--once does not go with --each-subject"),
+        (
+            ("--mechanism", "propagation"),
+            "--once chooses the mechanism with the least noise, but --mechanism names one",
+        ),
+        (("--ledger", "book.json"), "--once does not work with --ledger"),
+        (("--by", "shift"), "--once does not work with --by"),
+        (("--each-subject",), "--once does not work with --each-subject"),
     ],
 )
 def test_it_does_not_go_with_what_must_add_up(asked: tuple[str, ...], says: str) -> None:

@@ -199,7 +199,13 @@ def test_a_file_that_is_none_is_refused_in_one_line(
 def test_init_refuses_what_it_cannot_know(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run("example")
-    refused("init", "steps.csv", "--budget", 1, says=["give --state: nobody can be asked here"])
+    refused(
+        "init",
+        "steps.csv",
+        "--budget",
+        1,
+        says=["give --state as an option: this is not a terminal where questions can be asked"],
+    )
     refused("init", "steps.csv", "--state", "activity", says=["give --budget"])
     refused("init", "steps.csv", "--state", "activty", "--budget", 1, says=["Did you mean 'activity'?"])
     refused("init", "none.csv", "--state", "activity", "--budget", 1, says=["none.csv"])
@@ -228,7 +234,7 @@ def test_released_tables_are_checked_though_the_project_says_how_tables_are_read
     done("fit", "survey-2019.csv")
     done("release", "--query", "histogram", "--epsilon", 1, "--no-ledger")
     done("check", "model.json", "--released", "histogram.json")
-    refused("check", "model.json", "--released", "histogram.json", "--state", "x", says=["--state is about tables"])
+    refused("check", "model.json", "--released", "histogram.json", "--state", "x", says=["--state is for tables"])
 
 
 def test_every_default_is_of_an_option_that_there_is() -> None:

@@ -35,7 +35,7 @@ BAD_OPTIONS = {
     "picture kind": (["--plot", "release.xyz"], [".png"]),
     "picture folder": (["--plot", "absent/release.png"], ["there is no folder absent"]),
     "filter on the state": (["--where", "activity == 'rest'"], ["activity"]),
-    "two queries": (["--query", "cdf", "--query=count:rest"], ["--query is given twice", "only the last would count"]),
+    "two queries": (["--query", "cdf", "--query=count:rest"], ["--query is given twice", "give it once"]),
     "bad filter": (["--where", "awake +"], ["awake +"]),
     "bad gap": (["--max-gap", "soon"], ["soon"]),
     "entry-dp on correlated records": (["--mechanism", "entry-dp"], ["EntryDP does not apply", "correlated"]),
@@ -157,13 +157,13 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_spent(
 def test_no_output_may_replace_what_is_read(tmp_path: Path, private: Path, public: Path, model: Path) -> None:
     release = ["release", private, *READING, "--model", model, "--epsilon", 1]
     before = {path: path.read_bytes() for path in (private, public, model)}
-    refused(*release, "--output", private, says=["is the file to be read"])
-    refused(*release, "--output", model, says=["is the file to be read"])
-    refused(*release, "--output", tmp_path / "r.json", "--plot", model, says=["is the file to be read"])
-    refused("fit", public, *READING, "--output", public, says=["is the file to be read"])
+    refused(*release, "--output", private, says=["is the input file"])
+    refused(*release, "--output", model, says=["is the input file"])
+    refused(*release, "--output", tmp_path / "r.json", "--plot", model, says=["is the input file"])
+    refused("fit", public, *READING, "--output", public, says=["is the input file"])
     link = tmp_path / "link.json"
     link.symlink_to(private)
-    refused(*release, "--output", link, says=["is the file to be read"])
+    refused(*release, "--output", link, says=["is the input file"])
     assert {path: path.read_bytes() for path in before} == before
 
 
@@ -291,14 +291,14 @@ def test_numbers_in_other_plain_forms_are_taken(model: Path, number: str) -> Non
     [
         ("", "the query is empty"),
         (" ", "the query is empty"),
-        ("histogram:", "takes nothing"),
+        ("histogram:", "nothing may follow"),
         ("count:rest,", "empty part"),
         ("count:,rest", "empty part"),
         ("frequency:rest,,active", "empty part"),
         ("count:rest,rest", "'rest' twice"),
         ("frequency:rest,rest", "'rest' twice"),
         ("sum:1,0,", "empty part"),
-        ("histogram-counts:", "takes nothing"),
+        ("histogram-counts:", "nothing may follow"),
         ("count:", "names no state"),
         ("count: ", "names no state"),
     ],
@@ -393,7 +393,9 @@ def test_it_is_said_how_much_is_read_and_of_how_many_chains(tmp_path: Path, priv
     says = ["--length 1,050 may be one number or several: write --length 1050, or --length 1 --length 50"]
     refused("compare", model, "--length", "1,050", "--epsilon", 1, says=says)
     for text in ("10,080,5", "1,000,2000", "+10,080", "10, 080"):
-        refused("compare", model, "--length", text, "--epsilon", 1, says=["--length has the part '0", "10080 and not"])
+        refused(
+            "compare", model, "--length", text, "--epsilon", 1, says=["--length has the part '0", "10080 instead of"]
+        )
     compared = run("compare", model, "--length", "1050,20", "--epsilon", 1)
     assert "of 2 chains, of 1050, 20 records\n" in compared.stdout
     assert " chains, of " not in run("compare", model, "--length", "1050", "--epsilon", 1).stdout

@@ -81,11 +81,12 @@ def test_infinity_is_said_in_words(tmp_path: Path, model: Path) -> None:
     result = run(model, frozen, "--length", 5, "--epsilon", 1)
     assert result.exit_code == 0
     assert (
-        "Δ is infinite: given that record 0 is rest, Θ takes something to be possible that the belief" in result.stdout
+        "Δ is infinite: given that record 0 is rest, Θ allows a database that is impossible under the belief"
+        in result.stdout
     )
     assert "inf " not in result.stdout
     anything = write(tmp_path / "anything.json", chain(0.1, "any"))
-    assert "the belief leaves the law of the first record open" in run(model, anything, "--length", 5).stdout
+    assert "the belief allows every law of the first record" in run(model, anything, "--length", 5).stdout
 
 
 def test_bad_input_is_one_line(tmp_path: Path, model: Path, belief: Path) -> None:
@@ -102,7 +103,7 @@ def test_bad_input_is_one_line(tmp_path: Path, model: Path, belief: Path) -> Non
     assert run(minute, fast, "--length", 3).exit_code == 0
     low = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=["<1", ">=1"])
     plain, binned = write(tmp_path / "plain.json", low), write(tmp_path / "binned.json", low, bins=(0.0, 1.0, 2.0))
-    assert "other bins" in refused(plain, binned, "--length", 3)
+    assert "different bins" in refused(plain, binned, "--length", 3)
     missing = run(model, belief)
     assert missing.exit_code == 2
     assert "--length" in missing.output

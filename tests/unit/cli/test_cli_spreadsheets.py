@@ -41,7 +41,7 @@ def test_names_in_tables_of_the_command_line() -> None:
     release = ["release", "t.parquet", *READING, "--model", "m.json", "--epsilon", 5, "--output", "r.json"]
     told = run(*release, "--csv", "r.csv")
     assert told.exit_code == 0, told.output
-    assert told.stderr.count("The name '=1+1' (and 3 more) is a formula to a spreadsheet") == 1
+    assert told.stderr.count("The name '=1+1' (and 3 more) would run as a formula in a spreadsheet") == 1
     assert "give --for-spreadsheets to write a ' before it" in told.stderr
     assert [row["output"] for row in rows_of(Path("r.csv"))] == STATES
     quiet = run(*release, "--csv", "r.csv", "--for-spreadsheets", "--overwrite")
@@ -53,7 +53,7 @@ def test_names_in_tables_of_the_command_line() -> None:
     assert grouped.exit_code == 0, grouped.output
     assert {row["'=group"] for row in rows_of(Path("g.csv"))} == {"'=g", "h"}
     assert "formula" not in run(*release, "--overwrite").stderr  # nobody opens a record in a spreadsheet
-    refused(*release, "--overwrite", "--for-spreadsheets", says=["--for-spreadsheets is about a table of --csv"])
+    refused(*release, "--overwrite", "--for-spreadsheets", says=["--for-spreadsheets only works with --csv"])
 
 
 @pytest.mark.usefixtures("table")
@@ -61,8 +61,8 @@ def test_values_of_each_subject() -> None:
     each = ["release", "t.parquet", *READING, "--model", "m.json", "--epsilon", 5, "--each-subject", "--output"]
     told = run(*each, "v.csv")
     assert told.exit_code == 0, told.output
-    assert told.stderr.count("is a formula to a spreadsheet") == 1
-    assert "v.csv is about persons under their own names: it says of 4 subjects that they" in told.stdout
+    assert told.stderr.count("would run as a formula in a spreadsheet") == 1
+    assert "v.csv has people under their own names: it shows that 4 subjects" in told.stdout
     assert {row["subject"] for row in rows_of(Path("v.csv"))} == {"\t=x", "\r=y", "ann", "=z"}
     assert "\x1b" not in told.output
     quoted = run(*each, "v.csv", "--for-spreadsheets", "--overwrite")

@@ -41,7 +41,7 @@ def test_compare_of_transitions_and_switches(files: Path) -> None:
     for query in ("transitions", "switches", "switch-rate"):
         found = run("compare", "model.json", "--length", 50, "--query", query, "--epsilon", 1)
         assert found.exit_code == 0, found.output
-        refused_by_laws = "Wasserstein, ExactLaplace: laws of several numbers of steps are not" in " ".join(
+        refused_by_laws = "Wasserstein, ExactLaplace: this mechanism covers one number of steps" in " ".join(
             found.stdout.split()
         )
         assert refused_by_laws == (query == "transitions")
@@ -52,5 +52,5 @@ def test_compare_of_transitions_and_switches(files: Path) -> None:
 
 
 def test_what_is_no_query_is_one_line(files: Path) -> None:
-    for query, expected in (("transition", "Did you mean 'transitions'"), ("switches:rest", "is of all states")):
+    for query, expected in (("transition", "Did you mean 'transitions'"), ("switches:rest", "covers all states")):
         refused("compare", "model.json", "--length", 9, "--query", query, "--epsilon", 1, says=[expected])

@@ -12,7 +12,7 @@ def test_from_public_data_to_a_release(tmp_path: Path) -> None:
     result = run("fit", public, *READING, "--each-subject", "--output", model)
     assert result.exit_code == 0, result.output
     assert "3 chains of 2 states, one for each subject" in result.stdout
-    assert "what was added is as all other subjects do; 0 subjects have" in result.stdout
+    assert "the added transitions are those of all other subjects; 0 subjects have" in result.stdout
     assert "completed by 1 transition that nobody made: 1.6" in result.stdout
     theta = pf.read_model(model).theta
     assert isinstance(theta, pf.ChainClass)
@@ -33,6 +33,6 @@ def test_refusals_name_the_remedy(tmp_path: Path) -> None:
     refused(*each, says=["give --subject"])
     refused(*each, "--subject", "id", "--clock", "hour", says=["--clock"])
     refused(*each, "--subject", "id", "--confidence", 0.9, says=["--confidence"])
-    refused(*each, "--subject", "id", "--forgets", 8, says=["--each-subject is about transition probabilities"])
+    refused(*each, "--subject", "id", "--forgets", 8, says=["--each-subject is for transition probabilities"])
     refused(*each, "--subject", "id", "--smoothing", -1, says=["smoothing is -1"])
     assert not (tmp_path / "m.json").exists()

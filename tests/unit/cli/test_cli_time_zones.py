@@ -57,7 +57,7 @@ def test_every_command_reads_local_times_of_a_zone(tmp_path: Path, spring: Path)
         book,
         "--output",
         out,
-        says=["--time-zone of the ledger's table is 'Europe/Paris', and of these"],
+        says=["--time-zone of the ledger's table is 'Europe/Paris', and for these"],
     )
     assert "times are what clocks of Europe/Paris show" in succeeds(*release, *read, "--ledger", book, "--output", out)
     record = json.loads(out.read_text())
@@ -100,9 +100,9 @@ def test_times_that_come_twice_are_refused_or_decided(tmp_path: Path, spring: Pa
     autumn = write_table(tmp_path / "autumn.csv", datetime(2024, 10, 26, 22, tzinfo=UTC))
     fit = ("fit", autumn, *READING, "--output", tmp_path / "m.json")
     words = [
-        "which clocks of Europe/Paris show twice",
+        "which clocks in Europe/Paris show twice",
         "write times with their offset",
-        "decide it by --ambiguous earlier",
+        "choose --ambiguous earlier",
     ]
     refused(*fit, *PARIS, says=words)
     assert "138 transitions" in succeeds(*fit, *PARIS, "--ambiguous", "drop")
@@ -111,7 +111,7 @@ def test_times_that_come_twice_are_refused_or_decided(tmp_path: Path, spring: Pa
         tmp_path / "n.json",
         "--ambiguous",
         "drop",
-        says=["time-zone is missing: give --time-zone, whose clocks"],
+        says=["time-zone is missing: give the time zone by --time-zone"],
     )
     refused("fit", spring, *READING, "--time-zone", "Paris/Europe", "--output", tmp_path / "n.json",
             says=["'Paris/Europe', expected a zone such as 'Europe/Paris'"])  # fmt: skip
@@ -125,8 +125,8 @@ def test_records_that_come_a_little_late_are_spoken_of(tmp_path: Path) -> None:
     fit = ("fit", tmp_path / "late.csv", "--state", "act", "--time", "t", "--output", tmp_path / "m.json")
     result = run(*fit, "--max-gap", "5min")
     assert result.exit_code == 0, result.output
-    assert "warning: 200 gaps between records are hardly longer than --max-gap (5min)" in result.stderr
-    assert "If these records only come a little late, give --max-gap 5min6s, which joins them all." in result.stderr
+    assert "warning: 200 gaps between records are only slightly longer than --max-gap (5min)" in result.stderr
+    assert "If these records are only a little late, give --max-gap 5min6s, which joins them all." in result.stderr
     assert "from 199 transitions" in result.output
     again = run(*fit, "--max-gap", "5min6s", "--overwrite")
     assert "from 399 transitions" in again.output

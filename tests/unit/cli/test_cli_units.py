@@ -71,7 +71,7 @@ def test_compare_and_ledgers_are_about_the_unit_too(folder: Path) -> None:
     assert "what this noise tells of ε, at most odds change one record" in plain
     assert plain.startswith("histogram, hiding any one record, at ε = 1;")
     assert hour.startswith("histogram, hiding any 1h of one subject, at ε = 1;")
-    assert "it proves what is told of one record, and not of" in hour
+    assert "it proves the leakage for one record, not for" in hour
     made = run(
         *("ledger", "create", "book.json", "--model", "model.json", "--budget", 4, "--protect", "1h"),
         *("--table", "steps.csv", *READING),
@@ -110,7 +110,7 @@ def test_compare_and_ledgers_are_about_the_unit_too(folder: Path) -> None:
     )
     assert ledger.spent == spent
     refused(
-        *release, "--up-to", 4, "--protect", "1h", "--output", "s.json", says=["--protect does not go with --up-to"]
+        *release, "--up-to", 4, "--protect", "1h", "--output", "s.json", says=["--protect does not work with --up-to"]
     )
     rest = run(*release, "--up-to", 4, "--output", "s.json")
     stated = ["--state", "state", "--step", "1min"]  # a step that was only stated is no length of time
@@ -140,7 +140,7 @@ def test_compare_and_ledgers_are_about_the_unit_too(folder: Path) -> None:
         (["--within", "100"], "the states are neither numbers nor bins"),
         (["--within", "rest:run"], "expected pairs of two of the states rest, walk"),
         (["--protect", "1h", "--mechanism", "mqm-exact"], "--protect and --within are for propagation"),
-        (["--protect", "1h", "--gaps", "independent"], "cuts a subject's series into chains of their own"),
+        (["--protect", "1h", "--gaps", "independent"], "cuts each subject's series into independent chains"),
     ],
     ids=str,
 )

@@ -64,11 +64,11 @@ def test_noise_that_hides_some_groups_is_only_warned_of() -> None:
 def test_a_large_epsilon_has_to_be_allowed() -> None:
     command = [*RELEASE, "--subject", "id", "--output", "r.json"]
     for dry in ((), ("--dry-run",)):
-        says = ["--epsilon takes ε = 10.5", "at most 10 is allowed", "a factor of more than 1,000", "--max-epsilon 11"]
+        says = ["--epsilon means ε = 10.5", "above the limit of 10", "a factor of more than 1,000", "--max-epsilon 11"]
         refused(*command, "--epsilon", 10.5, *dry, says=says)
-    refused(*command, "--epsilon", 3, "--max-epsilon", 2, says=["at most 2 is allowed"])
+    refused(*command, "--epsilon", 3, "--max-epsilon", 2, says=["above the limit of 2"])
     refused(*command, "--epsilon", 1000, says=["a factor of more than 1,000"])
-    refused(*command, "--up-to", 3, "--ledger", "book.json", "--max-epsilon", 2, says=["leave one out"])
+    refused(*command, "--up-to", 3, "--ledger", "book.json", "--max-epsilon", 2, says=["leave out one of them"])
     assert not Path("r.json").exists()
     assert run(*command, "--epsilon", 10.5, "--max-epsilon", 11).exit_code == 0
 
@@ -158,7 +158,7 @@ def test_what_up_to_would_answer_in_the_ledgers_order_is_refused() -> None:
     assert run(*create, "--model", "alphabet.json").exit_code == 0
     command = ["release", "levels.csv", *READING, "--model", "order.json", "--ledger", "levels.json"]
     for query in ("quantiles:0.5", "cdf"):
-        says = ["in the order high, low, mid", "in the order low, mid, high", "give --epsilon"]
+        says = ["have the order high, low, mid", "have the order low, mid, high", "give --epsilon"]
         refused(*command, "--query", query, "--up-to", 2, "--output", "q.json", says=says)
     done = run(*command, "--query", "quantiles:0.5", "--epsilon", 3, "--output", "q.json")
     assert "quantile 0.5: mid" in done.stdout, done.output
@@ -198,8 +198,8 @@ def test_a_comparison_says_what_a_release_would_refuse() -> None:
     for more in (["--length", 5], given):
         done = run("compare", "model.json", *more, "--epsilon", 1e-3, "--report", "preview.html")
         assert done.exit_code == 0, done.output
-        hides = "warning: The noise hides nearly all: an interval of ±"
+        hides = "warning: The noise hides nearly all: the error of ±"
         assert done.stderr.startswith(hides), more
-        assert "The noise hides nearly all: an interval of ±" in Path("preview.html").read_text()
+        assert "The noise hides nearly all: the error of ±" in Path("preview.html").read_text()
     quiet = run("compare", "model.json", "--length", 5000, "--epsilon", 1, "--report", "preview.html")
     assert "hides" not in quiet.stderr + Path("preview.html").read_text()

@@ -108,13 +108,13 @@ def test_bare_number_for_timestamps():
 
 def test_column_twice():
     frame = pd.DataFrame([[1, 2], [2, 3]], columns=["x", "x"])
-    assert refused(frame, "x")[1] == "column 'x' is there more than once: rename or drop the others"
+    assert refused(frame, "x")[1] == "column 'x' occurs more than once: rename or drop the others"
 
 
 def test_a_column_twice_that_is_not_needed_is_left():
     twice = pa.Table.from_arrays([pa.array(each) for each in (["x", "y"], [1, 2], [3, 4])], names=["s", "z", "z"])
     assert read_sequences(twice, "s").records == 2
-    assert refused(twice, "z")[1] == "column 'z' is there more than once: rename or drop the others"
+    assert refused(twice, "z")[1] == "column 'z' occurs more than once: rename or drop the others"
 
 
 def test_types_that_no_state_or_time_has():
@@ -131,13 +131,13 @@ def test_whole_numbers_that_are_too_large_for_times(first):
     table = pl.DataFrame({"x": ["a", "b"], "t": pl.Series([first, first + 1], dtype=pl.UInt64)})
     message = refused(table, "x", time="t", max_gap=1)[1]
     assert message.startswith(f"column 't' holds {max(first, 2**62)} (row {1 if first == 2**63 else 2}")
-    assert "count them from a later one" in message
+    assert "count from a later start" in message
 
 
 def test_column_twice_in_a_file(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,x\n1,2\n1,2\n")
-    assert refused(path, "x")[1] == "column 'x' is there more than once: rename or drop the others"
+    assert refused(path, "x")[1] == "column 'x' occurs more than once: rename or drop the others"
 
 
 def test_reserved_names():
@@ -181,7 +181,7 @@ def test_corrupt_parquet(tmp_path):
     pl.DataFrame(TABLE).write_parquet(tmp_path / "t.parquet")
     whole = (tmp_path / "t.parquet").read_bytes()
     (tmp_path / "t.parquet").write_bytes(whole[: len(whole) // 2])
-    assert refused(tmp_path / "t.parquet", "activity")[1].startswith("t.parquet is cut off: ")
+    assert refused(tmp_path / "t.parquet", "activity")[1].startswith("t.parquet is incomplete: ")
     for content, says in ((b"subject,activity", "is not a Parquet file"), (whole[:-4] + b"PARE", "is an encrypted")):
         (tmp_path / "t.parquet").write_bytes(content)
         assert says in refused(tmp_path / "t.parquet", "activity")[1]
@@ -201,13 +201,13 @@ def test_a_title_above_the_names_of_the_columns_is_told(tmp_path, ending):
 
     for title in ("My survey of 2024", "My survey of 2024,,", '"Survey, 2024",,'):
         message = refused(write(title, "", 'id,"activity",day', "a,rest,1"), "activity")[1]
-        assert "Line 3 of the file has this name: delete what stands above the names" in message
+        assert "Line 3 of the file has this name: delete the lines above it" in message
         assert "_duplicated_" not in message
     assert "Line " not in refused(write("id,x,y", "a,rest,1", "activity,rest,2"), "activity")[1]
     assert "Line " not in refused(write("My survey of 2024,,", "id,day", "a,1"), "activity")[1]
     twice = write("id,x,x", "a,rest,walk", "a,rest,walk")
     for name in ("x", "x_duplicated_0"):
-        assert refused(twice, name)[1] == "column 'x' is there more than once: rename or drop the others"
+        assert refused(twice, name)[1] == "column 'x' occurs more than once: rename or drop the others"
     for head in (",id,activity", "id,activity,"):  # a column without a name, as of a pandas index, makes no title
         assert "Line" not in refused(write(head, "0,p1,rest"), "rest")[1]
 
@@ -222,7 +222,7 @@ def test_dates_that_are_not_iso_are_told_how_to_write_them(tmp_path):
         assert "write dates as year-month-day" in refused(tmp_path / "t.csv", "x", where="t >= '2026-01-01'")[1]
         assert read_sequences(tmp_path / "t.csv", "x", where=f"t in ['{dates[0]}', '{dates[1]}']").records == 2
     message = refused(tmp_path / "t.csv", "x", where="sex == f")[1]
-    assert message == "where 'sex == f': there is no column 'f'; text stands in quotes, such as group == 'f'."
+    assert message == "where 'sex == f': there is no column 'f'; put text in quotes, such as group == 'f'."
     assert "there is no column 'ids'; " in (message := refused(tmp_path / "t.csv", "x", where="sex == ids")[1])
     assert message.endswith("Did you mean 'id'?")
     assert read_sequences(tmp_path / "t.csv", "x", where="sex != id").records == 2
@@ -290,7 +290,7 @@ def test_nothing_left(options):
 @pytest.mark.parametrize("subjects", [["a", "a", None, "b", "b"], [1.0, 1.0, float("nan"), 2.0, 2.0]])
 def test_missing_subject(subjects):
     message = refused(change(subject=subjects), "activity", subject="subject")[1]
-    assert message.startswith("column 'subject' has no subject in 1 row (first: row 3): every record belongs")
+    assert message.startswith("column 'subject' has no subject in 1 row (first: row 3): every record needs")
 
 
 def test_missing_time():
@@ -317,8 +317,8 @@ def test_duplicate():
     message = refused(change(timestamp=times), "activity", subject="subject", time="timestamp")[1]
     assert message == (
         "column 'timestamp' repeats 2020-01-01 02:00:00 for subject 'a' (rows 2 and 3; duplicate times in 2 rows): "
-        "times increase strictly within a subject; check that column 'subject' says whose records they are, then drop "
-        "or aggregate the duplicates; where clocks were set back, write times with their offset, such as "
+        "times increase strictly within a subject; check that column 'subject' names the subject of each record, then "
+        "drop or aggregate the duplicates; where clocks were set back, write times with their offset, such as "
         "2024-10-27T02:00+01:00"
     )
 
@@ -330,8 +330,8 @@ def test_a_table_that_is_there_twice_is_not_called_unsorted(tmp_path):
     message = refused(tmp_path / "t.csv", "activity", subject="subject", time="timestamp")[1]
     assert message == (
         "column 'timestamp' has 2024-05-01 08:01:00 twice for subject 'a' (rows 1 and 4 below the header): times "
-        "increase strictly within a subject; check that column 'subject' says whose records they are, then drop or "
-        "aggregate the duplicates, and sort the table by subject and time; where clocks were set back, write times "
+        "increase strictly within a subject; check that column 'subject' names the subject of each record, then drop "
+        "or aggregate the duplicates, and sort the table by subject and time; where clocks were set back, write times "
         "with their offset, such as 2024-10-27T02:00+01:00"
     )
     message = refused(tmp_path / "t.csv", "activity", time="timestamp")[1]
@@ -435,7 +435,7 @@ def test_no_observed_state(missing):
 def test_one_row_chains():
     frame = change(subject=list("abcde"))
     message = refused(frame, "activity", subject="subject")[1]
-    assert message.startswith("every chain has exactly one record (5 in all), so no two are correlated")
+    assert message.startswith("every chain has exactly one record (5 in all), so no records can depend on each other")
     assert "check the subject column 'subject'" in message
     message = refused(frame, "activity", subject="subject", time="timestamp", max_gap=1, gaps="independent")[1]
     assert message.endswith("'subject' and max_gap (1)")
@@ -542,12 +542,12 @@ def test_files_that_other_programs_wrote_are_told_what_to_mend(tmp_path):
     cases = [
         ("t.tsv", latin, "iconv -f WINDOWS-1252 -t UTF-8 t.tsv > t-utf8.tsv"),
         ("t.tsv.gz", gzip.compress(latin), "gzip -dc t.tsv.gz | iconv -f WINDOWS-1252 -t UTF-8 > t-utf8.tsv"),
-        ("t.csv.gz", gzip.compress(b"c,x\na,1\n") + bytes(64), "is cut off or damaged: copy or pack it again"),
+        ("t.csv.gz", gzip.compress(b"c,x\na,1\n") + bytes(64), "is incomplete or damaged: copy or compress it again"),
         ("t.csv", b'c,x\n"a,1\nb,2\n', f"the quote of a cell in {closed}"),
         ("t.csv", b"c,x\r\r\na,1\r\r\n", "end in CR CR LF: save it with line ends LF or CRLF"),
-        ("t.csv", b"sep=,\nc,x\na,1\n", "is not the one that names the columns: delete it"),
-        ("t.csv", b"# from the ward\nc,x\n", "is not the one that names the columns: delete it"),
-        ("t.csv", b'"c,x"\n"a,1"\n', "each line in quotes, as one cell: save it as CSV again"),
+        ("t.csv", b"sep=,\nc,x\na,1\n", "does not name the columns: delete it"),
+        ("t.csv", b"# from the ward\nc,x\n", "does not name the columns: delete it"),
+        ("t.csv", b'"c,x"\n"a,1"\n', "seems to be one quoted cell: save it as CSV again"),
     ]
     for name, content, expected in cases:
         (tmp_path / name).write_bytes(content)
@@ -605,7 +605,7 @@ def test_files_that_are_packed_otherwise_than_their_names_say(tmp_path):
     says = {
         "t.csv": "t.csv is compressed by gzip: rename it to t.csv.gz, or unpack it",
         "u.csv.gz": "u.csv.gz is not compressed by gzip, as its name says: rename it to u.csv",
-        "v.csv.gz": "v.csv.gz cannot be read: the compressed file is cut off or damaged: copy or pack it again",
+        "v.csv.gz": "v.csv.gz cannot be read: the compressed file is incomplete or damaged: copy or compress it again",
     }
     for name, message in says.items():
         assert refused(tmp_path / name, "x")[1] == message
@@ -641,7 +641,7 @@ def test_parts_of_time_are_for_groups_and_filters():
     plain = "column 'date' not found. Columns: subject, timestamp, activity, awake."
     assert refused(frame, "activity", time="date")[1] == plain
     assert refused(frame, "activity", time="date", by="date")[1] == plain
-    part = "For a part of the time, say of which column: date(column)."
+    part = "For a part of a time, name the column: date(column)."
     assert part in refused(frame, "activity", by="date")[1]
     assert part in refused(frame, "activity", where="date > 3")[1]
 
@@ -651,6 +651,6 @@ def test_an_index_of_pandas_is_no_column():
     for indexed in (frame.set_index("date"), frame.set_index(["subject", "date"])):
         message = refused(indexed, "activity", time="date")[1]
         assert message == (
-            "column 'date' not found: 'date' is the index of the frame, and no column; give frame.reset_index()"
+            "column 'date' not found: 'date' is the index of the frame, not a column; give frame.reset_index()"
         )
         assert read_sequences(indexed.reset_index(), "activity", subject="subject", time="date").records == 5

@@ -95,9 +95,11 @@ def test_a_model_whose_states_read_alike_is_refused_for_csv_alone(tmp_path):
             lambda path, states: read_sequences(path, "x", states=states),
             lambda path, states: read_rows(path, network_of(states)),
         ):
-            with pytest.raises(DataError, match="read alike there: rename one of them in both, or give a table") as no:
+            with pytest.raises(
+                DataError, match="are the same there: rename one of them in both, or give a table"
+            ) as no:
                 read(path, states)
-            assert "column 'x' is text of a CSV file" in str(no.value)
+            assert "column 'x' comes from a CSV file" in str(no.value)
             assert "\n" not in str(no.value)
     typed = pl.DataFrame({"x": ["1", "1.0", "1"]})
     assert read_sequences(typed, "x", states=["1", "1.0"]).counts.tolist() == [[2, 1]]

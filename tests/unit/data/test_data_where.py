@@ -150,7 +150,7 @@ def test_three_values():
         ("n" + " < m < n" * 101, "has 202 comparisons, with the and and or between them, expected at most 200"),
         (" or ".join(["n == 1"] * 101), "has 201 comparisons, with the and and or between them"),
         (" or ".join(["b"] * 202), "has 201 comparisons"),
-        ("n > " + "-" * 1500 + "1", "is nested more than 50 deep: mark the rows in a column"),
+        ("n > " + "-" * 1500 + "1", "is nested more than 50 deep: make a column that marks the rows"),
         ("-" * 1500 + "n > 1", "is nested more than 50 deep"),
         ("not " * 400 + "b", "is nested more than 50 deep"),
         ("(b or " * 60 + "b" + ")" * 60, "is nested more than 50 deep"),
@@ -160,7 +160,7 @@ def test_three_values():
         ("n > " + "9" * 1900, "a whole number of more than 308 digits"),
         ("n in [" + "1, " * 900 + "]", "has 2,707 characters, expected at most 2,000"),
         ("(" * 500 + "n" + ")" * 500, "is not an expression"),
-        ("state == 'x'", "refers to the state column 'state': which rows are used is public"),
+        ("state == 'x'", "refers to the state column 'state': a filter is public"),
         ('n > 1 and col("state") == "x"', "refers to the state column"),
         ("n + 1 > 2", "'n + 1' is not understood"),
         ("n > abs(m)", "'abs(m)' is not understood"),
@@ -174,7 +174,7 @@ def test_three_values():
         ("s == b'a'", "is not understood"),
         ("col(n) > 1", "is not understood"),
         ("col('n', 'm') > 1", "is not understood"),
-        ("n in [m]", "'m' is no value; text stands in quotes"),
+        ("n in [m]", "'m' is not a value; put text in quotes"),
         ("n & m", "is not understood"),
         ("1 == 1", "names no column"),
         ("true", "names no column"),
@@ -183,21 +183,21 @@ def test_three_values():
         ("-n", "'-n' is not a condition"),
         ("n and b", "column 'n' holds numbers, so it is not a condition"),
         ("n == 1 and 2", "'2' is not a condition"),
-        ("n == 'a'", "column 'n' holds numbers, which does not compare with 'a'"),
-        ("n == true", "column 'n' holds numbers, which does not compare with true"),
-        ("s > 1", "column 's' holds text, which does not compare with 1"),
-        ("s in ['a', 1]", "column 's' holds text, which does not compare with 1"),
+        ("n == 'a'", "column 'n' holds numbers, which cannot be compared with 'a'"),
+        ("n == true", "column 'n' holds numbers, which cannot be compared with true"),
+        ("s > 1", "column 's' holds text, which cannot be compared with 1"),
+        ("s in ['a', 1]", "column 's' holds text, which cannot be compared with 1"),
         ("s == n", "column 's' holds text and column 'n' holds numbers"),
-        ("b == 1", "column 'b' holds true or false, which does not compare with 1"),
+        ("b == 1", "column 'b' holds true or false, which cannot be compared with 1"),
         ("b < true", "column 'b' holds true or false, which has no order"),
         ("-s == 1", "'-s' cannot be compared"),
         ("n < none", "none has no order"),
         ("n is 1", "'is' compares with none only"),
         ("1 in n", "in needs a column on the left and a list"),
         ("n in m", "in needs a column on the left and a list"),
-        ("s in (f, 'm')", "'f' is no value; text stands in quotes, such as group == 'f'"),
+        ("s in (f, 'm')", "'f' is not a value; put text in quotes, such as group == 'f'"),
         ("when > 'noon'", "'noon' is not an ISO time"),
-        ("when > 3", "column 'when' holds times, which does not compare with 3"),
+        ("when > 3", "column 'when' holds times, which cannot be compared with 3"),
         ("when > '2020-01-01T00:00Z'", "has no time zone: leave out the offset"),
         ("span == 1", "column 'span' holds neither numbers, text"),
         ("(n == 1) == b", "cannot be compared"),
@@ -232,7 +232,7 @@ def test_csv_columns_are_what_all_their_values_are(tmp_path):
     assert read_sequences(path, "x", where="flag").records == 300
     assert read_sequences(path, "x", where="late != '1'").records == 2
     assert read_sequences(path, "x", where="col('none') == none and zone > '2020-01-01T12:00Z'").records == 2
-    with pytest.raises(DataError, match="column 'late' holds text, which does not compare with 1"):
+    with pytest.raises(DataError, match="column 'late' holds text, which cannot be compared with 1"):
         read_sequences(path, "x", where="late == 1")
     for never in ("none == 1", "none", "not none", "none in [1]", "none not in [1]", "none != late"):
         with pytest.raises(DataError, match="no row of"):

@@ -103,9 +103,9 @@ def test_releases_of_known_places_need_the_noise_of_their_own_records_and_are_ch
     forged["calibration"]["places"] = None  # records anywhere: this noise is not enough
     (tmp_path / "f.json").write_bytes(msgspec.json.encode(forged))
     assert not pf.verify(tmp_path / "f.json").holds
-    with pytest.raises(ReleaseRefused, match="at the same places"):
+    with pytest.raises(ReleaseRefused, match="at these places"):
         pf.release(read(table(5), where="hour(time) == 9 or hour(time) == 8"), pf.Count("a"), known)
-    with pytest.raises(ReleaseRefused, match="at the same places"):
+    with pytest.raises(ReleaseRefused, match="at these places"):
         pf.release(read(table(5), where="hour(time) == 8 and worn"), pf.Count("a"), known)
 
 

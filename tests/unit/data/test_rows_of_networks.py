@@ -215,8 +215,8 @@ def test_several_rows_of_a_subject(kind):
 def test_rows_without_a_subject():
     frame = change(day=[1, None, None, 2])
     assert refused(frame, subject="day")[1] == (
-        "column 'day' has no subject in 2 rows (first: row 2): every record belongs to a subject; drop these rows or "
-        "name their subject"
+        "column 'day' has no subject in 2 rows (first: row 2): every record needs a subject; drop these rows or fill "
+        "in their subject"
     )
     assert read_rows(frame, NETWORK, subject="day", where="day != none").records == 2
 
@@ -245,10 +245,10 @@ def test_no_column_is_a_node():
         (7, "columns is 7, expected a list"),
         ([], "columns is empty, expected a list"),
         ({}, "columns is empty, expected a list"),
-        (["ran"], "columns names 'ran', which is no node. Did you mean 'rain'? Nodes: rain, wind, wet"),
-        ({"Rain": "rain"}, "columns names 'Rain', which is no node. Did you mean 'rain'?"),
-        ([None], "columns names None, which is no node. Nodes: rain, wind, wet"),
-        ([["rain"]], "columns names ['rain'], which is no node"),
+        (["ran"], "columns names 'ran', which is not a node. Did you mean 'rain'? Nodes: rain, wind, wet"),
+        ({"Rain": "rain"}, "columns names 'Rain', which is not a node. Did you mean 'rain'?"),
+        ([None], "columns names None, which is not a node. Nodes: rain, wind, wet"),
+        ([["rain"]], "columns names ['rain'], which is not a node"),
         ({"rain": 3}, "columns['rain'] is 3, expected the name of a column"),
         ({"rain": None}, "columns['rain'] is None, expected the name of a column"),
         (["rain", "wet", "rain"], "columns names the node 'rain' more than once"),
@@ -268,9 +268,13 @@ def test_columns_that_are_none(columns, words):
         ({"columns": {"rain": "mnth"}}, DataError, "column 'mnth' not found. Did you mean 'month'?"),
         ({"subject": "dy"}, DataError, "column 'dy' not found. Did you mean 'day'?"),
         ({"subject": 3}, ParameterError, "subject is 3, expected the name of a column"),
-        ({"subject": "wet"}, ParameterError, "subject is 'wet', a node's column: expected one that says whose row"),
-        ({"subject": "wind"}, ParameterError, "subject is 'wind', a node's column"),
-        ({"columns": {"wind": "month"}, "subject": "month"}, ParameterError, "subject is 'month', a node's column"),
+        ({"subject": "wet"}, ParameterError, "subject is 'wet', the column of a node: expected the column that names"),
+        ({"subject": "wind"}, ParameterError, "subject is 'wind', the column of a node"),
+        (
+            {"columns": {"wind": "month"}, "subject": "month"},
+            ParameterError,
+            "subject is 'month', the column of a node",
+        ),
         ({"missing": "split"}, ParameterError, "missing is 'split', expected one of 'refuse', 'unobserved'"),
         ({"missing": None}, ParameterError, "missing is None, expected one of 'refuse', 'unobserved'"),
         ({"where": 3}, ParameterError, "where is 3, expected text"),
@@ -299,7 +303,7 @@ def test_a_filter_on_a_node_is_refused(where, columns):
     kind, message = refused(pl.DataFrame(TABLE), where=where, columns=columns)
     assert kind is DataError
     assert message.startswith(f"where {where!r} refers to the node column ")
-    assert "which rows are used is public, so it must not depend on the private states" in message
+    assert "a filter is public, so it must not depend on the private states" in message
 
 
 @pytest.mark.parametrize(
@@ -398,9 +402,9 @@ def test_files_and_tables_that_cannot_be_read(tmp_path):
     assert refused(tmp_path / "gone.csv")[1].endswith("gone.csv not found")
     assert "expected a path or a table" in refused([1, 2])[1]
     (tmp_path / "t.csv").write_text("rain,rain\nno,no\n")
-    assert refused(tmp_path / "t.csv")[1] == "column 'rain' is there more than once: rename or drop the others"
+    assert refused(tmp_path / "t.csv")[1] == "column 'rain' occurs more than once: rename or drop the others"
     twice = pd.DataFrame([["no", "no"]], columns=["rain", "rain"])
-    assert refused(twice)[1] == "column 'rain' is there more than once: rename or drop the others"
+    assert refused(twice)[1] == "column 'rain' occurs more than once: rename or drop the others"
     (tmp_path / "bad.csv").write_bytes(b"rain\n\xe9\nno\n")
     assert refused(tmp_path / "bad.csv")[1].startswith("bad.csv cannot be read: ")
 

@@ -61,7 +61,7 @@ def test_several_files_are_one_table(kind: str, tmp_path: Path) -> None:
         read_sequences(paths, "act", **reading)
     if kind == "parquet":
         write(whole[55:].cast({"t": pl.Float64}), paths[1])
-        with pytest.raises(DataError, match=r"second\.parquet has other columns, or types of columns, than first"):
+        with pytest.raises(DataError, match=r"second\.parquet has other columns or column types than first"):
             read_sequences(paths, "act", **reading)
 
 

@@ -31,11 +31,11 @@ def test_without_java(home: str | None, tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_value_in_two_pieces_is_no_second_table(tmp_path: Path) -> None:
     table = write_table(tmp_path / "0.csv", 0)
-    says = ["2 tables are given (", "and min is no file's name: write the value of an option in one piece"]
+    says = ["2 tables are given (", "but min is not the name of a file: write the value of an option without a space"]
     refused("fit", table, "min", *READING, "--output", tmp_path / "model.json", says=says)
 
 
 def test_spark_without_a_table(tmp_path: Path) -> None:
     write_model(Model(theta=MarkovChain([[0.9, 0.1], [0.4, 0.6]])), tmp_path / "model.json")
-    says = ["--spark says how a table is read, and there is none"]
+    says = ["--spark is for reading a table"]
     refused("compare", tmp_path / "model.json", "--length", 9, "--epsilon", 1, "--spark", "local[2]", says=says)

@@ -35,7 +35,9 @@ def test_messages_about_columns_and_states_say_so(tmp_path: Path, written: str, 
 
 def test_two_such_states_and_nodes_are_refused() -> None:
     table = pl.DataFrame({"c": [COMPOSED, APART, "dort"]})
-    with pytest.raises(DataError, match=re.escape(f"column 'c' holds the state {COMPOSED!r} in two ways. {UNSEEN}")):
+    with pytest.raises(
+        DataError, match=re.escape(f"column 'c' holds the state {COMPOSED!r} in two spellings. {UNSEEN}")
+    ):
         read_sequences(table, "c")
     with pytest.raises(
         ModelError, match=rf"states\[2\] repeats the name .*: give each its own name\. {re.escape(UNSEEN)}$"

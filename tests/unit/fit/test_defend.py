@@ -229,8 +229,8 @@ def test_one_day_cannot_be_asked_and_a_state_that_never_was_is_named(tmp_path: P
     said = run(*fit, "--defend")
     assert said.exit_code == 0, said.output
     for kind in ("hours of the day", "a longer memory (order 2)", "several kinds of stay"):
-        assert f"cannot be asked: {kind}: there is only one day, so no day can be left out" in said.stdout
-    assert "cannot be asked: everybody's own chain: fewer than two subjects have 2,000 transitions" in said.stdout
+        assert f"cannot be tried: {kind}: there is only one day, so no day can be left out" in said.stdout
+    assert "cannot be tried: everybody's own chain: fewer than two subjects have 2,000 transitions" in said.stdout
     assert "not demanded" not in said.stdout
     assert said.stderr == ""
     for how in (["--defend"], []):

@@ -97,7 +97,7 @@ def test_a_time_is_so_many_steps_rounded_up() -> None:
     rows = table([0.6], 300).with_columns((pl.datetime(2024, 1, 1) + pl.duration(minutes="t")).alias("at"))
     for forgets, steps in (("8min", 8), ("450s", 8), (8, 8), ("8", 8)):
         assert pf.fit_forgetting(rows, "s", forgets, time="at").theta.steps == (steps,)
-    with pytest.raises(ParameterError, match="nothing says how long a step is"):
+    with pytest.raises(ParameterError, match="the length of a step is unknown"):
         pf.fit_forgetting(rows, "s", "8min")
     with pytest.raises(ParameterError, match=r"forgets is 2\.5"):
         pf.fit_forgetting(rows, "s", 2.5)
@@ -109,7 +109,7 @@ def test_what_cannot_be_estimated_is_refused_in_one_line() -> None:
         pf.fit_forgetting(rows, "s", 99)
     with pytest.raises(ModelError, match="state 'c' has no record 2 steps"):
         pf.fit_forgetting(rows, "s", 2, states=["a", "b", "c"])
-    with pytest.raises(ModelError, match="nothing in common"):
+    with pytest.raises(ModelError, match="do not overlap at all"):
         pf.fit_forgetting(pl.DataFrame({"s": list("ab" * 40)}), "s", 2)
     with pytest.raises(ParameterError, match="smoothing is -1"):
         pf.fit_forgetting(rows, "s", 2, smoothing=-1)

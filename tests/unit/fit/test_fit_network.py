@@ -169,7 +169,7 @@ def test_the_tree_of_chow_and_liu_is_the_best_of_all() -> None:
         ("smoke->lung", {"columns": "xray"}, ParameterError, "columns is 'xray'"),
         ("smoke->lung", {"columns": ["xray", "xray"]}, ParameterError, "twice"),
         ("smoke->lung", {"smoothing": -1}, ParameterError, "smoothing"),
-        ("smoke->lung", {"by": "age"}, ParameterError, "by is no option"),
+        ("smoke->lung", {"by": "age"}, ParameterError, "by is not an option"),
         ("smoke->lung", {"where": "lung == 'no'"}, pf.PufferfishError, "lung"),
     ],
 )

@@ -177,7 +177,7 @@ def test_fit_refuses_and_names_the_rare_states_unless_it_is_accepted(tmp_path: P
     table, reading = rare(tmp_path / "t.csv")
     output = tmp_path / "m.json"
     fit = ["fit", table, *reading, "--output", output]
-    line = refused(*fit, says=["smoothing would make up too much", "--merge-rare 19 ('z", "--accept smoothing"])
+    line = refused(*fit, says=["smoothing would invent too much", "--merge-rare 19 ('z", "--accept smoothing"])
     assert "\n" not in line.strip()
     assert not output.exists()
     done = run(*fit, "--accept", "smoothing")
@@ -196,7 +196,7 @@ def test_rare_states_become_one_and_a_release_reads_the_table_so(tmp_path: Path)
     left = dict(zip(data.states, data.transitions.sum(axis=1), strict=True))
     kept = [state for state in data.states if left[state] >= 19]
     assert pf.read_model(model).theta.states == (*kept, "(other)")
-    assert "(other) stands for what fewer than 19 transitions leave, and for what is not known: 'z" in done.stdout
+    assert "(other) stands for unknown states and for those that fewer than 19 transitions leave: 'z" in done.stdout
     states = ["z0", "z0", "z1", "z12", "nowhere", "z2", None, "z1"]
     pl.DataFrame({"t": range(8), "zone": states}).write_csv(private)
     release = ["release", private, *reading, "--model", model, "--epsilon", 1, "--accept", "noise"]
@@ -216,7 +216,7 @@ def test_rare_states_are_merged_where_there_are_some(tmp_path: Path) -> None:
     numbers = tmp_path / "n.csv"
     pl.DataFrame({"t": range(90), "zone": [float(i % 7) for i in range(90)]}).write_csv(numbers)
     binned = ["fit", numbers, *reading, "--bins", "0,3,6,9", "--output", tmp_path / "n.json"]
-    refused(*binned, "--merge-rare", 3, says=["bins are joined by wider --bins"])
+    refused(*binned, "--merge-rare", 3, says=["use wider --bins to join bins"])
 
 
 def test_states_that_are_not_known_are_refused_where_no_state_stands_for_them() -> None:

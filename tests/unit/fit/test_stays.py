@@ -116,5 +116,5 @@ def test_the_command_line_fits_and_releases(tmp_path: Path) -> None:
     table([TRUTH], 3_000, seed=7).write_csv(other)
     run("release", other, "--model", model, *reading, "--query", "histogram", "--epsilon", "1", "--output", out)
     run("verify", out)
-    assert "--kinds says how many" in refused("fit", survey, *reading, "--kinds", "2", "--output", model)
+    assert "--kinds only works with --stays" in refused("fit", survey, *reading, "--kinds", "2", "--output", model)
     assert "leave out --clock" in refused("fit", survey, *reading, "--stays", "--clock", "hour", "--output", model)

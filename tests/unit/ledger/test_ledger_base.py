@@ -71,7 +71,7 @@ def test_a_loss_between_states_in_another_order_is_refused() -> None:
     data, turned = read([[60, 40]]), pf.MarkovChain([[0.6, 0.4], [0.1, 0.9]], states=["active", "rest"])
     ledger = ledger_of(turned, 100, 5.0, base=data.base)
     loss = np.array([[0.0, 0.1], [0.2, 0.0]])
-    spends_nothing(ledger, lambda: ledger.spend(loss, data=data), ReleaseRefused, "in their order")
+    spends_nothing(ledger, lambda: ledger.spend(loss, data=data), ReleaseRefused, "are in another order")
     once = pf.ExactLaplace(CHAIN, 10).calibrate(COUNT, 0.5)
     spends_nothing(ledger, lambda: ledger.spend(once), ReleaseRefused, r"on the ledger's states, in their order")
     ledger.spend(0.1, data=data)
@@ -113,7 +113,7 @@ def test_a_coarsening_that_contradicts_the_bins_is_refused() -> None:
 
 
 def test_a_bound_that_does_not_compose_is_refused() -> None:
-    with pytest.raises(ReleaseRefused, match=r"OneQuery does not compose: use LeakagePropagation"):
+    with pytest.raises(ReleaseRefused, match=r"OneQuery does not cover several releases: use LeakagePropagation"):
         ledger_of(bound=OneQuery)
 
 
@@ -215,7 +215,7 @@ def test_a_part_of_a_filtered_base_is_not_known(where: str | None) -> None:
 def test_longer_chains_and_more_of_them_are_other_records() -> None:
     ledger, _ = based()
     calibration = pf.LeakagePropagation(CHAIN, [200, 200]).calibrate(COUNT, 0.1)
-    spends_nothing(ledger, lambda: ledger.spend(calibration), ReleaseRefused, "ledger of their own")
+    spends_nothing(ledger, lambda: ledger.spend(calibration), ReleaseRefused, "make another ledger")
     loss = 0.01
     for data in (read([[61, 40]]), read([[10, 10], [10, 10]], subject=None), read([[60, 40]], steps=[120])):
         spends_nothing(ledger, lambda data=data: ledger.spend(loss, data=data), ReleaseRefused, "the data has")
@@ -258,6 +258,8 @@ def test_noise_from_another_theta_is_charged_by_the_ledgers_own() -> None:
 def test_a_raw_loss_is_a_number_not_what_can_be_read_as_one() -> None:
     ledger = Ledger(pf.GroupDP(CHAIN, 5), 3.0)
     for loss in (True, "0.1", np.array([["0", "1"], ["1", "0"]]), np.ma.masked_array([[0.0, 1.0], [1.0, 0.0]], True)):
-        with pytest.raises(pf.ParameterError, match=r"a loss .* expected a calibration, a number, or one per pair"):
+        with pytest.raises(
+            pf.ParameterError, match=r"a loss .* expected a calibration, a number, or one number for every pair"
+        ):
             ledger.spend(loss)
     assert ledger.entries == ()

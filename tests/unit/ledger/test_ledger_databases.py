@@ -296,7 +296,7 @@ def test_no_password_is_shown() -> None:
 @pytest.mark.parametrize(
     ("address", "says"),
     [
-        ("mysql://h/x", "an address of 'mysql', and a ledger is kept in a file, in sqlite:///FILE"),
+        ("mysql://h/x", "an address of 'mysql', but a ledger is kept in a file, in sqlite:///FILE"),
         ("sqlite://book.db", "names no file: write sqlite:///book.db"),
         ("sqlite:///", "names no file"),
         ("sqlite:///nowhere.db", "there is no such file"),
@@ -387,4 +387,4 @@ def test_every_command_takes_an_address(tmp_path: Path, monkeypatch: pytest.Monk
     assert (done.exit_code, "above the budget of 2" in done.stderr) == (2, True)
     if address.startswith("sqlite"):
         file = address.removeprefix("sqlite:///")
-        refused(*release, "--epsilon", "0.1", "--output", file, says=["is the file to be read"])
+        refused(*release, "--epsilon", "0.1", "--output", file, says=["is the input file"])

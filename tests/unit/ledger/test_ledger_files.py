@@ -442,7 +442,7 @@ def test_every_bit_counts(tmp_path: Path) -> None:
             content.replace(b" ", b""),
         ):
             path.write_bytes(other)
-            with pytest.raises(RecordError, match=r"changed since it was written.* take the whole budget as spent"):
+            with pytest.raises(RecordError, match=r"changed after it was written.* treat the whole budget as spent"):
                 Ledger.open(path)
 
 

@@ -68,7 +68,7 @@ def test_rows_that_are_new_are_found_whatever_the_file(tmp_path: Path) -> None:
         book.spend(pf.LeakagePropagation(CHAIN, data.length).calibrate(QUERY, 0.5), data=data)
     last = book.entries[2]
     assert [days_read(last, whose) for whose in range(3)] == [[], [[3, 4]], [[5, 7], [14, 16]]]
-    with pytest.raises(DataError, match=r"all 3 rows .* were read before by a release of the same query"):
+    with pytest.raises(DataError, match=r"all 3 rows .* were already read by a release of the same query"):
         book.read(table({"y": [20, 21], "z": [30]}), QUERY)
     assert book.read(table({"y": [20, 21], "z": [30]}), QUERY, again=True).records == 3
     assert book.read(table({"y": [20, 21], "z": [30]}), pf.Count("a")).records == 3  # another question
@@ -126,13 +126,13 @@ def test_files_of_a_ledger_are_opened_again_and_go_on(tmp_path: Path) -> None:
 
 
 EDITS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
-    ("does not say which steps", lambda e: e["reads"][0].update(steps=[])),
-    ("does not say which steps", lambda e: e["reads"][0].update(steps=[[3, 3]])),
-    ("does not say which steps", lambda e: e["reads"][0].update(steps=[[5, 7], [2, 3]])),
-    ("does not say which steps", lambda e: e["reads"][0].update(steps=[[5, 7], [7, 9]])),
-    ("does not say which steps", lambda e: e["reads"][0].update(subjects="eJz7//8/AAX+Av8=")),
-    ("does not say which steps", lambda e: e["reads"].append(e["reads"][0])),
-    ("does not say which steps", lambda e: e["reads"].clear()),
+    ("lacks the steps", lambda e: e["reads"][0].update(steps=[])),
+    ("lacks the steps", lambda e: e["reads"][0].update(steps=[[3, 3]])),
+    ("lacks the steps", lambda e: e["reads"][0].update(steps=[[5, 7], [2, 3]])),
+    ("lacks the steps", lambda e: e["reads"][0].update(steps=[[5, 7], [7, 9]])),
+    ("lacks the steps", lambda e: e["reads"][0].update(subjects="eJz7//8/AAX+Av8=")),
+    ("lacks the steps", lambda e: e["reads"].append(e["reads"][0])),
+    ("lacks the steps", lambda e: e["reads"].clear()),
     ("has windows", lambda e: e.update(windows=[[[0, 1]]])),
     ("are spent", lambda e: e["reads"][0].update(steps=[[0, 900]])),
 )
@@ -205,7 +205,7 @@ def test_plans_of_several_queries_share_the_budget_alike() -> None:
     assert book.spent == pytest.approx(1.0, rel=1e-5)
     with pytest.raises(BudgetExceeded):
         book.plan([pf.Count("a")])
-    with pytest.raises(ParameterError, match=r"Histogram.* is planned already, as entry 1, and a plan stays"):
+    with pytest.raises(ParameterError, match=r"Histogram.* is already planned as entry 1, and a plan cannot change"):
         book.plan([pf.Switches(), QUERY])
 
 
@@ -290,7 +290,7 @@ def test_data_that_no_time_places_are_refused() -> None:
     with pytest.raises(ReleaseRefused, match="first record has a given law"):
         book.spend(noise, data=data)
     noon = table({"x": [0, 1]}).with_columns(pl.col("day").cast(pl.Datetime) + pl.duration(hours=12))
-    with pytest.raises(ReleaseRefused, match="no whole number of steps"):
+    with pytest.raises(ReleaseRefused, match="not whole steps"):
         book.spend(0.1, data=book.read(noon))
     hours = [dt.datetime(2024, 1, 1, n) for n in range(3)]
     local = pl.DataFrame({"who": ["x"] * 3, "day": hours, "state": ["a"] * 3})
@@ -305,7 +305,7 @@ def test_data_that_no_time_places_are_refused() -> None:
     minutes = pf.Ledger(pf.LeakagePropagation(CHAIN, 2), 1.0, grows=True)
     with pytest.raises(ReleaseRefused, match="round them to steps"):
         minutes.spend(0.1, data=pf.read_sequences(late, **{**READING, "max_gap": 65, "step": 60}, states=["a", "b"]))
-    with pytest.raises(ParameterError, match="no noise is planned for count, and planned is nothing"):
+    with pytest.raises(ParameterError, match="no noise is planned for count, only for nothing"):
         book.as_planned(pf.Count("a"), data)
 
 
@@ -326,7 +326,7 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     refused(*release, "--again", "--epsilon", 1, "--output", "r.json", says=["--again", "grows"])
     refused(*release, "--planned", "--epsilon", 1, "--ledger", "b.json", "--output", "r.json", says=["give one of"])
     assert run(*release, "--planned", "--ledger", "b.json", "--output", "r.json").exit_code == 0
-    says = ["were read before", "--again"]
+    says = ["were already read", "--again"]
     refused(*release, "--planned", "--ledger", "b.json", "--output", "s.json", says=says)
     refused(*release, "--planned", "--again", "--ledger", "b.json", "--output", "s.json", says=["above the budget"])
     table({"p0": [*range(9)]}).write_csv("w.csv")
@@ -381,7 +381,7 @@ def test_levels_read_every_row_once_each(tmp_path: Path, monkeypatch: pytest.Mon
     plan = ["ledger", "plan", "b.json", "--query", "histogram", "--levels", "2"]
     refused(*plan, says=["--levels 2 needs --every for each level"])
     refused(*plan, "--every", "1w", says=["--every is given 1 times for 2 queries"])
-    refused(*plan, "--every", "1w", "--every", "10d", says=["--every 10d is no whole number of 1w"])
+    refused(*plan, "--every", "1w", "--every", "10d", says=["--every 10d is not a whole number of 1w"])
     assert not pf.Ledger.open("b.json").entries
     said = run(*plan, "--every", "1w", "--every", "3w").output
     week, quarter = pf.Ledger.open("b.json").planned
@@ -410,7 +410,7 @@ def test_two_programs_that_begin_at_once_do_not_pay_twice(tmp_path: Path) -> Non
     noise = [each.as_planned(QUERY, data) for each, data in zip(both, read, strict=True)]
     both[0].spend(noise[0], data=read[0])
     spent = both[0].spent
-    with pytest.raises(ReleaseRefused, match="entry 2 of the ledger, written since this table was read"):
+    with pytest.raises(ReleaseRefused, match="entry 2, written after this table was read"):
         both[1].spend(noise[1], data=read[1])
     assert both[1].spent == spent
     again = both[1].read(week, QUERY, again=True)  # who means it pays
@@ -447,7 +447,7 @@ def test_how_a_file_is_read_is_looked_at_before_its_times() -> None:
     book = ledger()
     for option, why in (
         ({"gaps": "independent"}, "leave out gaps='independent'"),
-        ({"max_gap": "2d"}, "max_gap of the ledger's table is '1d', and of these data '2d'"),
+        ({"max_gap": "2d"}, "max_gap of the ledger's table is '1d', and for these data '2d'"),
     ):
         data = pf.read_sequences(table({"x": [0, 1, 3]}), **{**READING, **option}, states=["a", "b"])
         with pytest.raises((ParameterError, ReleaseRefused), match=why):
@@ -473,9 +473,9 @@ def test_what_cannot_work_is_refused_before_there_is_a_ledger(tmp_path: Path, mo
     ]
     refused(*create, "--max-gap", "1min", says=["step"])
     refused(*create, "--max-gap", "1h", "--time-zone", "Mars/Base", says=["Mars/Base"])
-    refused(*create, "--max-gap", "1h", "--where", "x == 1", says=["--where is for releases of a table that grows"])
+    refused(*create, "--max-gap", "1h", "--where", "x == 1", says=["--where is for single releases of a growing table"])
     assert not Path("b.json").exists()
-    with pytest.raises(ReleaseRefused, match="plan the sum, and divide each release by its records"):
+    with pytest.raises(ReleaseRefused, match="plan the sum, and divide each release by its number of records"):
         ledger().plan([pf.Mean([0, 1])])
     with pytest.raises(ParameterError, match="expected a query such as Histogram"):
         ledger().read(table({"x": [1]}), "histogram")  # type: ignore[arg-type]

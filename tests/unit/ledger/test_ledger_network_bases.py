@@ -69,7 +69,7 @@ def test_windows_and_coarsenings_are_for_chains(part: dict[str, Any]) -> None:
     data = rows_of()
     ledger = ledger_of(base=data.base)
     calibration = ledger.bound.calibrate(COUNT, 0.3)
-    match = "is for Markov chains, and this ledger is about Bayesian networks: leave it out"
+    match = "is for Markov chains, but this ledger is for Bayesian networks: leave it out"
     for act in (
         lambda: ledger.spend(0.1, **part),
         lambda: ledger.spend(calibration, data=data, **part),
@@ -96,7 +96,7 @@ def test_too_much_is_refused() -> None:
 def test_other_models_have_no_ledger() -> None:
     cliques = pf.Cliques([[0.5, 0.3, 0.2]], states=YES_NO)
     for theta, kind in ((cliques, "cliques"), (JOINT, "joint distributions")):
-        with pytest.raises(ReleaseRefused, match=f"Markov chains and Bayesian networks, and Θ is a class of {kind}"):
+        with pytest.raises(ReleaseRefused, match=f"Markov chains and Bayesian networks, but Θ is a class of {kind}"):
             Ledger(pf.GroupDP(theta), 1.0)
 
 
@@ -111,9 +111,9 @@ def test_noise_for_another_network_is_refused() -> None:
     turned = pf.BayesianNetwork({name: pf.CPT(YES_NO[::-1], [0.5, 0.5]) for name in "abc"})
     third = pf.BayesianNetwork(cpts | {"c": pf.CPT([*YES_NO, "perhaps"], [0.5, 0.4, 0.1])})
     for network, match in (
-        (more, "'d' is no node of the ledger's"),
+        (more, "'d' is not a node of the ledger"),
         (fewer, "it lacks the node 'c'"),
-        (named, "'z' is no node of the ledger's"),
+        (named, "'z' is not a node of the ledger"),
         (turned, "its node 'a' has the states yes, no, and that of the ledger no, yes"),
         (third, "its node 'c' has the states no, yes, perhaps"),
     ):
@@ -128,7 +128,9 @@ def test_noise_for_more_rows_is_refused() -> None:
         if fits:
             ledger.spend(calibration)
         else:
-            spends_nothing(ledger, lambda c=calibration: ledger.spend(c), ReleaseRefused, "51 rows, and that of the le")
+            spends_nothing(
+                ledger, lambda c=calibration: ledger.spend(c), ReleaseRefused, "51 rows, but the ledger's table"
+            )
 
 
 def test_chains_and_networks_have_ledgers_of_their_own() -> None:
@@ -158,9 +160,9 @@ def test_chains_and_networks_have_ledgers_of_their_own() -> None:
 
 
 def test_a_base_of_the_other_kind_is_refused() -> None:
-    with pytest.raises(ParameterError, match=r"base is Base, .* give rows.base"):
+    with pytest.raises(ParameterError, match=r"base is Base, .* rows.base"):
         ledger_of(base=read([[60, 40]]).base)
-    with pytest.raises(ParameterError, match=r"base is RowsBase, .* give sequences.base"):
+    with pytest.raises(ParameterError, match=r"base is RowsBase, .* sequences.base"):
         chain_ledger(CHAIN, 100, base=rows_of().base)
     with pytest.raises(ParameterError, match="base is RowsBase"):
         chain_ledger(CHAIN, 100, base=rows_of())
@@ -170,7 +172,7 @@ def test_a_base_of_the_other_kind_is_refused() -> None:
 
 
 def test_a_base_of_another_network_or_of_one_column_for_two_nodes_is_refused() -> None:
-    with pytest.raises(ParameterError, match="base names 'd', which is no node"):
+    with pytest.raises(ParameterError, match="base names 'd', which is not a node"):
         ledger_of(base=rows_of(COLLIDER).base)
     with pytest.raises(ParameterError, match="column 'x' to two nodes: 'a' and 'b'"):
         ledger_of(base=RowsBase(source="rows.csv", columns={"a": "x", "b": "x"}))
@@ -193,7 +195,7 @@ def test_a_loss_by_node_is_of_networks_and_linear_queries() -> None:
     chain = pf.GroupDP(CHAIN, 5).calibrate(pf.Count("active"), 1.0)
     square = pf.Function(lambda row: sum(v == "yes" for v in row.values()) ** 2, "square")
     for calibration in (chain, pf.ExactLaplace(JOINT).calibrate(square, 1.0)):
-        with pytest.raises(QueryError, match="node_loss is of networks"):
+        with pytest.raises(QueryError, match="node_loss exists only for networks"):
             _ = calibration.node_loss
     found = pf.GroupDP(COLLIDER, 5).calibrate(pf.Subset(pf.Count("high"), ["c"]), 1.0)
     assert np.array_equal(found.node_loss["c"] > 0, [[0, 0, 1], [0, 0, 1], [1, 1, 0]])
@@ -216,7 +218,7 @@ def test_another_base_is_refused_with_reason_and_remedy(reading: dict[str, Any])
     ledger, calibration = based()
     data = rows_of(**reading)
     (name,) = reading
-    match = rf"{name} of the ledger's table is .*; (a ledger knows its table|read the table)"
+    match = rf"{name} of the ledger's table is .*; (a ledger recognises its table|read the table)"
     for act in (
         lambda: pf.release(data, COUNT, calibration, ledger=ledger),
         lambda: ledger.spend(calibration, data=data),
@@ -301,7 +303,7 @@ def test_a_table_read_for_other_states_is_refused() -> None:
     other = pf.BayesianNetwork({name: pf.CPT(["yes", "no"], [0.5, 0.5]) for name in "abc"})
     spends_nothing(ledger, lambda: ledger.spend(0.01, data=rows_of(other)), ReleaseRefused, "read for another network")
     far = pf.BayesianNetwork({"z": pf.CPT(YES_NO, [0.5, 0.5])})
-    spends_nothing(ledger, lambda: ledger.spend(0.01, data=rows_of(far)), ReleaseRefused, "'z' is no node")
+    spends_nothing(ledger, lambda: ledger.spend(0.01, data=rows_of(far)), ReleaseRefused, "'z' is not a node")
 
 
 def test_the_first_data_settle_the_base(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_losses_of_nodes_are_told_by_names_alone() -> None:
     """A list has the order of somebody's network, which need not be the ledger's."""
     ledger = ledger_of(COLLIDER, bound=quilts, budget=9.0)
     for loss in ([0.1, 0, 0.3 * (1 - np.eye(3)), 0.2], (0.1, 0, 0.3, 0.2), np.full(4, 0.1)):
-        spends_nothing(ledger, lambda loss=loss: ledger.spend(loss), ParameterError, "nodes are told by their names")
+        spends_nothing(ledger, lambda loss=loss: ledger.spend(loss), ParameterError, "but nodes have names")
     ledger.spend({"a": 0.1, "c": 0.3 * (1 - np.eye(3)), "d": 0.2})
     assert set(ledger.entries[0].distance) == {"a", "c", "d"}
 
@@ -193,7 +193,7 @@ def test_noise_for_a_part_of_the_rows() -> None:
     assert calibration.bound.rows == 20
     found = pf.release(part, query, calibration, ledger=ledger)
     assert 0.495 <= found.ledger.spent <= 0.5
-    spends_nothing(ledger, lambda: ledger.calibrate(query, length=60), ReleaseRefused, "ledger of their own")
+    spends_nothing(ledger, lambda: ledger.calibrate(query, length=60), ReleaseRefused, "make another ledger")
 
 
 def test_asking_what_would_be_spent_spends_nothing(tmp_path: Path) -> None:

@@ -237,5 +237,8 @@ def test_times_with_and_without_a_zone_name_other_hours(naive_first: bool) -> No
     ledger.spend(1.0, data=read(where, base, time_zone=None))
     other = read(where, part, time_zone=None)
     spends_nothing(
-        ledger, lambda: ledger.spend(1.0, data=other), ReleaseRefused, "name other hours, so read both in one"
+        ledger,
+        lambda: ledger.spend(1.0, data=other),
+        ReleaseRefused,
+        "the same times mean different hours, so read both in the same",
     )

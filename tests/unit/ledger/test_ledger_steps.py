@@ -82,7 +82,7 @@ def test_rows_that_a_filter_leaves_out_would_make_other_steps() -> None:
     bound = pf.LeakagePropagation(CHAIN, length=whole.length)
     ledger = pf.Ledger(bound, 5.0, base=whole.base)
     noise = pf.LeakagePropagation(CHAIN, length=some.length).calibrate(pf.Transitions(), 0.1)
-    with pytest.raises(ReleaseRefused, match="follow each other here need not"):
+    with pytest.raises(ReleaseRefused, match="neighbouring records here may not be"):
         pf.release(some, pf.Transitions(), noise, ledger=ledger)
     assert not ledger.entries
     pf.release(whole, pf.Transitions(), bound.calibrate(pf.Transitions(), 0.1), ledger=ledger)

@@ -356,7 +356,7 @@ def test_what_may_be_spent_in_all_is_asked_again_when_it_is_charged(tmp_path: Pa
     one, other = pf.Ledger.open(path), pf.Ledger.open(path)
     noise, same = (ledger.calibrate(pf.Histogram(), up_to=1.0) for ledger in (one, other))
     assert one.spend(noise).spent <= 1.0
-    with pytest.raises(pf.BudgetExceeded, match=r"was to spend up to 1 in all, and 2[.]086 would be spent"):
+    with pytest.raises(pf.BudgetExceeded, match=r"raise what is spent to 2[.]086, above its limit of 1"):
         other.spend(same)
     assert len(pf.Ledger.open(path).entries) == 1
     assert other.spend(other.calibrate(pf.Histogram(), up_to=2.0)).spent <= 2.0

@@ -83,8 +83,8 @@ def test_losses_are_held_as_stretches() -> None:
         ([(5, -0.1)], "negative or not finite"),
         ([(5, math.nan)], "negative or not finite"),
         ([(5, [0.1, 0.2])], "a loss of shape"),
-        ([5], "no profile"),
-        ([("x", 0.1)], "no profile"),
+        ([5], "not a profile"),
+        ([("x", 0.1)], "not a profile"),
         ([(5, "x")], "the loss of a stretch holds text"),
     ],
 )

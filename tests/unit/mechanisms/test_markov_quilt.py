@@ -128,18 +128,21 @@ class TestRefusals:
             (3, "secrets is 3, expected a list"),
             ([], "secrets is empty: name at least one node, or leave it out to keep all secret"),
             (["aunt"], "there is no node 'aunt'. Nodes: mother, father, child, school, guest"),
-            (["guest"], "node 'guest' has one state only: there is nothing to keep secret"),
+            (["guest"], "node 'guest' has only one state: there is nothing to keep secret"),
             ([("mother", "father")], "there is no node ('mother', 'father')"),
-            ([(pf.RecordIs("mother", "no"), pf.RecordIs("father", "no"))], "are about two nodes: expected one"),
+            (
+                [(pf.RecordIs("mother", "no"), pf.RecordIs("father", "no"))],
+                "are about two nodes: both secrets of a pair must be about the same node",
+            ),
             ([(pf.RecordIs("mother", "no"), pf.RecordIs("mother", "mild"))], "node 'mother' has no state 'mild'"),
             (
                 [(pf.RecordIs("child", ["no", "mild"]), pf.RecordIs("child", ["mild", "yes"]))],
                 "the secrets (record child is no or mild) and (record child is mild or yes) share the value 'mild'",
             ),
-            ([(pf.CountIs("yes", at_least=1), pf.RecordIs("child", "no"))], "are about more than one record"),
+            ([(pf.CountIs("yes", at_least=1), pf.RecordIs("child", "no"))], "concern more than one record"),
             (
                 [(pf.RecordIs("mother", "no") & pf.RecordIs("father", "no"), pf.RecordIs("mother", "yes"))],
-                "this mechanism covers secrets about single nodes; Wasserstein and ExactLaplace cover others",
+                "this mechanism covers secrets about single nodes only: use Wasserstein or ExactLaplace",
             ),
             ([(pf.RecordIs("aunt", "no"), pf.RecordIs("aunt", "yes"))], "there is no node 'aunt'"),
             ([("child", "no")], "there is no node ('child', 'no')"),
@@ -164,7 +167,10 @@ class TestRefusals:
             (math.nan, "negative or not finite"),
             (math.inf, "negative or not finite"),
             ("much", "record_loss of node 'mother' holds text; expected losses in nats"),
-            ({"aunt": 1.0}, "record_loss names 'aunt', which is no node. Nodes: mother, father, child, school, guest"),
+            (
+                {"aunt": 1.0},
+                "record_loss names 'aunt', which is not a node. Nodes: mother, father, child, school, guest",
+            ),
             ({"child": -1.0}, "record_loss of node 'child' has an entry that is negative"),
             ({"child": np.ones((2, 2))}, "record_loss of node 'child' has shape (2, 2), expected a number or (3, 3)"),
             ({"child": [1.0, 2.0, 3.0]}, "record_loss of node 'child' has shape (3,), expected a number or (3, 3)"),
@@ -208,11 +214,11 @@ class TestRefusals:
         assert pf.MarkovQuilt.supports(as_theta(trees())) is None
 
     def test_secrets_of_chains_have_no_names(self) -> None:
-        with pytest.raises(ParameterError, match="secrets name nodes of a network"):
+        with pytest.raises(ParameterError, match="secrets are for networks only"):
             pf.LeakagePropagation(pf.MarkovChain(STEP), 3, secrets=["a"])
 
     def test_functions_of_the_database(self) -> None:
-        with pytest.raises(NotApplicableError, match="bounds what single records move"):
+        with pytest.raises(NotApplicableError, match="needs the effect of single records"):
             pf.MarkovQuilt(NETWORK).calibrate(pf.Function(lambda row: 1), 1.0)
 
     def test_secrets_that_no_theta_can_tell_apart(self) -> None:
@@ -227,7 +233,7 @@ class TestRefusals:
     def test_calibrations_of_other_models_have_no_active_quilts(self) -> None:
         joint = pf.JointDistribution([["yes"], ["no"]], [0.5, 0.5])
         other = pf.Wasserstein(joint).calibrate(pf.Function(lambda row: int(row[0] == "yes")), 1.0)
-        with pytest.raises(QueryError, match="nodes of a network, and a query that is linear"):
+        with pytest.raises(QueryError, match="this needs a network and a query that counts or sums"):
             pf.MarkovQuilt(NETWORK).active_quilts(other)
 
 

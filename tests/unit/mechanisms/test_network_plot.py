@@ -288,7 +288,7 @@ def test_one_network_has_one_picture(tmp_path: Path) -> None:
     [
         (["chest"], {}, ParameterError, "network is str, expected a BayesianNetwork"),
         ([CHEST, 3], {}, ParameterError, "calibration is int, expected a Calibration"),
-        ([CHEST], {"quilt": ["smoke"]}, ParameterError, "name the node="),
+        ([CHEST], {"quilt": ["smoke"]}, ParameterError, "name its node by node="),
         ([CHEST], {"quilt": "smoke", "node": "lung"}, ParameterError, "expected an ActiveQuilt, a Quilt, or a list"),
         ([CHEST], {"node": "long"}, ModelError, "Did you mean 'lung'"),
         ([CHEST], {"node": "lung", "quilt": ["lung"]}, ModelError, "holds the node itself"),

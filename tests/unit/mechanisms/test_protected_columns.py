@@ -179,14 +179,14 @@ def test_what_is_refused() -> None:
         assert "\n" not in str(caught.value)
 
     for given in (["a", "c"], "a+c"):
-        refused(given, r"protect names 'c', which is no column\. Columns: a, b, y. Several are joined by")
+        refused(given, r"protect names 'c', which is not a column\. Columns: a, b, y. Several are joined by")
     refused("a+A ", "Did you mean 'a'")
     refused("a+b+a", "protect names 'a' twice")
     for nothing in ([], 60, 0, 1.5, {}, timedelta(hours=1)):
         refused(nothing, "expected columns of the network, such as 'a[+]b', or 'row' for all of them")
     for nothing in ("", "a+", "1h", "subject"):
-        refused(nothing, "which is no column")
-    refused("a+b", "secrets and protect both say what is hidden", secrets=["a"])
+        refused(nothing, "which is not a column")
+    refused("a+b", "secrets and protect both define what is hidden", secrets=["a"])
     refused("a+b", "within is about states of chains", within=1)
     refused(None, "within is about states of chains", within=[("0", "1")])
     plus = pf.BayesianNetwork({"a": COIN, "b": COIN, "a+b": XOR})

@@ -95,7 +95,7 @@ class TestSubset:
     @pytest.mark.parametrize(
         ("make", "message"),
         [
-            (lambda: pf.Subset(pf.Count("yes"), []), "Subset is of the records .*, expected at least one name"),
+            (lambda: pf.Subset(pf.Count("yes"), []), "Subset has the records .*, expected at least one name"),
             (lambda: pf.Subset(pf.Count("yes"), ["age", "age"]), "at least one name, each once"),
             (lambda: bound(pf.Subset(pf.Count("yes"), ["lungs"])), "no record 'lungs'. Did you mean 'lung'"),
             (lambda: bound(pf.Subset(pf.Count("yes"), [1])), "no record 1. Records: smoke, age, lung"),
@@ -151,10 +151,10 @@ class TestMarginals:
     @pytest.mark.parametrize(
         ("make", "message"),
         [
-            (lambda: pf.Marginals([]), "Marginals is of the records .*, expected at least one name"),
+            (lambda: pf.Marginals([]), "Marginals has the records .*, expected at least one name"),
             (lambda: pf.Marginals(["age", "age"]), "each once"),
             (lambda: bound(pf.Marginals(["agee"])), "no record 'agee'. Did you mean 'age'"),
-            (lambda: pf.Marginals().bind(["a", "b"], 10), "the nodes of a network. Use Histogram"),
+            (lambda: pf.Marginals().bind(["a", "b"], 10), "need a network, whose records have names: use Histogram"),
         ],
     )
     def test_refusals(self, make: Any, message: str) -> None:

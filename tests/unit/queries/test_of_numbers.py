@@ -18,7 +18,9 @@ BINS = ["<70", "70-180", "180-250", ">=250"]
 def test_bins_count_at_their_middle_and_at_the_edge_they_have() -> None:
     assert values_of_bins(BINS) == ([70.0, 125.0, 215.0, 250.0], 55.0, (70.0, 250.0))
     assert values_of_bins(["-1.5", "2"]) == ([-1.5, 2.0], 0.0, None)
-    with pytest.raises(QueryError, match=r"states are rest, walk, and no numbers or bins: give each state's value"):
+    with pytest.raises(
+        QueryError, match=r"states are rest, walk, which are neither numbers nor bins: give each state a value"
+    ):
         values_of_bins(["rest", "walk"])
 
 
@@ -47,12 +49,12 @@ def test_a_number_is_in_the_range_that_it_is_in() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (">=100", "ends within a bin: bins begin and end at 70, 180, 250"),
-        ("0..100", "ends within a bin"),
-        ("180..70", "no range of numbers"),
-        (">=x", "no range of numbers"),
-        ("rest", "no range of numbers"),
-        (">=1/0", "no range of numbers"),
+        (">=100", "ends inside a bin: choose one of the edges 70, 180, 250"),
+        ("0..100", "ends inside a bin"),
+        ("180..70", "not a range of numbers"),
+        (">=x", "not a range of numbers"),
+        ("rest", "not a range of numbers"),
+        (">=1/0", "not a range of numbers"),
     ],
 )
 def test_ranges_that_are_none_are_refused(text: str, why: str) -> None:
@@ -90,7 +92,7 @@ def test_numbers_are_asked_as_numbers(tmp_path: Path, monkeypatch: pytest.Monkey
     done = run(*asked, "--query", "mean", "--output", "mean.json")
     assert done.exit_code == 0, done.output
     assert (
-        "the mean can be off by at most 75 beside the noise; values below 0 count as 0, and those of 400 or more"
+        "the mean may have an error of at most 75 besides the noise; values below 0 count as 0, and those of 400 or"
         in done.output
     )
     mean = pf.Release.from_json("mean.json")
@@ -103,7 +105,7 @@ def test_numbers_are_asked_as_numbers(tmp_path: Path, monkeypatch: pytest.Monkey
     done = run(*asked, "--query", "count:<70", "--output", "count.json")
     assert abs(pf.Release.from_json("count.json").values[0] - (glucose < 70).sum()) <= 200
     assert run(*asked, "--query", "sum", "--output", "sum.json").exit_code == 0
-    refused(*asked, "--query", "share:>=100", "--output", "x.json", says=["ends within a bin"])
+    refused(*asked, "--query", "share:>=100", "--output", "x.json", says=["ends inside a bin"])
     named = run(*asked, "--query", "share:>=250", "--output", "named.json")  # a state of this name
     assert named.exit_code == 0
-    assert "beside the noise" not in run(*asked, "--query", "mean:<70=1,*=0", "--output", "m2.json").output
+    assert "besides the noise" not in run(*asked, "--query", "mean:<70=1,*=0", "--output", "m2.json").output

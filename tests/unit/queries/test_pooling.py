@@ -31,7 +31,7 @@ def test_in_python_columns_are_named_and_have_equal_states(query: pf.queries.Que
         lambda: pf.release(rows, query, mechanism.calibrate(query, 1.0)),
         lambda: pf.compare(NET, query, 1.0, 2),
     ):
-        with pytest.raises(pf.QueryError, match="would take the 3 columns smoker, cough, fever for one") as caught:
+        with pytest.raises(pf.QueryError, match="would count the 3 columns smoker, cough, fever as one") as caught:
             act()
         words = str(caught.value)
         assert f"--query {'marginals' if relative else 'marginal-counts'} (in Python {python})" in words

@@ -48,14 +48,14 @@ def test_a_function_that_leaves_its_grid_is_refused() -> None:
     halves = pf.Function(lambda row: int(row[0]) / 2, unit=0.5)
     assert pf.Wasserstein(joint).distance(halves) == 0.5
     for bad, match in (
-        (pf.Function(lambda row: int(row[0]) / 2), "no multiple of the unit 1"),
+        (pf.Function(lambda row: int(row[0]) / 2), "not a multiple of the unit 1"),
         (pf.Function(lambda row: (1, 2)), "2 numbers for 1 labels"),
-        (pf.Function(lambda row: "x"), "no multiple"),
-        (pf.Function(lambda row: float("nan")), "no multiple"),
+        (pf.Function(lambda row: "x"), "not a multiple"),
+        (pf.Function(lambda row: float("nan")), "not a multiple"),
     ):
         with pytest.raises(QueryError, match=match):
             pf.Wasserstein(joint).distance(bad)
-    with pytest.raises(NotApplicableError, match="not known of a function"):
+    with pytest.raises(NotApplicableError, match="unknown for a function"):
         pf.GroupDP(joint).calibrate(halves, 1.0)
 
 

@@ -68,9 +68,9 @@ def test_what_has_no_steps_is_refused() -> None:
             with pytest.raises(pf.QueryError, match="expected a query such as"):
                 pf.GroupDP(CHAIN, 3).calibrate(restricted, 1.0)
         for mechanism in (pf.Wasserstein, pf.ExactLaplace) if isinstance(query, pf.Transitions) else ():
-            with pytest.raises(pf.NotApplicableError, match="several numbers of steps"):
+            with pytest.raises(pf.NotApplicableError, match="one number of steps, not several"):
                 mechanism(CHAIN, 20).calibrate(query, 1.0)
-        with pytest.raises(pf.QueryError, match="no record that the query reads can change its answer"):
+        with pytest.raises(pf.QueryError, match="no record can change the answer"):
             pf.LeakagePropagation(CHAIN, [1, 1]).calibrate(query, 1.0)
     with pytest.raises(pf.QueryError, match="relative"):
         pf.Transitions(relative="no")  # type: ignore[arg-type]
@@ -83,7 +83,7 @@ def test_a_loss_of_steps_is_checked() -> None:
             pf.StepLoss(step)
     with pytest.raises(pf.ParameterError, match="one per chain"):
         bound.leakage(pf.StepLoss([0.1]))
-    with pytest.raises(pf.ParameterError, match="of Markov chains"):
+    with pytest.raises(pf.ParameterError, match="needs Markov chains"):
         pf.GroupDP(NETWORK, 5).leakage(pf.StepLoss(0.1))
     assert bound.leakage(pf.StepLoss([0.1, 0.1])) == bound.leakage(pf.StepLoss(0.1))
     assert bound.leakage(pf.StepLoss(0.0, 0.3)) == bound.leakage(0.3)

@@ -43,7 +43,7 @@ def test_columns_of_a_network_are_named() -> None:
     assert pf.query("marginals", NETWORK, columns=["a"]) == pf.Marginals(["a"])
     with pytest.raises(pf.ParameterError, match="give model too"):
         pf.query("marginals", columns=["a"])
-    with pytest.raises(pf.ParameterError, match="the model is made of Markov chains"):
+    with pytest.raises(pf.ParameterError, match="the model consists of Markov chains"):
         pf.query("histogram", GLUCOSE, columns=["a"])
     with pytest.raises(pf.QueryError, match=r"not understood. Did you mean 'share'\?"):
         pf.query("shares:rest")

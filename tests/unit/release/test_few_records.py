@@ -51,7 +51,7 @@ def test_a_whole_table_with_too_few_records_is_told() -> None:
             data = pf.read_rows(table, NET, joint=joint)
             noise = pf.LeakagePropagation(NET, data.length).calibrate(query, epsilon=0.5)
             found = pf.release(data, query, noise)
-            assert any(f"{HIDES}: an interval of ±" in text and "3 rows" in text for text in found.warnings) == hidden
+            assert any(f"{HIDES}: the error of ±" in text and "3 rows" in text for text in found.warnings) == hidden
         data = pf.read_sequences(_table(rows, 0), "state")
         noise = pf.GroupDP(CHAIN, data.length).calibrate(pf.Count("active"), epsilon=0.5)
         assert any(HIDES in text for text in pf.release(data, pf.Count("active"), noise).warnings)

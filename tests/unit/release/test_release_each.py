@@ -153,7 +153,7 @@ def test_refusals_spend_and_leave_nothing(tmp_path: Path) -> None:
         ),
         (lambda: pf.release_each(data, query, noise, tmp_path / "v"), ParameterError, "ends in .parquet or .csv"),
         (lambda: pf.release_each(data, query, noise, tmp_path / "no" / "v.csv"), RecordError, "no folder"),
-        (lambda: pf.release_each(alone, query, noise, other), ParameterError, "whose records they are"),
+        (lambda: pf.release_each(alone, query, noise, other), ParameterError, "needs the column of subjects"),
         (lambda: pf.release_each(data, query, shorter, other), ReleaseRefused, "calibrate with length=data.length"),
         (lambda: pf.release_each(data, pf.Count("rest"), exact_law, other), ReleaseRefused, "not for each"),
         (lambda: pf.release_each(data, pf.Count("rest"), noise, other), ReleaseRefused, "calibrated for"),
@@ -312,7 +312,7 @@ def test_a_finished_table_that_was_moved_is_not_drawn_again(tmp_path: Path, monk
         with pytest.raises(KeyboardInterrupt):
             pf.release_each(data, pf.Histogram(), noise, path, ledger=ledger)
     path.rename(tmp_path / "moved.csv")
-    with pytest.raises(RecordError, match=r"no longer at .* not drawn again"):
+    with pytest.raises(RecordError, match=r"no longer at .* noise is never drawn twice"):
         pf.release_each(data, pf.Histogram(), noise, path, ledger=ledger)
     found = pf.EachRelease.from_json(tmp_path / "v.json")
     assert found.read_table(tmp_path / "moved.csv").height == 12

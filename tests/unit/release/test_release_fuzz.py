@@ -396,8 +396,8 @@ def test_how_a_model_reads_tables_is_checked(tmp_path: Path) -> None:
     pf.write_model(pf.Model(theta=binned, bins=(0.0, 200.0, 400.0), step="1min", fitted_on="ab" * 32 + ":"), path)
     record = json.loads(path.read_text())
     for change, message in (
-        ({"bins": [0, 400, 200]}, "not above the edge before it"),
-        ({"bins": [200, 200, 200]}, "not above the edge before it"),
+        ({"bins": [0, 400, 200]}, "expected above the edge before it"),
+        ({"bins": [200, 200, 200]}, "expected above the edge before it"),
         ({"bins": [0, 300, 400]}, "bins make the states <300, >=300, and those of theta are <200, >=200"),
         ({"bins": [0, 400]}, "expected at least 3"),
         ({"bins": []}, "expected at least 3"),

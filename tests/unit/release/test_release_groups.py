@@ -337,9 +337,9 @@ def test_a_ledger_names_the_groups_and_the_record_is_verified_with_it():
 def test_what_has_no_groups_is_refused(tmp_path, monkeypatch):
     one = pf.read_sequences(TABLE[:12], "state", by="sex", states=STATES)
     for query in (pf.Window(pf.Count("run"), 2, 9), pf.Weighted(pf.Count("run"), [1, 2] * 6)):
-        with pytest.raises(ReleaseRefused, match="is about single records, and groups know"):
+        with pytest.raises(ReleaseRefused, match="is about single records, but groups only count"):
             release(one, query)
-    with pytest.raises(ReleaseRefused, match="to the law of one query of all records together"):
+    with pytest.raises(ReleaseRefused, match="noise for one query of all records"):
         release(one, pf.Count("run"), mechanism=pf.Wasserstein)
     noise = pf.LeakagePropagation(CHAIN, DATA.length).calibrate(pf.Histogram(), 1.0)
     with pytest.raises(ParameterError, match="was read with by"):

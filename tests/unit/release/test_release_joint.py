@@ -169,7 +169,7 @@ def test_every_bound_that_composes_covers_it() -> None:
     found = pf.compare(NETWORK, FEVER_COUGH, 1.0, length=6)
     covers = {row.mechanism for row in found if row.noise_multiplier}
     assert covers == {"group-dp", "markov-quilt", "propagation"}
-    with pytest.raises(NotApplicableError, match="laws of several columns together are not computed"):
+    with pytest.raises(NotApplicableError, match="does not cover tables of several columns"):
         pf.Wasserstein(NETWORK, length=6).calibrate(FEVER_COUGH, 1.0)
     with pytest.raises(NotApplicableError, match='use noise="equal"'):
         pf.LeakagePropagation(NETWORK, length=6).calibrate(FEVER_COUGH, 1.0, noise="best")
@@ -183,7 +183,7 @@ def test_what_is_refused() -> None:
     makes: list[tuple[type[Exception], str, Any]] = [
         (QueryError, r"expected two or more; .*Marginals\(\['cough'\]\)", lambda: pf.Joint(["cough"])),
         (QueryError, "each once", lambda: pf.Joint(["cough", "cough"])),
-        (QueryError, r"is Transitions\(\)", lambda: pf.GroupDP(chain, 9).calibrate(pf.Joint(["a", "b"]), 1.0)),
+        (QueryError, r"use Transitions\(\)", lambda: pf.GroupDP(chain, 9).calibrate(pf.Joint(["a", "b"]), 1.0)),
         (QueryError, "use a BayesianNetwork", lambda: pf.GroupDP(law).calibrate(pf.Joint(["u", "v"]), 1.0)),
         (QueryError, "have 131,072 combinations", lambda: pf.GroupDP(many).calibrate(pf.Joint(many.nodes), 1.0)),
         (QueryError, "have 131,072 combinations", lambda: pf.read_rows(TABLE, many, joint=list(many.nodes))),
@@ -248,6 +248,6 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("joint", "model.json", "names no node: expected joint:NODE"),
         ("joint:fever", "model.json", "expected two or more"),
         ("joint:fever,cogh", "model.json", "Did you mean 'cough'"),
-        ("joint:a,b", "chain.json", "transitions, how often each state is followed"),
+        ("joint:a,b", "chain.json", "for transitions (how often each state follows"),
     ):
         refused("compare", model, "--length", 9, "--query", query, "--epsilon", 1, says=[says])

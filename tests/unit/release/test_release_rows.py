@@ -91,7 +91,7 @@ def test_another_number_of_rows() -> None:
     query = pf.Marginals()
     words = refused(ROWS, query, pf.MarkovQuilt(NETWORK).calibrate(query, 1.0))
     assert words == (
-        "the noise was calibrated for a table of 1 rows, and this has 5: calibrate with length=rows.length"
+        "the noise was calibrated for a table of 1 rows, but this one has 5: calibrate with length=rows.length"
     )
 
 

@@ -159,7 +159,7 @@ def test_synthetic_series_have_the_released_frequencies() -> None:
     for wrong in ({"length": 0}, {"length": 2.5}, {"length": 5, "series": 0}, {"length": 5, "seed": -1}):
         with pytest.raises(pf.ParameterError, match="expected a whole number"):
             found.synthetic(**wrong)  # type: ignore[arg-type]
-    with pytest.raises(pf.ParameterError, match="ask fewer"):
+    with pytest.raises(pf.ParameterError, match="ask for fewer"):
         found.synthetic(10**9)
 
 

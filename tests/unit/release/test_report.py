@@ -445,7 +445,7 @@ def test_refusals_leave_every_file(tmp_path: Path) -> None:
         (["r.json", "--output", "mine.html"], "is no report of releases"),
         (["r.json", "--output", "mine.html", "--overwrite"], "is no report of releases"),
         (["r.json", "--output", "out.html"], "--overwrite"),
-        (["r.json", "--output", "r.json"], "is the file to be read"),
+        (["r.json", "--output", "r.json"], "is the input file"),
         (["wrong.json", "--output", "new.html"], "does not hold"),
         (["book.json", "--output", "new.html"], "is no pufferfish-release file"),
         (["alone.json", "--ledger", "book.json", "--output", "new.html"], "names an entry"),

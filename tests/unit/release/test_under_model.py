@@ -54,7 +54,9 @@ def test_data_of_another_step_are_refused_in_the_words_of_the_command_line(
 ) -> None:
     model, data = fitted(survey), pf.read_sequences(slow, **ASKED)
     noise = pf.GroupDP(model, data.length).calibrate(QUERY, 1.0)
-    with pytest.raises(DataError, match=r"transitions take 1min, the table's records are 5min apart") as found:
+    with pytest.raises(
+        DataError, match=r"step of the model takes 1min, but the table's records are 5min apart"
+    ) as found:
         pf.release(data, QUERY, noise)
     assert "give step='1min' without time= and max_gap=" in str(found.value)
     pf.write_model(model, tmp_path / "m.json")

@@ -121,10 +121,10 @@ def test_tables_that_are_none(states: Any, table: Any, parents: Any, message: st
         ({1: COIN, "1": COIN}, "nodes 1 and '1' have the same name; give every node its own name"),
         (
             {"rain": COIN, "wet": copy("rian")},
-            "node 'wet' has the parent 'rian', which is no node. Did you mean 'rain'? Nodes: rain, wet",
+            "node 'wet' has the parent 'rian', which is not a node. Did you mean 'rain'? Nodes: rain, wet",
         ),
-        ({"wet": copy("xyz")}, "node 'wet' has the parent 'xyz', which is no node. Nodes: wet"),
-        ({"wet": copy([1])}, "node 'wet' has the parent [1], which is no node"),
+        ({"wet": copy("xyz")}, "node 'wet' has the parent 'xyz', which is not a node. Nodes: wet"),
+        ({"wet": copy([1])}, "node 'wet' has the parent [1], which is not a node"),
         ({"x": copy("x")}, "edges form a cycle: x → x; a Bayesian network has none"),
         (
             {"top": COIN, "a": copy("c", "top"), "b": copy("a"), "c": copy("b"), "below": copy("c")},

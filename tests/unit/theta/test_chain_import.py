@@ -94,7 +94,7 @@ def test_crosstabs_go_by_names_and_not_by_places():
         (ends, "leaves state 'b'"),
         (pandas.crosstab(now, then, margins=True), "margins"),
         (pandas.crosstab(now, then, normalize="columns"), "normalize='index'"),
-        (table - 5, "no count"),
+        (table - 5, "not a count"),
         ([[1, 2], [3, 4]], "crosstab"),
     ):
         with pytest.raises(pf.ModelError, match=says):

@@ -50,7 +50,7 @@ def test_it_knows_its_stationary_law() -> None:
 
 
 def test_too_many_values_are_refused() -> None:
-    with pytest.raises(NotApplicableError, match="2 records in a row have 100 values, and at most 80"):
+    with pytest.raises(NotApplicableError, match="2 records in a row have 100 values, but at most 80"):
         pf.LeakagePropagation(pf.HigherOrderChain(np.full((10, 10, 10), 0.1)), 5)
     large = pf.HigherOrderChain(np.full((10, 10, 10), 0.1))
     with pytest.raises(NotApplicableError, match=r"of theta\[1\], taken alone: 2 records in a row have 100 values"):

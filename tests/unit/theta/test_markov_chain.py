@@ -255,6 +255,6 @@ def test_data_in_place_of_lengths_and_shares_above_one_are_told() -> None:
         pf.GroupDP(pf.MarkovChain(P), rows)
     bound = pf.GroupDP(pf.MarkovChain(P), 100)
     for query, noise in ((pf.Histogram(), "equal"), (pf.Histogram(), "best"), (pf.Frequency("1"), "equal")):
-        with pytest.raises(ParameterError, match=r"accuracy is 5, and shares lie between 0 and 1.*0\.05"):
+        with pytest.raises(ParameterError, match=r"accuracy is 5, but shares lie between 0 and 1.*0\.05"):
             bound.calibrate(query, accuracy=5, noise=noise)  # type: ignore[arg-type]
     assert bound.calibrate(pf.Count("1"), accuracy=5).epsilon > 0

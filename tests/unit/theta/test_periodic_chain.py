@@ -89,7 +89,7 @@ def test_what_does_not_cover_it_says_what_does() -> None:
             assert row.reason is not None
             assert "LeakagePropagation and GroupDP" in row.reason
     with pytest.raises(
-        NotApplicableError, match="theta is a class of periodic Markov chains, and distances are computed between"
+        NotApplicableError, match="theta is a class of periodic Markov chains, but distances are computed only between"
     ):
         pf.robustness(PHASES, PHASES, 3)
     states = 50
@@ -159,7 +159,7 @@ def test_a_release_and_its_ledger(tmp_path: Path) -> None:
         ({"time": "minute", "max_gap": 10}, "column 'minute' holds numbers"),
         ({"time": "t", "max_gap": "20min"}, "records up to 20min apart were read as one step"),
         ({"time": "t", "max_gap": "10min", "step": "5min"}, "one step of Θ takes 10min, and one of the table 5min"),
-        ({"time": "t", "max_gap": "10min", "step": "10min"}, "nobody looked how far apart its records are"),
+        ({"time": "t", "max_gap": "10min", "step": "10min"}, "the time between its records was not checked"),
     ],
 )
 def test_a_table_that_cannot_follow_the_clock_is_refused(reading: dict[str, Any], message: str) -> None:

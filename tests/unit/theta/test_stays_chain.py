@@ -102,7 +102,7 @@ def test_slower_stays_need_about_so_many_times_the_noise() -> None:
 
 def test_too_many_kinds_are_refused() -> None:
     even = (1 - np.eye(41)) / 40
-    with pytest.raises(NotApplicableError, match="82 kinds of stay together, and at most 80"):
+    with pytest.raises(NotApplicableError, match="82 kinds of stay together, but at most 80"):
         pf.LeakagePropagation(pf.StaysChain(even, [[(0.5, 0.5), (0.5, 0.9)]] * 41), 5)
 
 

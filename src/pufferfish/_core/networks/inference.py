@@ -106,7 +106,7 @@ class Inference(ReadOnly):
         if law.largest > MOST_ENTRIES:
             raise ModelError(
                 f"the joint law of these {len(nodes)} nodes takes an array of {law.largest:,} numbers "
-                f"({8 * law.largest / 1e9:.3g} GB), and at most {MOST_ENTRIES:,} are made: ask for fewer nodes"
+                f"({8 * law.largest / 1e9:.3g} GB), but at most {MOST_ENTRIES:,} are possible: ask for fewer nodes"
             )
         return read_only(law.run([table for _, table in law.tables]))
 
@@ -235,8 +235,8 @@ class Inference(ReadOnly):
         law = self._plan(self._of(above), (node,))
         if law.largest > MOST_ENTRIES:
             raise ModelError(
-                f"the law of one node takes an array of {law.largest:,} numbers ({8 * law.largest / 1e9:.3g} GB), and "
-                f"at most {MOST_ENTRIES:,} are made: the network is too dense for exact inference; use GroupDP"
+                f"the law of one node takes an array of {law.largest:,} numbers ({8 * law.largest / 1e9:.3g} GB), but "
+                f"at most {MOST_ENTRIES:,} are possible: the network is too dense for exact inference; use GroupDP"
             )
         values = law.run([table for _, table in law.tables])
         everything = np.ones(self._sizes[node], dtype=np.bool_)

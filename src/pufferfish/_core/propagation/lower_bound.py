@@ -475,7 +475,7 @@ def scale_too_small(models: Sequence[Tilted], epsilon: float, start: float) -> f
     """
     best = 0.0
     for c, model in enumerate(models):
-        report_progress("looking for a lower bound", c / len(models))
+        report_progress("searching for a lower bound", c / len(models))
         signs = model.candidates()
         if model.all_signs:
             best = max(best, _of_leading(model, signs, epsilon, max(best, start), best))

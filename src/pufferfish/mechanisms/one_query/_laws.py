@@ -313,13 +313,15 @@ def pairs_of_laws(
         elif isinstance(member, Cliques):
             linear = _linear(bound, member.kind)
             if linear.factors is not None:
-                raise NotApplicableError("in a clique nobody is told from another: records count alike")
+                raise NotApplicableError("people in a clique are exchangeable, so every record must count alike")
             yield from clique_pairs(index, member, linear, secrets)
         elif isinstance(member, BayesianNetwork):
             yield from network_pairs(index, member, _linear(bound, member.kind), secrets)
         elif isinstance(member, GivenLaws):
             if secrets is not None:
-                raise ParameterError("laws of your own name their secrets: leave secrets out, and give pairs there")
+                raise ParameterError(
+                    "GivenLaws names its secrets itself: leave out secrets, and give pairs to GivenLaws"
+                )
             yield from given_pairs(index, member, query, bound)
         else:
             raise NotApplicableError(f"the law of a query is not known for {theta.kind}")

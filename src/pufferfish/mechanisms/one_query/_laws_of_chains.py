@@ -49,11 +49,12 @@ class StepCoding:
     def __init__(self, query: StepQuery, counts: Sequence[CountIs]) -> None:
         if len(query.labels) > 1:
             raise NotApplicableError(
-                "laws of several numbers of steps are not computed: use LeakagePropagation, MQMExact or GroupDP"
+                "this mechanism covers one number of steps, not several: use LeakagePropagation, MQMExact or GroupDP"
             )
         if counts:
             raise NotApplicableError(
-                "laws of a number of steps given how many records are in some states are not computed: give secrets "
+                "a number of steps is not covered together with secrets about how many records are in some states: "
+                "give secrets "
                 "about single records, or leave them out"
             )
         self.values: NDArray[np.int64] = np.zeros(len(query.outputs), dtype=np.int64)
@@ -84,8 +85,8 @@ def chain_pairs(
     for chain in lengths:
         if chain.steps != chain.records:
             raise NotApplicableError(
-                f"a chain of {chain.steps:,} steps has {chain.records:,} observed records, and the law of a query "
-                "depends on which: LeakagePropagation covers gaps"
+                f"a chain of {chain.steps:,} steps has {chain.records:,} observed records, and this mechanism does "
+                "not cover gaps: use LeakagePropagation"
             )
     steps = [chain.steps for chain in lengths]
     for index, chain in enumerate(theta.chains):

@@ -35,7 +35,8 @@ _TOLERANCE = 1e-10
 """How near the loss of the least noise comes to ε, relatively."""
 
 _SEVERAL = (
-    "{} outputs that no single number determines, or too many values to list; ask for one output, or use Wasserstein"
+    "it covers queries whose outputs all follow from one number with few values, but this one has {} outputs; ask for "
+    "one output, or use Wasserstein"
 )
 
 _TINY = 1e-6
@@ -49,7 +50,7 @@ _ROOM = 2e-10
 
 
 class ExactLaplace(LawMechanism):
-    """The least Laplace noise for one query whose outputs are determined by one whole number.
+    """The least Laplace noise for one query whose outputs all follow from one whole number.
 
     Parameters
     ----------

@@ -73,8 +73,8 @@ class LawMechanism(Mechanism):
         counted = [s for pair in self._secrets or () for s in pair for c in s.conditions if isinstance(c, CountIs)]
         if self.rows > 1 and counted:
             raise NotApplicableError(
-                f"the secret '{counted[0]}' is about all {self.rows:,} rows of the "
-                "table, and noise is calibrated to the law of one row; secrets by RecordIs are about one row",
+                f"the secret '{counted[0]}' is about all {self.rows:,} rows of the table, but secrets must be about "
+                "one row: use RecordIs",
                 self.title,
             )
         self._laws: list[tuple[object, list[LawPair]]] = []
@@ -98,8 +98,8 @@ class LawMechanism(Mechanism):
         """Every Θ whose states are known is covered, but for chains that are a continuum."""
         if isinstance(theta, BinaryChainInterval) and theta.low < theta.high:
             return (
-                "laws are computed chain by chain, and Θ is a continuum: use LeakagePropagation; a list of chains is "
-                "another Θ, and noise for it is promised for its own chains only"
+                "it covers lists of chains, but Θ is a continuum: use LeakagePropagation; a list of some of its "
+                "chains would protect under these chains only"
             )
         return "its states are not known" if theta.stands_for_more else None
 
@@ -116,12 +116,13 @@ class LawMechanism(Mechanism):
         bound = super().bind(query)
         if isinstance(bound, StepQuery) and len(bound.labels) > 1:
             raise NotApplicableError(
-                "laws of several numbers of steps are not computed: use LeakagePropagation, MQMExact or GroupDP",
+                "this mechanism covers one number of steps, not several: use LeakagePropagation, MQMExact or GroupDP",
                 self.title,
             )
         if isinstance(bound, JointQuery):
             raise NotApplicableError(
-                "laws of several columns together are not computed: use LeakagePropagation, MarkovQuilt or GroupDP",
+                "this mechanism does not cover tables of several columns: use LeakagePropagation, MarkovQuilt or "
+                "GroupDP",
                 self.title,
             )
         return bound
@@ -175,8 +176,8 @@ class LawMechanism(Mechanism):
             noise = self._least(query, epsilon)
         if noise.about is None:
             raise ModelError(
-                "under every θ at most one secret of each pair is possible: there is nothing to hide and no noise to "
-                "calibrate; check the secrets, and the zeros of the model"
+                "under every θ at most one secret of each pair is possible, so there is nothing to hide: check the "
+                "secrets, and the zeros of the model"
             )
         if noise.value == 0:
             raise NotApplicableError(

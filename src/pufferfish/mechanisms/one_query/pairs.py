@@ -78,7 +78,7 @@ def line_through(values: Sequence[tuple[int, ...]]) -> OnLine | None:
     numbers = [line.number(value) for value in values]
     listed = [number for number in numbers if number is not None]
     if max(abs(v) for value in values for v in value) > _LONGEST_LINE:
-        raise NotApplicableError("outputs leave 60 bits: give a larger unit")
+        raise NotApplicableError("outputs need more than 60 bits: give a larger unit")
     return line if len(listed) == len(numbers) and max(listed) - min(listed) <= _MOST_LISTED else None
 
 
@@ -227,7 +227,7 @@ class Coding:
         factors = factors if query.by_output else factors[:, None]
         times = records if query.factors is None else 1
         if int(np.max(np.abs(base))) * int(np.max(np.abs(factors))) * records > _LARGEST:
-            raise NotApplicableError("values times factors leave 62 bits: give the query in larger units")
+            raise NotApplicableError("values times factors need more than 62 bits: give the query in larger units")
         moves = factors[:, :, None] * base[None, :, :]  # record, coordinate, state
         sets = dict.fromkeys(tuple(state in count.states for state in states) for count in counts)
         self._states = tuple(states)

@@ -37,7 +37,7 @@ _ULP = Fraction(1, 2**52)
 
 
 def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[Any]) -> float:
-    r"""∞-Wasserstein distance of two finite laws: how far mass has to move at least to turn one into the other.
+    r"""∞-Wasserstein distance of two finite laws: the least distance that mass must move to turn one into the other.
 
     :math:`W_\infty(\mu, \nu) = \min_\gamma \max\{\|x - y\|_1 : \gamma(x, y) > 0\}` over the couplings γ of μ and ν. It
     is computed in exact arithmetic, so that a mass of 1e-300 counts as any other.
@@ -88,12 +88,13 @@ def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[An
     exact = all(isinstance(mass, Rational) for mass in (*masses_p, *masses_q))
     s = Fraction(0) if exact else (len(a) + len(b) + 4) * _ULP
     if len(a[0]) != len(b[0]):
-        raise ModelError(f"x has atoms of {len(a[0])} coordinates, y of {len(b[0])}: both laws live in the same space")
+        raise ModelError(f"x has atoms of {len(a[0])} coordinates, y of {len(b[0])}: both need the same number")
     if not vectors:
         return float_up(distance([v[0] for v in a], mu, [v[0] for v in b], nu, s))
     if any(v.denominator != 1 for atom in (*a, *b) for v in atom):
         raise ModelError(
-            "vector atoms are whole numbers here: multiply them by what makes them so, and divide the distance"
+            "vectors must be of whole numbers: multiply them by a factor that makes them whole, and divide the "
+            "distance by it"
         )
     denominator = np.lcm.reduce(np.array([m.denominator for m in (*mu, *nu)], dtype=object))
     whole = [[int(m * denominator) for m in law] for law in (mu, nu)]
@@ -231,7 +232,7 @@ class Wasserstein(LawMechanism):
 
 
 class ApproximateWasserstein(Wasserstein):
-    """The (ε, δ) variant: W is the distance within which all mass but a share δ can be carried.
+    """The (ε, δ) variant: W is the distance over which all mass except a share δ must move.
 
     A weaker promise, P(M(X) ∈ A | s, θ) ≤ e^ε P(M(X) ∈ A | s', θ) + δ for every set A of outputs: with probability δ
     anything may happen. Choose δ far below one over the number of people.
