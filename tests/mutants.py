@@ -562,6 +562,41 @@ MUTANTS = [
         "if most[0] > 0:",
         "unit/mechanisms/test_protected_columns.py",
     ),
+    Mutant(
+        "certificates of networks: the clusters of a node need not hang together",
+        "release/checker/check_networks.py",
+        'need(hold - edges == 1, "a node is in no cluster, or its clusters do not hang together")',
+        'need(hold, "a node is in no cluster, or its clusters do not hang together")',
+        "contract/test_certificate_networks.py",
+    ),
+    Mutant(
+        "certificates of networks: what cannot occur is a value too",
+        "release/checker/check_networks.py",
+        "for values, mass in law.items() if table.get(part(values))}",
+        "for values, mass in law.items()}",
+        "contract/test_certificate_networks.py",
+    ),
+    Mutant(
+        "certificates of networks: losses go by the place of a node in each member",
+        "release/checker/check_networks.py",
+        "every = zip(claim.nodes, claim.factors())",
+        "every = zip(self.states, claim.factors())",
+        "contract/test_certificate_networks.py",
+    ),
+    Mutant(
+        "certificates of networks: bounds on the nodes that are told of are left out",
+        "release/checker/check_networks.py",
+        "least = factor * ONE // over(*[bound.between(part(s), part(s_)) for part, bound in self.passed])",
+        "least = factor",
+        "contract/test_certificate_networks.py",
+    ),
+    Mutant(
+        "certificates of networks: what is hidden is not asked",
+        "release/checker/check_networks.py",
+        'need(told.follow(dict.fromkeys(asked, claim.limit), named), "more than ε leaks")',
+        "told.follow(dict.fromkeys(asked, claim.limit), named)",
+        "contract/test_certificate_networks.py",
+    ),
 ]
 
 

@@ -218,6 +218,15 @@ def test_clusters_of_a_node_that_do_not_hang_together() -> None:
         check_texts(text, json.dumps(proof | {"members": [apart]}))
 
 
+def test_arrows_that_go_round() -> None:
+    """The tables have the right shapes: their product would be some law, but not that of a network."""
+    cpts = {"a": pf.CPT(NO, [0.5, 0.5]), "b": pf.CPT(NO, [[0.9, 0.1], [0.2, 0.8]], ["a"])}
+    release, proof = copy.deepcopy(honest(pf.BayesianNetwork(cpts), pf.Marginals()))
+    release["theta"]["members"][0]["nodes"]["a"].update(parents=["b"], table=[[0.5, 0.5], [0.5, 0.5]])
+    with pytest.raises(check.NotProved, match="go round"):
+        check_texts(json.dumps(release), json.dumps(proof))
+
+
 @pytest.mark.parametrize("table", [[[0.9, 0.2], [0.1, 0.8]], [[0.9, 0.1]], [[0.9, 0.1, 0], [0.2, 0.8, 0]], [0.9, 0.1]])
 def test_tables_of_another_shape(table: Any) -> None:
     """Also where the columns are laws, a table turned round is one of other numbers, and of other sizes is refused."""
