@@ -114,8 +114,8 @@ _NO_PROMISE = (
 
 _CONDEMNED = (
     "the model was {}: to somebody who knows the public data the noise would leak more than is promised. Run "
-    "pufferfish check with this model and {} again: below 'next:' it prints the command that fits a larger class; release under "
-    "that one. If you are sure of the model, give accept='model'"
+    "pufferfish check with this model and {} again: below 'next:' it prints the command that fits a larger class; "
+    "release under that one. If you are sure of the model, give accept='model'"
 )
 
 _CHECKED_HERE = (
