@@ -88,9 +88,9 @@ def test_a_copy_proves_the_same(mechanism: LawMechanism, make: str) -> None:
     ("secrets", "match"),
     [
         ([], "empty"),
-        (["a"], "no pair"),
-        ([(pf.RecordIs(0, 1),)], "no pair"),
-        (3, "no pair"),
+        (["a"], "is not a pair"),
+        ([(pf.RecordIs(0, 1),)], "is not a pair"),
+        (3, "is not a pair"),
     ],
     ids=str,
 )

@@ -248,8 +248,7 @@ def missing_group(grouping: Grouping, rows: nw.LazyFrame[Any], places: RowLocato
     n = int(collected(rows.select(nw.len().alias("n"))).item())
     return DataError(
         f"column {grouping.column!r} has no value in {count_rows(n)}{places.first(rows)}, but every record needs a "
-        f"group: fill it in, or leave out such rows by where='{_spelled(grouping.column)} "
-        "!= none'"
+        f"group: fill it in, or leave out such rows by where='{_spelled(grouping.column)} != none'"
     )
 
 

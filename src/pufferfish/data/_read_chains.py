@@ -127,9 +127,8 @@ def _sequences(
     if options.taken is None and all(sum(fold.counts[chain].values()) == 1 for chain in chains):
         gap = f" and max_gap ({options.max_gap})" if options.max_gap else ""
         raise DataError(
-            f"every chain has exactly one record ({len(chains)} in all), so no records can depend on each other: "
-            "check the "
-            f"subject column{f' {options.subject!r}' if options.subject else ''}{gap}"
+            f"every chain has exactly one record ({len(chains)} in all), so no records can depend on each other: check "
+            f"the subject column{f' {options.subject!r}' if options.subject else ''}{gap}"
         )
     if fold.unsized_gap:
         raise DataError(

@@ -310,8 +310,7 @@ def too_large(member: Any) -> str | None:
             return None
         return (
             f"{member.order} records in a row have {clusters:,} values, but at most {MOST_STATES} are possible here: "
-            "merge "
-            "states, or use a lower order, or GroupDP"
+            "merge states, or use a lower order, or GroupDP"
         )
     if isinstance(member, StaysChain):
         kinds = len(member.tuples)

@@ -412,8 +412,7 @@ def _columns(protect: Any, network: BayesianNetwork) -> tuple[str, ...] | None:
         if name not in known:
             raise ParameterError(
                 f"protect names {name!r}, which is not a column.{did_you_mean(name, known)} Columns: "
-                f"{names_of(known)}. "
-                f"Several are joined by +, and {ROW!r} is all of them"
+                f"{names_of(known)}. Several are joined by +, and {ROW!r} is all of them"
             )
         if name in names[:i]:
             raise ParameterError(f"protect names {name!r} twice: name every column once")

@@ -121,8 +121,7 @@ def few_in_groups(
     whole = "the one group" if len(records) == 1 else f"{len(few):,} of {len(records):,} groups"
     return [
         f"The noise hides nearly all that {whole} would say ({names}): with so few records the error is as large as "
-        "the range of possible values. Make groups larger, for example by month instead of by date. "
-        f"{_REMEDY}"
+        f"the range of possible values. Make groups larger, for example by month instead of by date. {_REMEDY}"
     ]
 
 

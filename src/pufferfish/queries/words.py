@@ -269,8 +269,7 @@ def _middles_of_bins(query: Query, model: Described) -> str | None:
     off = f"at most {number(known.off)}" + ("" if isinstance(query, Mean) else " a record")
     return (
         f"each bin counts as its middle, so the {query.kind} may have an error of {off} besides the noise; values "
-        "below "
-        f"{number(low)} count as {number(low)}, and those of {number(high)} or more as {number(high)}"
+        f"below {number(low)} count as {number(low)}, and those of {number(high)} or more as {number(high)}"
     )
 
 

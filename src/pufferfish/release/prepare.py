@@ -188,10 +188,9 @@ def warnings_of_reading(data: Sequences | Rows, model: Described) -> tuple[str, 
         )
     if data.usual_step is not None:
         warnings.append(
-            "The model does not say how long a step takes, so it was not checked that a step takes "
-            f"{data.usual_step}, the usual time between the table's records. If a step takes another time, more leaks "
-            "than is promised. Use a model with a step: fitted with max_gap, stated by fit --forgets with --step, or "
-            "made "
+            f"The model does not say how long a step takes, so it was not checked that a step takes {data.usual_step}, "
+            "the usual time between the table's records. If a step takes another time, more leaks than is promised. "
+            "Use a model with a step: fitted with max_gap, stated by fit --forgets with --step, or made "
             f'in Python by Model.fitted(theta, data) or Model(theta=…, step="{data.usual_step}"). Or give '
             f"step='{data.usual_step}' if that is right."
         )
@@ -666,8 +665,7 @@ def divisions_of(
     if not calibration.composes or not (theta.of_chains or theta.networks):
         raise ReleaseRefused(
             f"{calibration.title} calibrates noise for one query of all records, not for each group: calibrate by "
-            "LeakagePropagation or another mechanism that composes, or read the table without "
-            "by="
+            "LeakagePropagation or another mechanism that composes, or read the table without by="
         )
     outputs = len(linear.labels)
     if cells * outputs > _MOST_VALUES:
@@ -692,8 +690,7 @@ def check_each_subject(calibration: Calibration) -> None:
     if not (by_subject and isinstance(linear, LinearQuery) and linear.factors is None):
         raise ReleaseRefused(
             f"{calibration.title} calibrates noise for one query of all records, not for each subject: ask for a "
-            "histogram, count, sum or mean, calibrated by LeakagePropagation or another mechanism that "
-            "composes"
+            "histogram, count, sum or mean, calibrated by LeakagePropagation or another mechanism that composes"
         )
     if calibration.strategy is not None or query.is_cumulative:
         raise ReleaseRefused(

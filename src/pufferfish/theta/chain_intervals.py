@@ -339,8 +339,7 @@ def _tightened(
         if least > 1 + _TOLERANCE or most < 1 - _TOLERANCE:
             raise ModelError(
                 f"row {state!r} allows no distribution: its lower bounds sum to {least:g} (at most 1) and its upper "
-                "bounds to "
-                f"{most:g} (at least 1)"
+                f"bounds to {most:g} (at least 1)"
             )
     room = 4 * lower.shape[0] * np.finfo(np.float64).eps  # within it a row sums to 1: what was written is read again
     least, most = lower.sum(axis=1, keepdims=True), upper.sum(axis=1, keepdims=True)

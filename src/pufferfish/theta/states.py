@@ -174,8 +174,7 @@ def steps_of_phase(clock: Clock, step: Any) -> tuple[str, int]:
     if micros > clock.micros or clock.micros % micros:
         raise ModelError(
             f"step is {length}, and one {clock.word} of the clock ({format_micros(clock.micros)}) is not a whole "
-            "number of such steps: use a step that divides it, or plain phases (clock=None) with a matrix for each "
-            "step"
+            "number of such steps: use a step that divides it, or plain phases (clock=None) with a matrix for each step"
         )
     return str(length), clock.micros // micros
 

@@ -165,7 +165,7 @@ def test_the_tree_of_chow_and_liu_is_the_best_of_all() -> None:
         ([("smoke",)], {}, ParameterError, r"arrows\[0\]"),
         ([], {}, ParameterError, "arrows is empty"),
         (5, {}, ParameterError, "arrows is 5"),
-        ("smoke->lung", {"certainties": ["lunge"]}, ParameterError, "no node. Did you mean 'lung'"),
+        ("smoke->lung", {"certainties": ["lunge"]}, ParameterError, "not a node. Did you mean 'lung'"),
         ("smoke->lung", {"columns": "xray"}, ParameterError, "columns is 'xray'"),
         ("smoke->lung", {"columns": ["xray", "xray"]}, ParameterError, "twice"),
         ("smoke->lung", {"smoothing": -1}, ParameterError, "smoothing"),

@@ -164,7 +164,7 @@ def test_a_window_that_times_contradict_is_refused() -> None:
         ledger_of(base, known=False),
         lambda: ledger_of(base, known=False).spend(noise_for(few), data=few, window=[(0, 1), (575, 576)]),
         ReleaseRefused,
-        "other records need a ledger",
+        "make another ledger",
     )
 
 

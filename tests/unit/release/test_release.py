@@ -368,7 +368,7 @@ def test_what_a_changed_calibration_says_of_itself_is_not_written(
         def prove(self, record_loss: object) -> tuple[float, object]:
             return 0.0, true.witness
 
-    with pytest.raises(ReleaseRefused, match="no mechanism"):
+    with pytest.raises(ReleaseRefused, match="not a mechanism"):
         pf.release(data, query, replace(true, bound=Nothing(), unit_scale=1e-3))
 
 

@@ -447,7 +447,7 @@ def test_refusals_leave_every_file(tmp_path: Path) -> None:
         (["r.json", "--output", "out.html"], "--overwrite"),
         (["r.json", "--output", "r.json"], "is the input file"),
         (["wrong.json", "--output", "new.html"], "does not hold"),
-        (["book.json", "--output", "new.html"], "is no pufferfish-release file"),
+        (["book.json", "--output", "new.html"], "is not a pufferfish-release file"),
         (["alone.json", "--ledger", "book.json", "--output", "new.html"], "names an entry"),
         (["r.json", "r.json", "--output", "new.html"], "is the same release as"),
         (["alone.json", "alone.json", "--output", "new.html"], "is the same release as"),

@@ -54,8 +54,7 @@ class StepCoding:
         if counts:
             raise NotApplicableError(
                 "a number of steps is not covered together with secrets about how many records are in some states: "
-                "give secrets "
-                "about single records, or leave them out"
+                "give secrets about single records, or leave them out"
             )
         self.values: NDArray[np.int64] = np.zeros(len(query.outputs), dtype=np.int64)
         self.moves: NDArray[np.int64] = (query.outputs == 0).astype(np.int64)
