@@ -173,7 +173,7 @@ def test_what_a_function_can_be_is_not_known() -> None:
         pf.release({"a": 1, "b": 0, "c": 1}, LARGEST, calibration, postprocess="valid")
     ledger = pf.Ledger(pf.LeakagePropagation(CHAIN, 3), 1.0)
     calibration = pf.ExactLaplace(CHAIN, 3).calibrate(pf.Count("active"), 1.0)
-    with pytest.raises(ParameterError, match="ledger is tied to a table"):
+    with pytest.raises(ParameterError, match="a ledger needs a table"):
         pf.release(["rest"] * 3, pf.Count("active"), calibration, ledger=ledger)
 
 

@@ -98,7 +98,7 @@ def test_another_number_of_rows() -> None:
 def test_columns_that_the_table_lacks() -> None:
     rows = pf.read_rows(TABLE.drop("cough"), NETWORK)
     query = pf.Marginals()
-    assert "the query reads node 'cough', and the table has no column" in refused(
+    assert "the query reads node 'cough', but the table has no column" in refused(
         rows, query, bound().calibrate(query, 1.0)
     )
     there = pf.Marginals(rows.nodes)
