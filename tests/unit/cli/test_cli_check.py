@@ -130,7 +130,7 @@ def test_a_condemned_model_is_not_released_under(tmp_path: Path, monkeypatch: py
     assert run("check", "m.json", public, *reading, "--accept", "public").stdout.startswith("Do not go on.")
     release = ["release", private, *reading, "--model", "m.json", "--epsilon", 5, "--output", "r.json"]
     refused(*release, says=["the model was checked on", "sticky.csv: do not go on", "give --accept model"])
-    refused(*release, says=["Run pufferfish check with this model and sticky.csv once more: below 'next:' it prints"])
+    refused(*release, says=["Run pufferfish check with this model and sticky.csv again: below 'next:' it prints"])
     assert not Path("r.json").exists()
     # another table that finds nothing does not mend it
     assert run("check", "m.json", other, *reading, "--accept", "public").stdout.startswith("Go on.")

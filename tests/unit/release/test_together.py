@@ -176,7 +176,7 @@ def test_on_the_command_line(folder: Path) -> None:
         assert run("verify", folder / "own.json", *others).exit_code == code
     done = run("verify", paths["a"], folder / "none.json")
     assert (done.exit_code, done.stdout) == (2, "")  # all are read before the first is verified
-    refused("verify", paths["a"], paths["book"], says=["no pufferfish-release file"])
+    refused("verify", paths["a"], paths["book"], says=["not a pufferfish-release file"])
     refused("verify", paths["a"], paths["b"], "--values", paths["c"], says=["--values is the table of one release"])
 
 

@@ -402,7 +402,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     refused("show", output, says=["contradicts itself", "pufferfish verify says"])
     refused("verify", tmp_path / "none.json", says=["none.json"])
     refused("verify", table, says=["t.csv"])
-    refused("verify", model, says=["no pufferfish-release file"])
+    refused("verify", model, says=["not a pufferfish-release file"])
     output.write_text(json.dumps(record))
     refused("verify", output, "--ledger", model, says=["m.json"])
     done = run("verify", output, "--ledger", book)  # it cannot know of a second record with this entry, and says so
