@@ -186,7 +186,6 @@ class Network:
         self.tables = [table_of(name, model["nodes"]) for name in model["nodes"]]
 
     def prove(self, proof, claim):
-        need(self.states == claim.nodes, "members are of other nodes")
         need(proof is not None and claim.secrets, "the losses of all cells of a row together are more than ε")
         tree = Tree(self, proof["clusters"], proof["parents"])
         edges, moves = [*tree.edges, *((parent, child) for child, parent in tree.edges)], proof["moves"]
@@ -255,7 +254,8 @@ class Table(check.Claim):
     form, cut = TABLE, False
 
     def lengths(self, data, made, _):
-        self.nodes = states_of(self.release["theta"]["members"][0])
+        self.nodes, *others = map(states_of, self.release["theta"]["members"])
+        need(all(nodes == self.nodes for nodes in others), "members are of other nodes")
         every = dict.fromkeys(state for states in self.nodes.values() for state in states)
         need(self.states == [*every], "the states are not those of the nodes")
         self.longest, self.of_records = len(self.nodes), made["records"]

@@ -17,6 +17,7 @@ from test_certificate_forgeries import Checker, Pair, edited, honest, replaced, 
 import pufferfish as pf
 from false_claims import claiming
 from network_claims import network_claims
+from pufferfish.errors import NotApplicableError
 from pufferfish.release.certificate import check_texts, claim_of, record_of_noise
 from pufferfish.release.checker import check, check_more, check_networks
 
@@ -295,6 +296,29 @@ def test_members_whose_nodes_stand_in_another_order(tmp_path: Path) -> None:
     assert not Checker(tmp_path, states).accepts(states, proof)
 
 
+COIN = pf.BayesianNetwork({"a": pf.CPT(NO, [0.5, 0.5])})
+
+
+@pytest.mark.parametrize("nodes", ["more nodes", "more states", "rubbish"])
+def test_a_member_without_bounds_is_of_the_same_nodes(nodes: str, tmp_path: Path) -> None:
+    """Where the losses of all cells together are enough, they are those of the first member's nodes and states."""
+    if nodes == "more nodes":
+        release, proof = honest([COIN, COIN], pf.Histogram(relative=False), protect="row")
+    else:
+        release, proof = honest([COIN, COIN], pf.Sum({"no": 0, "yes": 1}))
+        release["calibration"]["query"]["values"]["map"]["*"] = 1000
+    proof["members"] = [None, None]
+    assert Checker(tmp_path, release).accepts(release, proof)
+    node = release["theta"]["members"][0]["nodes"]["a"]
+    others = {
+        "more nodes": {name: node for name in "abcdefgh"},  # a row of these has eight times the loss
+        "more states": {"a": node | {"states": [*NO, "often"], "table": [0.4, 0.3, 0.3]}},  # the third one counts 1000
+        "rubbish": {"a": node | {"parents": ["nobody"]}},
+    }
+    release["theta"]["members"][1] = {"nodes": others[nodes]}
+    assert not Checker(tmp_path, release).accepts(release, proof)
+
+
 RELEASES: dict[str, Callable[[dict[str, Any]], None]] = {
     "another node is read": set_at("calibration.query.records", ["smoke"]),
     "a column twice": set_at("calibration.query.records", ["smoke", "smoke"]),
@@ -417,3 +441,18 @@ def test_the_checkers_stand_alone(program: str, tmp_path: Path) -> None:
         says = "NOT PROVED: Bayesian networks are not covered; check_networks.py covers them"
     assert found.stdout.startswith(says), found.stdout + found.stderr
     assert found.returncode == (program == "check.py")
+
+
+def test_totals_of_releases_whose_networks_list_nodes_in_another_order() -> None:
+    """Losses of several releases are added node by node: b and its copy c are read, and no release reads u."""
+    cpts = {"b": pf.CPT(NO, [0.5, 0.5]), "c": pf.CPT(NO, [[0.99, 0.01], [0.01, 0.99]], ["b"])}
+    cpts["u"] = pf.CPT(NO, [0.5, 0.5])
+    records = []
+    for order, read in (("bcu", "b"), ("bcu", "c"), ("buc", "c")):
+        network = pf.BayesianNetwork({node: cpts[node] for node in order})
+        noise = pf.LeakagePropagation(network, length=50, protect=["b"]).calibrate(pf.Marginals([read]), 1.0)
+        records.append(record_of_noise(noise))
+    assert 1.99 < json.loads(pf.certify(records[:2]).proof)["epsilon"] < 2.01
+    for first, second in ((0, 2), (1, 2)):
+        with pytest.raises(NotApplicableError, match="nodes of Θ in another order"):
+            pf.certify([records[first], records[second]])

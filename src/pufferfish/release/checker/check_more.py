@@ -299,6 +299,8 @@ def together(claims, epsilon):
         need(other.release["theta"] == claim.release["theta"], "the releases are of other Θ")
         need(other.release["hides"] == claim.release["hides"], "the releases hide other things")
         need((other.records, other.near, other.cut) == (claim.records, claim.near, claim.cut), "they hide others")
+        nodes = [[*getattr(each, "nodes", ())] for each in (claim, other)]  # losses are added by their places
+        need(nodes[0] == nodes[1], "the releases list the nodes of Θ in another order")
     claim.longest, claim.of_records = (max(getattr(c, name) for c in claims) for name in ("longest", "of_records"))
     claim.scale = ", ".join(str(other.scale) for other in claims)
     claim.epsilon, claim.limit = epsilon, exp(epsilon, False)
