@@ -26,7 +26,8 @@ def kinds() -> dict[str, list[Any]]:
     """Return classes Θ by their kinds."""
     chains = ([[0.5, 0.5]] * 2, [[0.6, 0.4], [0.4, 0.6]], [[0.9, 0.1], [0.2, 0.8]], [[0, 1], [1, 0]])
     lists = {kind.__name__: list(kind.examples().values()) for kind in CHAIN_MODELS}
-    wholes = {kind.__name__: list(kind.examples().values()) for kind in CONTINUA.values()}
+    own = [kind for kind in CONTINUA.values() if kind.__module__.startswith("pufferfish.")]
+    wholes = {kind.__name__: list(kind.examples().values()) for kind in own}
     wholes["BinaryChainInterval"] += [pf.BinaryChainInterval(0.45, 0.55), pf.BinaryChainInterval(0.7, 0.7)]
     return {
         "MarkovChain": [pf.MarkovChain(matrix) for matrix in chains],

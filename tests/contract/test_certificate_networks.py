@@ -397,7 +397,7 @@ def edited_proof(proof: dict[str, Any], rng: np.random.Generator) -> dict[str, A
 def test_false_claims(seed: int, slow: bool) -> None:
     """Claims below what linear programs say leaks, with edited proofs: none is accepted, and every true one is."""
     rng = np.random.default_rng(seed)
-    for found in network_claims(seed + 100, 40 if slow else 8):
+    for found in network_claims(seed + 100, 40 if slow else 3):
         if not found.truth > 1e-3:
             continue
         check_texts(claiming(found.record, found.proved * (1 + 1e-9)), json.dumps(found.proof))
