@@ -50,7 +50,7 @@ def test_a_model_reads_back_exactly(tmp_path: Path) -> None:
     [
         (lambda d: d.update(version=2), "version 2 of pufferfish-model, this program reads version 1"),
         (lambda d: d.pop("version"), "version None"),
-        (lambda d: d.update(format="x"), "no pufferfish-model file"),
+        (lambda d: d.update(format="x"), "not a pufferfish-model file"),
         (lambda d: d.pop("states"), "not a valid pufferfish-model file"),
         (lambda d: d.update(chains=[]), "theta is empty"),
         (

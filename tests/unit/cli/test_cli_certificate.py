@@ -101,7 +101,7 @@ def test_a_proof_of_something_else() -> None:
     ("more", "says"),
     [
         (["--epsilon", "1", "--by", "id"], "leave out --by"),
-        (["--accuracy", "0.1"], "give --epsilon"),
+        (["--accuracy", "0.1"], "needs --epsilon"),
         (["--epsilon", "1", "--mechanism", "exact-laplace"], "no certificate"),
     ],
 )

@@ -232,7 +232,7 @@ BAD_RELEASES = {
     "up to nan": (["--up-to", "nan"], ["up"]),
     "epsilon 0": (["--epsilon", 0], ["epsilon is 0"]),
     "absent ledger": (["--epsilon", 0.1, "--ledger", "absent.json"], ["cannot read", "absent.json"]),
-    "a model as a ledger": (["--epsilon", 0.1, "--ledger", "model.json"], ["no pufferfish-ledger file"]),
+    "a model as a ledger": (["--epsilon", 0.1, "--ledger", "model.json"], ["not a pufferfish-ledger file"]),
     "a table as a ledger": (["--epsilon", 0.1, "--ledger", "table.csv"], ["looks like a table"]),
     "a folder as a ledger": (["--epsilon", 0.1, "--ledger", "."], ["cannot read"]),
     "output on the ledger": (["--epsilon", 0.1, "--output", "book.json"], ["is the input file"]),
