@@ -594,6 +594,10 @@ def main(release, proof, model=None):
 
 
 def run(check, *files):
+    if len(files) < 2:
+        print("usage: python check.py RELEASE PROOF [MODEL]")
+        print("totals: python check_more.py RELEASE RELEASE … PROOF [MODEL]")
+        sys.exit(2)
     try:
         check(*files)
     except Exception as error:

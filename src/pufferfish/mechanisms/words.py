@@ -19,7 +19,7 @@ from pufferfish._base.words import at_most, number
 from pufferfish._draw.page import table
 from pufferfish.errors import shortened
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.protection import ColumnsProtection, Protection
+from pufferfish.mechanisms.protection import ROW, SUBJECT, ColumnsProtection, Protection
 from pufferfish.mechanisms.witness import (
     AloneWitness,
     AnyWitness,
@@ -320,10 +320,9 @@ def not_promised_of(
         facts = ["Facts other than the secrets named in the promise are not hidden."]
     elif protection is not None:
         facts = [*protection.not_hidden] if protection.is_stretch else [*facts, *protection.not_hidden]
-    outside = [
-        "Distributions outside Θ: if the records follow another law, or somebody knows some of them for certain, more "
-        "can leak."
-    ]
+    whole = protection is not None and not protection.only_near and protection.settings["protect"] in (SUBJECT, ROW)
+    known = "" if whole else ", or somebody knows some of them for certain,"
+    outside = [f"Distributions outside Θ: if the records follow another law{known or ','} more can leak."]
     outside += dict.fromkeys(CONTINUA[kind].outside for kind in kinds if kind in CONTINUA)
     return [
         " ".join(filter(None, outside)),

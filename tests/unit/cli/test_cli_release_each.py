@@ -37,9 +37,9 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     weak = int((frame["value"].abs() <= frame["error_95"]).sum())
     assert f"○ {weak} of 6 values: no larger than their own error" in done.stdout
     wild = run(*each, "--epsilon", 0.05, "--output", tmp_path / "wild.csv", "--accept", "noise")
-    assert "add --valid to get the nearest possible values (no privacy cost)" in wild.stdout, wild.output
+    assert "a release with --valid has the nearest possible values (no privacy cost)" in wild.stdout, wild.output
     valid = run(*each, "--epsilon", 0.05, "--output", tmp_path / "valid.csv", "--accept", "noise", "--valid")
-    assert "add --valid" not in valid.stdout, valid.output
+    assert "with --valid" not in valid.stdout, valid.output
     for stem in ("wild", "valid"):
         for ending in ("csv", "json"):
             (tmp_path / f"{stem}.{ending}").unlink()

@@ -112,7 +112,7 @@ def test_values_that_cannot_be_are_explained_where_they_are_printed() -> None:
         done = run(*command)
         assert done.exit_code == 0, done.output
         values = pf.Release.from_json("r.json").values
-        told = "add --valid to get the nearest possible values" in done.stdout
+        told = "a release with --valid has the nearest possible values" in done.stdout
         assert told == (min(values) < 0 or max(values) > 1)
         seen.add(told)
         if seen == {True, False}:

@@ -212,7 +212,9 @@ def test_two_records_with_one_predecessor_are_named() -> None:
     data = week(400, 1)
     bound = pf.LeakagePropagation(CHAIN, data.length)
     noise = bound.calibrate(pf.Count("active"), 0.5)
-    releases = [pf.release(data, pf.Count("active"), noise, ledger=pf.Ledger(bound, 2.0)) for _ in range(2)]
+    releases = [pf.release(data, pf.Count("active"), noise, ledger=pf.Ledger(bound, 2.0))]
+    while len(releases) == 1 or releases[0].value == releases[1].value:  # equal records are one that is named twice
+        releases[1:] = [pf.release(data, pf.Count("active"), noise, ledger=pf.Ledger(bound, 2.0))]
     assert pf.series(releases).history.holds is not False  # two ledgers
     first = releases[0]
     again = replace(releases[1], ledger=first.ledger)

@@ -224,7 +224,7 @@ def impossible_lines(record: ReleaseFields, values: Sequence[float] | None = Non
     if not (below or above):
         return []
     which = " and ".join([*(["below 0"] if below else []), *(["above 1"] if above else [])])
-    return [f"noise made some values {which}; add --valid to get the nearest possible values (no privacy cost)"]
+    return [f"noise made some values {which}; a release with --valid has the nearest possible values (no privacy cost)"]
 
 
 def size_line(record: ReleaseFields, data: Sequences | Rows) -> str:
