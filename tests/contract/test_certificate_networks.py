@@ -393,6 +393,7 @@ def edited_proof(proof: dict[str, Any], rng: np.random.Generator) -> dict[str, A
     return proof | {"members": [member] if rng.random() < 0.97 else [[], [None]][int(rng.integers(2))]}
 
 
+@pytest.mark.grid(keep=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_false_claims(seed: int, slow: bool) -> None:
     """Claims below what linear programs say leaks, with edited proofs: none is accepted, and every true one is."""

@@ -95,6 +95,7 @@ UTC_TIMES = [
 ]
 
 
+@pytest.mark.slow
 def test_times_of_every_kind(spark, tmp_path, slow):
     """The session is in New York, whose clock must have no say."""
     states = ["abc"[i % 3] for i in range(len(UTC_TIMES))]
@@ -117,6 +118,7 @@ def test_times_of_every_kind(spark, tmp_path, slow):
         assert summary(found) == summary(expected), table.schema
 
 
+@pytest.mark.slow
 def test_local_times_of_a_zone(spark, tmp_path, slow):
     """A night in Paris whose clock is set back, and hours of which times without a zone do not say all."""
     utc = [datetime(2021, 10, 30, 20, 0) + timedelta(minutes=10 * i) for i in range(72)]

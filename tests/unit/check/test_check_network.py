@@ -240,6 +240,7 @@ def test_asia_every_missing_arrow_is_found_but_one_that_5000_rows_are_too_few_fo
         assert pair.judged == ("too few" if arrow == ("asia", "tub") else "dependent"), arrow
 
 
+@pytest.mark.slow
 def test_child_the_weakest_arrows_are_found(slow: bool) -> None:
     child = published("child")
     table = rows_of(child, 5_000, seed=3)

@@ -103,6 +103,7 @@ def test_refusals() -> None:
         pf.fit_stays(pf.read_sequences(pl.DataFrame({"s": ["a"] * 9}), "s", daily=True))
 
 
+@pytest.mark.slow
 def test_the_command_line_fits_and_releases(tmp_path: Path) -> None:
     survey, model, out = (str(tmp_path / name) for name in ("survey.csv", "model.json", "out.json"))
     table([TRUTH, TRUTH.slower(2)], 3_000, seed=6).write_csv(survey)

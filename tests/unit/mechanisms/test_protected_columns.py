@@ -196,6 +196,7 @@ def test_what_is_refused() -> None:
     refused(["a"], "protect is", pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]))
 
 
+@pytest.mark.slow
 def test_many_columns_at_once() -> None:
     """Far more joint values than can be listed: the sum of each term's largest entry, and never more than all."""
     names = [f"x{i}" for i in range(40)]

@@ -64,6 +64,7 @@ def test_the_record_loss_follows_from_the_file_alone(slow: bool) -> None:
     assert kinds >= {"record", "step", "cell"}
 
 
+@pytest.mark.slow
 def test_columns_together_and_large_tables() -> None:
     """A table of two columns; transitions of 60 states, of which a matrix would have 13 million numbers."""
     table = pl.DataFrame({"a": ["no", "yes"] * 20, "b": ["no", "no", "yes", "yes"] * 10})
