@@ -191,6 +191,7 @@ def test_rows_are_counted_as_on_one_machine(spark, tmp_path, slow):
         pf.read_rows(twice, NETWORK, subject="t", missing="unobserved")
 
 
+@pytest.mark.slow
 def test_few_passes_and_rows_stay_on_the_cluster(cluster, spark, tmp_path, monkeypatch):
     """docs/spark.md says how many passes there are; what comes to the driver is as long as what is counted."""
     rows, subjects = 6000, 4
@@ -231,6 +232,7 @@ def written(folder, name, frame):
     return folder / name
 
 
+@pytest.mark.slow
 def test_the_command_line_reads_folders_and_globs(cluster, spark, tmp_path, monkeypatch, slow):
     monkeypatch.chdir(tmp_path)
     rng = random.Random(4)

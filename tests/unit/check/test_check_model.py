@@ -366,6 +366,7 @@ def test_stays_are_found_and_classes_of_every_kind_are_checked(slow: bool) -> No
     assert "the model was fitted to these people: this check proves nothing about others" in str(held)
 
 
+@pytest.mark.slow
 def test_the_noise_covers_so_many_people_and_the_sentence_says_it() -> None:
     laws = {who: CALM if who else np.array([[0.97, 0.03], [0.1, 0.9]]) for who in range(9)}
     table = days_of_people(laws.__getitem__, seed=1, people=9, days=43)

@@ -63,6 +63,7 @@ def test_states_that_are_renamed_are_completed_alike() -> None:
     assert again == pytest.approx(smoothed(counts, 2)[np.ix_(order, order)])
 
 
+@pytest.mark.slow
 def test_many_states_of_few_visits_stay_as_long_as_they_do() -> None:
     """One count for every cell had them leave, and the noise was a fraction of what is needed."""
     table, truth = zones(40, 60)
