@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The packages by themselves: the sdist, and from it the wheel, built, installed in an empty environment without
 # development tools, and used as the README does. `smoke.sh extras` also installs each extra alone and uses what it adds;
-# `smoke.sh quick` makes the README's release, and leaves out what compiles loops (its comparisons) first.
+# `smoke.sh quick` makes the README's release, without a picture.
 # OUTPUT=dist keeps what was built there; PYTHON=/path/to/python3.13 takes another Python than that of .venv.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -45,8 +45,7 @@ build
 wheel=$(ls "$output"/*.whl) sdist=$(ls "$output"/*.tar.gz)
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' pyproject.toml)
 first_block sh "pufferfish example" > "$folder/commands.sh"
-first_block python "pf.compare(" > "$folder/example.py"
-first_block python "pf.read_sequences(" >> "$folder/example.py"
+first_block python "pf.read_sequences(" > "$folder/example.py"
 
 fresh
 mkdir "$folder/work"
@@ -61,7 +60,7 @@ python -c 'import pathlib, pufferfish; assert pathlib.Path(pufferfish.__file__).
 pufferfish completion bash > completion.txt
 grep -q complete completion.txt
 if [ "${1:-}" = quick ]; then
-  sed -i '/^pufferfish compare/,/[^\\]$/d; s/ --plot release.png//' ../commands.sh
+  sed -i 's/ --plot release.png//' ../commands.sh
   bash -e ../commands.sh > printed.txt
   pufferfish verify release.json --model model.json > verified.txt
   tail -1 verified.txt

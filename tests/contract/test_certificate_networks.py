@@ -273,6 +273,7 @@ def test_names_with_commas(tmp_path: Path) -> None:
     cpts |= {names[2]: pf.CPT(NO, [0.5, 0.5]), names[3]: pf.CPT(NO, [[0.6, 0.4], [0.3, 0.7]], [names[2]])}
     release, proof = honest(pf.BayesianNetwork(cpts), pf.Marginals(), protect=["a,b", "c"])
     assert Checker(tmp_path, release).accepts(release, proof)
+    assert "(['a,b', 'c'])" in check.claim_of(json.dumps(release)).hides
     assert not Checker(tmp_path, release).accepts(with_noise(copy.deepcopy(release), 0.99), proof)
     members = json.loads(json.dumps(proof["members"]).replace('"a,b", "c"', '"a", "b,c"'))
     assert members != proof["members"]

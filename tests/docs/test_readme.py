@@ -38,6 +38,14 @@ def blocks(language: str) -> list[tuple[str, str]]:
     return [(f"{name_of(page)}-{i}", text) for page in PAGES for i, text in enumerate(blocks_of(page, language))]
 
 
+def test_the_wheel_is_tried_with_blocks_that_the_readme_has() -> None:
+    script = (REPOSITORY / "scripts" / "smoke.sh").read_text()
+    wanted = re.findall(r'^first_block (\w+) "([^"]+)" >', script, flags=re.MULTILINE)
+    assert len(wanted) == 2
+    for language, words in wanted:
+        assert any(words in block for block in blocks_of(REPOSITORY / "README.md", language)), (language, words)
+
+
 LONG = {"guarantee.md", "networks.md", "intervals.md"}
 """They compare mechanisms over a day, among them the slowest."""
 ON_SPARK = {"spark.md"}

@@ -120,6 +120,15 @@ def test_the_checker_stands_alone(tmp_path: Path) -> None:
     assert (found.returncode, found.stdout) == (1, "NOT PROVED: theta[0]: more than ε leaks\n")
 
 
+@pytest.mark.parametrize("files", [[], ["release.json"]])
+@pytest.mark.parametrize("program", FILES)
+def test_called_wrongly_it_says_how(program: str, files: list[str]) -> None:
+    run = [sys.executable, "-I", "-S", str(CHECKER.with_name(program)), *files]
+    found = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (2, "")
+    assert found.stdout.startswith("usage: python check.py RELEASE PROOF [MODEL]\ntotals: ")
+
+
 def test_the_copies_in_the_package() -> None:
     for name in FILES:
         assert Path(checker.__file__).with_name(name).read_bytes() == CHECKER.with_name(name).read_bytes()

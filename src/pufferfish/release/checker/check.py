@@ -3,7 +3,7 @@
 The release says what was asked, of which chains, with which noise; the proof brings bounds on what earlier and later
 records tell. All else is computed again from the release, in whole numbers and fractions: neither rounding nor a search
 nor any line of the program that made the proof has to be right. docs/proofs/certificate.md has the theorem and explains
-each part. Exit code 0: PROVED, and what. Exit code 1: NOT PROVED, and why. Needs Python 3.9, and nothing else.
+each part. Exit code 0: PROVED, and what. 1: NOT PROVED, and why. 2: called wrongly. Needs Python 3.9, nothing else.
 check_networks.py and check_more.py, which use this file, cover Bayesian networks, rarer chains and queries, and several
 releases together.
 """

@@ -337,7 +337,8 @@ class Table(check.Claim):
             self.secrets = []  # only the losses of all cells together prove that
         need(self.release["hides"] == what, "hides says something else")
         self.promised(f"if {what} {changes}, for every {each}, {values}, and every")
-        self.hides = f"{what} {changes}"
+        exactly = f" ({columns})" if columns else ""  # names may hold commas and quotes
+        self.hides = f"{what}{exactly} {changes}"
 
     def named(self, secrets):
         """Pairs of secrets, each of one node, that it has one of some values."""
