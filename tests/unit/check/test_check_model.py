@@ -338,6 +338,7 @@ def heavy_stays(seed: int) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["who", "at", "s"], orient="row")
 
 
+@pytest.mark.slow
 def test_stays_are_found_and_classes_of_every_kind_are_checked(slow: bool) -> None:
     table = heavy_stays(seed=3)
     data = pf.read_sequences(table, "s", daily=True, **READING)

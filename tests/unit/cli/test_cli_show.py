@@ -46,6 +46,7 @@ def test_fit_says_the_transitions_and_the_stays(tmp_path: Path) -> None:
     assert "for MQMApprox: " in shown.stdout
 
 
+@pytest.mark.slow
 def test_fit_of_other_models_says_what_is_in_them(tmp_path: Path) -> None:
     public = write_table(tmp_path / "public.csv", seed=1)
     of_each = "Mean stay in a state, from the least to the most of the class:"
