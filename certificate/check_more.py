@@ -17,8 +17,12 @@ if __package__:
     from . import check, check_networks
 else:
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    import check
-    import check_networks  # noqa: F401  (networks enter themselves into the tables of check.py)
+    try:
+        import check
+        import check_networks  # noqa: F401  (networks enter themselves into the tables of check.py)
+    except ModuleNotFoundError as error:
+        print(f"check_more.py needs {error.name}.py beside it; pufferfish checker writes all of them")
+        sys.exit(2)
 
 from_check = check.ONE, check.FINE, check.need, check.dot, check.exp, check.fits, check.laws, check.NUMBER
 ONE, FINE, need, dot, exp, fits, laws, NUMBER = from_check

@@ -129,6 +129,21 @@ def test_called_wrongly_it_says_how(program: str, files: list[str]) -> None:
     assert found.stdout.startswith("usage: python check.py RELEASE PROOF [MODEL]\ntotals: ")
 
 
+def test_called_with_too_many_files_it_says_how() -> None:
+    run = [sys.executable, "-I", "-S", str(CHECKER), "release.json", "proof.json", "model.json", "more.json"]
+    found = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr, found.stdout[:6]) == (2, "", "usage:")
+
+
+def test_a_file_it_needs_is_named(tmp_path: Path) -> None:
+    for name in ("check.py", "check_more.py"):
+        (tmp_path / name).write_bytes(CHECKER.with_name(name).read_bytes())
+    run = [sys.executable, "-I", "-S", str(tmp_path / "check_more.py"), "release.json", "proof.json"]
+    found = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (2, "")
+    assert found.stdout.startswith("check_more.py needs check_networks.py beside it")
+
+
 def test_the_copies_in_the_package() -> None:
     for name in FILES:
         assert Path(checker.__file__).with_name(name).read_bytes() == CHECKER.with_name(name).read_bytes()

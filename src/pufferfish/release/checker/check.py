@@ -594,7 +594,7 @@ def main(release, proof, model=None):
 
 
 def run(check, *files):
-    if len(files) < 2:
+    if len(files) < 2 or (check is main and len(files) > 3):
         print("usage: python check.py RELEASE PROOF [MODEL]")
         print("totals: python check_more.py RELEASE RELEASE … PROOF [MODEL]")
         sys.exit(2)
