@@ -363,24 +363,40 @@ const pufferfish = (() => {
     return { rows, slack: slackOf(law.slack, kernel.slack, apart), occurs, before };
   };
   const ofAnyLaw = (power, kernel) => {
-    const next = product(power, kernel);
+    const next = product(power, kernel), starts = power.rows.map((now, m) => ({ now, next: next.rows[m] }));
+    const chained = starts.flatMap((one, m) => starts.slice(m + 1).map((two) => mixtures(one, two)));
     return {
       ofAnyLaw: true, kernel: kernel.rows, slack: slackOf(power.slack, next.slack, kernel.slack),
-      laws: power.rows, nexts: next.rows, occurs: columnsWithMass(next.rows), before: columnsWithMass(power.rows),
+      neighbours: [
+        ...starts.map((one) => [one, one]),
+        ...chained.flatMap((laws) => laws.slice(1).map((law, n) => [laws[n], law])),
+        ...chained.flatMap((laws) => laws.slice(1, -1).map((law) => [law, law])),
+      ],
+      occurs: columnsWithMass(next.rows), before: columnsWithMass(power.rows),
     };
   };
+  // Mixtures of two laws in equal steps: the fewer, the nearer these laws are and the more cells there are.
+  const mixtures = (one, two) => {
+    const most = BigInt(Math.max(1, Math.floor(16 / one.now.length)));
+    const enough = (n) => one.now.every((a, y) => { // four times how far the larger is above the smaller is at most n
+      const b = two.now[y], [small, large] = a < b ? [a, b] : [b, a];
+      return small === 0n || 4n * (large - small) <= n * small;
+    });
+    let parts = 1n;
+    while (parts < most && !enough(parts)) parts += 1n;
+    const mix = (n) => (law, other) => law.map((a, y) => (parts - n) * a + n * other[y]);
+    return range(Number(parts) + 1).map((n) => mix(BigInt(n)))
+      .map((at) => ({ now: at(one.now, two.now), next: at(one.next, two.next) }));
+  };
 
-  // It suffices to look at two rows of the power; or, pair by pair, at the formula for all laws of the record before.
+  // It suffices to look at laws that are neighbours between two rows of the power; or, pair by pair, at the formula for all laws of the record before.
   const holdsForAnyLaw = (step, moves, goal, x, other) => {
-    const { kernel, laws, nexts, slack } = step, k = kernel.length;
-    const byRows = laws.every((one, m) => laws.slice(m).every((two, later) => {
-      const c = nexts[m], d = nexts[m + later];
-      return covers(range(k).map((y) => {
-        const p = (d[other] * one[y] + c[other] * two[y]) * kernel[y][x];
-        const q = (d[x] * one[y] + c[x] * two[y]) * kernel[y][other];
-        return p * ONE * slack - q * goal * FINE;
-      }), moves);
-    }));
+    const { kernel, neighbours, slack } = step, k = kernel.length;
+    const byRows = neighbours.every(([{ now: one, next: c }, { now: two, next: d }]) => covers(range(k).map((y) => {
+      const p = (d[other] * one[y] + c[other] * two[y]) * kernel[y][x];
+      const q = (d[x] * one[y] + c[x] * two[y]) * kernel[y][other];
+      return p * ONE * slack - q * goal * FINE;
+    }), moves));
     return byRows || moves.filter(([y, z]) => step.before[y] && step.before[z]).every(([y, z, s]) => {
       const over = kernel[y][x] * kernel[z][other], under = kernel[y][other] * kernel[z][x];
       if (over === 0n || goal >= s) return true; // such a pair tells nothing, or no more than s

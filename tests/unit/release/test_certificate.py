@@ -56,8 +56,8 @@ CHAINS: dict[str, tuple[Any, int]] = {
 PRICES = {
     "never": 2e-4,
     "records of a clock": 0.5,
-    "any law": 0.07,
-    "state that dies": 0.1,
+    "any law": 0.02,
+    "state that dies": 0.02,
     "periodic": 1.1,
 }
 """More noise where whole numbers, or the checker's rule, prove less than the program."""
