@@ -73,24 +73,15 @@ def living(rows):
 # -- 2. Chains with a clock, of higher order, with a given first law, or any ------------------------------------------
 
 
-def between(one, other):
-    """Laws from one to another, cut into the more parts the farther apart they are; with each what follows from it."""
-    apart = max((Fraction(max(a, b), min(a, b)) if a and b else 1 for a, b in zip(one[0], other[0])), default=1)
-    parts = min(CUTS, max(1, ceil(4 * (apart - 1))))
-    return [
-        tuple([(parts - n) * a + n * b for a, b in zip(*each)] for each in zip(one, other)) for n in range(parts + 1)
-    ]
-
-
 PARTS = 16  # over the number of cells: into so many parts what lies between two laws is cut at most
 
 
 def between(one, other):
-    """Laws from one to another, cut into the more parts the farther apart they are; with each what follows from it."""
+    """Pairs of neighbours among laws from one to another, or one twice, each with what follows from it."""
     apart = max(Fraction(max(a, b), min(a, b)) if a and b else 1 for a, b in zip(one[0], other[0]))
     parts = max(1, min(PARTS // len(one[0]), ceil(4 * (apart - 1))))
-    mixed = [[[(parts - n) * a + n * b for a, b in zip(*both)] for both in zip(one, other)] for n in range(parts + 1)]
-    return [tuple(law) for law in mixed]
+    laws = [[[(parts - n) * a + n * b for a, b in zip(*both)] for both in zip(one, other)] for n in range(parts + 1)]
+    return [(law, law) for law in laws[1:-1]] + [(laws[n], laws[n + 1]) for n in range(parts)]
 
 
 class StepOfAnyLaw(check.Step):
@@ -101,8 +92,7 @@ class StepOfAnyLaw(check.Step):
         following = [(law, [dot(law, column) for column in zip(*self.rows)]) for law in power[0]]
         self.laws, self.of_kernel = [*zip(following, following)], kernel[1] ** 4
         for one, other in combinations(following, 2):
-            laws = between(one, other)
-            self.laws += [*zip(laws[1:-1], laws[1:-1]), *zip(laws, laws[1:])]
+            self.laws += between(one, other)
 
     def cases(self, x, x_):
         into, other = ([row[z] for row in self.rows] for z in (x, x_))
