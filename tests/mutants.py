@@ -73,14 +73,14 @@ MUTANTS = [
     ),
     Mutant(
         "phi: a walk passes on what arrived without the loss of the record",
-        "_core/phi/loops.py",
+        "_core/phi/certificate.py",
         "arrived = loss[y, z] if bound == 0.0 else np.nextafter(loss[y, z] + bound, np.inf)",
         "arrived = loss[y, z] if bound == 0.0 else bound",
         "unit/_core/propagation/test_walks.py",
     ),
     Mutant(
         "phi: a walk takes what is no number as a bound",
-        "_core/phi/loops.py",
+        "_core/phi/certificate.py",
         "most = max(most, np.inf if math.isnan(a[y, z]) else a[y, z])",
         "most = max(most, a[y, z])",
         "unit/_core/propagation/test_walks.py",
@@ -109,7 +109,7 @@ MUTANTS = [
     Mutant(
         "two-state chains in an interval: under every law a corner's past knows its own",
         "mechanisms/_propagation_on_chains.py",
-        "self._past = AnyPast(Same(matrix), ages=False)",
+        "self._past = AnyPast(Steps(matrix), ages=False)",
         "pass",
         "oracle/test_oracle_binary_corners.py",
     ),

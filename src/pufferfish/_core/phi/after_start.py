@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from pufferfish._core.numbers.rounding import SMALLEST, UNIT
 from pufferfish._core.phi.certificate import SEARCHED
-from pufferfish._core.phi.phi import Kernel, stars_of
+from pufferfish._core.phi.phi import Kernel, Slopes, slopes_of, stars_of
 
 __all__ = ["LEAST", "AfterStart", "fits"]
 
@@ -64,17 +64,16 @@ def fits(phases: int, k: int) -> bool:
 
 
 class AfterStart:
-    """The past's log ratios at every phase of a cycle, some steps after the first record.
+    """The past's log ratios of a record, or of one at every phase of a cycle, some steps after the first record.
 
     Parameters
     ----------
-    power : (N, k, k) ndarray
-        W, from the state of the first record to that of the last one, by the phase of the last one.
-    matrices : (N, k, k) ndarray
-        P, the step that follows.
+    power, matrices : (..., k, k) ndarray
+        W, from the state of the first record to that of the last one, by the phase of the last one; and P, the step
+        that follows.
     steps : int
         How many steps W has: its entries are good to a few units of rounding for each.
-    states : (N, k) ndarray of bool
+    states : (..., k) ndarray of bool
         States that the last record can have. Only laws of the first record that lead to no others count.
     loops : callable
         Work ↦ the loops that do it.
@@ -91,8 +90,9 @@ class AfterStart:
         loops: Callable[[int], Any],
         like: "AfterStart | None" = None,
     ) -> None:
-        phases, k = states.shape
-        self._k, self._states = k, states
+        self._shape, k = matrices.shape, int(matrices.shape[-1])
+        power, matrices, states = power.reshape(-1, k, k), matrices.reshape(-1, k, k), states.reshape(-1, k)
+        self._states, phases = states, len(states)
         starts = ~np.any((power > 0) & ~states[:, None, :], axis=2)
         laws, (m, m_) = _laws_with_cuts(np.where(starts[:, :, None], power, 0.0))
         after = laws @ matrices
@@ -116,31 +116,26 @@ class AfterStart:
         among = np.arange(m.size)
         self._row = (np.arange(x.size)[:, None] * m.size + among).reshape(-1).astype(np.int64)
         self._row_ = (place[x_, x][:, None] * m.size + among).reshape(-1).astype(np.int64)
-        self._trees = self._first_trees() if like is None or not self._same_states(like) else like._trees_now()
+        same = like is not None and np.array_equal(self._pattern, like._pattern)
+        self._trees = tuple(part.copy() for part in like._trees) if like and same else self._first_trees()
         self._worst = np.zeros((phases, x.size), dtype=np.intp)
         self._loops = loops
 
     def __call__(self, b: Matrix) -> Matrix:
-        """Return the log ratios of the past of the record that follows, rounded up; shape (N, k, k).
+        """Return the log ratios of the past of the record that follows, by the phase of the last one; rounded up.
 
-        Parameters
-        ----------
-        b : (N, k, k) ndarray
-            Log ratios B of what the last record and its past tell, finite on its states.
-
-        Returns
-        -------
-        (N, k, k) ndarray
-            By the phase of the last record; +∞ for pairs with a state that cannot follow, 0 on the diagonal.
+        From log ratios B of what the last record and its past tell, finite on its states; both of shape (..., k, k).
+        +∞ for pairs with a state that cannot follow, 0 on the diagonal.
         """
         phases, k = self._states.shape
+        b = b.reshape(phases, k, k)
         within = self._states[:, :, None] & self._states[:, None, :]
         b = np.ascontiguousarray(np.where(within, b, np.inf))
         most = np.max(b, axis=(1, 2), where=within, initial=0.0)
         result = np.full((phases, k, k), np.inf)
         result[:, np.arange(k), np.arange(k)] = 0.0
         if not np.max(most) <= SEARCHED:
-            return result
+            return result.reshape(self._shape)
         proved = np.empty(self._asked.shape)
         search = self._loops(proved.size * k**2).search_each
         with np.errstate(all="ignore"):
@@ -150,31 +145,22 @@ class AfterStart:
         self._worst = np.arange(self._x.size) * each.shape[2] + best
         value = np.take_along_axis(each, best[:, :, None], axis=2)[:, :, 0]
         result[:, self._x, self._x_] = np.where(value == -np.inf, np.inf, value)
-        return result
+        return result.reshape(self._shape)
 
-    def slopes(self) -> tuple[NDArray[np.int64], Matrix]:
-        """Return the derivatives at the last call: by which entries of B, and how much; shape (N, k², k − 1).
+    def slopes(self) -> Slopes:
+        """Return the derivatives at the last call by entries of B, by the phase of the last record."""
+        k, worst = self._shape[-1], self._worst[:, :, None]
+        tails, heads, _, shares = (np.take_along_axis(part, worst, axis=1) for part in self._trees)
+        ends, slopes = slopes_of(k, self._x, self._x_, tails, heads, shares)
+        shape = *self._shape[:-2], k * k, -1
+        return ends.reshape(shape), slopes.reshape(shape)
 
-        Entries are flat indices of the phase of the last record, which is that of the answer.
-        """
-        phases, k = self._states.shape
-        tails, heads, _, shares = (
-            np.take_along_axis(a, np.maximum(self._worst, 0)[:, :, None], axis=1) for a in self._trees
-        )
-        shape = phases, k * k, tails.shape[2]
-        ends, slopes = np.zeros(shape, dtype=np.int64), np.zeros(shape)
-        ends[:, self._x * k + self._x_], slopes[:, self._x * k + self._x_] = tails * k + heads, shares
-        return ends, slopes
+    @property
+    def _pattern(self) -> Mask:
+        """Which entries of the conditions are positive."""
+        return np.stack([self._upper > 0, self._lower > 0])
 
-    def _same_states(self, other: "AfterStart") -> bool:
-        mine, others = ((a._upper > 0, a._lower > 0) for a in (self, other))
-        return all(np.array_equal(a, b) for a, b in zip(mine, others, strict=True))
-
-    def _trees_now(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Matrix, Matrix]:
-        tails, heads, flows, shares = self._trees
-        return tails.copy(), heads.copy(), flows.copy(), shares.copy()
-
-    def _first_trees(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Matrix, Matrix]:
+    def _first_trees(self) -> tuple[NDArray[Any], ...]:
         phases, k = self._states.shape
         flat = Kernel(self._upper.reshape(-1, k), self._lower.reshape(-1, k), np.ones(0, dtype=np.bool_))
         begins = np.arange(phases)[:, None] * self._row.size
@@ -182,8 +168,7 @@ class AfterStart:
         inside = (flat.upper > 0)[x] | (flat.lower > 0)[x_]
         first = stars_of(flat, np.zeros((k, k)), x, x_, inside)
         shape = phases, self._row.size, max(k - 1, 1)
-        ends = first.tails.reshape(shape), first.heads.reshape(shape)
-        return *ends, first.flows.reshape(shape), first.shares.reshape(shape)
+        return tuple(part.reshape(shape) for part in (first.tails, first.heads, first.flows, first.shares))
 
 
 def _conditions(k: int, parts: int) -> int:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from pufferfish._core.numbers.rounding import TINY, UNIT
 
-__all__ = ["AnyPrior", "AnyPriors"]
+__all__ = ["AnyPrior"]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -41,46 +41,43 @@ _LARGEST = 600.0
 """Beyond this many nats, or with probabilities too small to multiply, the contraction is left out."""
 
 
-class AnyPriors:
-    """The past of a record at each phase of a cycle of matrices, under every law of the record before.
+class AnyPrior:
+    """The past of a record, or of one at each phase of a cycle, under every law of the record before.
 
     Parameters
     ----------
-    matrices : (N, k, k) ndarray
-        P_φ of the step from phase φ to phase φ + 1, rows = from; or their upper bounds.
-    lower : (N, k, k) ndarray, optional
+    matrices : (..., k, k) ndarray
+        P, rows = from, or P_φ of the step from phase φ to phase φ + 1; or their upper bounds.
+    lower : (..., k, k) ndarray, optional
         Their lower bounds, where each may be any matrix between the bounds.
     """
 
     def __init__(self, matrices: Matrix, lower: Matrix | None = None) -> None:
-        least = matrices if lower is None else lower
+        self._shape, self._k = matrices.shape, int(matrices.shape[-1])
+        matrices = matrices.reshape(-1, self._k, self._k)  # one matrix is a cycle of one phase
+        least = matrices if lower is None else lower.reshape(matrices.shape)
         self._most, self._least = np.sqrt(matrices), np.sqrt(least)
         self._coarse = np.any([np.any((p > 0) & (p < TINY), axis=(1, 2)) for p in (matrices, least)], axis=0)
-        self._k: int = matrices.shape[-1]
         self._slope, self._at = np.zeros(matrices.shape), np.zeros(matrices.shape, dtype=np.intp)
 
     def __call__(self, b: Matrix, before: Mask | None = None, asked: Mask | None = None) -> Matrix:
-        """Return the log ratios of the past of a record at each phase, rounded up; shape (N, k, k).
+        """Return the log ratios of the past of a record at each phase, rounded up; +∞ where a state cannot follow.
 
         Parameters
         ----------
-        b : (N, k, k) or (k, k) ndarray
+        b : (..., k, k) ndarray
             Log ratios B of what a record at each phase and its past tell, finite on states it can have.
-        before : (N, k) ndarray of bool, optional
+        before : (..., k) ndarray of bool, optional
             States that a record at each phase can have; by default all.
-        asked : (N,) ndarray of bool, optional
+        asked : (...) ndarray of bool, optional
             Phases that are asked for; the others get +∞.
-
-        Returns
-        -------
-        (N, k, k) ndarray
-            +∞ for pairs with a state that cannot follow, 0 on the diagonal.
         """
         phases, k = self._most.shape[:2]
-        b, result = np.broadcast_to(b, self._most.shape), np.full(self._most.shape, np.inf)
-        states = np.ones((phases, k), dtype=np.bool_) if before is None else before
+        b = np.broadcast_to(b, self._shape).reshape(self._most.shape)
+        result = np.full(self._most.shape, np.inf)
+        states = np.ones((phases, k), dtype=np.bool_) if before is None else before.reshape(phases, k)
         largest = np.max(b, axis=(1, 2), where=states[:, :, None] & states[:, None, :], initial=-np.inf)
-        wanted = np.ones(phases, dtype=np.bool_) if asked is None else np.roll(asked, -1)
+        wanted = np.ones(phases, dtype=np.bool_) if asked is None else np.roll(asked.reshape(phases), -1)
         coarse = self._coarse | ~(largest < _LARGEST)
         for phase in np.flatnonzero(wanted & coarse):
             after, follows = (phase + 1) % phases, np.any(self._most[phase, states[phase]] > 0, axis=0)
@@ -93,7 +90,7 @@ class AnyPriors:
         after = ((np.flatnonzero(wanted) + 1) % phases)[:, None]
         for each in (result, self._slope):
             each[after, np.arange(k), np.arange(k)] = 0.0
-        return result
+        return result.reshape(self._shape)
 
     def _contract(self, some: Places, b: Matrix, states: Mask, result: Matrix) -> None:
         """Fill in what is told after some phases."""
@@ -132,45 +129,12 @@ class AnyPriors:
     @property
     def slopes(self) -> tuple[Matrix, Places]:
         """Derivative of each pair at the last call: how much, and by which entry of B at the phase before it."""
-        return self._slope, self._at % (self._k * self._k)
+        return self._slope.reshape(self._shape), (self._at % self._k**2).reshape(self._shape)
 
     def solve(self, residual: Matrix) -> Matrix:
         """Solve δ = residual + Φ'δ around the cycle, with Φ' the derivative at the last call."""
-        return _followed(residual, self._slope, self._at)
-
-
-class AnyPrior:
-    """The same for one matrix: arrays are those of a cycle of one phase, without their first axis.
-
-    Parameters
-    ----------
-    transition_matrix : (k, k) ndarray
-        P, rows = from; or its upper bounds.
-    lower : (k, k) ndarray, optional
-        Its lower bounds, where it may be any matrix between the bounds.
-    """
-
-    def __init__(self, transition_matrix: Matrix, lower: Matrix | None = None) -> None:
-        self._cycle = AnyPriors(transition_matrix[None], None if lower is None else lower[None])
-
-    def __call__(self, b: Matrix, before: Mask | None = None, asked: Mask | None = None) -> Matrix:
-        """Return the log ratios of the past of a record, rounded up; shape (k, k). One phase is always asked."""
-        return self._cycle(b, None if before is None else before[None])[0]
-
-    @property
-    def slopes(self) -> tuple[Matrix, Places]:
-        """Derivative of each pair at the last call: how much, and by which entry of B (as a flat index)."""
-        slope, at = self._cycle.slopes
-        return slope[0], at[0]
-
-    def solve(self, residual: Matrix) -> Matrix:
-        """Solve δ = residual + Φ'δ, with Φ' the derivative at the last call: each pair looks at one other."""
-        return self._cycle.solve(residual[None])[0]
-
-
-def _followed(residual: Matrix, slope: Matrix, places: Places) -> Matrix:
-    change, slope, places = residual.ravel().copy(), slope.ravel().copy(), places.ravel().copy()
-    for _ in range(_DOUBLINGS):
-        change = change + slope * change[places]
-        slope, places = slope * slope[places], places[places]
-    return change.reshape(residual.shape)
+        change, slope, places = residual.ravel(), self._slope.ravel(), self._at.ravel()
+        for _ in range(_DOUBLINGS):  # each pair looks at one other
+            change = change + slope * change[places]
+            slope, places = slope * slope[places], places[places]
+        return change.reshape(residual.shape)

@@ -28,18 +28,20 @@ from pufferfish._core.chains import markov
 from pufferfish._core.divergence import max_log_ratio
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import SMALLEST, UNIT, up
-from pufferfish._core.phi.certificate import SEARCHED, prove
-from pufferfish._core.phi.loops import walk
+from pufferfish._core.phi.certificate import SEARCHED, prove, walk
 from pufferfish._core.phi.simplex import climb
 from pufferfish.errors import ModelError
 
-__all__ = ["DENSE", "Kernel", "LogRatios", "close", "in_parts", "solve_slopes", "without_flows"]
+__all__ = ["DENSE", "Kernel", "LogRatios", "Slopes", "close", "in_parts", "solve_flat", "solve_slopes", "without_flows"]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Places = NDArray[np.int64]
+
+Slopes = tuple[Places, Matrix]
+"""Derivatives of Φ: by which entries of A each entry changes, as flat indices, and how much; shape (..., k², m)."""
 
 _LOOPS = Loops(climb, prove, walk, after=20_000)  # pairs times states squared
-
 
 _MOST_PARTS, _WORTH_A_CORE = 32, 200_000
 """Into how many parts a search is cut at most, and the work (pairs times states squared) that each has at least."""
@@ -53,9 +55,7 @@ _NEARLY, _MOST_PRODUCTS = 1e-4, 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """Laws of the next state, each entry between two bounds; rows that cannot occur have no part.
-
-    A stack of kernels, one for each phase of a cycle say, has one more axis in front.
+    """Laws of the next state, each entry between two bounds; a stack, one for each phase of a cycle, has one more axis.
 
     Parameters
     ----------
@@ -87,12 +87,12 @@ class Kernel:
 class _Trees:
     """Where the search stands for every pair: trees of tight constraints, and the multipliers of their arcs."""
 
-    x: NDArray[np.int64]
-    x_: NDArray[np.int64]
+    x: Places
+    x_: Places
     inside: Mask
     follows: Mask
-    tails: NDArray[np.int64]
-    heads: NDArray[np.int64]
+    tails: Places
+    heads: Places
     flows: Matrix
     shares: Matrix
 
@@ -102,8 +102,8 @@ class _Pairs:
     """What does not depend on A: the pairs of rows of a kernel, the states they reach, and ratios for every A."""
 
     kernel: Kernel
-    x: NDArray[np.int64]
-    x_: NDArray[np.int64]
+    x: Places
+    x_: Places
     inside: Mask
     reached: tuple[NDArray[np.intp], ...]
     always: NDArray[np.float64]
@@ -174,12 +174,8 @@ class LogRatios:
         )
         return messages[:n].copy()
 
-    def of_pairs(self, kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return what the flows found prove for pairs of laws; shape (n,).
-
-        Pair i compares row x[i] of the kernel's upper bounds with row x_[i] of its lower bounds. Bounds ``a`` are at
-        most :data:`SEARCHED`.
-        """
+    def of_pairs(self, kernel: Kernel, a: Matrix, x: Places, x_: Places) -> NDArray[np.float64]:
+        """Return what the flows found prove for the laws ``upper[x]``, ``lower[x_]``, A at most ``SEARCHED``; (n,)."""
         trees = self._trees_for(kernel, a, x, x_)
         arcs = trees.tails, trees.heads, trees.flows
         search = self._search(x.size * a.shape[0] ** 2)
@@ -196,7 +192,7 @@ class LogRatios:
         trees.follows[:] = False
         return certify(kernel, a, x, x_, *arcs)
 
-    def slopes(self, which: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64], Matrix] | None:
+    def slopes(self, which: NDArray[np.intp]) -> tuple[Places, Places, Matrix] | None:
         """Return the derivatives of chosen pairs at the last call: arcs (tails, heads) and slopes, shape (n, k − 1)."""
         trees = self._trees
         return None if trees is None else (trees.tails[which], trees.heads[which], trees.shares[which])
@@ -207,18 +203,16 @@ class LogRatios:
         Returns the residual itself where that has no finite solution.
         """
         trees = self._trees
-        return (
-            residual
-            if trees is None
-            else solve_slopes(residual, trees.x, trees.x_, trees.tails, trees.heads, trees.shares)
-        )
+        if trees is None:
+            return residual
+        return solve_slopes(residual, trees.x, trees.x_, trees.tails, trees.heads, trees.shares)
 
     def _pairs_of(self, kernel: Kernel) -> _Pairs:
         if self._pairs is None or self._pairs.kernel is not kernel:
             self._pairs = _Pairs.of(kernel)
         return self._pairs
 
-    def _trees_for(self, kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64]) -> _Trees:
+    def _trees_for(self, kernel: Kernel, a: Matrix, x: Places, x_: Places) -> _Trees:
         pairs, known = self._pairs, self._trees
         same_pairs = pairs is not None and pairs.kernel is kernel and pairs.x is x and pairs.x_ is x_
         inside = pairs.inside if pairs is not None and same_pairs else _inside(kernel, x, x_)
@@ -234,7 +228,7 @@ class LogRatios:
         return _LOOPS.at(self._work).climb
 
 
-def _inside(kernel: Kernel, x: NDArray[np.int64], x_: NDArray[np.int64]) -> Mask:
+def _inside(kernel: Kernel, x: Places, x_: Places) -> Mask:
     """Return the states that either row of each pair reaches; shape (n, k)."""
     return (kernel.upper > 0)[x] | (kernel.lower > 0)[x_]
 
@@ -242,8 +236,7 @@ def _inside(kernel: Kernel, x: NDArray[np.int64], x_: NDArray[np.int64]) -> Mask
 def in_parts(look: Callable[[slice], None], many: int, work: int) -> None:
     """Look at so many pairs or kernels, each of which is so much work, on several cores where that pays.
 
-    The parts are always the same ones: what is found is the same on every machine. Compiled loops leave Python to the
-    others.
+    The parts are always the same ones, so that what is found is the same on every machine.
     """
     parts = _parts(many, work)
     if len(parts) == 1:
@@ -271,73 +264,47 @@ def _parts(many: int, work: int) -> list[slice]:
     return [slice(first, min(first + size, many)) for first in range(0, many, size)]
 
 
-def solve_slopes(
-    residual: Matrix,
-    x: NDArray[np.int64],
-    x_: NDArray[np.int64],
-    tails: NDArray[np.int64],
-    heads: NDArray[np.int64],
-    slopes: Matrix,
-) -> Matrix:
-    """Solve δ = residual + Φ'δ, where Φ' of each pair is given by arcs and their slopes, or return the residual.
+def slopes_of(k: int, x: Places, x_: Places, tails: Places, heads: Places, slopes: Matrix) -> Slopes:
+    """Return derivatives by all pairs of k states, given those of the pairs x, x_ by arcs; shape (..., n, m) each."""
+    shape = *tails.shape[:-2], k * k, tails.shape[-1]
+    ends, shares = np.zeros(shape, dtype=np.int64), np.zeros(shape)
+    ends[..., x * k + x_, :], shares[..., x * k + x_, :] = tails * k + heads, slopes
+    return ends, shares
 
-    Parameters
-    ----------
-    residual : (k, k) ndarray
-        What Φ misses.
-    x, x_ : (n,) ndarray of int
-        The pairs, each one once.
-    tails, heads, slopes : (n, m) ndarray
-        Derivatives of each pair: by which entries of A, and how much.
-    """
+
+def solve_slopes(residual: Matrix, x: Places, x_: Places, tails: Places, heads: Places, slopes: Matrix) -> Matrix:
+    """Solve δ = residual + Φ'δ nearly, for the derivatives of the pairs x, x_ by arcs; shape (n, m) each."""
+    return solve_flat(residual, *slopes_of(len(residual), x, x_, tails, heads, slopes))
+
+
+def solve_flat(residual: Matrix, ends: Places, shares: Matrix) -> Matrix:
+    """Solve δ = residual + Φ'δ nearly, Φ' as :data:`Slopes`; return the residual where there is no solution."""
     k = residual.shape[0]
     if k * k <= DENSE:
         matrix = np.eye(k * k)
-        rows, columns = x * k + x_, tails * k + heads
-        np.subtract.at(matrix, (rows[:, None], columns), slopes)
+        np.subtract.at(matrix, (np.arange(k * k)[:, None], ends), shares)
         try:
             return np.asarray(np.linalg.solve(matrix, residual.ravel()), dtype=np.float64).reshape(k, k)
         except np.linalg.LinAlgError:
             return residual
-    pair, arc = np.nonzero(slopes)
+    pair, arc = np.nonzero(shares)
     if not pair.size:
         return residual
-    ends, shares = (tails * k + heads)[pair, arc], slopes[pair, arc]
+    ends, shares = ends[pair, arc], shares[pair, arc]
     firsts = np.flatnonzero(np.diff(pair, prepend=-1))
-    rows = (x * k + x_)[pair[firsts]]
 
     def missed(change: NDArray[np.float64]) -> NDArray[np.float64]:
         left = change.copy()
-        left[rows] -= np.add.reduceat(shares * change[ends], firsts)
+        left[pair[firsts]] -= np.add.reduceat(shares * change[ends], firsts)
         return left
 
     return markov.solve(missed, residual.ravel(), tolerance=_NEARLY, most=_MOST_PRODUCTS).reshape(k, k)
 
 
 def certify(
-    kernel: Kernel,
-    a: Matrix,
-    x: NDArray[np.int64],
-    x_: NDArray[np.int64],
-    tails: NDArray[np.int64],
-    heads: NDArray[np.int64],
-    flows: Matrix,
+    kernel: Kernel, a: Matrix, x: Places, x_: Places, tails: Places, heads: Places, flows: Matrix
 ) -> NDArray[np.float64]:
-    """Return what given flows prove: an upper bound on the log ratio of each pair, rounded up; shape (n,).
-
-    Parameters
-    ----------
-    kernel : Kernel
-        The laws.
-    a : (k, k) ndarray
-        Bounds A.
-    x, x_ : (n,) ndarray of int
-        The pairs.
-    tails, heads : (n, m) ndarray of int
-        Arcs of each pair.
-    flows : (n, m) ndarray
-        Flow f(tail, head) ≥ 0 of each arc, any numbers whatever.
-    """
+    """Return what flows on the arcs of each pair prove, see :func:`pufferfish._core.phi.certificate.prove`; (n,)."""
     proved = np.empty(x.size)
     with np.errstate(all="ignore"):
         _LOOPS.at(0).prove(kernel.upper, kernel.lower, a, x, x_, tails, heads, flows, proved)
@@ -362,7 +329,7 @@ def without_flows(kernel: Kernel) -> Matrix:
     return np.maximum(max_log_ratio(rows)[:k, k:] + 8 * UNIT * 700, 0.0)
 
 
-def stars_of(kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64], inside: Mask) -> _Trees:
+def stars_of(kernel: Kernel, a: Matrix, x: Places, x_: Places, inside: Mask) -> _Trees:
     """Start from the best of the 2k vertices in which one state is below, or above, all others."""
     n, k = inside.shape
     bounds = np.where(np.isfinite(a), a, 0.0)

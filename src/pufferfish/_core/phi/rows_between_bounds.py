@@ -20,6 +20,7 @@ Both use the flows of :mod:`pufferfish._core.phi.phi`, and so every number is ce
 """
 
 import itertools
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +28,11 @@ from numpy.typing import NDArray
 from pufferfish._core.chains.interval_matrices import extreme_laws
 from pufferfish._core.numbers.rounding import UNIT, up
 from pufferfish._core.phi.certificate import SEARCHED
-from pufferfish._core.phi.phi import Kernel, LogRatios, solve_slopes, without_flows
+from pufferfish._core.phi.phi import Kernel, LogRatios, Slopes, slopes_of, solve_flat, without_flows
 
-__all__ = ["IntervalRatios", "pairs_of"]
+__all__ = ["IntervalRatios"]
 
 Matrix = NDArray[np.float64]
-Slopes = tuple[NDArray[np.int64], NDArray[np.int64], Matrix]
 
 MOST_ORDERED = 5
 """Up to so many states every order is looked at."""
@@ -76,15 +76,15 @@ class IntervalRatios:
     def solve(self, residual: Matrix) -> Matrix:
         """Solve δ = residual + Φ'δ, with Φ' the derivative at the last call, or return the residual."""
         slopes = self.slopes()
-        pairs = pairs_of(self._k)
-        return residual if slopes is None else solve_slopes(residual, pairs[0], pairs[1], *slopes)
+        return residual if slopes is None else solve_flat(residual, *slopes)
 
     def slopes(self) -> Slopes | None:
-        """Return the derivatives at the last call, of the pairs of :func:`pairs_of`: arcs and slopes."""
-        return self._bound.slopes()
+        """Return the derivatives at the last call."""
+        arcs = self._bound.arcs()
+        return None if arcs is None else slopes_of(self._k, *_pairs_of(self._k), *arcs)
 
 
-def pairs_of(k: int) -> NDArray[np.int64]:
+def _pairs_of(k: int) -> NDArray[np.int64]:
     """Return all ordered pairs of different states; shape (2, k(k − 1))."""
     return np.array(np.nonzero(~np.eye(k, dtype=np.bool_)), dtype=np.int64)
 
@@ -100,8 +100,7 @@ class _ByOrders:
         high, high_of = np.unique(above.reshape(-1, k), axis=0, return_inverse=True)
         low, low_of = np.unique(below.reshape(-1, k), axis=0, return_inverse=True)
         high_of, low_of = high_of.reshape(k, -1), low_of.reshape(k, -1)
-        pairs = pairs_of(k)
-        self._x, self._x_ = pairs[0], pairs[1]
+        self._x, self._x_ = _pairs_of(k)
         laws = [np.unique(np.stack([high_of[x], low_of[y]]), axis=1) for x, y in zip(self._x, self._x_, strict=True)]
         self._sizes = [some.shape[1] for some in laws]
         of_laws = np.concatenate(laws, axis=1).astype(np.int64)
@@ -120,7 +119,7 @@ class _ByOrders:
         bounds[self._x, self._x_] = proved[self._worst]
         return bounds
 
-    def slopes(self) -> Slopes | None:
+    def arcs(self) -> Any:
         return self._ratios.slopes(self._worst)
 
 
@@ -135,7 +134,7 @@ class _ByChords:
     def __call__(self, a: Matrix) -> Matrix:
         return self._ratios(Kernel(*_chords(self._lower, self._upper, a), self._every), a)
 
-    def slopes(self) -> Slopes | None:
+    def arcs(self) -> Any:
         k = len(self._every)
         return self._ratios.slopes(np.arange(k * (k - 1)))
 

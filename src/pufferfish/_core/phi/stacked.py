@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import UNIT
-from pufferfish._core.phi.certificate import SEARCHED
-from pufferfish._core.phi.loops import pass_on, search_each
-from pufferfish._core.phi.phi import DENSE, Kernel, in_parts, stars_of
+from pufferfish._core.phi.certificate import SEARCHED, pass_on, search_each
+from pufferfish._core.phi.phi import DENSE, Kernel, in_parts, stars_of, without_flows
 
 __all__ = ["StackedRatios", "solve_around"]
 
@@ -65,19 +64,9 @@ class StackedRatios:
         self._work = 0
 
     def __call__(self, kernel: Kernel, a: Matrix) -> Matrix:
-        """Return upper bounds on Φ, one matrix for each phase; shape (N, k, k).
+        """Return upper bounds on Φ of N kernels, (N, k, k): +∞ for pairs of states of which one cannot occur.
 
-        Parameters
-        ----------
-        kernel : Kernel
-            The N kernels.
-        a : (N, k, k) or (k, k) ndarray
-            Bounds A at each phase, closed by shortest paths, or the same at all.
-
-        Returns
-        -------
-        (N, k, k) ndarray
-            +∞ for pairs of states of which one cannot occur, 0 on the diagonal.
+        From closed bounds A at each phase, (N, k, k), or the same at all.
         """
         if self._kernel is not kernel:
             self._take(kernel)
@@ -149,18 +138,9 @@ def solve_around(
     beside: int,
     loops_for: Callable[[int], Any] = lambda work: _LOOPS.at(work),
 ) -> Matrix:
-    """Solve δ = residual + Φ'δ around a cycle whose phase j looks at phase j + ``beside``.
+    """Solve δ = residual + Φ'δ around a cycle whose phase j looks at phase j + ``beside`` = ±1.
 
-    Parameters
-    ----------
-    residual : (N, k, k) ndarray
-        What Φ misses.
-    ends, shares : (N, k², m) ndarray
-        By which entries of the matrix beside it each entry changes, as flat indices, and how much.
-    beside : int
-        1 or −1.
-    loops_for : callable
-        Work ↦ the loops that do it.
+    Φ' are :data:`~pufferfish._core.phi.phi.Slopes` of shape (N, k², m); ``loops_for`` tells the loops for some work.
     """
     phases, unknowns = len(residual), shares.shape[1]
     places: Places = np.arange(phases)
@@ -181,7 +161,8 @@ def _grouped(kernel: Kernel, which: Places, known: _Group | None) -> _Group:
     k = rows.size
     x, x_ = np.nonzero(rows[:, None] & rows[None, :] & ~np.eye(k, dtype=np.bool_))
     reached = np.flatnonzero(np.any(upper[rows] > 0, axis=0))
-    always = _always(kernel.upper[which], kernel.lower[which])[:, x, x_]
+    every = np.ones(k, dtype=np.bool_)
+    always = np.array([without_flows(Kernel(kernel.upper[n], kernel.lower[n], every))[x, x_] for n in which])
     inside = (upper > 0)[x] | (lower > 0)[x_]
     fields = (which, x, x_, inside, (reached, reached))
     if known is not None and np.array_equal(known.x, x) and np.array_equal(known.inside, inside):
@@ -189,17 +170,6 @@ def _grouped(kernel: Kernel, which: Places, known: _Group | None) -> _Group:
     first = stars_of(Kernel(upper, lower, rows), np.zeros((k, k)), x, x_, inside)
     tails, heads = (np.repeat(ends[None], which.size, axis=0) for ends in (first.tails, first.heads))
     return _Group(*fields, tails, heads, np.zeros(tails.shape), np.zeros(tails.shape), always)
-
-
-def _always(upper: Matrix, lower: Matrix) -> Matrix:
-    """Log ratios that hold whatever A is: the max-divergences of the rows; shape (N, k, k)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p, q = np.log(upper), np.log(lower)
-        most = np.full(upper.shape, -np.inf)
-        for y in range(upper.shape[-1]):
-            apart = p[:, :, None, y] - q[:, None, :, y]
-            np.maximum(most, np.where(np.isneginf(p[:, :, None, y]), -np.inf, apart), out=most)
-    return np.maximum(most + 8 * UNIT * 700, 0.0)
 
 
 def _solve_around(

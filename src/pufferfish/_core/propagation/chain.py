@@ -48,7 +48,7 @@ from pufferfish._core.chains.markov import closed_classes, log_of
 from pufferfish._core.numbers.rounding import UNIT, bracket, up
 from pufferfish._core.phi.phi import Kernel, LogRatios, close
 from pufferfish._core.propagation.past_and_future import AnyPast, Side, future_of, past_of, sides_between
-from pufferfish._core.propagation.steps import Cycle, Same, Steps
+from pufferfish._core.propagation.steps import Steps
 from pufferfish._core.propagation.stretch import (
     SAME,
     Arrives,
@@ -72,7 +72,7 @@ from pufferfish._core.propagation.sweep import (
     sweep_folded,
 )
 
-__all__ = ["Attained", "ChainPropagation", "TuplePropagation", "ends_apart", "past_of_any"]
+__all__ = ["Attained", "ChainPropagation", "TuplePropagation", "ends_apart"]
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -137,11 +137,6 @@ class _Known:
         return self._kept[key][0]
 
 
-def past_of_any(steps: Steps) -> Side:
-    """Return the past of a chain's records under every initial law."""
-    return AnyPast(steps)
-
-
 class ChainPropagation:
     """Leakage of one chain, for any profile of record-level losses.
 
@@ -155,7 +150,7 @@ class ChainPropagation:
     """
 
     def __init__(self, matrices: Matrix, initial: Vector | Literal["stationary", "any"]) -> None:
-        steps: Steps = Same(matrices) if matrices.ndim == 2 else Cycle(matrices)
+        steps = Steps(matrices)
         self._known = _Known()
         self._states: NDArray[np.intp] = np.arange(steps.k)
         possible = np.ones(matrices.shape[:-1], dtype=np.bool_)
@@ -165,7 +160,7 @@ class ChainPropagation:
             every_law = initial == "any"
             self._possible: Mask = matrices > 0
             self._future: Side = future_of(steps, possible)
-            self._past: Side = past_of_any(steps) if every_law else past_of(steps, None)
+            self._past: Side = AnyPast(steps) if every_law else past_of(steps, None)
             return
         possible = steps.reached(np.broadcast_to(initial > 0, possible.shape))
         # a state that no record can have is none
@@ -370,7 +365,7 @@ class TuplePropagation(ChainPropagation):
     def __init__(
         self, kernel: Matrix, tuples: NDArray[np.intp], initial: Vector | Literal["stationary", "any"]
     ) -> None:
-        steps = Same(kernel)
+        steps = Steps(kernel)
         kept = np.ones(len(kernel), dtype=np.bool_)
         if isinstance(initial, str):
             if initial == "stationary":
@@ -386,7 +381,7 @@ class TuplePropagation(ChainPropagation):
         self._future = future_of(steps, np.ones(len(members), dtype=np.bool_))
         self._law: tuple[Vector, Mask, float] | None = None
         if isinstance(initial, str):
-            self._past = past_of_any(steps) if initial == "any" else past_of(steps, None)
+            self._past = AnyPast(steps) if initial == "any" else past_of(steps, None)
             if initial == "stationary":
                 law, positive, error = steps.law()
                 self._law = log_of(law, positive), positive, error
