@@ -138,14 +138,9 @@ def spread(logs: Matrix) -> Matrix:
 
 
 def chain_influences(p: Matrix, start: Vector | None) -> Influences:
-    """Return the influences of a chain with an initial law, or with every initial law at once.
+    """Return the influences of a chain with an initial law, or (None) with every initial law at once.
 
-    Parameters
-    ----------
-    p : (k, k) ndarray
-        Transition matrix; every state that can follow a state of an alphabet can follow all of them.
-    start : (k,) ndarray or None
-        Law of the first record; None for every law.
+    Every state that can follow a state of an alphabet can follow all of them.
     """
     if start is None:
         return _influences(p, _all_states(p), None, 0.0)

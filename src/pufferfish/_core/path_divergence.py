@@ -111,18 +111,9 @@ class _Settling:
 
 
 class MaxPlusPath:
-    r"""The vectors v, v⊗W, v⊗W⊗W, …, where :math:`(v⊗W)(y) = \max_x v(x) + W(x, y)` and −∞ + ∞ = −∞.
+    r"""The vectors v, v⊗W, v⊗W⊗W, …, ``count`` of them, where :math:`(v⊗W)(y) = \max_x v(x) + W(x, y)` and −∞ + ∞ = −∞.
 
-    Parameters
-    ----------
-    first : (k,) ndarray
-        The vector v.
-    weights : (k, k) ndarray
-        The matrix W.
-    count : int
-        How many vectors, at least 1.
-    weight_error, first_error : float
-        Bounds on the absolute errors of the finite entries of W and v.
+    ``weight_error`` and ``first_error`` bound the absolute errors of the finite entries of W and v.
 
     Examples
     --------
@@ -215,20 +206,10 @@ class _Marginals:
 
 
 class Normalisers:
-    """Log ratios of the probabilities of ``X_t ∈ A`` under two chains, both ways.
+    """Log ratios of the probabilities of ``X_t ∈ A`` under two chains a and b, both ways, for sets A of states.
 
-    Parameters
-    ----------
-    starts : pair of (n, k) ndarray
-        Initial laws; with several rows, the largest ratio over the rows counts.
-    matrices : pair of (k, k) ndarray
-        Transition matrices of the chains a and b.
-    count : int
-        How many steps.
-    sets : sequence of sequences of int
-        The sets A.
-    start_error : float
-        Bound on the relative error of the initial laws, of both together.
+    Initial laws are (n, k): with several rows the largest ratio over the rows counts. ``start_error`` bounds the
+    relative error of the initial laws, of both together.
     """
 
     def __init__(
@@ -286,10 +267,7 @@ def _wide_ratios(a: "Array | Wide", b: "Array | Wide") -> tuple[Array, float]:
 
 
 class PathRatio:
-    r"""Upper bounds on :math:`D_\infty(a\|b)` of whole sequences, of every length up to one, and given every secret.
-
-    Made by :func:`path_ratios`.
-    """
+    r"""Upper bounds on :math:`D_\infty(a\|b)` of whole sequences, of every length up to one, and given every secret."""
 
     def __init__(self, forward: MaxPlusPath, backward: MaxPlusPath, normalisers: Normalisers, way: int) -> None:
         self._forward, self._backward, self._normalisers, self._way = forward, backward, normalisers, way
@@ -337,7 +315,7 @@ def path_ratios(
     sets: States,
     start_errors: float = 0.0,
 ) -> tuple[PathRatio, PathRatio]:
-    r"""Return a over b, and b over a, for sequences of up to ``count`` steps.
+    r"""Return a over b, and b over a, for sequences of up to ``count`` steps and conditions :math:`X_t ∈ A`.
 
     Parameters
     ----------
@@ -348,7 +326,7 @@ def path_ratios(
     count : int
         Length of the longest sequence.
     sets : sequence of sequences of int
-        Sets of states whose conditions are asked for.
+        The sets A of states.
     start_errors : float
         Bound on the relative error of the initial laws, of both together.
 

@@ -82,17 +82,9 @@ class InfluenceMatrix:
         return up(math.sqrt(high))
 
     def largest_row_sum(self, weights: Vector) -> tuple[float, int] | None:
-        """Bound max_i Σ_j (I − Γ)⁻¹[i, j] · weights[j] over the secret records, and say where it is attained.
+        """Bound max_i Σ_j (I − Γ)⁻¹[i, j] · weights[j] over the secret records, weights from 0 to 1; and say which i.
 
-        Parameters
-        ----------
-        weights : (T,) ndarray
-            Numbers from 0 to 1.
-
-        Returns
-        -------
-        (float, int) or None
-            The bound, rounded up, ``inf`` where none was proven; and i. None if no record is secret.
+        Rounded up, ``inf`` where nothing was proven; None if no record is secret.
         """
         return self._worst(self._row_sums(weights))
 

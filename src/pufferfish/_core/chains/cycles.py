@@ -75,16 +75,7 @@ def period_mixes(matrices: Matrix, support: Mask) -> bool:
 def periodic_law(matrices: Matrix, within: Mask | None = None) -> tuple[Matrix, Mask, float]:
     r"""Return the periodic law of a cycle, where it is positive, and a bound on the error of its logarithms.
 
-    Parameters
-    ----------
-    matrices : (N, k, k) ndarray
-        The matrices by phase.
-    within : (k,) ndarray of bool, optional
-        States at phase 0 that the chain cannot leave; by default all.
-
-    Returns
-    -------
-    (N, k) ndarray, (N, k) ndarray of bool, float
+    ``within`` are the states at phase 0 that the chain cannot leave, by default all; both results are of shape (N, k).
 
     Raises
     ------

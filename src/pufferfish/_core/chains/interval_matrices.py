@@ -26,19 +26,9 @@ _FARTHEST = 4096
 
 
 def extreme_laws(lower: Matrix, upper: Matrix, order: NDArray[np.intp]) -> tuple[Matrix, Matrix]:
-    """Return the laws that hold most on the first states of an order: upper and lower bounds on their entries.
+    """Return bounds above and below the laws that hold most on the first states of an order; all of shape (..., k).
 
-    Parameters
-    ----------
-    lower, upper : (…, k) ndarray
-        Bounds on each law.
-    order : (…, k) ndarray of int
-        The states, the one to fill first in front.
-
-    Returns
-    -------
-    (…, k) ndarray, (…, k) ndarray
-        Above and below the law, by a few units of rounding and never outside the bounds.
+    They are off by a few units of rounding, and never outside the bounds.
     """
     k = lower.shape[-1]
     lower, upper, order = np.broadcast_arrays(lower, upper, order)
@@ -57,11 +47,6 @@ class EntryBounds:
 
     U_1 = u and U_n(x, y) = max over laws r of row x of Σ_z r(z) U_{n−1}(z, y), L_n likewise: the best matrix of the
     first step for a single entry, whatever follows. Every entry's bound is attained (by a matrix of its own).
-
-    Parameters
-    ----------
-    lower, upper : (k, k) ndarray
-        Bounds on the matrices.
     """
 
     def __init__(self, lower: Matrix, upper: Matrix) -> None:
@@ -89,11 +74,6 @@ class Marginals:
 
     It is a mixture of rows of a product of n matrices. What holds after n steps holds later on too, so bounds are kept
     for ever sparser n only.
-
-    Parameters
-    ----------
-    lower, upper : (k, k) ndarray
-        Bounds on the matrices.
     """
 
     def __init__(self, lower: Matrix, upper: Matrix) -> None:

@@ -67,13 +67,6 @@ def bool_matmul(a: Mask, b: Mask) -> Mask:
 class LogPowers:
     r"""Logarithms of the powers of a stochastic matrix, computed when asked for and kept.
 
-    Parameters
-    ----------
-    transition_matrix : (k, k) ndarray
-        Row-stochastic matrix.
-
-    Notes
-    -----
     :math:`P^{s+t} = P^s P^t` adds the relative errors of the factors and one :math:`\gamma_k`, so
     :math:`P^t` has entrywise relative error at most :math:`(t-1)\gamma_k` however t is split into factors.
     Halving t shares almost every factor between neighbouring distances.
@@ -127,14 +120,8 @@ def _largest(logs: Matrix) -> float:
 class LogVectorPath:
     """Logarithms of the marginals q P^t, one step after another, with their structural supports.
 
-    Parameters
-    ----------
-    initial : (..., k) ndarray
-        A probability distribution, or one for each phase of a cycle.
-    transition_matrix : (..., k, k) ndarray
-        Row-stochastic matrix, or those of a cycle.
-    moved_on : callable, optional
-        What stood at the phases before a step, at the phases after it; for cycles.
+    For a cycle laws are (N, k), matrices (N, k, k), and ``moved_on`` leads what stood at the phases before a step to
+    those after it.
     """
 
     def __init__(
@@ -177,18 +164,7 @@ def _unmoved(values: Any) -> Any:
 
 
 def strong_components(support: Mask) -> list[list[int]]:
-    """Communicating classes of a boolean transition matrix, by reachability in both directions.
-
-    Parameters
-    ----------
-    support : (k, k) ndarray of bool
-        Which transitions are possible.
-
-    Returns
-    -------
-    list of lists of int
-        The classes, each sorted, in the order of their smallest state.
-    """
+    """Communicating classes of a boolean transition matrix, each sorted, in the order of their smallest state."""
     k = support.shape[0]
     reach = support | np.eye(k, dtype=np.bool_)
     for _ in range(max(1, (k - 1).bit_length())):
@@ -249,17 +225,7 @@ def mixes(p: Matrix, states: Mask) -> bool:
 
 
 def stationary_law(transition_matrix: Matrix) -> Matrix:
-    r"""Stationary law of an irreducible chain by state reduction (GTH).
-
-    Parameters
-    ----------
-    transition_matrix : (k, k) ndarray
-        Irreducible row-stochastic matrix.
-
-    Returns
-    -------
-    (k,) ndarray
-        :math:`\pi = \pi P`, every entry positive.
+    """Stationary law π = πP of an irreducible chain by state reduction (GTH), every entry positive.
 
     Raises
     ------
@@ -315,17 +281,7 @@ _FOLLOWED = 4096
 
 
 def places_of(start: Mask, possible: Mask, steps: int) -> Places:
-    """Return the stretches of a chain of so many records.
-
-    Parameters
-    ----------
-    start : (k,) ndarray of bool
-        States that the first record can have.
-    possible : (k, k) ndarray of bool
-        Transitions that can happen, rows = from.
-    steps : int
-        Records of the chain.
-    """
+    """Return the stretches of a chain of so many records, from its first one's states and the possible transitions."""
     masks: list[Mask] = [start]
     while len(masks) < min(steps, _FOLLOWED):
         after = bool_matmul(masks[-1][None, :], possible)[0]
@@ -347,16 +303,8 @@ Vector = NDArray[np.float64]
 def solve(apply: Callable[[Vector], Vector], right: Vector, *, tolerance: float, most: int) -> Vector:
     """Solve A x = b nearly, from products with A alone (Saad and Schultz, 1986).
 
-    Parameters
-    ----------
-    apply : callable
-        x ↦ A x.
-    right : (n,) ndarray
-        b.
-    tolerance : float
-        The residual that is left, as a share of b, in the Euclidean norm.
-    most : int
-        Products at most; what is found by then is returned.
+    ``tolerance`` is the residual that is left, as a share of b, in the Euclidean norm. After ``most`` products what is
+    found by then is returned.
 
     Examples
     --------

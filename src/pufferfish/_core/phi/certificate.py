@@ -1,10 +1,12 @@
-r"""What given flows prove about Φ, and Φ as a whole: plain loops over numbers, so that numba can compile them.
+"""What given flows prove about Φ, and Φ as a whole: plain loops over numbers, so that numba can compile them.
 
-For laws p, q, bounds A and *any* f(y,z) ≥ 0 let :math:`\mathrm{in}_y = \sum_z f(z,y) e^{A(z,y)}` and
-:math:`\mathrm{out}_y = \sum_z f(y,z)`. If :math:`p_y + \mathrm{in}_y - \mathrm{out}_y \le \lambda q_y` for every y,
-then Φ ≤ log λ (the proof is in :mod:`pufferfish._core.phi.phi`). :func:`prove` returns such a λ, rounded up. Besides, Φ
-is at most max A, and at most the max-divergence of p and q (no flows at all). Nothing else is relied on: the flows that
-:mod:`pufferfish._core.phi.simplex` and :mod:`pufferfish._core.phi.simplex` propose may be any.
+The proof is in :mod:`pufferfish._core.phi.phi`: any flows give a λ ≥ e^Φ, which :func:`prove` rounds up. Besides, Φ is
+at most max A, and at most the max-divergence of p and q (no flows at all). Nothing else is relied on: the flows that
+:mod:`pufferfish._core.phi.simplex` proposes may be any.
+
+Pair i of laws is row x[i] of ``upper`` and row x_[i] of ``lower``: bounds on laws, ``upper`` 0 exactly where a law is.
+Its tree has arcs from ``tails`` to ``heads`` with flows and shares, shape (n, k − 1), as
+:func:`pufferfish._core.phi.simplex.climb` takes them.
 """
 
 import math
@@ -28,22 +30,9 @@ _EXPONENT = 700.0
 
 
 def prove(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows: Any, proved: Any) -> None:
-    """Write what given flows prove: an upper bound on the log ratio of each pair of laws, rounded up.
+    """Write what given flows prove about each pair: an upper bound on its log ratio, in nats, rounded up, not below 0.
 
-    Parameters
-    ----------
-    p, q : (r, k) ndarray
-        Upper and lower bounds on laws, in rows.
-    a : (k, k) ndarray
-        Bounds A.
-    x, x_ : (n,) ndarray of int
-        Pair i compares row x[i] of p with row x_[i] of q.
-    tails, heads : (n, m) ndarray of int
-        Arcs of each pair.
-    flows : (n, m) ndarray
-        Flow f(tail, head) ≥ 0 of each arc, any numbers whatever: what is no positive number counts as 0.
-    proved : (n,) ndarray, written
-        The bounds, in nats; never below 0.
+    Flows are any numbers whatever: what is no positive number counts as 0.
     """
     k, arcs = a.shape[0], tails.shape[1]
     into, out = np.empty(k), np.empty(k)
@@ -82,9 +71,9 @@ def phi(rows: Any, upper: Any, lower: Any, a: Any, bounds: Any) -> None:  # noqa
     Parameters
     ----------
     rows : (r,) ndarray of bool
-        States x whose laws K(x, ·) are defined.
+        States x whose laws K(x, ·) are defined; ``upper`` is 0 for others.
     upper, lower : (r, k) ndarray
-        Bounds on K(x, y); ``upper`` is 0 exactly where K is, and where x is no such state.
+        Bounds on K(x, y).
     a : (k, k) ndarray
         Bounds A, closed by shortest paths; those of states that no law reaches are not read.
     bounds : (r, r) ndarray, written
@@ -166,22 +155,10 @@ def search_each(
     upper: Any, lower: Any, a: Any, which: Any, x: Any, x_: Any, tails: Any, heads: Any, flows: Any, shares: Any,
     proved: Any,
 ) -> None:  # fmt: skip
-    """Search and prove Φ for kernels whose pairs of laws are the same, each from the trees where it stood.
+    """Search and prove Φ for those kernels ``which`` of a stack, each from the trees where it stood.
 
-    Parameters
-    ----------
-    upper, lower : (N, k, k) ndarray
-        Bounds on the laws of each kernel.
-    a : (N, k, k) ndarray
-        Bounds A, one matrix for each kernel.
-    which : (n,) ndarray of int
-        The kernels that are searched.
-    x, x_ : (m,) ndarray of int
-        Pair i compares row x[i] of ``upper`` with row x_[i] of ``lower``.
-    tails, heads, flows, shares : (n, m, k - 1) ndarray, changed in place
-        Trees and multipliers, as :func:`pufferfish._core.phi.simplex.climb` takes them.
-    proved : (n, m) ndarray, written
-        What the flows prove, rounded up.
+    Kernels, bounds A, trees and what is proved have one more axis in front, for the kernels; the pairs are the same
+    ones.
     """
     follows = np.zeros(x.shape[0], dtype=np.bool_)
     for n in range(which.shape[0]):
@@ -195,26 +172,9 @@ def pass_on(
 ) -> bool:
     """Solve δ_j = r_j + Φ'_j δ_{source[j]} around a cycle, by passing changes on until they move no more.
 
-    Returns whether they came to rest before the rounds were over.
-
-    Parameters
-    ----------
-    ends : (N, k², m) ndarray of int
-        By which entries of its source's matrix each entry changes, as flat indices.
-    shares : (N, k², m) ndarray
-        And how much.
-    source : (N,) ndarray of int
-        Where each kernel takes its bounds from.
-    order : (N,) ndarray of int
-        The order in which kernels follow their sources.
-    residual : (N, k²) ndarray
-        What Φ misses.
-    most : int
-        Rounds at most.
-    enough : float
-        Changes of this size end the rounds.
-    change : (N, k²) ndarray, written
-        The solution δ.
+    Each entry of kernel j changes by ``shares`` of the entries ``ends``, flat indices, of its source's; shape (N, k²,
+    m). Kernels follow their sources in this ``order``, in ``most`` rounds at most, which end with changes of size
+    ``enough``. Returns whether they came to rest before the rounds were over.
     """
     for j in range(residual.shape[0]):
         for e in range(residual.shape[1]):
@@ -240,26 +200,9 @@ def walk(
 ) -> int:  # fmt: skip
     """Write Φ(A), then Φ(d + Φ(A)) and so on, until bounds hardly move; return how many there are, at least one.
 
-    Parameters
-    ----------
-    p, q : (k, k) ndarray
-        Upper and lower bounds on the laws of the kernel.
-    reached : (r,) ndarray of int
-        States that some law reaches.
-    x, x_ : (n,) ndarray of int
-        Pair i compares row x[i] of p with row x_[i] of q; the other pairs of states cannot occur.
-    always : (n,) ndarray
-        What holds of each pair whatever A is.
-    follows, tails, heads, flows, shares : ndarray, changed in place
-        Trees and multipliers, as :func:`pufferfish._core.phi.simplex.climb` takes them.
-    loss : (k, k) ndarray
-        Loss d of every record.
-    enough : float
-        Bounds that change by at most this hardly move.
-    a : (k, k) ndarray, changed in place
-        Bounds A; at the end those of the last place.
-    messages : (m, k, k) ndarray, written
-        The bound on Φ at each place, rounded up: +∞ for pairs that cannot occur, 0 on the diagonal.
+    The laws are p and q, some of which reach the states ``reached``; ``always`` is what holds of each pair whatever A
+    is, ``loss`` is d, and bounds that change by at most ``enough`` hardly move. In the end A are the bounds of the last
+    place. Messages, (m, k, k), are rounded up: +∞ for pairs that cannot occur, 0 on the diagonal.
     """
     k = a.shape[0]
     proved = np.empty(x.shape[0])

@@ -1,4 +1,4 @@
-r"""Φ of a stack of kernels, one for each phase of a cycle: each takes the bounds of the phase beside it.
+"""Φ of a stack of kernels, one for each phase of a cycle: each takes the bounds of the phase beside it.
 
 What :class:`pufferfish._core.phi.phi.LogRatios` does for one kernel, with the same search and the same certificate, for
 many in one compiled loop. Kernels whose laws have their zeros in the same places share one list of pairs.
@@ -51,10 +51,7 @@ class _Group:
 class StackedRatios:
     """Φ of stacks of kernels that change little from call to call: the search goes on from where it was.
 
-    Parameters
-    ----------
-    beside : int
-        Kernel j takes the bounds of phase j + ``beside``, around the cycle: 1 for the future, −1 for the past.
+    Kernel j takes the bounds of phase j + ``beside``, around the cycle: 1 for the future, −1 for the past.
     """
 
     def __init__(self, beside: int) -> None:

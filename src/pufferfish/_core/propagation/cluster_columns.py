@@ -109,18 +109,7 @@ class ColumnsPropagation:
         self._parts: BoundedCache[list[_Part]] = BoundedCache(_KEPT)
 
     def leakage(self, losses: Sequence[Matrix]) -> ColumnsAttained:
-        """Bound the leakage.
-
-        Parameters
-        ----------
-        losses : sequence of (k_i, k_i) ndarray
-            Record-level loss of every node: not negative, 0 on the diagonal; +∞ where there is no bound.
-
-        Raises
-        ------
-        ModelError
-            If shapes do not fit, or a loss is negative, no number, or not 0 from a state to itself.
-        """
+        """Bound the leakage, for losses as in :meth:`.clusters.ClusterPropagation.leakage`."""
         closed = closed_losses(losses, self._sizes[: self._mark])
         values = self._values
         if values is not None and len(values) < 2:
@@ -229,16 +218,9 @@ class ColumnsPropagation:
 
 
 class _Part(NamedTuple):
-    """Nodes that tell about a border together.
+    """Nodes that tell about a border together: it, those of them with a loss, and what makes the bound.
 
-    Parameters
-    ----------
-    border : tuple of int
-        The nodes that they tell about.
-    lossy : tuple of int
-        Those of them that have a loss.
-    sweep : _BorderSweep or None
-        What makes the bound; None where clusters are too large.
+    Without a sweep clusters are too large.
     """
 
     border: Scope
@@ -259,18 +241,9 @@ class _Part(NamedTuple):
 
 
 class _BorderSweep(ClusterSweep):
-    """The messages that lead to a border, in a network of nodes that tell about it.
+    """The messages that lead to a border, in a network of nodes that tell about it; no node of the border has a loss.
 
-    Parameters
-    ----------
-    buckets : sequence of Bucket
-        Buckets of the nodes, one of which holds the border.
-    tables : sequence of (nodes, ndarray)
-        Their tables.
-    sizes : sequence of int
-        Number of states of every node.
-    lossy, border : tuple of int
-        Nodes with a loss, none of them in the border, and the border.
+    One of the buckets holds the border.
     """
 
     def __init__(

@@ -70,16 +70,10 @@ class Term(NamedTuple):
 
 
 class Large(NamedTuple):
-    """A step whose Φ is taken one variable at a time.
+    """A step whose Φ is taken one variable at a time, with inner terms over so many configurations.
 
-    Parameters
-    ----------
-    step, columns : int
-        The step, and over how many configurations its inner terms are.
-    kernels : list of (starts, columns, upper, lower, near, fibres)
-        For every variable that is taken out the arguments of ``cluster_loops.eliminate``.
-    cap : (r, r) ndarray
-        A bound that holds whatever the losses are.
+    ``kernels`` are the arguments of :func:`pufferfish._core.propagation.loops.eliminate` for every variable that is
+    taken out, ``cap`` is a bound that holds whatever the losses are.
     """
 
     step: int
@@ -89,15 +83,7 @@ class Large(NamedTuple):
 
 
 class Layout:
-    """Room in memory, and the steps that fill it.
-
-    Parameters
-    ----------
-    states : Configurations
-        Configurations of the clusters.
-    most : float
-        Seconds that the Φ of one step may take, about.
-    """
+    """Room in memory, and the steps that fill it; the Φ of one step may take about ``most`` seconds."""
 
     def __init__(self, states: Configurations, most: float) -> None:
         self._states = states
@@ -170,16 +156,9 @@ class Layout:
         return Term((node,), self._taken(size), size, (node,))
 
     def message(self, bucket: int, cluster: Scope, about: Scope, terms: Sequence[Term]) -> Term | None:
-        """Plan what a cluster tells about some of its nodes; None where that is nothing.
+        """Plan what a cluster, which a bucket holds, tells about some of its nodes; None where that is nothing.
 
-        Parameters
-        ----------
-        bucket : int
-            A bucket that holds the cluster.
-        cluster, about : tuple of int
-            Nodes of the cluster, and those that the message is about.
-        terms : sequence of Term
-            Bounds at home in the cluster, and from neighbours.
+        ``terms`` are the bounds at home in the cluster, and from neighbours.
         """
         rows = self._states.count(bucket, about)
         if not terms or rows == 1:
@@ -221,11 +200,8 @@ class Layout:
     def _planned(self, bucket: int, about: Scope, rows: int, inner: Sequence[Term]) -> tuple[int, int]:
         """Plan Φ of the inner terms in one of its ways.
 
-        Returns
-        -------
-        columns, kernel : int
-            The numbers of columns of a step that takes Φ at once, and where its law begins; 0 for one variable at a
-            time, −1 where neither can be afforded.
+        Return the columns of a step that takes Φ at once, and where its law begins; 0 columns for one variable at a
+        time, −1 where neither can be afforded.
         """
         scope = inner[0].scope if len(inner) == 1 else tuple(sorted({node for term in inner for node in term.scope}))
         columns = self._states.count(bucket, scope)

@@ -74,16 +74,8 @@ class Attained:
 class ClusterSweep:
     """The steps that make all messages of a network, and what every secret node leaks.
 
-    Parameters
-    ----------
-    buckets : sequence of Bucket
-        Buckets of the nodes that matter.
-    tables : sequence of (nodes, ndarray)
-        Their tables.
-    sizes : sequence of int
-        Number of states of every node.
-    lossy, secret : tuple of int
-        Nodes with a loss, and nodes that are secrets.
+    From buckets of the nodes that matter, their tables, the numbers of states of all nodes, and the nodes that have a
+    loss or are secret. Planned once for losses that are 0 at the same nodes; then it only calculates.
     """
 
     def __init__(

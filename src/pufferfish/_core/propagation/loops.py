@@ -1,9 +1,7 @@
-"""The sweep of :mod:`pufferfish._core.propagation.clusters`: plain loops over arrays, which numba can compile.
+"""Plain loops over arrays, which numba can compile: sweeps of cluster trees, and of chains that are known to forget.
 
-What one side of a record tells of it where only forgetting is known: a plain loop that numba can compile.
-
-Bounds A are carried as excesses e^A − 1: then a step is a product and a sum of terms that are all positive, and each of
-them is rounded up.
+The former are those of :mod:`pufferfish._core.propagation.clusters`. The latter carry bounds A as excesses e^A − 1:
+then a step is a product and a sum of terms that are all positive, and each of them is rounded up.
 """
 
 import math
@@ -31,9 +29,7 @@ def carry(before: Any, quantum: float, held: Any, steps: Any, keeps: Any, reach:
     Parameters
     ----------
     before : (T + 1,) ndarray of int64
-        Losses of all records before each one, and of all, in units of ``quantum``.
-    quantum : float
-        A power of two, in nats.
+        Losses of all records before each one, and of all, in units of ``quantum``, a power of two, in nats.
     held : (T,) ndarray
         For records in the midst of a long stretch of equal losses e^A − 1 of its fixed point; −1 for others.
     steps, keeps : (p,) ndarray of int64, (p,) ndarray
@@ -85,14 +81,11 @@ class Steps(NamedTuple):
 
     Parameters
     ----------
-    outs : (m,) ndarray of int
-        Where in memory each message begins.
-    rows : (m,) ndarray of int
-        Number of states r of what the message is about; memory holds r × r numbers.
-    columns : (m,) ndarray of int
-        Number of states n over which Φ is taken; 0 where nothing goes through Φ.
-    kernels : (m,) ndarray of int
-        Where the (r, n) law of these states begins in ``upper`` and ``lower``.
+    outs, rows : (m,) ndarray of int
+        Where in memory each message begins, and the number r of states that it is about: r × r numbers.
+    columns, kernels : (m,) ndarray of int
+        Number of states n over which Φ is taken, 0 where nothing goes through Φ; and where the (r, n) law of these
+        states begins in ``upper`` and ``lower``.
     firsts : (m + 1,) ndarray of int
         Where the terms of each step begin.
     kinds, sources, sizes, maps : (t,) ndarray of int
@@ -139,17 +132,7 @@ def gathered(steps: Steps, step: int, kind: int, n: int, memory: Any) -> Any:
 
 
 def sweep(steps: Steps, first: int, last: int, memory: Any) -> None:
-    """Make the messages of some steps, one after another.
-
-    Parameters
-    ----------
-    steps : Steps
-        All steps.
-    first, last : int
-        Which of them to take.
-    memory : ndarray
-        Bounds; those that the steps need are there, theirs are written.
-    """
+    """Make the messages of the steps ``first`` to before ``last``, one after another, in memory."""
     for step in range(first, last):
         r, n, out = steps.rows[step], steps.columns[step], steps.outs[step]
         constant, terms = 0.0, 0
@@ -180,10 +163,8 @@ def eliminate(starts: Any, columns: Any, upper: Any, lower: Any, near: Any, fibr
 
     Parameters
     ----------
-    starts : (r + 1,) ndarray of int
-        Where the entries of each configuration of the other variables begin.
-    columns : (n,) ndarray of int
-        The configurations with the variable that belong to it.
+    starts, columns : (r + 1,) and (n,) ndarray of int
+        Where the configurations with the variable begin that belong to each one of the other variables; and these.
     upper, lower : (n,) ndarray
         Bounds on the law of the variable given the others.
     near, fibres : (c, r + 1) and (c, r) ndarray of int
@@ -263,8 +244,6 @@ def worst_of(
         Where in memory such a bound begins, −1 where nothing else leaks, and its number of states; 1 for one number.
     pairs : ndarray of bool
         Which pairs of states shall not be told apart, flat.
-    memory : ndarray
-        The bounds.
     """
     node, first_state, second_state, best, worst, first = -1, 0, 0, 0, 0.0, 0
     for i in range(states.shape[0]):

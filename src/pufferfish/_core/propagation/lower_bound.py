@@ -9,24 +9,17 @@ is what outputs in that direction tell about record i: it is no more than the lo
 and x'. The exact loss never rises with b (Lap(b') for b' > b is Lap(b) plus independent noise), so a scale at which
 one tilt exceeds ε is too small, and so is every smaller one. Numbers here are rounded *down*.
 
-How much a Laplace release of a network's nodes certainly leaks: sign tilts, as for chains.
+**Networks.** With contributions w_v(x) per node, let Q be the law of the network times :math:`\prod_v e^{s^T w_v/b}`,
+made a law again. The expression above is then
 
-Far out in the direction of a sign vector s the density of Lap(b) noise on a sum of per-node contributions w_v(x) is
-proportional to :math:`\prod_v e^{s^T w_v(X_v)/b}`. Let Q be the law of the
-network times this product, made a law again. Then
+.. math:: \log \frac{Q(X_i = x)}{P(X_i = x)} - \log \frac{Q(X_i = x')}{P(X_i = x')},
 
-.. math:: \log \frac{E[\prod_v g_v(X_v) \mid X_i = x]}{E[\prod_v g_v(X_v) \mid X_i = x']}
-          = \log \frac{Q(X_i = x)}{P(X_i = x)} - \log \frac{Q(X_i = x')}{P(X_i = x')}
+so that one pass over the clusters gives it for every node. Signs are sought for one node and one pair of its states: an
+output's sign is that of the difference of its means under Q given x and x', which is the slope of the expression,
+until no sign changes.
 
-is what outputs there tell about node i, so that one pass over the clusters gives it for every node. Signs are sought
-for one node and one pair of its states: an output's sign is that of the difference of its means under Q given x and
-x', which is the slope of the expression above, until no sign changes. Numbers are rounded *down*.
-
-How much a Laplace release of numbers of steps certainly leaks: sign tilts of the transition matrix.
-
-Far out in the direction of a sign vector s, the density of Lap(b) noise on such numbers is proportional to the product
-over steps of e^{s_j/b}, where j is the output in which the step counts, and 1 where it counts in none. So the tilted
-means of :mod:`pufferfish._core.propagation.lower_bound` have a tilted matrix in the place of tilted states.
+**Numbers of steps.** The density is then proportional to the product over steps of e^{s_j/b}, where j is the output in
+which the step counts, and 1 where it counts in none: the matrix is tilted in the place of states.
 """
 
 import itertools
@@ -372,8 +365,7 @@ def telling(apart: Matrix) -> Signs:
 def _spread(tilts: Matrix, future: Matrix, past: NDArray[np.float64], law: Matrix) -> Matrix:
     """Largest difference between two states of what a record, its future and its past tell.
 
-    Of each tilt (n, k) under each initial law: the future is of shape (n, k), the past (n, laws, k), the law of the
-    record (laws, k).
+    Of each tilt (n, k) and future (n, k), under each initial law: the past is (n, laws, k), the record's law (laws, k).
     """
     known = (future > _LEAST)[:, None, :] & (past > _LEAST) & (law > _LEAST)
     alone = tilts + np.log(np.maximum(future, _LEAST))
@@ -462,16 +454,9 @@ class Tilted(Protocol):
 
 
 def scale_too_small(models: Sequence[Tilted], epsilon: float, start: float) -> float:
-    """Largest scale found at which a sign tilt of one of the models exceeds epsilon; 0 where none was found.
+    """Largest scale found at which a sign tilt of a member of Θ exceeds epsilon; 0 where none was found.
 
-    Parameters
-    ----------
-    models : sequence of TiltedChain or TiltedNetwork
-        Members of Θ.
-    epsilon : float
-        Privacy parameter.
-    start : float
-        A scale that is about right.
+    ``start`` is a scale that is about right.
     """
     best = 0.0
     for c, model in enumerate(models):
@@ -520,19 +505,7 @@ def _too_small(model: Tilted, signs: Signs, epsilon: float, start: float) -> flo
 
 
 class TiltedSteps(TiltedChain):
-    """What sign tilts of a release of numbers of steps of one chain tell.
-
-    Parameters
-    ----------
-    transition_matrix : (k, k) ndarray
-        P, rows = from.
-    initial : (k,) ndarray, "stationary" or "any"
-        The initial law; for "any", a number of laws are tried.
-    outputs : (k, k) ndarray of int
-        The output in which a step counts, −1 for none.
-    records : int
-        Records next to each other that the release reads.
-    """
+    """What sign tilts of a release of numbers of steps tell; a step x → y counts in ``outputs[x, y]``, −1 for none."""
 
     def __init__(
         self,

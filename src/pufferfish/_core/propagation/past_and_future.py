@@ -150,6 +150,7 @@ class Homogeneous(Side):
         self._fixed = FixedPoint(phi, solve, guess=guess)
         self.phases, self.quick = states.shape[:-1], walk is not None
         self.most_steps = _most_steps(self.phases)
+        self._law: tuple[Vector, Mask, float] | None = None
 
     @classmethod
     def of(cls, kernel: Kernel, ratios: Any) -> "Homogeneous":
@@ -182,6 +183,10 @@ class Homogeneous(Side):
     def from_here(self, place: int) -> Side | None:
         """Return this side: every place is bounded in the same way."""
         return self
+
+    def law(self, first: int, last: int) -> tuple[Vector, Mask, float] | None:
+        """Return the law of every place, if it is known."""
+        return self._law
 
     def states(self, first: int, last: int) -> Mask:
         """Return states that the places can have."""
@@ -424,7 +429,10 @@ def past_of(steps: Steps, initial: Vector | None) -> Side:
     """Return the past of a chain's records, for a given law of the first one, or (None) for the stationary one."""
     if initial is not None:
         return _GivenPast(steps, initial)
-    return Homogeneous.of(_reversed(steps, steps.law(), 0.0), steps.past())
+    law, positive, error = steps.law()
+    side = Homogeneous.of(_reversed(steps, (law, positive, error), 0.0), steps.past())
+    side._law = log_of(law, positive), positive, error
+    return side
 
 
 def _reversed(steps: Steps, stationary: tuple[Matrix, Mask, float], error: float) -> Kernel:

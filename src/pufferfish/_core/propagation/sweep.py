@@ -2,15 +2,12 @@
 
 On a run of records with the same loss a sweep stops as soon as it moves no more and is below a certified fixed point
 (:mod:`pufferfish._core.propagation.steps`), which then covers the rest of the run: the cost does not depend on the
-length. A cycle of runs that stands for many (:mod:`pufferfish._core.propagation.sweep`) is covered by one certificate.
+length.
 
-Profiles that repeat: equal stretches that come again and again are one cycle, and what holds of it holds of all.
-
-A query about one hour of each day reads an hour, leaves out 23, and so on for a year. Of such a repetition the first
-and the last cycle stay as they are, and one cycle stands for all those between them: its sweeps begin with a bound that
-they do not end above (:meth:`pufferfish._core.propagation.sweep.Sweep.repeat`), so by induction every later cycle
-begins below that bound too. A year costs what a few days do. Only chains that are too long to be followed record by
-record are folded.
+**Profiles that repeat.** A query about one hour of each day reads an hour, leaves out 23, and so on for a year. Of such
+a repetition the first and the last cycle stay as they are, and one cycle stands for all those between them: its sweeps
+begin with a bound that they do not end above, so by induction every later cycle begins below that bound too. A year
+costs what a few days do. Only chains that are too long to be followed record by record are folded.
 """
 
 import math
@@ -51,15 +48,7 @@ _LONGEST = 64
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A cycle among the stretches of a folded profile that stands for several.
-
-    Parameters
-    ----------
-    first, stop : int
-        Its first stretch, and one past its last.
-    times : int
-        How many cycles it stands for.
-    """
+    """A cycle among the stretches of a folded profile, from ``first`` to before ``stop``, that stands for so many."""
 
     first: int
     stop: int
@@ -68,28 +57,15 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A folded profile.
-
-    Parameters
-    ----------
-    kept : tuple of int
-        Which stretches of the profile are left, in order.
-    repeated : tuple of Repeated
-        Cycles among them, in order.
-    """
+    """A folded profile: which of its stretches are left, in order, and the cycles among them."""
 
     kept: tuple[int, ...]
     repeated: tuple[Repeated, ...]
 
     def place(self, place: int, steps: Sequence[int]) -> int:
-        """Return the record that one of the folded profile stands for: in a cycle, one of the middle cycle.
+        """Return the record that one of the folded profile stands for, 1-based: in a cycle, one of the middle cycle.
 
-        Parameters
-        ----------
-        place : int
-            The record, 1-based.
-        steps : sequence of int
-            Records of each stretch of the folded profile.
+        ``steps`` are the records of each stretch of the folded profile.
         """
         more = 0
         for cycle in self.repeated:
@@ -180,7 +156,7 @@ _FASTEST = 0.98
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """Consecutive records with the same loss.
+    """So many consecutive records with the same loss.
 
     Parameters
     ----------
@@ -206,11 +182,12 @@ class Run:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """Places of a sweep, first to last, that share a bound on what arrives there."""
+    """Places of a sweep, first to last, that share a bound on what arrives there, and hold no other states."""
 
     first: int
     last: int
     message: Matrix
+    states: Mask | None = None
 
 
 def from_the_end(segments: Sequence[Segment], length: int) -> list[Segment]:
