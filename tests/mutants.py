@@ -150,7 +150,7 @@ MUTANTS = [
     ),
     Mutant(
         "propagation on networks: a cluster forgets the losses that are at home in it",
-        "_core/propagation/cluster_sweep.py",
+        "_core/propagation/clusters.py",
         "every = (*self._at_home[cluster], *messages.values())",
         "every = (*messages.values(),)",
         "oracle/test_oracle_networks_by_clusters.py oracle/test_oracle_cluster_propagation.py",
@@ -537,8 +537,8 @@ MUTANTS = [
     Mutant(
         "columns: only what leads to the columns is looked at, not what leads to the losses",
         "_core/propagation/cluster_columns.py",
-        "needed = self._with_ancestors({*lossy, *self._columns})",
-        "needed = self._with_ancestors(self._columns)",
+        "needed = with_ancestors(self._tables, {*lossy, *self._columns})",
+        "needed = with_ancestors(self._tables, self._columns)",
         "oracle/test_oracle_columns.py",
     ),
     Mutant(

@@ -14,11 +14,8 @@ from pufferfish.errors import ModelError
 __all__ = ["max_divergence", "max_log_ratio"]
 
 
-_AT_ONCE = 2**22
-"""Differences held at a time, some 32 megabytes."""
-
-_MANY = 10**8
-"""Differences from which on compiled loops pay for being loaded."""
+_AT_ONCE = 2**22  # differences held at a time, some 32 megabytes
+_MANY = 10**8  # differences from which on compiled loops pay for being loaded
 
 
 def max_divergence(p: ArrayLike, q: ArrayLike) -> float:

@@ -32,12 +32,7 @@ from pufferfish._core.chains.markov import LogPowers, LogVectorPath, stationary_
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.tridiagonal import InfluenceMatrix
 
-__all__ = [
-    "Alphabets",
-    "Influences",
-    "chain_influences",
-    "stationary_influences",
-]
+__all__ = ["Alphabets", "Influences", "chain_influences", "stationary_influences"]
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -75,29 +70,15 @@ class Alphabets(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Influences:
-    """Entries of Γ for chains of every length, rounded up.
+    """Entries of Γ for chains of every length, rounded up; arrays are by the alphabet of the record before."""
 
-    Parameters
-    ----------
-    first, least_first : float
-        Γ[1, 2]; and a quarter of the largest log cross ratio, which it is at least, whatever the initial law.
-    left, right : (n,) ndarray
-        Γ[i, i−1] and Γ[i, i+1] of a record with two neighbours, by the alphabet of the record before it.
-    last : (n,) ndarray
-        Γ[T, T−1], by the alphabet of the record before it.
-    several : (n,) ndarray of bool
-        Whether an alphabet has more than one state.
-    cycle : int
-        Which of the n alphabets follows the last.
-    """
-
-    first: float
-    least_first: float
-    left: Vector
+    first: float  # Γ[1, 2]
+    least_first: float  # a quarter of the largest log cross ratio, which that is at least, whatever the initial law
+    left: Vector  # Γ[i, i−1] and Γ[i, i+1] of a record with two neighbours
     right: Vector
-    last: Vector
-    several: Mask
-    cycle: int
+    last: Vector  # Γ[T, T−1]
+    several: Mask  # whether an alphabet has more than one state
+    cycle: int  # which alphabet follows the last
 
     def with_inner_ends(self) -> "Influences":
         """Return the same with the influence of inner records at the two ends as well, as if the chain went on."""

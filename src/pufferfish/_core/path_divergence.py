@@ -43,17 +43,11 @@ Array = NDArray[np.float64]
 Steps = NDArray[np.int64]
 States = Sequence[Sequence[int]]
 
-_BLOCK = 8192
-"""Records looked at together."""
-
-_TOGETHER = 128
-"""Steps whose masses are turned into ratios together."""
-
+_BLOCK = 8192  # records looked at together
+_TOGETHER = 128  # steps whose masses are turned into ratios together
+# Bounds that differ by less, relative to themselves, are taken to decide equally: the first is named.
 _TIE = 1e-12
-"""Bounds that differ by less, relative to themselves, are taken to decide equally: the first is named."""
-
-_NEWS = 8192
-"""Steps between two reports of progress."""
+_NEWS = 8192  # steps between two reports of progress
 
 
 def log_ratio(a: Array, b: Array) -> tuple[Array, float]:

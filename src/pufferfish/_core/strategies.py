@@ -139,17 +139,11 @@ def prefixes(k: int) -> Rows:
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 
-_MIXED = 1e-7
-"""Share of every other state that is mixed into a matrix, so that it has one stationary law."""
-
-_SHARPER = (8.0, 32.0, 128.0, 512.0)
-"""Powers of the norms that stand for the maximum, one after the other."""
-
+_MIXED = 1e-7  # share of every other state that is mixed into a matrix, so that it has one stationary law
+_SHARPER = (8.0, 32.0, 128.0, 512.0)  # powers of the norms that stand for the maximum, one after the other
 _STEPS, _KEPT, _HALVINGS = 60, 12, 30
 _ENOUGH = 1e-7
-
-_TIMES = np.logspace(-4, 5, 91)
-"""Where E|S| of a sum S of Laplace variables is looked at, in 1/largest scale."""
+_TIMES = np.logspace(-4, 5, 91)  # where E|S| of a sum S of Laplace variables is looked at, in 1/largest scale
 
 
 def mean_shifts(transition_matrix: Matrix, records: float) -> Matrix:
@@ -269,26 +263,16 @@ def _scaled(slope: Vector, steps: list[tuple[Vector, Vector]]) -> Vector:
 
 # -- Which counts to measure and how sharply -------------------------------------------------------------------------
 
-MOST_STATES = 120
-"""With more states every pair of them under every measurement would be too many numbers."""
-
-_ALL_TREES = 4
-"""Up to so many states all trees on them are tried (16)."""
-
+MOST_STATES = 120  # with more states every pair of them under every measurement would be too many numbers
+_ALL_TREES = 4  # up to so many states all trees on them are tried (16)
+# Candidates whose leakage is asked: with few states, and with so many that no scale is moved afterwards.
 _LEADING, _FEW_LEADING = 4, 2
-"""Candidates whose leakage is asked: with few states, and with so many that no scale is moved afterwards."""
-
+# With many states candidates are not asked whose error is expected to be so many times that of the first.
 _FAR_OFF = 1.1
-"""With many states candidates are not asked whose error is expected to be so many times that of the first."""
-
+# Leakages that may be asked to move the scales of the best: so many over the fourth power of the states.
 _WORK = 2e4
-"""Leakages that may be asked to move the scales of the best: so many over the fourth power of the states."""
-
-MOST_ASKED = 54
-"""And no more than this."""
-
-_FIRST_STEP, _LAST_STEP = 0.24, 0.01
-"""By how much, in nats, a scale is moved."""
+MOST_ASKED = 54  # and no more than this
+_FIRST_STEP, _LAST_STEP = 0.24, 0.01  # by how much, in nats, a scale is moved
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,14 +24,10 @@ __all__ = ["InfluenceMatrix"]
 
 Vector = NDArray[np.float64]
 
-_TIGHT = 1e-12
-"""Relative width at which the search for the norm ends."""
-
-_LEAST = 1e-250
-"""What every weight is raised by, so that no product underflows."""
-
+_TIGHT = 1e-12  # relative width at which the search for the norm ends
+_LEAST = 1e-250  # what every weight is raised by, so that no product underflows
+# Entries of the inverse that are looked at, one by one, where only some records are observed.
 _WORK = 20_000_000
-"""Entries of the inverse that are looked at, one by one, where only some records are observed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,9 +108,7 @@ class InfluenceMatrix:
 
 # -- The loops, for numba to compile ----------------------------------------------------------------------------------
 
-_UP, _DOWN = 1 + 2.0**-49, 1 - 2.0**-51
-"""More than the roundings of one step: at most 8 of 2^-53 each."""
-
+_UP, _DOWN = 1 + 2.0**-49, 1 - 2.0**-51  # more than the roundings of one step: at most 8 of 2^-53 each
 _CLEARLY_FALLING = 1 - 2.0**-30
 
 

@@ -18,11 +18,8 @@ __all__ = ["EntryBounds", "Marginals", "extreme_laws", "reversed_bounds"]
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 
-_SETTLED = 1e-10
-"""Bounds on marginals have settled once they move by no more than this share."""
-
-_FARTHEST = 4096
-"""Bounds on marginals after so many steps have to do for all later ones."""
+_SETTLED = 1e-10  # bounds on marginals have settled once they move by no more than this share
+_FARTHEST = 4096  # bounds on marginals after so many steps have to do for all later ones
 
 
 def extreme_laws(lower: Matrix, upper: Matrix, order: NDArray[np.intp]) -> tuple[Matrix, Matrix]:

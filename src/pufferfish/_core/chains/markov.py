@@ -273,11 +273,11 @@ def stationary_log_error(k: int) -> float:
 
 # -- Which states the records of a chain can have --------------------------------------------------------------------
 
+# Stretches of a chain: a number of records, and the states that each of them can have.
 Places = list[tuple[int, Mask]]
-"""Stretches of a chain: a number of records, and the states that each of them can have."""
 
+# Records that are looked at one by one; the later ones are taken to have every state that any of them can have.
 _FOLLOWED = 4096
-"""Records that are looked at one by one; the later ones are taken to have every state that any of them can have."""
 
 
 def places_of(start: Mask, possible: Mask, steps: int) -> Places:

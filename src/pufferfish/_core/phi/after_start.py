@@ -38,23 +38,12 @@ Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
-_MOST_ROWS = 200_000
-"""Conditions of all phases together, at most: all are looked at for every record."""
-
-_CUT_ROWS = 25_000
-"""With more conditions of all phases together there are no cuts."""
-
-_ENOUGH_ROWS = 700
-"""Conditions of one phase, at most: those of six states, or of fewer with cuts."""
-
-_PARTS = (2, 4, 8)
-"""Into how many parts the laws between two states are cut."""
-
-_NEAR = 0.25
-"""Laws whose logarithms differ by at most this are not cut."""
-
-LEAST = 1e-60
-"""With positive probabilities that are less their products could leave the range of a double."""
+_MOST_ROWS = 200_000  # conditions of all phases together, at most: all are looked at for every record
+_CUT_ROWS = 25_000  # with more conditions of all phases together there are no cuts
+_ENOUGH_ROWS = 700  # conditions of one phase, at most: those of six states, or of fewer with cuts
+_PARTS = (2, 4, 8)  # into how many parts the laws between two states are cut
+_NEAR = 0.25  # laws whose logarithms differ by at most this are not cut
+LEAST = 1e-60  # with positive probabilities that are less their products could leave the range of a double
 
 
 def fits(phases: int, k: int) -> bool:

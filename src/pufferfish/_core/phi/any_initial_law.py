@@ -33,12 +33,9 @@ Mask = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
 _DOUBLINGS = 14
-
-_AT_ONCE = 50_000
-"""Ratios that are computed at once: so many numbers stay in a processor's fast memory."""
-
+_AT_ONCE = 50_000  # ratios that are computed at once: so many numbers stay in a processor's fast memory
+# Beyond this many nats, or with probabilities too small to multiply, the contraction is left out.
 _LARGEST = 600.0
-"""Beyond this many nats, or with probabilities too small to multiply, the contraction is left out."""
 
 
 class AnyPrior:

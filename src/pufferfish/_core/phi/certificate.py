@@ -19,14 +19,10 @@ from pufferfish._core.phi.simplex import climb, stars
 
 __all__ = ["SEARCHED", "pass_on", "phi", "prove", "search_each", "walk"]
 
+# With bounds beyond this many nats flows would leave the range of a double, and Φ(A) ≤ max A has to do.
 SEARCHED = 300.0
-"""With bounds beyond this many nats flows would leave the range of a double, and Φ(A) ≤ max A has to do."""
-
-_NEAR = 1e-12
-"""A bound this near to what is attained, in nats, needs no search."""
-
-_EXPONENT = 700.0
-"""No double holds the exponential of more."""
+_NEAR = 1e-12  # A bound this near to what is attained, in nats, needs no search
+_EXPONENT = 700.0  # no double holds the exponential of more
 
 
 def prove(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows: Any, proved: Any) -> None:

@@ -14,14 +14,10 @@ from pufferfish._core.numbers.compiled import Loop
 
 __all__ = ["least_factors"]
 
-_NOTHING = 1e-16
-"""What is left over by rounding alone."""
-
-_LARGEST = 1e12
-"""Factors that are none."""
-
+_NOTHING = 1e-16  # what is left over by rounding alone
+_LARGEST = 1e12  # factors that are none
+# How near the least factor is found, as a share of it; and how many factors are tried for it.
 _NEAR, _MOST_TRIALS = 1e-12, 200
-"""How near the least factor is found, as a share of it; and how many factors are tried for it."""
 
 
 def _left_over(

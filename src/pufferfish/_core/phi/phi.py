@@ -38,36 +38,24 @@ Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Places = NDArray[np.int64]
 
+# Derivatives of Φ: by which entries of A each entry changes, as flat indices, and how much; shape (..., k², m).
 Slopes = tuple[Places, Matrix]
-"""Derivatives of Φ: by which entries of A each entry changes, as flat indices, and how much; shape (..., k², m)."""
 
 _LOOPS = Loops(climb, prove, walk, after=20_000)  # pairs times states squared
-
+# Into how many parts a search is cut at most, and the work (pairs times states squared) that each has at least.
 _MOST_PARTS, _WORTH_A_CORE = 32, 200_000
-"""Into how many parts a search is cut at most, and the work (pairs times states squared) that each has at least."""
-
-DENSE = 36
-"""Linear systems of at most this many unknowns are solved directly, larger ones nearly."""
-
+DENSE = 36  # linear systems of at most this many unknowns are solved directly, larger ones nearly
+# How exactly large linear systems are solved: a residual of this share, or what so many products give.
 _NEARLY, _MOST_PRODUCTS = 1e-4, 200
-"""How exactly large linear systems are solved: a residual of this share, or what so many products give."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """Laws of the next state, each entry between two bounds; a stack, one for each phase of a cycle, has one more axis.
+    """Laws of the next state, each entry between two bounds; a stack of them has one more axis in front."""
 
-    Parameters
-    ----------
-    upper, lower : (..., k, k) ndarray
-        Bounds on K(x, y); ``upper`` is 0 exactly where K is.
-    rows : (..., k) ndarray of bool
-        States x that can occur; only pairs of these have a log ratio.
-    """
-
-    upper: Matrix
+    upper: Matrix  # bounds on K(x, y), (..., k, k); 0 exactly where K is
     lower: Matrix
-    rows: Mask
+    rows: Mask  # states x that can occur; only pairs of these have a log ratio
 
     @classmethod
     def of_logs(cls, logs: Matrix, rows: Mask, error: float) -> "Kernel":

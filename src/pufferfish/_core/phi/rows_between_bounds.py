@@ -34,8 +34,7 @@ __all__ = ["IntervalRatios"]
 
 Matrix = NDArray[np.float64]
 
-MOST_ORDERED = 5
-"""Up to so many states every order is looked at."""
+MOST_ORDERED = 5  # up to so many states every order is looked at
 
 
 class IntervalRatios:

@@ -23,21 +23,14 @@ import numpy as np
 
 __all__ = ["climb", "on_path", "passed_on", "path_ratio", "stars", "taken_in"]
 
-TIGHT = 1e-12
-"""A constraint with less slack than this counts as tight."""
-
-OPTIMAL = 1e-13
-"""A flow that is less negative than this share of the mass behind its arc counts as none."""
-
+TIGHT = 1e-12  # A constraint with less slack than this counts as tight
+OPTIMAL = 1e-13  # A flow that is less negative than this share of the mass behind its arc counts as none
+# A state passes on more than it takes in, by this share times the number of states: the proof must survive its own
+# rounding.
 MARGIN = 1e-15
-"""A state passes on more than it takes in, by this share times the number of states: the proof must survive its own
-rounding."""
-
-FOLLOWED = 16
-"""So many short steps are followed by factors e^step, before all e^u are computed anew."""
-
+FOLLOWED = 16  # so many short steps are followed by factors e^step, before all e^u are computed anew
+# A state whose q is large keeps this share more than it should, rather than push its rounding into a tiny one.
 ROOM = 1e-11
-"""A state whose q is large keeps this share more than it should, rather than push its rounding into a tiny one."""
 
 
 def climb(  # noqa: C901 - one loop, compiled as it stands: its phases share a dozen arrays and are named below

@@ -22,14 +22,11 @@ Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
+# Work of the search (pairs times states squared) that is interpreted before loading the compiled one pays.
 _INTERPRETED = 20_000
-"""Work of the search (pairs times states squared) that is interpreted before loading the compiled one pays."""
-
+# Arcs that changes are passed along, at most, before a step of Newton's method is taken as it is.
 _MOST_PASSED = 10**8
-"""Arcs that changes are passed along, at most, before a step of Newton's method is taken as it is."""
-
-_ENOUGH = 1e-4
-"""Changes end to be passed on when they are this small a share of what they began with."""
+_ENOUGH = 1e-4  # changes end to be passed on when they are this small a share of what they began with
 
 
 @dataclass(slots=True, eq=False)

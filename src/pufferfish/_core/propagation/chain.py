@@ -64,35 +64,20 @@ Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Law = tuple[Vector, Mask, float]
 
-_MOST_KNOWN = 2**22
-"""Numbers that a search keeps of what it found."""
+_MOST_KNOWN = 2**22  # numbers that a search keeps of what it found
 
 
 @dataclass(frozen=True, slots=True)
 class Attained:
-    """Where the leakage is attained, and what it is made of.
+    """Where the leakage is attained, and what it is made of, in nats."""
 
-    Parameters
-    ----------
-    total : float
-        The leakage in nats, rounded up.
-    node : int
-        The record, 1-based (the middle one of those alike); 0 where no record has two possible states.
-    pair : (int, int)
-        The two states.
-    own, past, future : float
-        What the record itself, its past and its future tell.
-    phase : int or None
-        The record's phase, in a cycle.
-    """
-
-    total: float
-    node: int = 0
-    pair: tuple[int, int] = (0, 0)
-    own: float = 0.0
+    total: float  # rounded up
+    node: int = 0  # the record, 1-based (the middle one of those alike); 0 where no record has two possible states
+    pair: tuple[int, int] = (0, 0)  # its two states
+    own: float = 0.0  # what the record itself tells, its past and its future
     past: float = 0.0
     future: float = 0.0
-    phase: int | None = None
+    phase: int | None = None  # of the record, in a cycle
 
 
 @dataclass(frozen=True, slots=True, eq=False)

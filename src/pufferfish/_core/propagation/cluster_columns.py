@@ -35,16 +35,17 @@ from pufferfish._core.networks.configurations import Configurations
 from pufferfish._core.networks.junction_tree import Bucket, Scope, buckets_of
 from pufferfish._core.numbers.rounding import UNIT, float_up, or_infinite
 from pufferfish._core.propagation.cluster_plan import Term
-from pufferfish._core.propagation.cluster_sweep import SECONDS_OF_ALTERNATIVES, ClusterSweep
-from pufferfish._core.propagation.clusters import closed_losses
+from pufferfish._core.propagation.clusters import (
+    SECONDS_OF_ALTERNATIVES,
+    ClusterSweep,
+    closed_losses,
+    with_ancestors,
+)
 
 __all__ = ["ColumnsAttained", "ColumnsPropagation"]
 
-MOST_VALUES = 1_500
-"""Joint values of which all pairs are looked at."""
-
-_KEPT = 4
-"""Plans that are kept, for losses that are 0 at other nodes."""
+MOST_VALUES = 1_500  # joint values of which all pairs are looked at
+_KEPT = 4  # plans that are kept, for losses that are 0 at other nodes
 
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -52,27 +53,15 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ColumnsAttained:
-    """Where the leakage of several nodes together is attained, and what it is made of.
+    """Where the leakage of several nodes together is attained, and what it is made of, in nats."""
 
-    Parameters
-    ----------
-    total : float
-        The leakage in nats, rounded up; 0 where there is no secret.
-    is_secret : bool
-        Whether the nodes have two joint values, or it is not known how many they have.
-    pair : tuple of two (tuple of int), or None
-        The two joint values, a state for each node; None where each term's largest entry was taken.
-    own : float
-        What the nodes themselves tell.
-    parts : tuple of (tuple of int, float)
-        For every part of the other nodes its border, and what the part tells about it.
-    """
-
-    total: float
-    is_secret: bool
-    pair: tuple[Scope, Scope] | None = None
-    own: float = 0.0
-    parts: tuple[tuple[Scope, float], ...] = ()
+    total: float  # rounded up; 0 where there is no secret
+    is_secret: bool  # whether the nodes have two joint values, or it is not known how many they have
+    pair: tuple[Scope, Scope] | None = None  # two joint values; None where each term's largest entry was taken
+    own: float = 0.0  # what the nodes themselves tell
+    parts: tuple[
+        tuple[Scope, float], ...
+    ] = ()  # for every part of the other nodes its border, and what it tells about it
 
 
 class ColumnsPropagation:
@@ -145,7 +134,7 @@ class ColumnsPropagation:
     @cached_property
     def _values(self) -> Indices | None:
         """The joint values that can occur, shape (n, nodes); None where they are too many to look at all pairs."""
-        needed = self._with_ancestors(self._columns)
+        needed = with_ancestors(self._tables, self._columns)
         buckets = self._buckets([self._tables[v] for v in needed], self._columns)
         if buckets is None:
             return None
@@ -168,18 +157,9 @@ class ColumnsPropagation:
         large = (math.prod(self._sizes[v] for v in bucket.scope) > MOST_ENTRIES for bucket in buckets)
         return None if any(large) else buckets
 
-    def _with_ancestors(self, nodes: Iterable[int]) -> list[int]:
-        """Return nodes and all that lead to them: what only follows them tells nothing."""
-        ancestors = set(nodes)
-        fresh = list(ancestors)
-        while fresh:
-            fresh = list({v for node in fresh for v in self._tables[node][0] if v not in ancestors})
-            ancestors.update(fresh)
-        return sorted(ancestors)
-
     def _parted(self, lossy: Scope) -> list["_Part"]:
         """Return the parts that the other nodes fall into, those that have a loss and a border."""
-        needed = self._with_ancestors({*lossy, *self._columns})
+        needed = with_ancestors(self._tables, {*lossy, *self._columns})
         near: dict[int, set[int]] = {v: set() for v in needed}
         for v in needed:  # a node and its parents are next to each other
             for node in self._tables[v][0]:

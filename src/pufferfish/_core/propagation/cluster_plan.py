@@ -18,17 +18,10 @@ from pufferfish._core.propagation.loops import CEILING, DIRECT, INNER, Steps
 
 __all__ = ["Large", "Layout", "Term"]
 
-MOST_ROWS = 1_500
-"""Configurations of a separator that a message tells apart; of larger ones it is one number."""
-
-MOST_COLUMNS = 5_000
-"""Configurations of a cluster that are held in pairs, to take out one variable at a time."""
-
-MOST_WHOLE = 4e6
-"""Pairs of a separator's configurations times columns for which Φ is searched at once: memory."""
-
-MOST_RATIOS = 3e8
-"""Numbers that are compared for a max-divergence."""
+MOST_ROWS = 1_500  # configurations of a separator that a message tells apart; of larger ones it is one number
+MOST_COLUMNS = 5_000  # configurations of a cluster that are held in pairs, to take out one variable at a time
+MOST_WHOLE = 4e6  # pairs of a separator's configurations times columns for which Φ is searched at once: memory
+MOST_RATIOS = 3e8  # numbers that are compared for a max-divergence
 
 
 Matrix = NDArray[np.float64]
@@ -37,25 +30,13 @@ Indices = NDArray[np.int64]
 
 
 class Term(NamedTuple):
-    """A bound in memory.
+    """A bound in memory."""
 
-    Parameters
-    ----------
-    scope : tuple of int
-        The nodes it is on; none for one number that holds for all pairs.
-    source, size : int
-        Where in memory it begins, and for how many configurations.
-    cluster : tuple of int
-        The nodes of the cluster that tells it.
-    parts : tuple of Term
-        The terms that it is the sum of, where it is nothing else.
-    """
-
-    scope: Scope
-    source: int
+    scope: Scope  # the nodes it is on; none for one number that holds for all pairs
+    source: int  # where in memory it begins, and for how many configurations
     size: int
-    cluster: Scope
-    parts: tuple["Term", ...] = ()
+    cluster: Scope  # the nodes of the cluster that tells it
+    parts: tuple["Term", ...] = ()  # the terms that it is the sum of, where it is nothing else
 
     def leaves(self) -> "list[Term]":
         """Return the terms that it is the sum of, down to those that are no sums."""
@@ -88,9 +69,10 @@ class Layout:
     def __init__(self, states: Configurations, most: float) -> None:
         self._states = states
         self._most = most
-        self._seconds = 0.0
-        self._room = 0
-        self._work = 0.0
+        self.room = 0  # how many numbers memory holds
+        self.seconds = 0.0  # how long a compiled sweep takes, about
+        self.work = 0.0  # pairs times squared columns of all steps: what an interpreted sweep costs
+        self.large: list[Large] = []  # steps whose Φ is taken one variable at a time, in order
         self._steps: list[int] = []  # five numbers for each, see `_end`
         self._terms: list[int] = []  # four numbers for each: kind, source, size, map
         self._maps: dict[int, int] = {}
@@ -99,27 +81,6 @@ class Layout:
         self._mapped = 0
         self._laws: dict[tuple[Pattern, Places, Places], tuple[list[int], list[int]]] = {}
         self._entries: list[int] = [0]
-        self._large: list[Large] = []
-
-    @property
-    def room(self) -> int:
-        """How many numbers memory holds."""
-        return self._room
-
-    @property
-    def seconds(self) -> float:
-        """How long a compiled sweep takes, about."""
-        return self._seconds
-
-    @property
-    def work(self) -> float:
-        """Pairs times squared columns of all steps: what an interpreted sweep costs."""
-        return self._work
-
-    @property
-    def large(self) -> list[Large]:
-        """Steps whose Φ is taken one variable at a time, in order."""
-        return self._large
 
     def steps(self) -> Steps:
         """Return all steps."""
@@ -207,14 +168,14 @@ class Layout:
         columns = self._states.count(bucket, scope)
         whole = _whole(rows, columns)
         if rows**2 * columns <= MOST_WHOLE and whole <= self._most:
-            self._seconds += whole
+            self.seconds += whole
             (pattern, row_places), (_, places) = self._states.within(bucket, about), self._states.within(bucket, scope)
             buckets, laws = self._laws.setdefault((pattern, row_places, places), ([], []))
             buckets.append(bucket)
             laws.append(len(self._entries) - 1)
             kernel = self._entries[-1]
             self._entries.append(kernel + rows * columns)
-            self._work += float(rows) ** 2 * columns**2
+            self.work += float(rows) ** 2 * columns**2
             for term in inner:
                 self._terms += (INNER, term.source, term.size, self._map(bucket, scope, term.scope, columns))
             return columns, kernel
@@ -230,12 +191,12 @@ class Layout:
         )
         if not all_pairs and seconds > self._most:
             return -1, 0
-        self._seconds += seconds
-        self._work += 1e9
+        self.seconds += seconds
+        self.work += 1e9
         for term in inner:
             self._terms += (INNER, term.source, term.size, self._map(bucket, scope, term.scope, columns))
         kernels = [self._one_out(bucket, before, after, all_pairs) for before, after in pairwise(order)]
-        self._large.append(Large(len(self._steps) // 5, columns, kernels, self._cap(bucket, about, alone, rows)))
+        self.large.append(Large(len(self._steps) // 5, columns, kernels, self._cap(bucket, about, alone, rows)))
         return 0, 0
 
     def _order(self, bucket: int, scope: Scope, about: Scope) -> list[Scope]:
@@ -289,8 +250,8 @@ class Layout:
         return start
 
     def _taken(self, size: int) -> int:
-        start = self._room
-        self._room += size * size
+        start = self.room
+        self.room += size * size
         return start
 
     def _end(self, rows: int, columns: int = 0, kernel: int = 0) -> int:

@@ -28,28 +28,18 @@ from pufferfish._core.propagation.loops import carry
 
 __all__ = ["Forgets", "LeakageParts", "fixed_point", "told_by_profile", "told_by_stretch", "told_by_uniform"]
 
-_SHORT = 2**12
-"""Steps up to which every record is followed where all losses are alike."""
-
+_SHORT = 2**12  # steps up to which every record is followed where all losses are alike
+# Share of a fixed point by which the middle of a chain may be below it, and is taken to be there.
 _SETTLED = 1e-12
-"""Share of a fixed point by which the middle of a chain may be below it, and is taken to be there."""
-
-_DIRECT = 2**20
-"""Steps up to which every record is followed."""
-
-_BESIDE = 2**13
-"""Of a longer chain so many records at least are followed at both ends of a stretch."""
-
+_DIRECT = 2**20  # steps up to which every record is followed
+_BESIDE = 2**13  # of a longer chain so many records at least are followed at both ends of a stretch
+# Records that are followed at most, but for those of short stretches: beyond that less is followed, less is proved.
 _FOLLOWED = 2**24
-"""Records that are followed at most, but for those of short stretches: beyond that less is followed, less is proved."""
-
+# Losses are rounded up to multiples of their sum over two to so many: sums are exact, and fit 64 bits.
 _BITS = 60
-"""Losses are rounded up to multiples of their sum over two to so many: sums are exact, and fit 64 bits."""
-
 _ULPS = 16
-
+# Losses that add up to more nats are not followed: sums of them would leave the range of a double.
 _LARGEST = 1e300
-"""Losses that add up to more nats are not followed: sums of them would leave the range of a double."""
 
 _carry = Loop(carry)
 

@@ -16,11 +16,8 @@ __all__ = ["CEILING", "DIRECT", "INNER", "Steps", "carry", "eliminate", "gathere
 
 # -- What one side of a record tells of it where only forgetting is known: a plain loop that numba can co ------------
 
-_UP = 1.0 + 2.0**-50
-"""Above the error of one exponential, of a product, and of a sum of two."""
-
-_SUMMED = 1.0 + 2.0**-51
-"""Above the error of a sum of losses as a double."""
+_UP = 1.0 + 2.0**-50  # above the error of one exponential, of a product, and of a sum of two
+_SUMMED = 1.0 + 2.0**-51  # above the error of a sum of losses as a double
 
 
 def carry(before: Any, quantum: float, held: Any, steps: Any, keeps: Any, reach: int) -> Any:
@@ -72,42 +69,28 @@ def carry(before: Any, quantum: float, held: Any, steps: Any, keeps: Any, reach:
     return excess
 
 
+# How a step takes a bound: its largest entry, added to all pairs; as it is; or through Φ.
 CEILING, DIRECT, INNER = 0, 1, 2
-"""How a step takes a bound: its largest entry, added to all pairs; as it is; or through Φ."""
 
 
 class Steps(NamedTuple):
-    """What makes messages, one step each, in arrays: a step's bounds are taken from memory and written to memory.
+    """What makes messages, one step each, in arrays: bounds are taken from memory, and written to memory."""
 
-    Parameters
-    ----------
-    outs, rows : (m,) ndarray of int
-        Where in memory each message begins, and the number r of states that it is about: r × r numbers.
-    columns, kernels : (m,) ndarray of int
-        Number of states n over which Φ is taken, 0 where nothing goes through Φ; and where the (r, n) law of these
-        states begins in ``upper`` and ``lower``.
-    firsts : (m + 1,) ndarray of int
-        Where the terms of each step begin.
-    kinds, sources, sizes, maps : (t,) ndarray of int
-        For every term how it is taken, where in memory its bounds begin, its number of states, and where in ``places``
-        its map begins: from each of the step's states (rows for DIRECT, columns for INNER) to one of the term's.
-    places : ndarray of int
-        All maps.
-    upper, lower : ndarray
-        Bounds on all laws.
-    """
-
+    # for each step where in memory its message begins, and how many states r it is about: r × r numbers
     outs: Any
     rows: Any
+    # the number of states n over which Φ is taken, 0 for none, and where their (r, n) law begins in upper and lower
     columns: Any
     kernels: Any
-    firsts: Any
+    firsts: Any  # where the terms of each step begin
+    # for each term how it is taken, where in memory its bounds begin, its number of states, and where in places its map
+    # begins: from each of the step's states (rows for DIRECT, columns for INNER) to one of the term's
     kinds: Any
     sources: Any
     sizes: Any
     maps: Any
-    places: Any
-    upper: Any
+    places: Any  # all maps
+    upper: Any  # bounds on all laws
     lower: Any
 
 

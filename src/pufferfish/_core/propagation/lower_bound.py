@@ -25,7 +25,7 @@ which the step counts, and 1 where it counts in none: the matrix is tilted in th
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,29 +36,15 @@ from pufferfish._core.networks.cluster_laws import ClusterLaws, Table
 from pufferfish._core.networks.junction_tree import buckets_of
 from pufferfish._core.numbers.rounding import UNIT, bracket
 
-__all__ = [
-    "HORIZON",
-    "Powers",
-    "Signs",
-    "TiltedChain",
-    "TiltedNetwork",
-    "TiltedSteps",
-    "scale_too_small",
-    "scaled",
-    "telling",
-    "telling_most",
-    "visits",
-]
+__all__ = ["TiltedChain", "TiltedNetwork", "TiltedSteps", "scale_too_small", "telling_most"]
 
 # -- How much a Laplace release of a network's nodes certainly leaks -------------------------------------------------
 
+# Exponents of tilts beyond this many nats would leave the range of a double; then nothing is claimed.
 _STEEPEST = 300.0
-"""Exponents of tilts beyond this many nats would leave the range of a double; then nothing is claimed."""
-
 _TURNS = 20
-
+# Entries of all clusters up to which a bound is sought: each of some fifty passes goes over all of them.
 _MANY = 1 << 20
-"""Entries of all clusters up to which a bound is sought: each of some fifty passes goes over all of them."""
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -165,42 +151,24 @@ class TiltedNetwork:
 
 Signs = NDArray[np.float64]
 
-_ENUMERATED = 10
-"""With at most this many outputs all sign vectors are tried."""
-
-_EDGE = 96
-"""First records of a long chain that are looked at one by one, beside the middle one."""
-
-HORIZON = 128
-"""Records on each side that the search for signs looks at."""
-
-_BATCH = 512
-"""Sign vectors that are tried together, and at most as many candidates of a search."""
-
+_ENUMERATED = 10  # with at most this many outputs all sign vectors are tried
+_EDGE = 96  # first records of a long chain that are looked at one by one, beside the middle one
+HORIZON = 128  # records on each side that the search for signs looks at
+_BATCH = 512  # sign vectors that are tried together, and at most as many candidates of a search
+# Entries of the vectors that are led along a chain together: sign vectors times initial laws times states.
 _ENTRIES = 50_000
-"""Entries of the vectors that are led along a chain together: sign vectors times initial laws times states."""
-
-_STARTS, _ROUNDS = 4, 2
-"""Sign vectors that the search improves, and how often it looks again at a better scale."""
-
+_STARTS, _ROUNDS = 4, 2  # sign vectors that the search improves, and how often it looks again at a better scale
+# Sign vectors times states squared that a search tries from one start: seconds, whatever the number of states.
 _AFFORDED = 4_000_000
-"""Sign vectors times states squared that a search tries from one start: seconds, whatever the number of states."""
-
+# Of many sign vectors those that a scale is sought for; whether others tell more there is looked at afterwards.
 _LEADING = 16
-"""Of many sign vectors those that a scale is sought for; whether others tell more there is looked at afterwards."""
-
-_MOST_MODELS = 16
-"""Of more members of Θ those are taken that tell most at first sight."""
-
+_MOST_MODELS = 16  # of more members of Θ those are taken that tell most at first sight
+# Vectors that move less than this from record to record are taken to have arrived, by the search for signs.
 _SETTLED = 1e-7
-"""Vectors that move less than this from record to record are taken to have arrived, by the search for signs."""
-
+# Under "any", initial laws are mixtures with these shares, where states are several; of all two corners where few.
 _SHARES = (1e-9, 1e-3, 0.1, 0.5)
 _FEW, _SEVERAL = 4, 8
-"""Under "any", initial laws are mixtures with these shares, where states are several; of all two corners where few."""
-
-_LEAST = 1e-250
-"""Probabilities below this are left out: their logarithms might not be accurate."""
+_LEAST = 1e-250  # probabilities below this are left out: their logarithms might not be accurate
 
 
 class TiltedChain:
@@ -435,22 +403,7 @@ def telling_most(models: Sequence[TiltedChain], scale: float) -> Sequence[Tilted
     return [models[i] for i in np.argsort(glances, kind="stable")[:_MOST_MODELS]]
 
 
-class Tilted(Protocol):
-    """A model and a release of it, of which sign tilts tell something; see :class:`TiltedChain`."""
-
-    @property
-    def all_signs(self) -> bool: ...
-
-    @property
-    def tolerance(self) -> float:
-        """How exactly the scale is sought."""
-        ...
-
-    def candidates(self) -> Signs: ...
-
-    def search(self, signs: Signs, scale: float) -> Signs: ...
-
-    def losses(self, signs: Signs, scale: float) -> Vector: ...
+Tilted = TiltedChain | TiltedNetwork
 
 
 def scale_too_small(models: Sequence[Tilted], epsilon: float, start: float) -> float:

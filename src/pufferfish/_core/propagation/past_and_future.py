@@ -42,35 +42,20 @@ Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Vector = NDArray[np.float64]
 
-_MOST_PLACES = 100_000
-"""Places of all phases together that are visited one by one at most, in cycles."""
-
-_UNTIL_SETTLED = 4
-"""How many times more of them are visited until a given initial law is forgotten."""
-
-_SETTLED_CYCLE = 1e-7
-"""The same for cycles, whose places take longer: less than the slack of their fixed points."""
-
+_MOST_PLACES = 100_000  # places of all phases together that are visited one by one at most, in cycles
+_UNTIL_SETTLED = 4  # how many times more of them are visited until a given initial law is forgotten
+# By how much a first guess counts every step less than the one before: chains that never forget have sums too.
 _DISCOUNT = 1e-7
-"""By how much a first guess counts every step less than the one before: chains that never forget have sums too."""
-
+# Losses below this share of the largest count as none in a first guess: with the slack of a fixed point none is.
 _NO_LOSS = 0.02
-"""Losses below this share of the largest count as none in a first guess: with the slack of a fixed point none is."""
-
+# A place takes long where laws are followed from the first record; what has not settled by then hardly will.
 _MOST_STEPS = 800
-"""A place takes long where laws are followed from the first record; what has not settled by then hardly will."""
-
-_FARTHEST = 4096
-"""Laws after so many steps have to do for all later ones."""
-
-_ALIKE = 1e-10
-"""Rows of a power that differ by no more than this share are those of all later ones."""
-
-_MOST_FIXED = 64
-"""Fixed points and bounds after some steps that are kept."""
-
+_FARTHEST = 4096  # laws after so many steps have to do for all later ones
+_ALIKE = 1e-10  # rows of a power that differ by no more than this share are those of all later ones
+_MOST_FIXED = 64  # fixed points and bounds after some steps that are kept
+# Marginals have settled once every later kernel is within this of the stationary one; the excess is added to it.
 _SETTLED = 1e-9
-"""Marginals have settled once every later kernel is within this of the stationary one; the excess is added to it."""
+_SETTLED_CYCLE = 1e-7  # the same for cycles, whose places take longer: less than the slack of their fixed points
 
 
 class Side(ABC):

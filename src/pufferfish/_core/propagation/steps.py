@@ -25,14 +25,10 @@ __all__ = ["FixedPoint", "Settled", "Steps"]
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+# How much larger the loss is that Newton's method aims at, as shares of the largest loss; tried in turn.
 SLACKS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
-"""How much larger the loss is that Newton's method aims at, as shares of the largest loss; tried in turn."""
-
-LARGEST = 40.0
-"""Bounds above this many nats are taken as infinite."""
-
+LARGEST = 40.0  # bounds above this many nats are taken as infinite
 _MOST_STEPS = 40
-
 _MOST_KNOWN = 64
 
 

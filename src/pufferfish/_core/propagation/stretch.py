@@ -42,44 +42,26 @@ Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Whole = NDArray[np.int64]
 
-_BITS = 60
-"""Losses are whole multiples of their sum over two to so many: sums of them fit 64 bits."""
-
-SAME = 2.0**-36
-"""Sums that differ by less than this share are one sum that was rounded in different ways."""
-
+_BITS = 60  # losses are whole multiples of their sum over two to so many: sums of them fit 64 bits
+SAME = 2.0**-36  # sums that differ by less than this share are one sum that was rounded in different ways
+# Stands for a pair of states that no two paths lead to; with any sum of losses it is still negative.
 _NEVER = -(2**62)
-"""Stands for a pair of states that no two paths lead to; with any sum of losses it is still negative."""
-
+# Places are not told apart any more once their bound is above what one of them attains by this share.
 _NEAR_ENOUGH = 1e-7
-"""Places are not told apart any more once their bound is above what one of them attains by this share."""
-
+# How many bounds on places in a row are computed at most; then the largest of them is taken.
 _MOST_BOUNDS = 2000
-"""How many bounds on places in a row are computed at most; then the largest of them is taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathPair:
-    """The two paths of a stretch that are told apart best, as far as its ends go.
+    """The two paths of a stretch that are told apart best, as far as its ends go."""
 
-    Parameters
-    ----------
-    total : float
-        The leakage in nats, rounded up.
-    first, last : (int, int)
-        The two states of the first and of the last record.
-    past, future : float
-        What the records before the stretch and those after it tell.
-    phase : int or None
-        The phase of the first record, in a cycle.
-    """
-
-    total: float
-    first: tuple[int, int]
-    last: tuple[int, int]
-    past: float
-    future: float
-    phase: int | None = None
+    total: float  # the leakage in nats, rounded up
+    first: tuple[int, int]  # the two states of the first record
+    last: tuple[int, int]  # and of the last one
+    past: float  # what the records before the stretch tell
+    future: float  # and those after it
+    phase: int | None = None  # of the first record, in a cycle
 
     @property
     def own(self) -> float:

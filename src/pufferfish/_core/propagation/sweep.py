@@ -39,11 +39,9 @@ __all__ = [
 
 # -- Profiles that repeat: equal stretches that come again and again are one cycle -----------------------------------
 
+# Repetitions of fewer cycles are left as they are: a bound for any number of cycles may be far above theirs.
 _FEWEST = 5
-"""Repetitions of fewer cycles are left as they are: a bound for any number of cycles may be far above theirs."""
-
-_LONGEST = 64
-"""Stretches of the longest cycle that is looked for."""
+_LONGEST = 64  # stretches of the longest cycle that is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,59 +116,34 @@ def _most(ids: Sequence[int], place: int) -> tuple[int, int]:
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+# A bound for losses that are larger by this share is above any that another run may have settled at.
 _ROOMIER = 1e-5
-"""A bound for losses that are larger by this share is above any that another run may have settled at."""
-
-_CONVERGED = 1e-7
-"""A sweep moves no more once a step changes it by at most this share of the largest loss."""
-
-_HARDLY_MOVES = 1e-3
-"""The same for a sweep that proves nothing."""
-
+_CONVERGED = 1e-7  # A sweep moves no more once a step changes it by at most this share of the largest loss
+_HARDLY_MOVES = 1e-3  # the same for a sweep that proves nothing
+# A sweep also ends where the certified fixed point, which covers all that follows, is above it by this share.
 _NEAR = 1e-4
-"""A sweep also ends where the certified fixed point, which covers all that follows, is above it by this share."""
-
+# How much farther than the last time a sweep has come when it is compared with the fixed point again.
 _LOOKS = 1.25
-"""How much farther than the last time a sweep has come when it is compared with the fixed point again."""
-
 _FIRST_LOOK = 64
-
+# A fixed bound is lifted by this share at once; by more where a sweep has visited all it visits one by one.
 _LIFTED = 1e-6
-"""A fixed bound is lifted by this share at once; by more where a sweep has visited all it visits one by one."""
-
-_CHEAP = 1e7
-"""Places times the fourth power of the states: what a sweep visits in about a second."""
-
-_MOST_CYCLES = 512
-"""How often a cycle is gone through to find a bound that it does not end above."""
-
+_CHEAP = 1e7  # places times the fourth power of the states: what a sweep visits in about a second
+_MOST_CYCLES = 512  # how often a cycle is gone through to find a bound that it does not end above
+# Places of a cycle, times the fourth power of the states, that are gone through besides where that is quick.
 _CYCLE_WORK = 2e6
-"""Places of a cycle, times the fourth power of the states, that are gone through besides where that is quick."""
-
-_STILL = 1e-5
-"""Such a bound is tried once a cycle ends above what entered by at most this share."""
-
-_FASTEST = 0.98
-"""The largest share of what the last cycle added that the next one is taken to add."""
+_STILL = 1e-5  # such a bound is tried once a cycle ends above what entered by at most this share
+_FASTEST = 0.98  # the largest share of what the last cycle added that the next one is taken to add
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """So many consecutive records with the same loss.
+    """Consecutive records with the same loss."""
 
-    Parameters
-    ----------
-    steps : int
-        How many.
-    loss : (k, k) ndarray
-        Record-level loss d of each; zero diagonal.
-    within : float, default 0
-        Loss between two values of a record that have the same state, where a chain knows more of it than its state.
-    """
-
-    steps: int
-    loss: Matrix
-    within: float = 0.0
+    steps: int  # how many
+    loss: Matrix  # record-level loss d of each; (k, k), zero diagonal
+    within: float = (
+        0.0  # loss between two values with the same state, where a chain knows more of a record than its state
+    )
 
     def divided(self, divisor: float) -> Self:
         """Return the run with its loss divided, rounded up."""
