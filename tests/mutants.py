@@ -136,14 +136,14 @@ MUTANTS = [
     ),
     Mutant(
         "forgetting: the losses of the records in between are left out",
-        "_core/propagation/loops.py",
+        "_core/propagation/forgetting.py",
         "units = before[after] - before[i]",
         "units = before[i + 1] - before[i]",
         "unit/_core/propagation/test_forgetting.py oracle/test_oracle_forgetting.py",
     ),
     Mutant(
         "forgetting: the midst of a long stretch is held at its fixed point, whatever lies beside it",
-        "_core/propagation/loops.py",
+        "_core/propagation/forgetting.py",
         "most = max(most, excess[j])",
         "most = held[i]",
         "unit/_core/propagation/test_forgetting.py",
@@ -459,7 +459,7 @@ MUTANTS = [
     ),
     Mutant(
         "forgetting: next to nothing is kept",
-        "_core/propagation/loops.py",
+        "_core/propagation/forgetting.py",
         "share, then = 1.0 if p == pairs else float(keeps[p]), float(excess[after])",
         "share, then = 1.0 if p == pairs else float(keeps[p]) * 0.01, float(excess[after])",
         "contract/test_truth.py",

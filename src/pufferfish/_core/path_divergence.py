@@ -1,26 +1,17 @@
 r"""How far apart two Markov chains are on whole sequences: a longest path, found in the max-plus algebra.
 
-Two chains a and b have initial laws :math:`q_a, q_b` and transition matrices :math:`P_a, P_b`. The log ratio of the
-probabilities of one sequence is a sum along a path,
-
-.. math:: \log\frac{P_a(x)}{P_b(x)} = w(x_1) + \sum_{t<T} W(x_t, x_{t+1}),\quad
-          w = \log q_a/q_b,\; W = \log P_a/P_b,
-
-with −∞ where a has a zero (a does not produce such a sequence, whatever b does) and +∞ where only b has one. Given that
-record i is in a set A of states, both probabilities are divided by those of :math:`X_i \in A`, so that
+The log ratio of the probabilities of one sequence under two chains is a sum along a path, of :math:`w = \log q_a/q_b`
+and :math:`W = \log P_a/P_b`, with −∞ where a has a zero (whatever b does) and +∞ where only b has one. Given that
+record i is in a set A of states, both probabilities are divided by those of :math:`X_i \in A`:
 
 .. math:: D_\infty(a|s \,\|\, b|s) = \max_{y\in A}\,[F_i(y) + B_i(y)] + \log\frac{P_b(X_i\in A)}{P_a(X_i\in A)},
 
-where :math:`F_i(y)` is the largest sum of a path that ends in y at i, and :math:`B_i(y)` of one that starts there. Both
-follow from recursions in which + is replaced by max and · by + (Viterbi's algorithm):
-:math:`F_{i+1}(y) = \max_x F_i(x) + W(x,y)` and :math:`B_i(x) = \max_y W(x,y) + B_{i+1}(y)`. A path through y at i is
-any path up to y and any path from y on, so the maximum of the sum is the sum of the maxima: nothing is lost, and all
-records and states together take O(T k²). Zeros are never computed: −∞ and +∞ come from the exact zeros of q and P
-alone, with −∞ + ∞ = −∞, and every partial path of a can be completed, since every row of :math:`P_a` has mass.
+with the largest sums F_i(y) of a path that ends in y at i, and B_i(y) of one that starts there (Viterbi's algorithm;
+proof: docs/proofs/robustness.md): :math:`F_{i+1}(y) = \max_x F_i(x) + W(x,y)`, :math:`B_i(x) = \max_y W(x,y) +
+B_{i+1}(y)`. Zeros are never computed: −∞ and +∞ come from the exact zeros of q and P alone, with −∞ + ∞ = −∞.
 
 **Long chains settle.** The recursions, less their largest entry, soon repeat themselves bit by bit (a max-plus matrix
-has an eventual cycle), and so do the marginals. Then the rest is known without computing it. Those that do not are
-followed to the end.
+has an eventual cycle), and so do the marginals: the rest is known without computing it. Others are followed to the end.
 
 **Rounding.** A max-plus step moves no two vectors further apart, so errors of the steps add and do not grow; marginals
 are sums of products of non-negative numbers. Every number returned is an upper bound, by an error that grows as

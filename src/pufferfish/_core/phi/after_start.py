@@ -1,25 +1,16 @@
 r"""What the past tells some steps after the first record, whose law may be any: only laws that the steps lead to count.
 
 Let the first of n + 1 records have any law ν. W = Pⁿ leads from its state m to the last one's state y, and C = WP one
-step further. With u(y) what these records tell of the last one, :math:`u(y) \le e^{B(y,z)} u(z)`, the next record is
-told by
-
-.. math:: \frac{E[u \mid x]}{E[u \mid x']} =
-          \frac{\sum_m \nu_m A_m(x) \; \sum_m \nu_m C_m(x')}{\sum_m \nu_m A_m(x') \; \sum_m \nu_m C_m(x)},
-          \qquad A_m(x) = \sum_y W(m,y) P(y,x) u(y).
-
-For every ν that is at most λ if no coefficient of :math:`\nu_m \nu_{m'}` is above 0 in the product form:
+step further. With u(y) what these records tell of the last one, the next record x tells x from x' by at most λ if no
+coefficient of :math:`\nu_m \nu_{m'}` is above 0 in
 
 .. math:: A_m(x) C_{m'}(x') + A_{m'}(x) C_m(x') \le \lambda \, [A_m(x') C_{m'}(x) + A_{m'}(x') C_m(x)]
-          \quad \text{for all } m \le m'.
+          \quad \text{for all } m \le m', \qquad A_m(x) = \sum_y W(m,y) P(y,x) u(y).
 
 Both sides are linear in u: for each pair m, m' this is Φ of two laws, certified by the flows of
 :mod:`pufferfish._core.phi.phi`. Nothing changes if more steps lead to the last record, for rows of more steps are
-mixtures of rows of W.
-
-For one u the worst ν has two states m, m' at most, so it lies between two neighbours of a row of laws that leads from
-m to m'. **Cuts**: the same conditions for all such neighbours, instead of for m and m', come the nearer to the worst ν
-the more cuts there are. The proofs are in ``docs/proofs/propagation.md``.
+mixtures of rows of W. **Cuts**: the same conditions for neighbours in a row of laws that leads from m to m' come the
+nearer to the worst ν the more cuts there are. The proofs are in ``docs/proofs/propagation.md``.
 """
 
 from collections.abc import Callable
@@ -55,19 +46,10 @@ def fits(phases: int, k: int) -> bool:
 class AfterStart:
     """The past's log ratios of a record, or of one at every phase of a cycle, some steps after the first record.
 
-    Parameters
-    ----------
-    power, matrices : (..., k, k) ndarray
-        W, from the state of the first record to that of the last one, by the phase of the last one; and P, the step
-        that follows.
-    steps : int
-        How many steps W has: its entries are good to a few units of rounding for each.
-    states : (..., k) ndarray of bool
-        States that the last record can have. Only laws of the first record that lead to no others count.
-    loops : callable
-        Work ↦ the loops that do it.
-    like : AfterStart, optional
-        One of fewer steps, to begin the search where that one's is.
+    W, ``power``, leads from the state of the first record to that of the last one, by the phase of the last one; P
+    follows. Entries of W are good to a few units of rounding for each of its steps. Only laws of the first record count
+    that lead to the given states of the last one, shape (..., k). The search begins where that of ``like`` is, one of
+    fewer steps; ``loops`` tells the loops that do some work.
     """
 
     def __init__(

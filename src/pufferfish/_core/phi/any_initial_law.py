@@ -1,24 +1,15 @@
-r"""What the past tells about a record under *every* initial law.
+r"""What the past tells about a record under *every* initial law (proof: docs/proofs/propagation.md).
 
-The past reaches record i through the law μ of record i − 1 and ℓ(y) = P(y,x)/P(y,x'): if u(y) is what the past says
-given :math:`X_{i-1} = y`, with :math:`u(y) \le e^{B(y,y')} u(y')`, then the log ratio of the past given x to the past
-given x' is
-
-.. math:: \sup_\mu \log \frac{E_\mu[\ell u]}{E_\mu[\ell] E_\mu[u]}
-
-with μ any law (dropping that it must come from the chain makes it no smaller). Since
-:math:`\sqrt{E[\ell]E[u]} = \min_t E[t\ell + u/t]/2`, this is a supremum over t of linear programs with one moment
-constraint, so laws on two states y, y' suffice. With the best weights that is
+If u(y) is what the past says given :math:`X_{i-1} = y`, with :math:`u(y) \le e^{B(y,y')} u(y')`, then whatever the law
+of record i − 1 the log ratio of the past given x to the past given x' is at most the largest, over y and y', of
 
 .. math:: 2 \log \frac{1 + \sqrt{rs}}{\sqrt r + \sqrt s}, \qquad
           r = \frac{P(y,x) P(y',x')}{P(y,x') P(y',x)}, \quad s = e^{B(y,y')},
 
 a contraction that does not mention the initial law.
 
-Where the matrix of a step is only known to lie between two bounds, u is bounded whatever the earlier matrices were,
-and for the matrix of this step the value grows with r, as s ≥ 1. So it is worst where r is, and r is largest with
-P(y,x) and P(y',x') at their upper bounds and P(y,x') and P(y',x) at their lower ones. Rows are chosen independently,
-and bounds that are attained leave room for one upper and one lower at a time.
+Where the matrix of a step is only known to lie between two bounds the value grows with r, as s ≥ 1: it is worst with
+P(y,x) and P(y',x') at their upper bounds and P(y,x') and P(y',x) at their lower ones.
 """
 
 import numpy as np

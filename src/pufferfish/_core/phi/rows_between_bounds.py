@@ -6,17 +6,10 @@ For x ≠ x' with rows r and r' anywhere between their bounds and Φ from :mod:`
           v_y \le e^{A(y,y')} v_{y'} \Big\}
 
 **Few states: exactly.** For a given v the best r and r' depend on the order of its entries only
-(:mod:`pufferfish._core.chains.interval_matrices`), so the maximum over r and r' is the maximum over the k! orders of Φ
-for two laws.
-
-**More states: by chords.** Take a state z. Then :math:`r \cdot v = v_z + \sum_y r_y (v_y - v_z)`, and on the cone
-:math:`v_y - v_z = s v_z` with s between :math:`a = e^{-A(z,y)} - 1` and :math:`b = e^{A(y,z)} - 1`. As a function
-of s, the largest r_y s is convex, so for any slope m_y it is at most m_y s + c_y on [a, b], where c_y is the larger
-of its excesses at both ends. Hence :math:`r \cdot v \le p \cdot v` with p_y = m_y for y ≠ z and
-:math:`p_z = 1 - \sum m_y + \sum c_y`; from below likewise. So Φ for these two vectors, no laws, is a bound; it
-loses about as much as the bounds on the row are apart, times how far v can differ from v_z.
-
-Both use the flows of :mod:`pufferfish._core.phi.phi`, and so every number is certified and rounded up.
+(:mod:`pufferfish._core.chains.interval_matrices`), so the maximum over r and r' is that over the k! orders of Φ for two
+laws. **More states: by chords.** Every state z gives two vectors between which all r·v are on the cone, from the chord
+above a convex function (docs/proofs/intervals.md); they lose about as much as the bounds on the row are apart, times
+how far v can differ from v_z. Every number is certified by flows and rounded up.
 """
 
 import itertools
@@ -38,14 +31,9 @@ MOST_ORDERED = 5  # up to so many states every order is looked at
 
 
 class IntervalRatios:
-    """Φ of one interval matrix, for bounds that change little from call to call.
+    """Φ of one interval matrix, rows = from, for bounds that change little from call to call.
 
-    Parameters
-    ----------
-    lower, upper : (k, k) ndarray
-        Bounds on the entries, rows = from.
-    exact : bool, optional
-        Whether to look at all orders; by default up to :data:`MOST_ORDERED` states.
+    With ``exact`` all orders are looked at; by default up to :data:`MOST_ORDERED` states.
     """
 
     def __init__(self, lower: Matrix, upper: Matrix, *, exact: bool | None = None) -> None:

@@ -1,22 +1,19 @@
-r"""Leakage propagation about several nodes of a network together: what a release tells of their joint value.
+r"""Leakage propagation about several nodes S of a network together: what a release tells of their joint value.
 
-Let S be the nodes, z and z' joint values of theirs that can occur, and d the record-level losses. Given S the other
-nodes fall into **parts** R_1, R_2, … that are independent of each other: take S out of the moral graph of all that
-matters, and a part is what still hangs together. A part depends on S through its **border** B_j alone, the nodes of S
-that are next to it. Then
+Given S the other nodes fall into **parts** R_1, R_2, … that are independent of each other: take S out of the moral
+graph of all that matters, and a part is what still hangs together. A part depends on S through its **border** B_j
+alone, the nodes of S that are next to it. For joint values z and z' that can occur, with record-level losses d,
 
 .. math::
     \log \frac{E[m | S = z]}{E[m | S = z']} \le
     \sum_{v \in S} d_v(z_v, z'_v) + \sum_j M_j(z_{B_j}, z'_{B_j}),
 
-where M_j bounds what the losses of R_j tell of its border. It is the message of propagation on clusters
-(:mod:`pufferfish._core.propagation.clusters`) to a cluster that holds B_j, in the network of R_j and its border alone:
-nodes of R_j keep their tables, and so do those of the border that have a parent in R_j; all other nodes of the border
-get a uniform law. Given the border the part has the same law in both networks. docs/proofs/stretches.md has the proof.
+where M_j bounds what the losses of R_j tell of its border: the message of :mod:`pufferfish._core.propagation.clusters`
+to a cluster that holds B_j, in the network of R_j and its border alone. Nodes of R_j keep their tables, and so do those
+of the border that have a parent in R_j; others of the border get a uniform law. docs/proofs/stretches.md has the proof.
 
 The largest sum is taken over all pairs of joint values that can occur, or, where these are too many, every term's
-largest entry. Where a part's clusters are too large, M_j is the sum of the largest losses in R_j. So the bound is never
-more than the sum of all losses that can depend on S.
+largest entry. Where a part's clusters are too large, M_j is the sum of the largest losses in R_j.
 """
 
 import math

@@ -1,4 +1,4 @@
-r"""Leakage propagation on every Bayesian network: one sweep over a cluster tree.
+r"""Leakage propagation on every Bayesian network: one sweep over a cluster tree (proof: docs/proofs/networks.md).
 
 Let the density of a release change by at most a factor e^{d_v(x,x')} when record v goes from x to x'. Clusters C of a
 junction tree tell each other what the records behind them tell. Every record has one **home**, a smallest cluster that
@@ -9,30 +9,15 @@ holds it. With the separator S of C and its neighbour D
     M_{C \to D} = \Phi_{P(C|S)}(A_C \text{ without } D) \qquad
     \mathrm{leakage}(v) = d_v + \Phi_{P(C|v)}(A_C \text{ without } d_v), \; C \text{ the home of } v
 
-where M is a bound on pairs of states of the separator, and Φ that of :mod:`pufferfish._core.phi.phi`.
-
-**Proof.** Let R be the records at home on C's side of the edge, z any values of the others, m the density, and
-u(s) = E[m(X_R, z) | S = s]. Claim: u(s) ≤ e^{M(s,s')} u(s'). Given C = c what lies behind C's other neighbours is
-independent, so w(c) = E[m | C = c] changes from c to c' by at most e^{A_C(c,c')}: change the records at home in C one
-by one, then the law of one neighbour's side after the other, each by induction with the rest held fixed. Now
-u(s) = Σ_c P(c|s) w(c), and w lies in the cone of A_C. The last line is the same with S = {v}: change record v itself
-first, e^{d_v}, then compare averages of one function over P(C | v = x) and P(C | v = x'). ∎
+where M is a bound on pairs of states of the separator, and Φ that of :mod:`pufferfish._core.phi.phi`. Configurations
+that cannot occur take no part. Sums and laws are rounded up.
 
 **Only what matters needs states.** A_C is a sum of bounds, each on a few of C's variables. A bound on variables of S
 alone passes as it is, outside of Φ; for the others Φ is taken over the configurations of their variables V, with
-P(V | S). Nothing is lost: with a bound M₁ on S besides A₂ on V, the largest ratio is M₁ + Φ(A₂).
-
-**Large clusters.** Any upper bound on Φ will do, and every step takes the best that it can afford:
-
-* Φ over all configurations of V at once;
-* one variable at a time: a bound on configurations of U becomes one on those of U∖v, by Φ of the two laws P(v | w) and
-  P(v | w') over the configurations (w, ·), (w', ·). It is sound by the proof above, with U∖v as a separator;
-* a term left out of V: its largest entry is added to all pairs (the function varies by no more along it);
-* the max-divergence of P(V | S), whatever the losses are.
-
-A message about more configurations than can be held in pairs is one number, the sum of its terms' largest entries.
-
-Configurations that cannot occur take no part. Sums and laws are rounded up.
+P(V | S). Any upper bound on Φ will do, and every step takes the best that it can afford: Φ over all configurations of
+V at once; one variable at a time, with the others as a separator; for a term left out of V its largest entry, added to
+all pairs; the max-divergence of P(V | S), whatever the losses are. A message about more configurations than can be held
+in pairs is one number, the sum of its terms' largest entries.
 """
 
 import math
@@ -336,15 +321,10 @@ class ClusterPropagation:
         return buckets_of([nodes for nodes, _ in self._tables], self._sizes)
 
     def leakage(self, losses: Sequence[Matrix], secrets: Sequence[Mask] | None = None) -> Attained:
-        """Bound the leakage.
+        """Bound the leakage, for losses and (optional) secrets of every node: (k_i, k_i) matrices.
 
-        Parameters
-        ----------
-        losses : sequence of (k_i, k_i) ndarray
-            Record-level loss of every node: not negative, 0 on the diagonal; +∞ where there is no bound.
-        secrets : sequence of (k_i, k_i) ndarray of bool, optional
-            Which pairs (x, x') of every node shall not be told apart; all of them where not given. A node without
-            such a pair is no secret.
+        Losses are not negative, 0 on the diagonal, +∞ where there is no bound. Secrets are the pairs (x, x') that shall
+        not be told apart, all where not given; a node without such a pair is no secret.
 
         Raises
         ------
@@ -363,10 +343,9 @@ class ClusterPropagation:
         secrets: Sequence[Mask] | None = None,
         tolerance: float = 1e-6,
     ) -> float:
-        """Least number by which the losses must be divided to leak at most epsilon, or ``inf``.
+        """Least number by which the losses must be divided to leak at most epsilon, or ``inf``; ``start`` is a guess.
 
-        Within the tolerance, or 1e-4 where every evaluation takes more than a second, on the private side. ``start``
-        is a guess.
+        Within the tolerance, or 1e-4 where every evaluation takes more than a second, on the private side.
         """
         closed = closed_losses(losses, self._sizes)
         plan = self._plan(closed, secrets)

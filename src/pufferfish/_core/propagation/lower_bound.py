@@ -53,16 +53,8 @@ Vector = NDArray[np.float64]
 class TiltedNetwork:
     """What sign tilts of a release of one network tell.
 
-    Parameters
-    ----------
-    tables : sequence of (nodes, ndarray)
-        For every node j, in order, P(X_j | parents): axes for its parents, then for j.
-    sizes : sequence of int
-        Number of states of every node.
-    contributions : sequence of (m, k_j) ndarray of int
-        What each state of every node adds to each output.
-    node, pair : int, (int, int)
-        The node, and its two states, for which signs are sought.
+    ``contributions`` are what each state of every node adds to each output, (m, k_j); tables those of
+    :class:`pufferfish._core.propagation.clusters.ClusterPropagation`. Signs are sought for two states of one node.
     """
 
     all_signs = False
@@ -172,18 +164,10 @@ _LEAST = 1e-250  # probabilities below this are left out: their logarithms might
 
 
 class TiltedChain:
-    """What sign tilts of a release of one chain tell.
+    """What sign tilts of a release of one chain tell, that reads so many records next to each other.
 
-    Parameters
-    ----------
-    transition_matrix : (k, k) ndarray
-        P, rows = from.
-    initial : (k,) ndarray, "stationary" or "any"
-        The initial law; for "any", a number of laws are tried.
-    weights : (m, k) ndarray
-        What a record in each state adds to each output.
-    records : int
-        Records next to each other that the release reads.
+    ``weights``, (m, k), are what a record in each state adds to each output. Under "any" initial law a number of laws
+    are tried.
     """
 
     tolerance = 1e-6

@@ -95,10 +95,6 @@ class Side(ABC):
     def at_worst(self, loss: Matrix, room: float) -> Settled | None:
         """Return such a bound for all places; larger where :meth:`settled` has to wait."""
 
-    def onwards(self, place: int) -> Callable[[Matrix], Matrix] | None:
-        """Return one Φ, an upper bound on that of every place after this one, or None where there is none."""
-        return None
-
     def from_here(self, place: int) -> "Side | None":
         """Return a side that bounds every place after this one in the same way, or None where there is none."""
         return None
@@ -131,7 +127,7 @@ class Homogeneous(Side):
         guess: Callable[[Matrix], Matrix] | None = None,
         walk: Callable[[Matrix, Matrix, int, float], Matrix] | None = None,
     ) -> None:
-        self._states, self._phi, self._walk = states, phi, walk
+        self._states, self.phi, self._walk = states, phi, walk
         self._fixed = FixedPoint(phi, solve, guess=guess)
         self.phases, self.quick = states.shape[:-1], walk is not None
         self.most_steps = _most_steps(self.phases)
@@ -147,11 +143,11 @@ class Homogeneous(Side):
 
     def message(self, place: int, a: Matrix) -> Matrix:
         """Return what arrives at a place."""
-        return self._phi(a)
+        return self.phi(a)
 
     def walk(self, place: int, a: Matrix, loss: Matrix, most: int, enough: float) -> Matrix:
         """Return what arrives at the next places."""
-        return self._phi(a)[None] if self._walk is None else self._walk(a, loss, most, enough)
+        return self.phi(a)[None] if self._walk is None else self._walk(a, loss, most, enough)
 
     def settled(self, place: int, loss: Matrix, room: float) -> Settled | None:
         """Return a bound for every place after this one."""
@@ -160,10 +156,6 @@ class Homogeneous(Side):
     def at_worst(self, loss: Matrix, room: float) -> Settled | None:
         """Return a bound for all places."""
         return self._fixed(loss, room)
-
-    def onwards(self, place: int) -> Callable[[Matrix], Matrix] | None:
-        """Return the Φ of every place."""
-        return None if self.phases else self._phi
 
     def from_here(self, place: int) -> Side | None:
         """Return this side: every place is bounded in the same way."""
@@ -330,10 +322,6 @@ class _GivenPast(Side):
 
     def at_worst(self, loss: Matrix, room: float) -> Settled | None:
         return self._always(loss, room)
-
-    def onwards(self, place: int) -> Callable[[Matrix], Matrix] | None:
-        later = self._later
-        return None if later is None or place < later[0] else later[1].onwards(place)
 
     def from_here(self, place: int) -> Side | None:
         later = self._later

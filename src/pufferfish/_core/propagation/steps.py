@@ -14,11 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.progress import BoundedCache
-from pufferfish._core.chains.cycles import moved_on, period_mixes, periodic_law
-from pufferfish._core.chains.markov import bool_matmul, log_of, stationary_law, stationary_log_error
+from pufferfish._core.chains.markov import (
+    bool_matmul,
+    log_of,
+    moved_on,
+    period_mixes,
+    periodic_law,
+    stationary_law,
+    stationary_log_error,
+)
 from pufferfish._core.phi.any_initial_law import AnyPrior
-from pufferfish._core.phi.phi import LogRatios, close, solve_flat
-from pufferfish._core.phi.stacked import StackedRatios, solve_around
+from pufferfish._core.phi.phi import LogRatios, StackedRatios, close, solve_around, solve_flat
 
 __all__ = ["FixedPoint", "Settled", "Steps"]
 

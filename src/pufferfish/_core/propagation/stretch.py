@@ -7,17 +7,10 @@ Let the secrets be events about the values of the records i … j of a chain. Wi
     \max_{x \ne x'} \; G_i[x_i, x'_i] + \sum_{t=i}^{j} d_t(x_t, x'_t)
     + \delta \, |\{t < j : (x_t, x_{t+1}) \ne (x'_t, x'_{t+1})\}| + F_j[x_j, x'_j]
 
-over paths x, x' that can occur; they may begin or end at one state. The proof is in ``docs/proofs/stretches.md``.
-
-**One place.** :func:`worst_paths` finds the maximum record by record: V[a, b] is the largest sum of two paths that
-differ and have come to a and b. Losses are rounded up to whole multiples of a small power of two, so that sums are
-exact. Then it is seen exactly when V grows by the same number again and again, and the rest of a run of equal records
-is a multiplication: a day costs what some minutes do.
-
-**Every place.** :func:`worst_place` takes the largest over all places of a chain. The maximum grows with each of its
-arguments, so entrywise largest arguments of several places bound them all. The places with the largest bound are
-divided, until no bound is above what one place attains. Places that look alike, such as those of one hour of every
-day, are looked at together.
+over paths x, x' that can occur; they may begin or end at one state. docs/proofs/stretches.md has the proof, and how
+the maximum is found: for one place record by record, in whole multiples of a small power of two, so that it is seen
+exactly when sums grow by the same number again and again; for every place by bounds on groups of them, of which those
+with the largest are divided. Places that look alike, as those of one hour of every day, are looked at together.
 """
 
 import heapq
@@ -75,17 +68,10 @@ class PathPair:
 class _Moves:
     """The steps that are possible, for largest sums over paths; stacks of matrices, one for each phase.
 
-    Parameters
-    ----------
-    possible : (N, k, k) ndarray of bool
-        Whether a step can occur; rows = from, by the phase of the record that it begins at. Where N is 1 stacks are of
-        any size, and what is in one place of them stays there.
-    step : int
-        Loss of a step on which two paths differ.
-    near : (k, k) ndarray of bool or None
-        Pairs of states that two paths may be at; None for all.
-    backwards : bool
-        Whether paths are followed from their ends.
+    ``possible``, (N, k, k), is by the phase of the record that a step begins at, rows = from. Where N is 1 stacks are
+    of any size, and what is in one place of them stays there. ``step`` is the loss of a step on which two paths differ,
+    and ``near`` the pairs of states that they may be at, None for all. ``backwards`` paths are followed from their
+    ends.
     """
 
     def __init__(self, possible: Mask, step: int, near: Mask | None, *, backwards: bool) -> None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from pufferfish._core.numbers.rounding import UNIT, up
 from pufferfish._core.phi.phi import close
-from pufferfish._core.propagation.past_and_future import Side
+from pufferfish._core.propagation.past_and_future import Homogeneous, Side
 from pufferfish._core.propagation.steps import Settled
 
 __all__ = [
@@ -349,11 +349,11 @@ def _drifting(side: Side, place: int, steps: int, a: Matrix, loss: Matrix) -> Se
     Let one Φ serve all these places, and d + Φ(A) ≤ A + μ off the diagonal, A closed. As Φ(A + μ) ≤ Φ(A) + μ, n steps
     add at most nμ (proof: docs/proofs/propagation.md). The fixed point may be far above in a chain that hardly moves.
     """
-    phi = side.onwards(place)
-    if phi is None:
+    later_side = side.from_here(place)
+    if not isinstance(later_side, Homogeneous) or side.phases:
         return None
     a, off_diagonal = close(a), ~np.eye(len(a), dtype=np.bool_)
-    message = phi(a)
+    message = later_side.phi(a)
     defined = np.isfinite(message) & off_diagonal
     if not np.array_equal(np.isfinite(a) & off_diagonal, defined):
         return None
