@@ -122,7 +122,7 @@ MUTANTS = [
     ),
     Mutant(
         "propagation: every initial law, but no mixtures of two states",
-        "_core/phi/after_start.py",
+        "_core/phi/any_initial_law.py",
         "return laws, (np.append(alone, rows[:, :-1]), np.append(alone, rows[:, 1:]))",
         "return laws, (alone, alone)",
         "oracle/test_oracle_any_start.py",

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from pufferfish._core.chains.markov import closed_classes
 from pufferfish._core.numbers.rounding import UNIT, bracket, up
 from pufferfish._core.phi.phi import Kernel, LogRatios, close
-from pufferfish._core.propagation.past_and_future import AnyPast, Side, future_of, past_of, sides_between
+from pufferfish._core.propagation.past_and_future import Side, future_of, past_of, sides_between
 from pufferfish._core.propagation.steps import Steps
 from pufferfish._core.propagation.stretch import SAME, PathPair, StretchLeak, unfolded, worst_paths, worst_place
 from pufferfish._core.propagation.sweep import (
@@ -126,21 +126,16 @@ class ChainPropagation:
         self._known = _Known()
         self._states: NDArray[np.intp] = np.arange(steps.k)
         possible = np.ones(matrices.shape[:-1], dtype=np.bool_)
-        if isinstance(initial, str):
-            if steps.phases and initial == "stationary":
-                possible = steps.law()[1]
-            every_law = initial == "any"
-            self._possible: Mask = matrices > 0
-            self._future: Side = future_of(steps, possible)
-            self._past: Side = AnyPast(steps) if every_law else past_of(steps, None)
-            return
-        possible = steps.reached(np.broadcast_to(initial > 0, possible.shape))
-        # a state that no record can have is none
-        self._states = np.flatnonzero(possible.reshape(-1, steps.k).any(axis=0))
-        steps = steps.restricted(self._states)
-        self._possible = steps.matrices > 0
-        self._future = future_of(steps, possible[..., self._states])
-        self._past = past_of(steps, initial[self._states])
+        if not isinstance(initial, str):
+            possible = steps.reached(np.broadcast_to(initial > 0, possible.shape))
+            # a state that no record can have is none
+            self._states = np.flatnonzero(possible.reshape(-1, steps.k).any(axis=0))
+            steps, initial = steps.restricted(self._states), initial[self._states]
+        elif steps.phases and initial == "stationary":
+            possible = steps.law()[1]
+        self._possible: Mask = steps.matrices > 0
+        self._future: Side = future_of(steps, possible[..., self._states])
+        self._past: Side = past_of(steps, initial)
 
     @classmethod
     def between(cls, lower: Matrix, upper: Matrix) -> Self:
@@ -226,10 +221,13 @@ class ChainPropagation:
         if any(steps > exact_steps(side, closed) for side in (self._future, self._past)):
             fold = folded([(run.steps, run.loss.tobytes()) for run in closed])
             kept = [closed[i] for i in fold.kept]
-            sides = self._sides_folded(kept, fold.repeated) if fold.repeated else None
-            if sides is not None:
-                future, past = sides
-                return _Told(from_the_end(future, sum(run.steps for run in kept)), past, kept, fold)
+            past = sweep_folded(self._past, kept, fold.repeated) if fold.repeated else None
+            if past is not None:
+                n = len(kept)
+                mirrored = [Repeated(n - cycle.stop, n - cycle.first, cycle.times) for cycle in reversed(fold.repeated)]
+                future = sweep_folded(self._future, kept[::-1], mirrored)
+                if future is not None:
+                    return _Told(from_the_end(future, sum(run.steps for run in kept)), past, kept, fold)
         future = from_the_end(sweep(self._future, closed[::-1]), steps)
         return _Told(future, sweep(self._past, closed), closed, None)
 
@@ -244,7 +242,7 @@ class ChainPropagation:
         """Return about what a profile leaks, for searches: no bound."""
         if len(runs) > 1 or self._states.size == 1:
             return self.leakage(runs).total
-        closed = [Run(run.steps, close(run.loss)[np.ix_(self._states, self._states)]) for run in runs]
+        closed = self._closed(runs)
         future, past = (sweep(side, closed, proven=False) for side in (self._future, self._past))
         return self._worst(_Told(from_the_end(future, closed[0].steps), past, closed, None)).total
 
@@ -258,18 +256,6 @@ class ChainPropagation:
             return self.leakage([run.divided(divisor) for run in runs]).total
 
         return bracket(leakage, epsilon, start, tolerance=tolerance, from_above=False).enough
-
-    def _sides_folded(
-        self, runs: Sequence[Run], repeated: Sequence[Repeated]
-    ) -> tuple[list[Segment], list[Segment]] | None:
-        """Return what the future and the past tell of every record, or None where a cycle could not be certified."""
-        past = sweep_folded(self._past, runs, repeated)
-        if past is None:
-            return None
-        n = len(runs)
-        mirrored = [Repeated(n - cycle.stop, n - cycle.first, cycle.times) for cycle in reversed(repeated)]
-        future = sweep_folded(self._future, runs[::-1], mirrored)
-        return None if future is None else (future, past)
 
     def _worst(self, told: _Told) -> Attained:
         worst: tuple[int, tuple[np.intp, ...], tuple[int, ...], tuple[Matrix, Matrix, Matrix]] | None = None
@@ -313,23 +299,18 @@ class TuplePropagation(ChainPropagation):
         self, kernel: Matrix, tuples: NDArray[np.intp], initial: Vector | Literal["stationary", "any"]
     ) -> None:
         steps = Steps(kernel)
-        kept = np.ones(len(kernel), dtype=np.bool_)
-        if isinstance(initial, str):
-            if initial == "stationary":
-                kept[:] = False
-                kept[closed_classes(kernel > 0)[0]] = True
-        else:
-            kept = steps.reached(initial > 0)
-        members = np.flatnonzero(kept)
+        members: NDArray[np.intp] = np.arange(len(kernel))
+        if not isinstance(initial, str):
+            members = np.flatnonzero(steps.reached(initial > 0))
+            initial = initial[members]
+        elif initial == "stationary":
+            members = np.array(closed_classes(kernel > 0)[0])
         steps, self._tuples = steps.restricted(members), tuples[members]
         self._possible: Mask = steps.matrices > 0
         self._order: int = tuples.shape[1]
         self._states: NDArray[np.intp] = np.unique(self._tuples[:, 0])
         self._future = future_of(steps, np.ones(len(members), dtype=np.bool_))
-        if isinstance(initial, str):
-            self._past = AnyPast(steps) if initial == "any" else past_of(steps, None)
-        else:
-            self._past = past_of(steps, initial[members])
+        self._past = past_of(steps, initial)
         self._known = _Known()
         self._kernels: dict[bytes, tuple[Law, Kernel]] = {}
         self._ratios: dict[bytes, LogRatios] = {}

@@ -7,13 +7,13 @@ of them: bounds are then stacks of matrices, one for each phase, and Φ takes ea
 
 Under every initial law the past is bounded twice, and the least counts, pair by pair: by the contraction of
 :mod:`pufferfish._core.phi.any_initial_law`, and, from the third record on, by what the laws that the steps lead to can
-tell (:mod:`pufferfish._core.phi.after_start`; with many states by bounds on these laws). Bounds then fall from place to
-place, and sweeps come to fixed points from above.
+tell (with many states by bounds on these laws). Bounds then fall from place to place, and sweeps come to fixed points
+from above.
 
 **A matrix of its own at every step, between two bounds.** The recursion holds for such a chain too; with the worst
 matrix at each step it holds for all of them at once. The future's message is Φ over the interval matrix
 (:mod:`pufferfish._core.phi.rows_between_bounds`), the past's the least of the contraction and of Φ over bounds on the
-reversed kernel (:mod:`pufferfish._core.chains.interval_matrices`): chains that mix forget their start.
+reversed kernel: chains that mix forget their start.
 """
 
 from abc import ABC, abstractmethod
@@ -25,14 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.progress import BoundedCache
-from pufferfish._core.chains.interval_matrices import Marginals, reversed_bounds
 from pufferfish._core.chains.markov import LogVectorPath, bool_matmul, log_of
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import UNIT
-from pufferfish._core.phi.after_start import LEAST, AfterStart, fits
+from pufferfish._core.phi.any_initial_law import LEAST, AfterStart, fits
 from pufferfish._core.phi.certificate import search_each
 from pufferfish._core.phi.phi import Kernel, without_flows
-from pufferfish._core.phi.rows_between_bounds import IntervalRatios
+from pufferfish._core.phi.rows_between_bounds import IntervalRatios, Marginals, reversed_bounds
 from pufferfish._core.propagation.steps import FixedPoint, Settled, Steps
 from pufferfish.errors import ModelError
 
@@ -398,10 +397,12 @@ def future_of(steps: Steps, possible: Mask) -> Side:
     return Homogeneous.of(Kernel.of_logs(logs, possible, UNIT * (steps.k + 2)), steps.future())
 
 
-def past_of(steps: Steps, initial: Vector | None) -> Side:
-    """Return the past of a chain's records, for a given law of the first one, or (None) for the stationary one."""
-    if initial is not None:
+def past_of(steps: Steps, initial: Vector | str) -> Side:
+    """Return the past of a chain's records, for a given law of the first one, the "stationary" one, or "any"."""
+    if not isinstance(initial, str):
         return _GivenPast(steps, initial)
+    if initial == "any":
+        return AnyPast(steps)
     law, positive, error = steps.law()
     side = Homogeneous.of(_reversed(steps, (law, positive, error), 0.0), steps.past())
     side._law = log_of(law, positive), positive, error
