@@ -9,18 +9,13 @@ the mean shifts of the measurements. The error is a sum over outputs of E|sum of
 w, so the product of error and largest leakage is minimised, in log w, by L-BFGS, with a p-norm in the place of the
 maximum.
 
-**Sets of counts that tell a histogram** are matrices of rows of 0 and 1: which states a measurement counts. Together
-with the number of records each of them tells the count of every state.
+**Sets of counts** are matrices of rows of 0 and 1: which states a measurement counts. Together with the number of
+records (of *bins* without it) each set tells the count of every state: of a *tree* on the states for every edge the
+count on its one side, where a star is all bins but its middle and a path is all prefixes; of *splits* of ordered states
+the count from where a stretch begins to where it is split, then the same for both halves.
 
-- *bins*: every state by itself; the number of records is not needed.
-- a *tree* on the states: for every edge the count on its one side. A star is all bins but the middle of the star; a
-  path is all prefixes, a cumulative distribution.
-- *splits* of ordered states: the count from where a stretch begins to where it is split, then the same for both halves.
-  Always in the middle: a dyadic tree, in which a prefix is a sum of few.
-
-**The search.** The leakage comes in as a function, and it is asked for the leading candidates only; for few states
-their scales are then moved, one or two at a time, towards less error at the same leakage. All this proposes; what
-counts is the certified leakage of the scales that come out.
+**The search.** The certified leakage comes in as a function, and it is asked for the leading candidates only; for few
+states their scales are then moved towards less error at the same leakage. All this only proposes.
 """
 
 import itertools
@@ -302,9 +297,7 @@ def proposals(
     responses : list of (k, k) ndarray
         Mean shifts D of some models.
     leakage : callable
-        From rows and scales to the leakage, certified.
-    epsilon : float
-        What may leak.
+        From rows and scales to the leakage, certified; ``epsilon`` may leak.
     power : float
         The norm of the outputs' errors that is made small.
     move : bool, default True

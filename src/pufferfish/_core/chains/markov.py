@@ -1,13 +1,9 @@
-r"""Algebra of finite Markov chains: supports, powers, stationary laws.
+"""Algebra of finite Markov chains, with rows = from: supports, powers, stationary laws.
 
-A chain over k states is a row-stochastic matrix P (rows = from) and an initial law q. Two habits keep its
-use for privacy honest:
-
-*   **Supports are structural.** Whether a probability is zero is decided by boolean reachability from the exact
-    zeros of q and P, never by comparing a computed number with 0: a product of tiny entries underflows, and a
-    zero that is none turns an influence of 46 into 0.
-*   **Powers are logarithms** with an error bound. :class:`LogPowers` gives log P^t for any t; entries that a
-    double cannot hold are computed by log-sum-exp.
+Two habits keep its use for privacy honest. **Supports are structural**: whether a probability is zero is decided by
+boolean reachability from the exact zeros of q and P, never by comparing a computed number with 0. A product of tiny
+entries underflows, and a zero that is none turns an influence of 46 into 0. **Powers are logarithms** with an error
+bound; entries that a double cannot hold are computed by log-sum-exp.
 """
 
 import math
@@ -71,9 +67,9 @@ def bool_matmul(a: Mask, b: Mask) -> Mask:
 class LogPowers:
     r"""Logarithms of the powers of a stochastic matrix, computed when asked for and kept.
 
-    :math:`P^{s+t} = P^s P^t` adds the relative errors of the factors and one :math:`\gamma_k`, so
-    :math:`P^t` has entrywise relative error at most :math:`(t-1)\gamma_k` however t is split into factors.
-    Halving t shares almost every factor between neighbouring distances.
+    :math:`P^{s+t} = P^s P^t` adds the relative errors of the factors and one :math:`\gamma_k`, so :math:`P^t` has
+    entrywise relative error at most :math:`(t-1)\gamma_k`. Halving t shares almost every factor between neighbouring
+    distances.
     """
 
     def __init__(self, transition_matrix: Matrix) -> None:
@@ -231,16 +227,13 @@ def mixes(p: Matrix, states: Mask) -> bool:
 def stationary_law(transition_matrix: Matrix) -> Matrix:
     """Stationary law π = πP of an irreducible chain by state reduction (GTH), every entry positive.
 
+    The elimination of Grassmann, Taksar and Heyman (1985) has no subtraction, so every entry is accurate
+    *relative to itself*, however small (O'Cinneide, 1993: see :func:`stationary_log_error`).
+
     Raises
     ------
     ModelError
         If a probability or an exit rate is too small for a double to hold accurately (below 1e-270).
-
-    Notes
-    -----
-    The elimination of Grassmann, Taksar and Heyman (1985) has no subtraction, so every entry is accurate
-    *relative to itself*, however small (O'Cinneide, 1993: a relative error of order :math:`k^3 u`; see
-    :func:`stationary_log_error`).
     """
     a = transition_matrix.astype(np.float64, copy=True)
     k = a.shape[0]
@@ -296,13 +289,7 @@ def least_cycle(which: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def one_period(matrices: Matrix) -> tuple[Matrix, Mask]:
-    """Return the product of a cycle's matrices, from phase 0 round to phase 0, and which entries are positive.
-
-    Raises
-    ------
-    ModelError
-        If a positive entry on the way is too small for a double to hold accurately.
-    """
+    """Return the product of a cycle's matrices, from phase 0 round to phase 0, and which entries are positive."""
     product, support = matrices[0], matrices[0] > 0
     for matrix in matrices[1:]:
         product, support = product @ matrix, bool_matmul(support, matrix > 0)
@@ -327,16 +314,14 @@ def periodic_law(matrices: Matrix, within: Mask | None = None) -> tuple[Matrix, 
 
     ``within`` are the states at phase 0 that the chain cannot leave, by default all; both results are of shape (N, k).
 
+    Every entry of the product of N matrices has a relative error of at most :math:`N \gamma_k`. By the matrix-tree
+    theorem a stationary probability is a ratio of sums of products of k − 1 entries off the diagonal, so its logarithm
+    is off by at most 2(k − 1) times that, plus what state reduction adds.
+
     Raises
     ------
     ModelError
         If there are several periodic laws, or a probability is too small to compute accurately.
-
-    Notes
-    -----
-    Every entry of the product of N matrices has a relative error of at most :math:`N \gamma_k`. By the matrix-tree
-    theorem a stationary probability is a ratio of sums of products of k − 1 entries off the diagonal, so its logarithm
-    is off by at most 2(k − 1) times that, plus what state reduction adds.
     """
     phases, k = len(matrices), int(matrices.shape[-1])
     product, possible = one_period(matrices)

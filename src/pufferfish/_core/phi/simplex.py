@@ -36,23 +36,12 @@ ROOM = 1e-11
 def climb(  # noqa: C901 - one loop, compiled as it stands: its phases share a dozen arrays and are named below
     p: Any, q: Any, a: Any, x: Any, x_: Any, follows: Any, tails: Any, heads: Any, flows: Any, shares: Any
 ) -> None:
-    """Find the best vertex of the cone for many pairs of laws, starting from given trees.
+    """Find the best vertex of the cone for many pairs of laws, ``p[x]`` and ``q[x_]``, starting from given trees.
 
-    Parameters
-    ----------
-    p, q : (r, k) ndarray
-        Laws in rows; a state with neither p nor q is outside the problem.
-    a : (k, k) ndarray
-        Bounds A.
-    x, x_ : (n,) ndarray of int
-        Pair i compares row x[i] of p with row x_[i] of q.
-    follows : (n,) ndarray of bool
-        Whether to start pair i from where pair i - 1 ended rather than from its own tree; both have the same states.
-    tails, heads : (n, k - 1) ndarray of int, changed in place
-        The arcs of each pair's tree; only the first s - 1 count where s states are in the problem.
-    flows, shares : (n, k - 1) ndarray, written
-        Multipliers f of the arcs' constraints, and their shares f(y,z)·v(y) / p·v: the derivatives of the log ratio
-        by A(y,z).
+    A state with neither p nor q is outside the problem of a pair. Where one ``follows`` it starts from where the pair
+    before ended, which has the same states, rather than from its own tree: the arcs ``tails`` → ``heads``, (n, k − 1)
+    and changed in place, of which the first s − 1 count where s states are in the problem. Written are multipliers f of
+    the arcs' constraints, and their shares f(y,z)·v(y) / p·v: the derivatives of the log ratio by A(y,z).
     """
     k = a.shape[0]
     margin = MARGIN * (k + 16)

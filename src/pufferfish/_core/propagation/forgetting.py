@@ -260,16 +260,10 @@ _SUMMED = 1.0 + 2.0**-51  # above the error of a sum of losses as a double
 def carry(before: Any, quantum: float, held: Any, steps: Any, keeps: Any, reach: int) -> Any:
     """Return e^A − 1 of every record, A what it and all later records tell of it, in nats; rounded up.
 
-    Parameters
-    ----------
-    before : (T + 1,) ndarray of int64
-        Losses of all records before each one, and of all, in units of ``quantum``, a power of two, in nats.
-    held : (T,) ndarray
-        For records in the midst of a long stretch of equal losses e^A − 1 of its fixed point; −1 for others.
-    steps, keeps : (p,) ndarray of int64, (p,) ndarray
-        After so many steps at most so much of the state is known, in total variation; rounded up.
-    reach : int
-        The largest of ``steps``.
+    ``before`` are the losses of all records before each one, and of all, in units of ``quantum``, a power of two in
+    nats. ``held`` is, for records in the midst of a long stretch of equal losses, e^A − 1 of its fixed point, and −1
+    for others. After so many ``steps``, of which ``reach`` is the largest, at most so much of the state is known:
+    ``keeps``, rounded up.
     """
     records, pairs = before.size - 1, steps.size
     excess = np.zeros(records + 1)

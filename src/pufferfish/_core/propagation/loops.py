@@ -84,16 +84,11 @@ def sweep(steps: Steps, first: int, last: int, memory: Any) -> None:
 def eliminate(starts: Any, columns: Any, upper: Any, lower: Any, near: Any, fibres: Any, a: Any, message: Any) -> None:
     """Take one variable out of bounds ``a`` on pairs of n configurations, and write those on pairs of the r without it.
 
-    Parameters
-    ----------
-    starts, columns : (r + 1,) and (n,) ndarray of int
-        Where the configurations with the variable begin that belong to each one of the other variables; and these.
-    upper, lower : (n,) ndarray
-        Bounds on the law of the variable given the others.
-    near, fibres : (c, r + 1) and (c, r) ndarray of int
-        For every other variable the configurations that differ in it alone: the fibre of configuration w is
-        ``fibres[v, near[v, f]:near[v, f + 1]]`` for some f, and holds w. With none all pairs are searched; otherwise
-        only pairs in one fibre, and the others are bounded by paths over these, +∞ where no path leads.
+    The configurations that belong to each one of the other variables are ``columns``, from its ``starts``; ``upper``
+    and ``lower``, (n,), bound the law of the variable given the others. For every other variable ``fibres``, (c, r),
+    are the configurations that differ in it alone: that of w is ``fibres[v, near[v, f]:near[v, f + 1]]`` for some f,
+    and holds w. With none all pairs are searched; otherwise only pairs in one fibre, and the others are bounded by
+    paths over these, +∞ where no path leads.
     """
     r = starts.shape[0] - 1
     if near.shape[0] == 0:

@@ -218,12 +218,10 @@ def worst_paths(
         States that the first record can have.
     transitions : (..., k, k) ndarray of bool
         Steps that can occur; rows = from, by the phase of the record that they begin at.
-    step : float, default 0
-        Loss of a step inside of the stretch on which the paths differ. G and F hold the steps at its border.
-    near : (k, k) ndarray of bool, optional
-        Pairs of states that are near. Only paths that are near at every record are secrets then.
-    witness : bool, default True
-        Whether to say where the paths began; else the bound alone is right.
+    step, near, witness
+        Loss of a step inside of the stretch on which the paths differ (G and F hold those at its border); pairs of
+        states that the paths may be at, by default all; and whether to say where they began, else the bound alone is
+        right.
 
     Examples
     --------
