@@ -73,14 +73,14 @@ MUTANTS = [
     ),
     Mutant(
         "phi: a walk passes on what arrived without the loss of the record",
-        "_core/phi/loops.py",
+        "_core/phi/certificate.py",
         "arrived = loss[y, z] if bound == 0.0 else np.nextafter(loss[y, z] + bound, np.inf)",
         "arrived = loss[y, z] if bound == 0.0 else bound",
         "unit/_core/propagation/test_walks.py",
     ),
     Mutant(
         "phi: a walk takes what is no number as a bound",
-        "_core/phi/loops.py",
+        "_core/phi/certificate.py",
         "most = max(most, np.inf if math.isnan(a[y, z]) else a[y, z])",
         "most = max(most, a[y, z])",
         "unit/_core/propagation/test_walks.py",
@@ -109,7 +109,7 @@ MUTANTS = [
     Mutant(
         "two-state chains in an interval: under every law a corner's past knows its own",
         "mechanisms/_propagation_on_chains.py",
-        "self._past = AnyPast(Same(matrix), ages=False)",
+        "self._past = AnyPast(Steps(matrix), ages=False)",
         "pass",
         "oracle/test_oracle_binary_corners.py",
     ),
@@ -122,7 +122,7 @@ MUTANTS = [
     ),
     Mutant(
         "propagation: every initial law, but no mixtures of two states",
-        "_core/phi/after_start.py",
+        "_core/phi/any_initial_law.py",
         "return laws, (np.append(alone, rows[:, :-1]), np.append(alone, rows[:, 1:]))",
         "return laws, (alone, alone)",
         "oracle/test_oracle_any_start.py",
@@ -136,21 +136,21 @@ MUTANTS = [
     ),
     Mutant(
         "forgetting: the losses of the records in between are left out",
-        "_core/propagation/loops.py",
+        "_core/propagation/forgetting.py",
         "units = before[after] - before[i]",
         "units = before[i + 1] - before[i]",
         "unit/_core/propagation/test_forgetting.py oracle/test_oracle_forgetting.py",
     ),
     Mutant(
         "forgetting: the midst of a long stretch is held at its fixed point, whatever lies beside it",
-        "_core/propagation/loops.py",
+        "_core/propagation/forgetting.py",
         "most = max(most, excess[j])",
         "most = held[i]",
         "unit/_core/propagation/test_forgetting.py",
     ),
     Mutant(
         "propagation on networks: a cluster forgets the losses that are at home in it",
-        "_core/propagation/cluster_sweep.py",
+        "_core/propagation/clusters.py",
         "every = (*self._at_home[cluster], *messages.values())",
         "every = (*messages.values(),)",
         "oracle/test_oracle_networks_by_clusters.py oracle/test_oracle_cluster_propagation.py",
@@ -459,7 +459,7 @@ MUTANTS = [
     ),
     Mutant(
         "forgetting: next to nothing is kept",
-        "_core/propagation/loops.py",
+        "_core/propagation/forgetting.py",
         "share, then = 1.0 if p == pairs else float(keeps[p]), float(excess[after])",
         "share, then = 1.0 if p == pairs else float(keeps[p]) * 0.01, float(excess[after])",
         "contract/test_truth.py",
@@ -537,8 +537,8 @@ MUTANTS = [
     Mutant(
         "columns: only what leads to the columns is looked at, not what leads to the losses",
         "_core/propagation/cluster_columns.py",
-        "needed = self._with_ancestors({*lossy, *self._columns})",
-        "needed = self._with_ancestors(self._columns)",
+        "needed = with_ancestors(self._tables, {*lossy, *self._columns})",
+        "needed = with_ancestors(self._tables, self._columns)",
         "oracle/test_oracle_columns.py",
     ),
     Mutant(

@@ -11,8 +11,7 @@ import pufferfish as pf
 from awkward_chains import Array, dyadic_law, dyadic_matrix
 from enumeration import Enumerated, exact_stationary
 from propagation_oracle import chain_law, losses_per_pair, supremum
-from pufferfish._core.gk16 import chain_influences, stationary_influences
-from pufferfish._core.tridiagonal import InfluenceMatrix
+from pufferfish._core.gk16 import InfluenceMatrix, chain_influences, stationary_influences
 
 SLACK = 1 + 1e-9
 

@@ -8,8 +8,7 @@ import pytest
 
 import pufferfish as pf
 from propagation_oracle import Array, density_loss, losses_per_pair, random_densities, supremum, tilts
-from pufferfish._core.chains.interval_matrices import EntryBounds, Marginals
-from pufferfish._core.phi.rows_between_bounds import IntervalRatios
+from pufferfish._core.phi.rows_between_bounds import EntryBounds, IntervalRatios, Marginals
 from pufferfish._core.quilts.influence import IntervalInfluence
 
 

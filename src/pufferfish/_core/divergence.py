@@ -14,11 +14,8 @@ from pufferfish.errors import ModelError
 __all__ = ["max_divergence", "max_log_ratio"]
 
 
-_AT_ONCE = 2**22
-"""Differences held at a time, some 32 megabytes."""
-
-_MANY = 10**8
-"""Differences from which on compiled loops pay for being loaded."""
+_AT_ONCE = 2**22  # differences held at a time, some 32 megabytes
+_MANY = 10**8  # differences from which on compiled loops pay for being loaded
 
 
 def max_divergence(p: ArrayLike, q: ArrayLike) -> float:
@@ -80,18 +77,10 @@ def _law(masses: Any, name: str) -> NDArray[np.float64]:
 
 
 def max_log_ratio(log_rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Largest log ratio of every pair of rows.
+    """Largest log ratio of every pair of rows of logarithms, −∞ for a (structural) zero.
 
-    Parameters
-    ----------
-    log_rows : (k, m) ndarray
-        Logarithms of non-negative numbers, −∞ for a (structural) zero.
-
-    Returns
-    -------
-    (k, k) ndarray
-        Entry [x, x'] is max over columns y with ``log_rows[x, y] > −∞`` of ``log_rows[x, y] − log_rows[x', y]``:
-        +∞ where x' has a zero and x has none, −∞ where row x is all zeros (an absent maximum).
+    Entry [x, x'] is max over columns y with ``log_rows[x, y] > −∞`` of ``log_rows[x, y] − log_rows[x', y]``: +∞ where
+    x' has a zero and x has none, −∞ where row x is all zeros (an absent maximum).
     """
     k = log_rows.shape[0]
     ratios = np.empty((k, k))

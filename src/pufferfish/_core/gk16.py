@@ -1,11 +1,10 @@
-r"""The influence matrix Γ of a Markov chain (Ghosh and Kleinberg 2016).
+r"""The influence matrix Γ of a Markov chain (Ghosh and Kleinberg 2016; docs/proofs/gk16.md).
 
 .. math:: \Gamma_{ij} = \tfrac12 \max \log
           \frac{P(X_i = x \mid X_j = y, \text{rest})}{P(X_i = x \mid X_j = y', \text{rest})}
 
-over values x, y, y' and those of the rest. Given its neighbours, a record is independent of all others, so only
-neighbours have entries. Inside the chain :math:`P(x \mid u, z) = P(u,x) P(x,z) / P^2(u,z)`, and the maximum over
-x, z splits from that over pairs (u, u'):
+over values x, y, y' and those of the rest: only neighbours have entries. Inside the chain
+:math:`P(x \mid u, z) = P(u,x) P(x,z) / P^2(u,z)`, and the maximum over x, z splits from that over pairs (u, u'):
 
 .. math:: 2\Gamma_{i,i-1} = \max_{u,u'} \Big[ \max_x \log \frac{P(u,x)}{P(u',x)}
           + \max_z \log \frac{P^2(u',z)}{P^2(u,z)} \Big]
@@ -14,14 +13,13 @@ and likewise for the record after. The last record has no record after it (:math
 its initial law q in place of a record before, so that :math:`P^2(u, \cdot)` becomes qP. For every initial law at once,
 the largest entry is approached by laws near a corner: qP becomes any row of P.
 
-**Alphabets.** The conditional laws must be defined, and positive, for *all* values of the neighbours that occur at
-all. Let S_1 be the support of q, and S_{i+1} the states that can follow one of S_i. Unless every state of S_{i+1} can
-follow every one of S_i, two records could tell each other apart for sure while no conditional law of one record shows
-it (two records that are always equal have Γ = 0 where only possible values count). So such chains are refused. Where
-none is refused, every row of P over S_i has the support S_{i+1}: there are at most k + 1 different alphabets, and from
-some record on they take turns.
+**Alphabets.** Let S_1 be the support of q, and S_{i+1} the states that can follow one of S_i. Unless every state of
+S_{i+1} can follow every one of S_i, two records could tell each other apart for sure while no conditional law of one
+record shows it (two records that are always equal have Γ = 0 where only possible values count). So such chains are
+refused. In others there are at most k + 1 different alphabets, and from some record on they take turns.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -29,19 +27,204 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._core.chains.markov import LogPowers, LogVectorPath, stationary_log_error
-from pufferfish._core.numbers.rounding import UNIT
-from pufferfish._core.tridiagonal import InfluenceMatrix
+from pufferfish._core.divergence import max_log_ratio
+from pufferfish._core.numbers.compiled import Loop
+from pufferfish._core.numbers.rounding import UNIT, up
 
-__all__ = [
-    "Alphabets",
-    "Influences",
-    "chain_influences",
-    "stationary_influences",
-]
+__all__ = ["Alphabets", "InfluenceMatrix", "Influences", "chain_influences", "stationary_influences"]
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+# -- The matrix: certified norms, and certified rows of (I − Γ)⁻¹ ---------------------------------------------------
+
+# For Γ ≥ 0 with ρ(Γ) < 1, (I − Γ)⁻¹ = I + Γ + Γ² + … is non-negative and grows with every entry of Γ, so that upper
+# bounds on entries give upper bounds on everything asked here, in steps proportional to the length of the chain. What
+# is computed from sums, products and quotients of numbers that are not negative is moved up after every step, and what
+# is left of a subtraction is moved down: all results are upper bounds, whatever the rounding.
+
+_TIGHT = 1e-12  # relative width at which the search for the norm ends
+_LEAST = 1e-250  # what every weight is raised by, so that no product underflows
+# Entries of the inverse that are looked at, one by one, where only some records are observed.
+_WORK = 20_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InfluenceMatrix:
+    """The matrix Γ of a chain of T records: only neighbours influence each other.
+
+    Influences of the records before and after on record i are 0 or at least 1e-20, and 0 beyond the ends. A record that
+    is not ``secret`` has one possible state only.
+
+    Examples
+    --------
+    >>> gamma = InfluenceMatrix(np.array([0, 0.25, 0.25]), np.array([0.25, 0.25, 0]), np.ones(3, dtype=bool))
+    >>> round(gamma.norm, 9), round(8 * gamma.norm**2, 9), gamma.norm_is_below_one
+    (0.353553391, 1.0, True)
+    >>> [round(part, 9) for part in gamma.largest_row_sum(np.ones(3))]
+    [1.714285714, 1]
+    """
+
+    left: Vector
+    right: Vector
+    secret: NDArray[np.bool_]
+
+    @property
+    def norm_is_below_one(self) -> bool:
+        """Whether the spectral norm is proven to be below 1."""
+        return bool(_norm_is_below(self.left.size, self.left, self.right, 1.0))
+
+    @property
+    def norm(self) -> float:
+        """Spectral norm, rounded up; 1e-12 of it is what it may be too large by."""
+        down, up_ = np.append(self.left[1:], 0.0), np.insert(self.right[:-1], 0, 0.0)
+        high = float(np.max(self.left + self.right) * np.max(down + up_)) * (1 + 1e-14)
+        low = float(np.max(down**2 + up_**2))
+        if not (0 < high < math.inf):
+            return high
+        high *= 1 + 4 * _TIGHT
+        while high - low > _TIGHT * high:
+            middle = (low + high) / 2
+            if _norm_is_below(self.left.size, self.left, self.right, middle):
+                high = middle
+            else:
+                low = middle
+        return up(math.sqrt(high))
+
+    def largest_row_sum(self, weights: Vector) -> tuple[float, int] | None:
+        """Bound max_i Σ_j (I − Γ)⁻¹[i, j] · weights[j] over the secret records, weights from 0 to 1; and say which i.
+
+        Rounded up, ``inf`` where nothing was proven; None if no record is secret.
+        """
+        return self._worst(self._row_sums(weights))
+
+    def largest_sum_of(self, count: int) -> tuple[float, int] | None:
+        """Bound the same where ``count`` weights, one does not know which, are 1 and the others 0."""
+        n = self.left.size
+        sums = self._row_sums(np.ones(n))
+        if count < n:
+            most = max(1, min(count, _WORK // n))
+            _largest_sums(n * most, self.left, self.right, count, most, sums)
+        return self._worst(sums)
+
+    def _row_sums(self, weights: Vector) -> Vector:
+        sums = np.empty(self.left.size)
+        if not _solve(2 * sums.size, self.left, self.right, weights + _LEAST, sums):
+            sums[:] = math.inf
+        return sums
+
+    def _worst(self, sums: Vector) -> tuple[float, int] | None:
+        if not self.secret.any():
+            return None
+        worst = int(np.argmax(np.where(self.secret, sums, -1.0)))
+        return up(float(sums[worst])), worst
+
+
+_UP, _DOWN = 1 + 2.0**-49, 1 - 2.0**-51  # more than the roundings of one step: at most 8 of 2^-53 each
+_CLEARLY_FALLING = 1 - 2.0**-30
+
+
+def norm_is_below(left: Any, right: Any, square: float) -> bool:
+    """Whether ``square`` − ΓᵀΓ is proven to be positive definite: then ‖Γ‖₂² < ``square``.
+
+    ΓᵀΓ has entries only on the diagonal and two places off it, so that its even and its odd rows are tridiagonal
+    matrices of their own, and one is positive definite if and only if all pivots of its elimination are positive.
+    Less in one pivot is less in the next: pivots that are positive though rounded down prove it.
+    """
+    n = left.size
+    older, old = 1.0, 1.0
+    for j in range(n):
+        taken = 0.0
+        if j > 0:
+            taken += right[j - 1] * right[j - 1]
+        if j + 1 < n:
+            taken += left[j + 1] * left[j + 1]
+        if j > 1:
+            both = left[j - 1] * right[j - 1]
+            taken += both * both / older
+        pivot = (square - taken * _UP) * _DOWN
+        if not pivot > 0:
+            return False
+        older, old = old, pivot
+    return True
+
+
+def solve(left: Any, right: Any, weights: Any, sums: Any) -> bool:
+    """Write an upper bound on (I − Γ)⁻¹ · weights, if every pivot of I − Γ is proven positive; weights at least 1e-250.
+
+    Positive pivots make I − Γ an M-matrix, so that its inverse is the sum of the powers of Γ.
+    """
+    n = left.size
+    pivots = np.empty(n)
+    for i in range(n):
+        if i == 0:
+            pivots[i], sums[i] = 1.0, weights[i]
+            continue
+        back = left[i] / pivots[i - 1]
+        pivots[i] = (1 - back * right[i - 1] * _UP) * _DOWN
+        if not pivots[i] > 0:
+            return False
+        sums[i] = (weights[i] + back * sums[i - 1]) * _UP
+    sums[n - 1] = sums[n - 1] / pivots[n - 1] * _UP
+    for i in range(n - 2, -1, -1):
+        sums[i] = (sums[i] + right[i] * sums[i + 1]) / pivots[i] * _UP
+    return True
+
+
+def largest_sums(left: Any, right: Any, count: int, most: int, sums: Any) -> None:
+    """Lower row sums of (I − Γ)⁻¹, which ``sums`` holds, to bounds on the sums of the ``count`` largest entries.
+
+    From G = (I − Γ)⁻¹[i, j] to the next column away from i, the entry is multiplied by a ratio that does not depend on
+    i. Where no ratio is above 1, the largest entries of a row are next to its diagonal, and what follows ``most`` of
+    them is at most the next one each.
+    """
+    n = left.size
+    up, down = np.empty(n), np.empty(n)
+    up[0], down[n - 1] = 1.0, 1.0
+    for i in range(1, n):
+        up[i] = (1 - left[i] / up[i - 1] * right[i - 1] * _UP) * _DOWN
+    for i in range(n - 2, -1, -1):
+        down[i] = (1 - right[i] / down[i + 1] * left[i + 1] * _UP) * _DOWN
+    for i in range(n):
+        if not (up[i] > 0 and down[i] > 0):
+            return
+    for i in range(1, n):
+        if not max(left[i] / up[i - 1], right[i - 1] / down[i]) < _CLEARLY_FALLING:
+            return
+    for i in range(n):
+        before = left[i] / up[i - 1] if i > 0 else 0.0
+        after = right[i] / down[i + 1] if i + 1 < n else 0.0
+        pivot = 1.0
+        if i > 0:
+            pivot -= before * right[i - 1] * _UP
+        if i + 1 < n:
+            pivot -= after * left[i + 1] * _UP
+        pivot = pivot * _DOWN - 2.0**-50
+        if not pivot > 0:
+            continue
+        diagonal = 1 / pivot * _UP
+        total, taken, a, b = diagonal, 1, i, i
+        before, after = diagonal * before * _UP, diagonal * after * _UP
+        while taken < count and taken < most and max(before, after) > 0:
+            if before >= after:
+                total += before
+                a -= 1
+                before = before * left[a] / up[a - 1] * _UP if a > 0 else 0.0
+            else:
+                total += after
+                b += 1
+                after = after * right[b] / down[b + 1] * _UP if b + 1 < n else 0.0
+            total *= _UP
+            taken += 1
+        total = (total + (count - taken) * max(before, after)) * _UP
+        sums[i] = min(sums[i], total)
+
+
+_norm_is_below, _solve, _largest_sums = Loop(norm_is_below), Loop(solve), Loop(largest_sums)
+
+
+# -- Its entries for a chain ----------------------------------------------------------------------------------------
 
 
 class Alphabets(NamedTuple):
@@ -75,29 +258,15 @@ class Alphabets(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Influences:
-    """Entries of Γ for chains of every length, rounded up.
+    """Entries of Γ for chains of every length, rounded up; arrays are by the alphabet of the record before."""
 
-    Parameters
-    ----------
-    first, least_first : float
-        Γ[1, 2]; and a quarter of the largest log cross ratio, which it is at least, whatever the initial law.
-    left, right : (n,) ndarray
-        Γ[i, i−1] and Γ[i, i+1] of a record with two neighbours, by the alphabet of the record before it.
-    last : (n,) ndarray
-        Γ[T, T−1], by the alphabet of the record before it.
-    several : (n,) ndarray of bool
-        Whether an alphabet has more than one state.
-    cycle : int
-        Which of the n alphabets follows the last.
-    """
-
-    first: float
-    least_first: float
-    left: Vector
+    first: float  # Γ[1, 2]
+    least_first: float  # a quarter of the largest log cross ratio, which that is at least, whatever the initial law
+    left: Vector  # Γ[i, i−1] and Γ[i, i+1] of a record with two neighbours
     right: Vector
-    last: Vector
-    several: Mask
-    cycle: int
+    last: Vector  # Γ[T, T−1]
+    several: Mask  # whether an alphabet has more than one state
+    cycle: int  # which alphabet follows the last
 
     def with_inner_ends(self) -> "Influences":
         """Return the same with the influence of inner records at the two ends as well, as if the chain went on."""
@@ -132,20 +301,10 @@ class Influences:
         return np.concatenate([head, np.tile(again, -(-left // again.size))[:left]])
 
 
-def spread(logs: Matrix) -> Matrix:
-    """Return max over columns of row a less row b; shape (rows, rows)."""
-    return np.array([(row - logs).max(axis=1) for row in logs])
-
-
 def chain_influences(p: Matrix, start: Vector | None) -> Influences:
-    """Return the influences of a chain with an initial law, or with every initial law at once.
+    """Return the influences of a chain with an initial law, or (None) with every initial law at once.
 
-    Parameters
-    ----------
-    p : (k, k) ndarray
-        Transition matrix; every state that can follow a state of an alphabet can follow all of them.
-    start : (k,) ndarray or None
-        Law of the first record; None for every law.
+    Every state that can follow a state of an alphabet can follow all of them.
     """
     if start is None:
         return _influences(p, _all_states(p), None, 0.0)
@@ -178,8 +337,9 @@ def _influences(p: Matrix, support: Mask, second: Vector | None, second_error: f
 
     def inner(u: NDArray[np.intp], x: NDArray[np.intp], z: NDArray[np.intp]) -> tuple[float, float, float]:
         onto, over, through = one[np.ix_(u, x)], one[np.ix_(x, z)], two[np.ix_(u, z)]
-        of_last = spread(onto)
-        return half(of_last + spread(through).T), half(spread(over.T) + spread(through.T).T), half(of_last)
+        of_last, of_next = max_log_ratio(onto), max_log_ratio(over.T)
+        left, right = of_last + max_log_ratio(through).T, of_next + max_log_ratio(through.T).T
+        return half(left), half(right), half(of_last)
 
     # every three alphabets in turn; a record with one state has no influence
     n = len(alphabets.sets)
@@ -192,7 +352,7 @@ def _influences(p: Matrix, support: Mask, second: Vector | None, second_error: f
         before, after = several[i] and several[j], several[j] and several[m]
         influences[i] *= [before, after, before]
     s1, s2 = alphabets.sets[0], alphabets.sets[alphabets.after(0)]
-    columns = spread(one[np.ix_(s1, s2)].T)
+    columns = max_log_ratio(one[np.ix_(s1, s2)].T)
     prior = columns if second is None else second[s2][:, None] - second[s2][None, :]
     first = half(columns + prior.T) + second_error
     together = bool(several[0] and several[alphabets.after(0)])

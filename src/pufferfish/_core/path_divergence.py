@@ -1,26 +1,17 @@
 r"""How far apart two Markov chains are on whole sequences: a longest path, found in the max-plus algebra.
 
-Two chains a and b have initial laws :math:`q_a, q_b` and transition matrices :math:`P_a, P_b`. The log ratio of the
-probabilities of one sequence is a sum along a path,
-
-.. math:: \log\frac{P_a(x)}{P_b(x)} = w(x_1) + \sum_{t<T} W(x_t, x_{t+1}),\quad
-          w = \log q_a/q_b,\; W = \log P_a/P_b,
-
-with −∞ where a has a zero (a does not produce such a sequence, whatever b does) and +∞ where only b has one. Given that
-record i is in a set A of states, both probabilities are divided by those of :math:`X_i \in A`, so that
+The log ratio of the probabilities of one sequence under two chains is a sum along a path, of :math:`w = \log q_a/q_b`
+and :math:`W = \log P_a/P_b`, with −∞ where a has a zero (whatever b does) and +∞ where only b has one. Given that
+record i is in a set A of states, both probabilities are divided by those of :math:`X_i \in A`:
 
 .. math:: D_\infty(a|s \,\|\, b|s) = \max_{y\in A}\,[F_i(y) + B_i(y)] + \log\frac{P_b(X_i\in A)}{P_a(X_i\in A)},
 
-where :math:`F_i(y)` is the largest sum of a path that ends in y at i, and :math:`B_i(y)` of one that starts there. Both
-follow from recursions in which + is replaced by max and · by + (Viterbi's algorithm):
-:math:`F_{i+1}(y) = \max_x F_i(x) + W(x,y)` and :math:`B_i(x) = \max_y W(x,y) + B_{i+1}(y)`. A path through y at i is
-any path up to y and any path from y on, so the maximum of the sum is the sum of the maxima: nothing is lost, and all
-records and states together take O(T k²). Zeros are never computed: −∞ and +∞ come from the exact zeros of q and P
-alone, with −∞ + ∞ = −∞, and every partial path of a can be completed, since every row of :math:`P_a` has mass.
+with the largest sums F_i(y) of a path that ends in y at i, and B_i(y) of one that starts there (Viterbi's algorithm;
+proof: docs/proofs/robustness.md): :math:`F_{i+1}(y) = \max_x F_i(x) + W(x,y)`, :math:`B_i(x) = \max_y W(x,y) +
+B_{i+1}(y)`. Zeros are never computed: −∞ and +∞ come from the exact zeros of q and P alone, with −∞ + ∞ = −∞.
 
 **Long chains settle.** The recursions, less their largest entry, soon repeat themselves bit by bit (a max-plus matrix
-has an eventual cycle), and so do the marginals. Then the rest is known without computing it. Those that do not are
-followed to the end.
+has an eventual cycle), and so do the marginals: the rest is known without computing it. Others are followed to the end.
 
 **Rounding.** A max-plus step moves no two vectors further apart, so errors of the steps add and do not grow; marginals
 are sums of products of non-negative numbers. Every number returned is an upper bound, by an error that grows as
@@ -43,17 +34,11 @@ Array = NDArray[np.float64]
 Steps = NDArray[np.int64]
 States = Sequence[Sequence[int]]
 
-_BLOCK = 8192
-"""Records looked at together."""
-
-_TOGETHER = 128
-"""Steps whose masses are turned into ratios together."""
-
+_BLOCK = 8192  # records looked at together
+_TOGETHER = 128  # steps whose masses are turned into ratios together
+# Bounds that differ by less, relative to themselves, are taken to decide equally: the first is named.
 _TIE = 1e-12
-"""Bounds that differ by less, relative to themselves, are taken to decide equally: the first is named."""
-
-_NEWS = 8192
-"""Steps between two reports of progress."""
+_NEWS = 8192  # steps between two reports of progress
 
 
 def log_ratio(a: Array, b: Array) -> tuple[Array, float]:
@@ -111,18 +96,9 @@ class _Settling:
 
 
 class MaxPlusPath:
-    r"""The vectors v, v⊗W, v⊗W⊗W, …, where :math:`(v⊗W)(y) = \max_x v(x) + W(x, y)` and −∞ + ∞ = −∞.
+    r"""The vectors v, v⊗W, v⊗W⊗W, …, ``count`` of them, where :math:`(v⊗W)(y) = \max_x v(x) + W(x, y)` and −∞ + ∞ = −∞.
 
-    Parameters
-    ----------
-    first : (k,) ndarray
-        The vector v.
-    weights : (k, k) ndarray
-        The matrix W.
-    count : int
-        How many vectors, at least 1.
-    weight_error, first_error : float
-        Bounds on the absolute errors of the finite entries of W and v.
+    ``weight_error`` and ``first_error`` bound the absolute errors of the finite entries of W and v.
 
     Examples
     --------
@@ -215,20 +191,10 @@ class _Marginals:
 
 
 class Normalisers:
-    """Log ratios of the probabilities of ``X_t ∈ A`` under two chains, both ways.
+    """Log ratios of the probabilities of ``X_t ∈ A`` under two chains a and b, both ways, for sets A of states.
 
-    Parameters
-    ----------
-    starts : pair of (n, k) ndarray
-        Initial laws; with several rows, the largest ratio over the rows counts.
-    matrices : pair of (k, k) ndarray
-        Transition matrices of the chains a and b.
-    count : int
-        How many steps.
-    sets : sequence of sequences of int
-        The sets A.
-    start_error : float
-        Bound on the relative error of the initial laws, of both together.
+    Initial laws are (n, k): with several rows the largest ratio over the rows counts. ``start_error`` bounds the
+    relative error of the initial laws, of both together.
     """
 
     def __init__(
@@ -286,10 +252,7 @@ def _wide_ratios(a: "Array | Wide", b: "Array | Wide") -> tuple[Array, float]:
 
 
 class PathRatio:
-    r"""Upper bounds on :math:`D_\infty(a\|b)` of whole sequences, of every length up to one, and given every secret.
-
-    Made by :func:`path_ratios`.
-    """
+    r"""Upper bounds on :math:`D_\infty(a\|b)` of whole sequences, of every length up to one, and given every secret."""
 
     def __init__(self, forward: MaxPlusPath, backward: MaxPlusPath, normalisers: Normalisers, way: int) -> None:
         self._forward, self._backward, self._normalisers, self._way = forward, backward, normalisers, way
@@ -337,7 +300,7 @@ def path_ratios(
     sets: States,
     start_errors: float = 0.0,
 ) -> tuple[PathRatio, PathRatio]:
-    r"""Return a over b, and b over a, for sequences of up to ``count`` steps.
+    r"""Return a over b, and b over a, for sequences of up to ``count`` steps and conditions :math:`X_t ∈ A`.
 
     Parameters
     ----------
@@ -348,7 +311,7 @@ def path_ratios(
     count : int
         Length of the longest sequence.
     sets : sequence of sequences of int
-        Sets of states whose conditions are asked for.
+        The sets A of states.
     start_errors : float
         Bound on the relative error of the initial laws, of both together.
 

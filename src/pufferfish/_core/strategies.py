@@ -1,29 +1,21 @@
-r"""Scales for given measurements: the least error at a leakage that is linear in how sharp they are.
+r"""Which counts to measure, and how sharply: the search for the least error at a given leakage.
 
-Where noise is large, what outputs tell of a record that had state x rather than x' is to first order
+**Scales for given measurements.** Where noise is large, what outputs tell of a record that had state x rather than x'
+is to first order
 
 .. math:: \sum_j w_j |(D A_j)_x - (D A_j)_{x'}|,\quad w_j = 1/b_j,\quad D = Z_P + Z_R - I,\quad Z = (I - P + 1\pi)^{-1},
 
 the mean shifts of the measurements. The error is a sum over outputs of E|sum of their noises|. Both are homogeneous in
 w, so the product of error and largest leakage is minimised, in log w, by L-BFGS, with a p-norm in the place of the
-maximum. All this proposes; what counts is the certified leakage of the scales that come out.
+maximum.
 
-Sets of counts that tell a histogram: all bins, all but one, trees on the states, and splits of ordered states.
+**Sets of counts** are matrices of rows of 0 and 1: which states a measurement counts. Together with the number of
+records (of *bins* without it) each set tells the count of every state: of a *tree* on the states for every edge the
+count on its one side, where a star is all bins but its middle and a path is all prefixes; of *splits* of ordered states
+the count from where a stretch begins to where it is split, then the same for both halves.
 
-A set is a matrix of rows of 0 and 1: which states a measurement counts. Together with the number of records each of
-them tells the count of every state.
-
-- *bins*: every state by itself; the number of records is not needed.
-- a *tree* on the states: for every edge the count on its one side. A star is all bins but the middle of the star; a
-  path is all prefixes, a cumulative distribution.
-- *splits* of ordered states: the count from where a stretch begins to where it is split, then the same for both halves.
-  Always split off the last state: prefixes. Always split off the first: all bins but the last. Always in the middle: a
-  dyadic tree, in which a prefix is a sum of few.
-
-Which counts to measure and how sharply, for one table of weights: the search over all candidates.
-
-The leakage comes in as a function, and it is asked for the leading candidates only; for few states their scales are
-then moved, one or two at a time, towards less error at the same leakage. Whatever comes out is only a proposal.
+**The search.** The certified leakage comes in as a function, and it is asked for the leading candidates only; for few
+states their scales are then moved towards less error at the same leakage. All this only proposes.
 """
 
 import itertools
@@ -111,14 +103,7 @@ def all_trees(k: int) -> Iterator[Rows]:
 
 
 def split(k: int, where: Callable[[int, int], int]) -> Rows:
-    """Return the counts of a splitting of ordered states.
-
-    Parameters
-    ----------
-    k : int
-        Number of states.
-    where : callable
-        The last state of the first part of a stretch, given its first and last state.
+    """Return the counts of a splitting of ordered states; ``where`` gives the last state of a stretch's first part.
 
     Examples
     --------
@@ -149,17 +134,11 @@ def prefixes(k: int) -> Rows:
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 
-_MIXED = 1e-7
-"""Share of every other state that is mixed into a matrix, so that it has one stationary law."""
-
-_SHARPER = (8.0, 32.0, 128.0, 512.0)
-"""Powers of the norms that stand for the maximum, one after the other."""
-
+_MIXED = 1e-7  # share of every other state that is mixed into a matrix, so that it has one stationary law
+_SHARPER = (8.0, 32.0, 128.0, 512.0)  # powers of the norms that stand for the maximum, one after the other
 _STEPS, _KEPT, _HALVINGS = 60, 12, 30
 _ENOUGH = 1e-7
-
-_TIMES = np.logspace(-4, 5, 91)
-"""Where E|S| of a sum S of Laplace variables is looked at, in 1/largest scale."""
+_TIMES = np.logspace(-4, 5, 91)  # where E|S| of a sum S of Laplace variables is looked at, in 1/largest scale
 
 
 def mean_shifts(transition_matrix: Matrix, records: float) -> Matrix:
@@ -185,16 +164,9 @@ def shifts_of(responses: list[Matrix], rows: NDArray[np.int64]) -> Matrix:
 def best_scales(shifts: Matrix, taken: NDArray[np.bool_], power: float, start: Vector | None = None) -> Vector:
     """Return scales b with the least error, and a first-order leakage of 1; shape (m,).
 
-    Parameters
-    ----------
-    shifts : (pairs, m) ndarray
-        What each measurement tells of each pair, at scale 1.
-    taken : (outputs, m) ndarray of bool
-        Which noises are summed in each output.
-    power : float
-        The norm of the outputs' errors that is made small: 1 for their sum, a large one for the largest.
-    start : (m,) ndarray, optional
-        Scales to begin with.
+    ``shifts``, (pairs, m), are what each measurement tells of each pair at scale 1, ``taken``, (outputs, m), which
+    noises are summed in each output. The norm of the outputs' errors that is made small: ``power`` 1 for their sum, a
+    large one for the largest.
     """
     alone = np.where(shifts.max(axis=0) > 0, shifts.max(axis=0), 1.0)
     log_weights = -np.log(alone) if start is None else -np.log(start)
@@ -286,26 +258,16 @@ def _scaled(slope: Vector, steps: list[tuple[Vector, Vector]]) -> Vector:
 
 # -- Which counts to measure and how sharply -------------------------------------------------------------------------
 
-MOST_STATES = 120
-"""With more states every pair of them under every measurement would be too many numbers."""
-
-_ALL_TREES = 4
-"""Up to so many states all trees on them are tried (16)."""
-
+MOST_STATES = 120  # with more states every pair of them under every measurement would be too many numbers
+_ALL_TREES = 4  # up to so many states all trees on them are tried (16)
+# Candidates whose leakage is asked: with few states, and with so many that no scale is moved afterwards.
 _LEADING, _FEW_LEADING = 4, 2
-"""Candidates whose leakage is asked: with few states, and with so many that no scale is moved afterwards."""
-
+# With many states candidates are not asked whose error is expected to be so many times that of the first.
 _FAR_OFF = 1.1
-"""With many states candidates are not asked whose error is expected to be so many times that of the first."""
-
+# Leakages that may be asked to move the scales of the best: so many over the fourth power of the states.
 _WORK = 2e4
-"""Leakages that may be asked to move the scales of the best: so many over the fourth power of the states."""
-
-MOST_ASKED = 54
-"""And no more than this."""
-
-_FIRST_STEP, _LAST_STEP = 0.24, 0.01
-"""By how much, in nats, a scale is moved."""
+MOST_ASKED = 54  # and no more than this
+_FIRST_STEP, _LAST_STEP = 0.24, 0.01  # by how much, in nats, a scale is moved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -335,9 +297,7 @@ def proposals(
     responses : list of (k, k) ndarray
         Mean shifts D of some models.
     leakage : callable
-        From rows and scales to the leakage, certified.
-    epsilon : float
-        What may leak.
+        From rows and scales to the leakage, certified; ``epsilon`` may leak.
     power : float
         The norm of the outputs' errors that is made small.
     move : bool, default True

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pufferfish._base.progress import report_progress
 from pufferfish._core.propagation.chain import Attained, ChainPropagation, TuplePropagation
 from pufferfish._core.propagation.past_and_future import AnyPast
-from pufferfish._core.propagation.steps import Same
+from pufferfish._core.propagation.steps import Steps
 from pufferfish._core.propagation.sweep import Run, folded
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish._core.strategies import mean_shifts
@@ -145,7 +145,7 @@ class _CornerUnderAnyLaw(ChainPropagation):
 
     def __init__(self, matrix: NDArray[np.float64], initial: Literal["stationary"]) -> None:
         super().__init__(matrix, initial)
-        self._past = AnyPast(Same(matrix), ages=False)
+        self._past = AnyPast(Steps(matrix), ages=False)
 
 
 class ChainLeakage(Engine):

@@ -6,8 +6,7 @@ import numpy as np
 
 from pufferfish._base.progress import report_progress
 from pufferfish._core.numbers.rounding import bracket
-from pufferfish._core.propagation.cluster_sweep import Attained
-from pufferfish._core.propagation.clusters import ClusterPropagation
+from pufferfish._core.propagation.clusters import Attained, ClusterPropagation
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish.mechanisms.engine import Bound, Engine, largest_bound, no_noise, smallest_bound
 from pufferfish.mechanisms.network_quilts import LOOKS, QUILT_ROUNDING, NetworkQuilts, NodeSecrets

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from pufferfish._base.checked import probabilities
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.view import Shown, View, counted
-from pufferfish._core.chains.cycles import least_cycle, periodic_law
+from pufferfish._core.chains.markov import least_cycle, periodic_law
 from pufferfish._draw.chart import Heat, Line, Lines
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.markov_chain import MarkovChain, with_longer_stays

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import pufferfish as pf
-from pufferfish._core.phi import loops, stacked
+from pufferfish._core.phi import certificate, phi
 from pufferfish._core.propagation.chain import ChainPropagation
 from pufferfish._core.propagation.sweep import Run
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, PufferfishError, ReleaseRefused
@@ -210,10 +210,10 @@ def test_a_cycle_that_never_forgets_is_not_followed_for_ever(monkeypatch: pytest
 
     def counted(*given: object) -> bool:
         rounds.append(int(given[5]))  # type: ignore[call-overload]
-        return loops.pass_on(*given)
+        return certificate.pass_on(*given)
 
     monkeypatch.setattr(
-        stacked.StackedRatios, "_loops", lambda *_: SimpleNamespace(search_each=stacked.search_each, pass_on=counted)
+        phi.StackedRatios, "_loops", lambda *_: SimpleNamespace(search_each=phi.search_each, pass_on=counted)
     )
     turns, stays = [[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]
     chain = pf.PeriodicChain([turns, stays], [0.3, 0.7])

@@ -1,13 +1,9 @@
-r"""Algebra of finite Markov chains: supports, powers, stationary laws.
+"""Algebra of finite Markov chains, with rows = from: supports, powers, stationary laws.
 
-A chain over k states is a row-stochastic matrix P (rows = from) and an initial law q. Two habits keep its
-use for privacy honest:
-
-*   **Supports are structural.** Whether a probability is zero is decided by boolean reachability from the exact
-    zeros of q and P, never by comparing a computed number with 0: a product of tiny entries underflows, and a
-    zero that is none turns an influence of 46 into 0.
-*   **Powers are logarithms** with an error bound. :class:`LogPowers` gives log P^t for any t; entries that a
-    double cannot hold are computed by log-sum-exp.
+Two habits keep its use for privacy honest. **Supports are structural**: whether a probability is zero is decided by
+boolean reachability from the exact zeros of q and P, never by comparing a computed number with 0. A product of tiny
+entries underflows, and a zero that is none turns an influence of 46 into 0. **Powers are logarithms** with an error
+bound; entries that a double cannot hold are computed by log-sum-exp.
 """
 
 import math
@@ -28,10 +24,14 @@ __all__ = [
     "bool_matmul",
     "closed_classes",
     "closure",
+    "least_cycle",
     "log_matmul",
     "log_of",
     "mixes",
+    "moved_on",
     "period",
+    "period_mixes",
+    "periodic_law",
     "places_of",
     "solve",
     "stationary_law",
@@ -67,16 +67,9 @@ def bool_matmul(a: Mask, b: Mask) -> Mask:
 class LogPowers:
     r"""Logarithms of the powers of a stochastic matrix, computed when asked for and kept.
 
-    Parameters
-    ----------
-    transition_matrix : (k, k) ndarray
-        Row-stochastic matrix.
-
-    Notes
-    -----
-    :math:`P^{s+t} = P^s P^t` adds the relative errors of the factors and one :math:`\gamma_k`, so
-    :math:`P^t` has entrywise relative error at most :math:`(t-1)\gamma_k` however t is split into factors.
-    Halving t shares almost every factor between neighbouring distances.
+    :math:`P^{s+t} = P^s P^t` adds the relative errors of the factors and one :math:`\gamma_k`, so :math:`P^t` has
+    entrywise relative error at most :math:`(t-1)\gamma_k`. Halving t shares almost every factor between neighbouring
+    distances.
     """
 
     def __init__(self, transition_matrix: Matrix) -> None:
@@ -127,14 +120,8 @@ def _largest(logs: Matrix) -> float:
 class LogVectorPath:
     """Logarithms of the marginals q P^t, one step after another, with their structural supports.
 
-    Parameters
-    ----------
-    initial : (..., k) ndarray
-        A probability distribution, or one for each phase of a cycle.
-    transition_matrix : (..., k, k) ndarray
-        Row-stochastic matrix, or those of a cycle.
-    moved_on : callable, optional
-        What stood at the phases before a step, at the phases after it; for cycles.
+    For a cycle laws are (N, k), matrices (N, k, k), and ``moved_on`` leads what stood at the phases before a step to
+    those after it.
     """
 
     def __init__(
@@ -177,18 +164,7 @@ def _unmoved(values: Any) -> Any:
 
 
 def strong_components(support: Mask) -> list[list[int]]:
-    """Communicating classes of a boolean transition matrix, by reachability in both directions.
-
-    Parameters
-    ----------
-    support : (k, k) ndarray of bool
-        Which transitions are possible.
-
-    Returns
-    -------
-    list of lists of int
-        The classes, each sorted, in the order of their smallest state.
-    """
+    """Communicating classes of a boolean transition matrix, each sorted, in the order of their smallest state."""
     k = support.shape[0]
     reach = support | np.eye(k, dtype=np.bool_)
     for _ in range(max(1, (k - 1).bit_length())):
@@ -249,28 +225,15 @@ def mixes(p: Matrix, states: Mask) -> bool:
 
 
 def stationary_law(transition_matrix: Matrix) -> Matrix:
-    r"""Stationary law of an irreducible chain by state reduction (GTH).
+    """Stationary law π = πP of an irreducible chain by state reduction (GTH), every entry positive.
 
-    Parameters
-    ----------
-    transition_matrix : (k, k) ndarray
-        Irreducible row-stochastic matrix.
-
-    Returns
-    -------
-    (k,) ndarray
-        :math:`\pi = \pi P`, every entry positive.
+    The elimination of Grassmann, Taksar and Heyman (1985) has no subtraction, so every entry is accurate
+    *relative to itself*, however small (O'Cinneide, 1993: see :func:`stationary_log_error`).
 
     Raises
     ------
     ModelError
         If a probability or an exit rate is too small for a double to hold accurately (below 1e-270).
-
-    Notes
-    -----
-    The elimination of Grassmann, Taksar and Heyman (1985) has no subtraction, so every entry is accurate
-    *relative to itself*, however small (O'Cinneide, 1993: a relative error of order :math:`k^3 u`; see
-    :func:`stationary_log_error`).
     """
     a = transition_matrix.astype(np.float64, copy=True)
     k = a.shape[0]
@@ -305,27 +268,100 @@ def stationary_log_error(k: int) -> float:
     return UNIT * (k**3 + 8 * k + 8)
 
 
+# -- Chains whose matrix is another one at every phase of a cycle ----------------------------------------------------
+
+# P_φ is the matrix of the step from a record at phase φ to the next one, at phase φ + 1; arrays of a cycle have its
+# phases as their first axis. The periodic law π_φ is that at phase φ of a chain that has run for ever.
+
+
+def moved_on(values: Any) -> Any:
+    """Return at every phase what stood at the phase before it."""
+    return np.roll(values, 1, axis=0)
+
+
+def least_cycle(which: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the shortest cycle that a cycle of numbers repeats."""
+    n = len(which)
+    for length in range(1, n + 1):
+        if n % length == 0 and np.array_equal(which, np.tile(which[:length], n // length)):
+            return which[:length]
+    return which
+
+
+def one_period(matrices: Matrix) -> tuple[Matrix, Mask]:
+    """Return the product of a cycle's matrices, from phase 0 round to phase 0, and which entries are positive."""
+    product, support = matrices[0], matrices[0] > 0
+    for matrix in matrices[1:]:
+        product, support = product @ matrix, bool_matmul(support, matrix > 0)
+        if np.any(product[support] < TINY):
+            raise ModelError(
+                "the transition probabilities over one period of the clock have one below 1e-270, too small to compute "
+                'with: smooth the matrices (fit with a smoothing), or give initial_distribution="any"'
+            )
+    return product, support
+
+
+def period_mixes(matrices: Matrix, support: Mask) -> bool:
+    """Whether one period, from phase 0, forgets its start on states that it cannot leave."""
+    possible = matrices[0] > 0
+    for matrix in matrices[1:]:
+        possible = bool_matmul(possible, matrix > 0)
+    return mixes(possible.astype(np.float64), support[0])
+
+
+def periodic_law(matrices: Matrix, within: Mask | None = None) -> tuple[Matrix, Mask, float]:
+    r"""Return the periodic law of a cycle, where it is positive, and a bound on the error of its logarithms.
+
+    ``within`` are the states at phase 0 that the chain cannot leave, by default all; both results are of shape (N, k).
+
+    Every entry of the product of N matrices has a relative error of at most :math:`N \gamma_k`. By the matrix-tree
+    theorem a stationary probability is a ratio of sums of products of k − 1 entries off the diagonal, so its logarithm
+    is off by at most 2(k − 1) times that, plus what state reduction adds.
+
+    Raises
+    ------
+    ModelError
+        If there are several periodic laws, or a probability is too small to compute accurately.
+    """
+    phases, k = len(matrices), int(matrices.shape[-1])
+    product, possible = one_period(matrices)
+    states: NDArray[np.intp] = np.arange(k) if within is None else np.flatnonzero(within)
+    classes = closed_classes(possible[np.ix_(states, states)])
+    if len(classes) > 1:
+        raise ModelError(
+            "the matrices have several periodic laws: over one period of the clock the chain never leaves states "
+            f"{_few(states[classes[0]])} nor {_few(states[classes[1]])}"
+        )
+    members = states[classes[0]]
+    law, support = np.zeros((phases, k)), np.zeros((phases, k), dtype=np.bool_)
+    law[0, members], support[0, members] = stationary_law(product[np.ix_(members, members)]), True
+    for phase in range(phases - 1):
+        law[phase + 1] = law[phase] @ matrices[phase]
+        support[phase + 1] = bool_matmul(support[phase][None, :], matrices[phase] > 0)[0]
+    if np.any(law[support] < TINY):
+        raise ModelError(
+            "the periodic law has a probability below 1e-270, too small to compute accurately; merge states that are "
+            "all but impossible, or give initial_distribution as an array"
+        )
+    rounding = phases * (k + 4) * UNIT
+    return law, support, stationary_log_error(k) + 2 * k * rounding + rounding
+
+
+def _few(states: NDArray[np.intp]) -> str:
+    return "{" + ", ".join(str(int(x)) for x in states[:4]) + (", …}" if states.size > 4 else "}")
+
+
 # -- Which states the records of a chain can have --------------------------------------------------------------------
 
+# Stretches of a chain: a number of records, and the states that each of them can have.
 Places = list[tuple[int, Mask]]
-"""Stretches of a chain: a number of records, and the states that each of them can have."""
 
+# Records that are looked at one by one; the later ones are taken to have every state that any of them can have.
 _FOLLOWED = 4096
-"""Records that are looked at one by one; the later ones are taken to have every state that any of them can have."""
 
 
 def places_of(start: Mask, possible: Mask, steps: int) -> Places:
-    """Return the stretches of a chain of so many records.
-
-    Parameters
-    ----------
-    start : (k,) ndarray of bool
-        States that the first record can have.
-    possible : (k, k) ndarray of bool
-        Transitions that can happen, rows = from.
-    steps : int
-        Records of the chain.
-    """
+    """Return the stretches of a chain of so many records, from its first one's states and the possible transitions."""
     masks: list[Mask] = [start]
     while len(masks) < min(steps, _FOLLOWED):
         after = bool_matmul(masks[-1][None, :], possible)[0]
@@ -347,16 +383,8 @@ Vector = NDArray[np.float64]
 def solve(apply: Callable[[Vector], Vector], right: Vector, *, tolerance: float, most: int) -> Vector:
     """Solve A x = b nearly, from products with A alone (Saad and Schultz, 1986).
 
-    Parameters
-    ----------
-    apply : callable
-        x ↦ A x.
-    right : (n,) ndarray
-        b.
-    tolerance : float
-        The residual that is left, as a share of b, in the Euclidean norm.
-    most : int
-        Products at most; what is found by then is returned.
+    ``tolerance`` is the residual that is left, as a share of b, in the Euclidean norm. After ``most`` products what is
+    found by then is returned.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 r"""Transitions that a count is completed by: a weight for each row, spread as the other rows are.
 
-A row of which n transitions were seen gets w more. A chain of one matrix spreads them by a law that knows nothing of
-its row but its name: it stays as often as all rows together do, and leaves for the states as all others enter them,
+A row of which n transitions were seen gets w more, by a law that knows nothing of its row but its name: it stays as
+often as all rows together do, and leaves for the states as all others enter them,
 
 .. math:: q_x(x) = s, \qquad q_x(y) = (1 - s) \frac{e_y}{1 - e_x}, \qquad s = \frac{S + 1/2}{N + 1},
     \qquad e_y = \frac{M_y + 1/k}{M + 1},

@@ -1,10 +1,12 @@
-r"""What given flows prove about Φ, and Φ as a whole: plain loops over numbers, so that numba can compile them.
+"""What given flows prove about Φ, and Φ as a whole: plain loops over numbers, so that numba can compile them.
 
-For laws p, q, bounds A and *any* f(y,z) ≥ 0 let :math:`\mathrm{in}_y = \sum_z f(z,y) e^{A(z,y)}` and
-:math:`\mathrm{out}_y = \sum_z f(y,z)`. If :math:`p_y + \mathrm{in}_y - \mathrm{out}_y \le \lambda q_y` for every y,
-then Φ ≤ log λ (the proof is in :mod:`pufferfish._core.phi.phi`). :func:`prove` returns such a λ, rounded up. Besides, Φ
-is at most max A, and at most the max-divergence of p and q (no flows at all). Nothing else is relied on: the flows that
-:mod:`pufferfish._core.phi.simplex` and :mod:`pufferfish._core.phi.simplex` propose may be any.
+The proof is in :mod:`pufferfish._core.phi.phi`: any flows give a λ ≥ e^Φ, which :func:`prove` rounds up. Besides, Φ is
+at most max A, and at most the max-divergence of p and q (no flows at all). Nothing else is relied on: the flows that
+:mod:`pufferfish._core.phi.simplex` proposes may be any.
+
+Pair i of laws is row x[i] of ``upper`` and row x_[i] of ``lower``: bounds on laws, ``upper`` 0 exactly where a law is.
+Its tree has arcs from ``tails`` to ``heads`` with flows and shares, shape (n, k − 1), as
+:func:`pufferfish._core.phi.simplex.climb` takes them.
 """
 
 import math
@@ -15,35 +17,18 @@ import numpy as np
 from pufferfish._core.numbers.rounding import SMALLEST, UNIT
 from pufferfish._core.phi.simplex import climb, stars
 
-__all__ = ["SEARCHED", "phi", "prove"]
+__all__ = ["SEARCHED", "pass_on", "phi", "prove", "search_each", "walk"]
 
+# With bounds beyond this many nats flows would leave the range of a double, and Φ(A) ≤ max A has to do.
 SEARCHED = 300.0
-"""With bounds beyond this many nats flows would leave the range of a double, and Φ(A) ≤ max A has to do."""
-
-_NEAR = 1e-12
-"""A bound this near to what is attained, in nats, needs no search."""
-
-_EXPONENT = 700.0
-"""No double holds the exponential of more."""
+_NEAR = 1e-12  # A bound this near to what is attained, in nats, needs no search
+_EXPONENT = 700.0  # no double holds the exponential of more
 
 
 def prove(p: Any, q: Any, a: Any, x: Any, x_: Any, tails: Any, heads: Any, flows: Any, proved: Any) -> None:
-    """Write what given flows prove: an upper bound on the log ratio of each pair of laws, rounded up.
+    """Write what given flows prove about each pair: an upper bound on its log ratio, in nats, rounded up, not below 0.
 
-    Parameters
-    ----------
-    p, q : (r, k) ndarray
-        Upper and lower bounds on laws, in rows.
-    a : (k, k) ndarray
-        Bounds A.
-    x, x_ : (n,) ndarray of int
-        Pair i compares row x[i] of p with row x_[i] of q.
-    tails, heads : (n, m) ndarray of int
-        Arcs of each pair.
-    flows : (n, m) ndarray
-        Flow f(tail, head) ≥ 0 of each arc, any numbers whatever: what is no positive number counts as 0.
-    proved : (n,) ndarray, written
-        The bounds, in nats; never below 0.
+    Flows are any numbers whatever: what is no positive number counts as 0.
     """
     k, arcs = a.shape[0], tails.shape[1]
     into, out = np.empty(k), np.empty(k)
@@ -82,9 +67,9 @@ def phi(rows: Any, upper: Any, lower: Any, a: Any, bounds: Any) -> None:  # noqa
     Parameters
     ----------
     rows : (r,) ndarray of bool
-        States x whose laws K(x, ·) are defined.
+        States x whose laws K(x, ·) are defined; ``upper`` is 0 for others.
     upper, lower : (r, k) ndarray
-        Bounds on K(x, y); ``upper`` is 0 exactly where K is, and where x is no such state.
+        Bounds on K(x, y).
     a : (k, k) ndarray
         Bounds A, closed by shortest paths; those of states that no law reaches are not read.
     bounds : (r, r) ndarray, written
@@ -157,3 +142,99 @@ def phi(rows: Any, upper: Any, lower: Any, a: Any, bounds: Any) -> None:  # noqa
     prove(upper, lower, a, xs, xs_, tails, heads, flows, proved)
     for n in range(left):
         bounds[xs[n], xs_[n]] = min(bounds[xs[n], xs_[n]], proved[n])
+
+
+# -- Φ of many kernels, and at place after place of a chain ----------------------------------------------------------
+
+
+def search_each(
+    upper: Any, lower: Any, a: Any, which: Any, x: Any, x_: Any, tails: Any, heads: Any, flows: Any, shares: Any,
+    proved: Any,
+) -> None:  # fmt: skip
+    """Search and prove Φ for those kernels ``which`` of a stack, each from the trees where it stood.
+
+    Kernels, bounds A, trees and what is proved have one more axis in front, for the kernels; the pairs are the same
+    ones.
+    """
+    follows = np.zeros(x.shape[0], dtype=np.bool_)
+    for n in range(which.shape[0]):
+        j = which[n]
+        climb(upper[j], lower[j], a[j], x, x_, follows, tails[n], heads[n], flows[n], shares[n])
+        prove(upper[j], lower[j], a[j], x, x_, tails[n], heads[n], flows[n], proved[n])
+
+
+def pass_on(
+    ends: Any, shares: Any, source: Any, order: Any, residual: Any, most: Any, enough: Any, change: Any
+) -> bool:
+    """Solve δ_j = r_j + Φ'_j δ_{source[j]} around a cycle, by passing changes on until they move no more.
+
+    Each entry of kernel j changes by ``shares`` of the entries ``ends``, flat indices, of its source's; shape (N, k²,
+    m). Kernels follow their sources in this ``order``, in ``most`` rounds at most, which end with changes of size
+    ``enough``. Returns whether they came to rest before the rounds were over.
+    """
+    for j in range(residual.shape[0]):
+        for e in range(residual.shape[1]):
+            change[j, e] = residual[j, e]
+    for _ in range(most):
+        moved = 0.0
+        for i in range(order.shape[0]):
+            j = order[i]
+            for e in range(residual.shape[1]):
+                value = residual[j, e]
+                for n in range(ends.shape[2]):
+                    value += shares[j, e, n] * change[source[j], ends[j, e, n]]
+                moved = max(moved, abs(value - change[j, e]))
+                change[j, e] = value
+        if not moved > enough:
+            return True
+    return False
+
+
+def walk(
+    p: Any, q: Any, reached: Any, x: Any, x_: Any, always: Any, follows: Any, tails: Any, heads: Any, flows: Any,
+    shares: Any, loss: Any, enough: float, a: Any, messages: Any,
+) -> int:  # fmt: skip
+    """Write Φ(A), then Φ(d + Φ(A)) and so on, until bounds hardly move; return how many there are, at least one.
+
+    The laws are p and q, some of which reach the states ``reached``; ``always`` is what holds of each pair whatever A
+    is, ``loss`` is d, and bounds that change by at most ``enough`` hardly move. In the end A are the bounds of the last
+    place. Messages, (m, k, k), are rounded up: +∞ for pairs that cannot occur, 0 on the diagonal.
+    """
+    k = a.shape[0]
+    proved = np.empty(x.shape[0])
+    for place in range(messages.shape[0]):
+        message = messages[place]
+        for y in range(k):
+            for z in range(k):
+                message[y, z] = 0.0 if y == z else np.inf
+        # 1. what is told never grows on the way; rows sum to 1 up to rounding
+        most = 0.0
+        for y in reached:
+            for z in reached:
+                most = max(most, np.inf if math.isnan(a[y, z]) else a[y, z])  # no number is no bound
+        most += UNIT * (k + 4)
+        if most < np.inf:
+            most += 4 * (np.nextafter(most, np.inf) - most)
+        for i in range(x.shape[0]):
+            message[x[i], x_[i]] = min(always[i], most)
+        # 2. what a search finds and flows prove
+        if most <= SEARCHED:
+            climb(p, q, a, x, x_, follows, tails, heads, flows, shares)
+            prove(p, q, a, x, x_, tails, heads, flows, proved)
+            for i in range(x.shape[0]):
+                follows[i] = False  # from now on each pair goes on from where it was
+                message[x[i], x_[i]] = min(message[x[i], x_[i]], proved[i])
+        # 3. the bounds of this place, and whether they moved
+        alike, moved = True, 0.0
+        for y in range(k):
+            for z in range(k):
+                bound = message[y, z]
+                arrived = loss[y, z] if bound == 0.0 else np.nextafter(loss[y, z] + bound, np.inf)
+                if math.isinf(arrived) != math.isinf(a[y, z]):
+                    alike = False
+                elif not math.isinf(arrived):
+                    moved = max(moved, abs(arrived - a[y, z]))
+                a[y, z] = arrived
+        if alike and moved <= enough:
+            return place + 1
+    return messages.shape[0]

@@ -2,10 +2,8 @@
 
 A factor c is enough for rows p and q where what p − c q has too much of can be moved, along the cheapest pairs first,
 to where it has too little; a move from y to z costs R(y, z). What is found here only proposes: the checker does the
-same in whole numbers. Plain loops, for numba.
-
-While the same moves are made, what is left over is linear in c, and in each cost: from the last move back to the first
-one that gives both slopes, and so the derivatives of the least factor by R, for Newton's method.
+same in whole numbers. While the same moves are made, what is left over is linear in c, and in each cost: from the last
+move back to the first one that gives both slopes, and so the derivatives of the least factor by R, for Newton's method.
 """
 
 from typing import Any
@@ -16,14 +14,10 @@ from pufferfish._core.numbers.compiled import Loop
 
 __all__ = ["least_factors"]
 
-_NOTHING = 1e-16
-"""What is left over by rounding alone."""
-
-_LARGEST = 1e12
-"""Factors that are none."""
-
+_NOTHING = 1e-16  # what is left over by rounding alone
+_LARGEST = 1e12  # factors that are none
+# How near the least factor is found, as a share of it; and how many factors are tried for it.
 _NEAR, _MOST_TRIALS = 1e-12, 200
-"""How near the least factor is found, as a share of it; and how many factors are tried for it."""
 
 
 def _left_over(
@@ -119,27 +113,10 @@ _find_all = Loop(_find)
 
 
 def least_factors(rows: Any, pairs: Any, bound: Any, alive: Any, guess: Any) -> tuple[Any, Any, Any, Any]:
-    """Return the least factors found of pairs of rows, for vectors v with v(y) ≤ bound(y, z) v(z).
+    """Return the least factors found of pairs of rows, for vectors v with v(y) ≤ bound(y, z) v(z); infinite for none.
 
-    Parameters
-    ----------
-    rows : (n, k) ndarray
-        Laws.
-    pairs : (m, 2) ndarray of int
-        Which two rows each.
-    bound : (k, k) ndarray
-        Factors R.
-    alive : (a,) ndarray of int
-        States that have a part.
-    guess : (m,) ndarray
-        Factors to begin with, above 1.
-
-    Returns
-    -------
-    factors : (m,) ndarray
-        Infinite where none was found.
-    tails, heads, slopes : (m, k) ndarray
-        By which entries of R they grow, and how fast.
+    Pairs are (m, 2) numbers of rows, ``alive`` are the states that have a part, and guesses are above 1. Besides the
+    factors, the tails, heads and slopes, (m, k) each: by which entries of R the factors grow, and how fast.
 
     Examples
     --------

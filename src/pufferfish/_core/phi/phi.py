@@ -18,8 +18,9 @@ Entries of A that are +∞ are absent constraints; an entry for a state that can
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,46 +29,47 @@ from pufferfish._core.chains import markov
 from pufferfish._core.divergence import max_log_ratio
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import SMALLEST, UNIT, up
-from pufferfish._core.phi.certificate import SEARCHED, prove
-from pufferfish._core.phi.loops import walk
+from pufferfish._core.phi.certificate import SEARCHED, pass_on, prove, search_each, walk
 from pufferfish._core.phi.simplex import climb
 from pufferfish.errors import ModelError
 
-__all__ = ["DENSE", "Kernel", "LogRatios", "close", "in_parts", "solve_slopes", "without_flows"]
+__all__ = [
+    "Kernel",
+    "LogRatios",
+    "Slopes",
+    "StackedRatios",
+    "close",
+    "solve_around",
+    "solve_flat",
+    "solve_slopes",
+    "without_flows",
+]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Places = NDArray[np.int64]
+Which = NDArray[np.intp]
 
-_LOOPS = Loops(climb, prove, walk, after=20_000)  # pairs times states squared
+# Derivatives of Φ: by which entries of A each entry changes, as flat indices, and how much; shape (..., k², m).
+Slopes = tuple[Places, Matrix]
 
-
+_INTERPRETED = 20_000  # work of a search (pairs times states squared) before loading the compiled one pays
+_LOOPS = Loops(climb, prove, walk, after=_INTERPRETED)
+_OF_STACKS = Loops(search_each, pass_on, after=_INTERPRETED)
+# Into how many parts a search is cut at most, and the work (pairs times states squared) that each has at least.
 _MOST_PARTS, _WORTH_A_CORE = 32, 200_000
-"""Into how many parts a search is cut at most, and the work (pairs times states squared) that each has at least."""
-
-DENSE = 36
-"""Linear systems of at most this many unknowns are solved directly, larger ones nearly."""
-
+DENSE = 36  # linear systems of at most this many unknowns are solved directly, larger ones nearly
+# How exactly large linear systems are solved: a residual of this share, or what so many products give.
 _NEARLY, _MOST_PRODUCTS = 1e-4, 200
-"""How exactly large linear systems are solved: a residual of this share, or what so many products give."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """Laws of the next state, each entry between two bounds; rows that cannot occur have no part.
+    """Laws of the next state, each entry between two bounds; a stack of them has one more axis in front."""
 
-    A stack of kernels, one for each phase of a cycle say, has one more axis in front.
-
-    Parameters
-    ----------
-    upper, lower : (..., k, k) ndarray
-        Bounds on K(x, y); ``upper`` is 0 exactly where K is.
-    rows : (..., k) ndarray of bool
-        States x that can occur; only pairs of these have a log ratio.
-    """
-
-    upper: Matrix
+    upper: Matrix  # bounds on K(x, y), (..., k, k); 0 exactly where K is
     lower: Matrix
-    rows: Mask
+    rows: Mask  # states x that can occur; only pairs of these have a log ratio
 
     @classmethod
     def of_logs(cls, logs: Matrix, rows: Mask, error: float) -> "Kernel":
@@ -87,12 +89,12 @@ class Kernel:
 class _Trees:
     """Where the search stands for every pair: trees of tight constraints, and the multipliers of their arcs."""
 
-    x: NDArray[np.int64]
-    x_: NDArray[np.int64]
+    x: Places
+    x_: Places
     inside: Mask
     follows: Mask
-    tails: NDArray[np.int64]
-    heads: NDArray[np.int64]
+    tails: Places
+    heads: Places
     flows: Matrix
     shares: Matrix
 
@@ -102,8 +104,8 @@ class _Pairs:
     """What does not depend on A: the pairs of rows of a kernel, the states they reach, and ratios for every A."""
 
     kernel: Kernel
-    x: NDArray[np.int64]
-    x_: NDArray[np.int64]
+    x: Places
+    x_: Places
     inside: Mask
     reached: tuple[NDArray[np.intp], ...]
     always: NDArray[np.float64]
@@ -174,12 +176,8 @@ class LogRatios:
         )
         return messages[:n].copy()
 
-    def of_pairs(self, kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return what the flows found prove for pairs of laws; shape (n,).
-
-        Pair i compares row x[i] of the kernel's upper bounds with row x_[i] of its lower bounds. Bounds ``a`` are at
-        most :data:`SEARCHED`.
-        """
+    def of_pairs(self, kernel: Kernel, a: Matrix, x: Places, x_: Places) -> NDArray[np.float64]:
+        """Return what the flows found prove for the laws ``upper[x]``, ``lower[x_]``, A at most ``SEARCHED``; (n,)."""
         trees = self._trees_for(kernel, a, x, x_)
         arcs = trees.tails, trees.heads, trees.flows
         search = self._search(x.size * a.shape[0] ** 2)
@@ -196,7 +194,7 @@ class LogRatios:
         trees.follows[:] = False
         return certify(kernel, a, x, x_, *arcs)
 
-    def slopes(self, which: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64], Matrix] | None:
+    def slopes(self, which: NDArray[np.intp]) -> tuple[Places, Places, Matrix] | None:
         """Return the derivatives of chosen pairs at the last call: arcs (tails, heads) and slopes, shape (n, k − 1)."""
         trees = self._trees
         return None if trees is None else (trees.tails[which], trees.heads[which], trees.shares[which])
@@ -207,18 +205,16 @@ class LogRatios:
         Returns the residual itself where that has no finite solution.
         """
         trees = self._trees
-        return (
-            residual
-            if trees is None
-            else solve_slopes(residual, trees.x, trees.x_, trees.tails, trees.heads, trees.shares)
-        )
+        if trees is None:
+            return residual
+        return solve_slopes(residual, trees.x, trees.x_, trees.tails, trees.heads, trees.shares)
 
     def _pairs_of(self, kernel: Kernel) -> _Pairs:
         if self._pairs is None or self._pairs.kernel is not kernel:
             self._pairs = _Pairs.of(kernel)
         return self._pairs
 
-    def _trees_for(self, kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64]) -> _Trees:
+    def _trees_for(self, kernel: Kernel, a: Matrix, x: Places, x_: Places) -> _Trees:
         pairs, known = self._pairs, self._trees
         same_pairs = pairs is not None and pairs.kernel is kernel and pairs.x is x and pairs.x_ is x_
         inside = pairs.inside if pairs is not None and same_pairs else _inside(kernel, x, x_)
@@ -234,7 +230,7 @@ class LogRatios:
         return _LOOPS.at(self._work).climb
 
 
-def _inside(kernel: Kernel, x: NDArray[np.int64], x_: NDArray[np.int64]) -> Mask:
+def _inside(kernel: Kernel, x: Places, x_: Places) -> Mask:
     """Return the states that either row of each pair reaches; shape (n, k)."""
     return (kernel.upper > 0)[x] | (kernel.lower > 0)[x_]
 
@@ -242,8 +238,7 @@ def _inside(kernel: Kernel, x: NDArray[np.int64], x_: NDArray[np.int64]) -> Mask
 def in_parts(look: Callable[[slice], None], many: int, work: int) -> None:
     """Look at so many pairs or kernels, each of which is so much work, on several cores where that pays.
 
-    The parts are always the same ones: what is found is the same on every machine. Compiled loops leave Python to the
-    others.
+    The parts are always the same ones, so that what is found is the same on every machine.
     """
     parts = _parts(many, work)
     if len(parts) == 1:
@@ -271,73 +266,47 @@ def _parts(many: int, work: int) -> list[slice]:
     return [slice(first, min(first + size, many)) for first in range(0, many, size)]
 
 
-def solve_slopes(
-    residual: Matrix,
-    x: NDArray[np.int64],
-    x_: NDArray[np.int64],
-    tails: NDArray[np.int64],
-    heads: NDArray[np.int64],
-    slopes: Matrix,
-) -> Matrix:
-    """Solve δ = residual + Φ'δ, where Φ' of each pair is given by arcs and their slopes, or return the residual.
+def slopes_of(k: int, x: Places, x_: Places, tails: Places, heads: Places, slopes: Matrix) -> Slopes:
+    """Return derivatives by all pairs of k states, given those of the pairs x, x_ by arcs; shape (..., n, m) each."""
+    shape = *tails.shape[:-2], k * k, tails.shape[-1]
+    ends, shares = np.zeros(shape, dtype=np.int64), np.zeros(shape)
+    ends[..., x * k + x_, :], shares[..., x * k + x_, :] = tails * k + heads, slopes
+    return ends, shares
 
-    Parameters
-    ----------
-    residual : (k, k) ndarray
-        What Φ misses.
-    x, x_ : (n,) ndarray of int
-        The pairs, each one once.
-    tails, heads, slopes : (n, m) ndarray
-        Derivatives of each pair: by which entries of A, and how much.
-    """
+
+def solve_slopes(residual: Matrix, x: Places, x_: Places, tails: Places, heads: Places, slopes: Matrix) -> Matrix:
+    """Solve δ = residual + Φ'δ nearly, for the derivatives of the pairs x, x_ by arcs; shape (n, m) each."""
+    return solve_flat(residual, *slopes_of(len(residual), x, x_, tails, heads, slopes))
+
+
+def solve_flat(residual: Matrix, ends: Places, shares: Matrix) -> Matrix:
+    """Solve δ = residual + Φ'δ nearly, Φ' as :data:`Slopes`; return the residual where there is no solution."""
     k = residual.shape[0]
     if k * k <= DENSE:
         matrix = np.eye(k * k)
-        rows, columns = x * k + x_, tails * k + heads
-        np.subtract.at(matrix, (rows[:, None], columns), slopes)
+        np.subtract.at(matrix, (np.arange(k * k)[:, None], ends), shares)
         try:
             return np.asarray(np.linalg.solve(matrix, residual.ravel()), dtype=np.float64).reshape(k, k)
         except np.linalg.LinAlgError:
             return residual
-    pair, arc = np.nonzero(slopes)
+    pair, arc = np.nonzero(shares)
     if not pair.size:
         return residual
-    ends, shares = (tails * k + heads)[pair, arc], slopes[pair, arc]
+    ends, shares = ends[pair, arc], shares[pair, arc]
     firsts = np.flatnonzero(np.diff(pair, prepend=-1))
-    rows = (x * k + x_)[pair[firsts]]
 
     def missed(change: NDArray[np.float64]) -> NDArray[np.float64]:
         left = change.copy()
-        left[rows] -= np.add.reduceat(shares * change[ends], firsts)
+        left[pair[firsts]] -= np.add.reduceat(shares * change[ends], firsts)
         return left
 
     return markov.solve(missed, residual.ravel(), tolerance=_NEARLY, most=_MOST_PRODUCTS).reshape(k, k)
 
 
 def certify(
-    kernel: Kernel,
-    a: Matrix,
-    x: NDArray[np.int64],
-    x_: NDArray[np.int64],
-    tails: NDArray[np.int64],
-    heads: NDArray[np.int64],
-    flows: Matrix,
+    kernel: Kernel, a: Matrix, x: Places, x_: Places, tails: Places, heads: Places, flows: Matrix
 ) -> NDArray[np.float64]:
-    """Return what given flows prove: an upper bound on the log ratio of each pair, rounded up; shape (n,).
-
-    Parameters
-    ----------
-    kernel : Kernel
-        The laws.
-    a : (k, k) ndarray
-        Bounds A.
-    x, x_ : (n,) ndarray of int
-        The pairs.
-    tails, heads : (n, m) ndarray of int
-        Arcs of each pair.
-    flows : (n, m) ndarray
-        Flow f(tail, head) ≥ 0 of each arc, any numbers whatever.
-    """
+    """Return what flows on the arcs of each pair prove, see :func:`pufferfish._core.phi.certificate.prove`; (n,)."""
     proved = np.empty(x.size)
     with np.errstate(all="ignore"):
         _LOOPS.at(0).prove(kernel.upper, kernel.lower, a, x, x_, tails, heads, flows, proved)
@@ -354,15 +323,21 @@ def close(a: Matrix) -> Matrix:
 
 
 def without_flows(kernel: Kernel) -> Matrix:
-    """Log ratios that hold whatever A is: the max-divergence of the two rows; shape (k, k)."""
-    with np.errstate(divide="ignore"):
+    """Log ratios that hold whatever A is: the max-divergence of the two rows; shape (..., k, k)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
         upper, lower = np.log(kernel.upper), np.log(kernel.lower)
-    rows = np.concatenate([upper, lower])
-    k = upper.shape[0]
-    return np.maximum(max_log_ratio(rows)[:k, k:] + 8 * UNIT * 700, 0.0)
+        k = upper.shape[-2]
+        if upper.ndim == 2:
+            most = max_log_ratio(np.concatenate([upper, lower]))[:k, k:]
+        else:  # column by column for all kernels of a stack
+            most = np.full((*upper.shape[:-1], k), -np.inf)
+            for above, below in zip(np.moveaxis(upper, -1, 0), np.moveaxis(lower, -1, 0), strict=True):
+                ratios = np.where(np.isneginf(above)[..., None], -np.inf, above[..., None] - below[..., None, :])
+                np.maximum(most, ratios, out=most)
+    return np.maximum(most + 8 * UNIT * 700, 0.0)
 
 
-def stars_of(kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int64], inside: Mask) -> _Trees:
+def stars_of(kernel: Kernel, a: Matrix, x: Places, x_: Places, inside: Mask) -> _Trees:
     """Start from the best of the 2k vertices in which one state is below, or above, all others."""
     n, k = inside.shape
     bounds = np.where(np.isfinite(a), a, 0.0)
@@ -383,3 +358,156 @@ def stars_of(kernel: Kernel, a: Matrix, x: NDArray[np.int64], x_: NDArray[np.int
     follows = np.zeros(n, dtype=np.bool_)
     follows[1:] = np.all(inside[1:] == inside[:-1], axis=1)
     return _Trees(x, x_, inside, follows, tails, heads, np.zeros(tails.shape), np.zeros(tails.shape))
+
+
+# -- Φ of a stack of kernels, one for each phase of a cycle: each takes the bounds of the phase beside it --------------
+
+# Arcs that changes are passed along, at most, before a step of Newton's method is taken as it is.
+_MOST_PASSED = 10**8
+_ENOUGH = 1e-4  # changes end to be passed on when they are this small a share of what they began with
+
+
+@dataclass(slots=True, eq=False)
+class _Group:
+    """Kernels of a stack that have their zeros in the same places, and where the search stands for each."""
+
+    which: Which
+    pairs: _Pairs
+    always: Matrix
+    tails: Places
+    heads: Places
+    flows: Matrix
+    shares: Matrix
+
+
+class StackedRatios:
+    """Φ of stacks of kernels that change little from call to call: the search goes on from where it was.
+
+    Kernel j takes the bounds of phase j + ``beside``, around the cycle: 1 for the future, −1 for the past.
+    """
+
+    def __init__(self, beside: int) -> None:
+        self._beside = beside
+        self._kernel: Kernel | None = None
+        self._groups: list[_Group] = []
+        self._work = 0
+
+    def __call__(self, kernel: Kernel, a: Matrix) -> Matrix:
+        """Return upper bounds on Φ of N kernels, (N, k, k): +∞ for pairs of states of which one cannot occur.
+
+        From closed bounds A at each phase, (N, k, k), or the same at all.
+        """
+        if self._kernel is not kernel:
+            self._take(kernel)
+        k = kernel.rows.shape[-1]
+        a = np.ascontiguousarray(np.roll(np.broadcast_to(a, kernel.upper.shape), -self._beside, axis=0))
+        bounds = np.full(kernel.upper.shape, np.inf)
+        bounds[:, np.arange(k), np.arange(k)] = 0.0
+        for group in self._groups:
+            if not group.pairs.x.size:
+                continue
+            reached = group.pairs.reached[1].ravel()
+            most = np.max(a[np.ix_(group.which, reached, reached)], axis=(-2, -1), initial=0.0)
+            proved = np.minimum(group.always, ((most + UNIT * (k + 4)) * (1 + 4 * UNIT))[:, None])
+            searched = most <= SEARCHED
+            if searched.all():
+                proved = np.minimum(proved, self._search(kernel, a, group))
+            bounds[group.which[:, None], group.pairs.x, group.pairs.x_] = proved
+        return bounds
+
+    def solve(self, residual: Matrix) -> Matrix:
+        """Solve δ = residual + Φ'δ around the cycle, with Φ' the derivatives at the last call."""
+        phases, k = len(residual), int(residual.shape[-1])
+        ends = np.zeros((phases, k * k, max(k - 1, 1)), dtype=np.int64)
+        shares = np.zeros(ends.shape)
+        for group in self._groups:
+            if group.pairs.x.size:
+                place = group.which[:, None], group.pairs.x * k + group.pairs.x_
+                ends[place], shares[place] = group.tails * k + group.heads, group.shares
+        return solve_around(residual, ends, shares, self._beside, self._loops)
+
+    def _search(self, kernel: Kernel, a: Matrix, group: _Group) -> Matrix:
+        proved = np.empty((group.which.size, group.pairs.x.size))
+        search = self._loops(proved.size * a.shape[-1] ** 2).search_each
+        # in one layout, for the loop is compiled anew for every other
+        laws = (np.ascontiguousarray(kernel.upper), np.ascontiguousarray(kernel.lower))
+
+        def look(part: slice) -> None:
+            trees = (array[part] for array in (group.tails, group.heads, group.flows, group.shares))
+            with np.errstate(all="ignore"):
+                search(*laws, a, group.which[part], group.pairs.x, group.pairs.x_, *trees, proved[part])
+
+        if not group.shares.any():  # all begin where the first one ends
+            look(slice(0, 1))
+            group.tails[:], group.heads[:] = group.tails[0], group.heads[0]
+        in_parts(look, group.which.size, group.pairs.x.size * a.shape[-1] ** 2)
+        return proved
+
+    def _loops(self, work: int) -> Any:
+        self._work += work
+        _OF_STACKS.count(work)
+        return _OF_STACKS.at(self._work)
+
+    def _take(self, kernel: Kernel) -> None:
+        """Group the kernels, and keep the trees of groups that are as they were."""
+        known, self._kernel = self._groups, kernel
+        self._groups = []
+        pattern = np.concatenate([kernel.rows[:, None, :], kernel.upper > 0, kernel.lower > 0], axis=1)
+        packed = np.packbits(pattern.reshape(len(pattern), -1), axis=1)
+        _, first, of = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+        for n in range(len(first)):
+            which = np.flatnonzero(of.ravel() == n)
+            same = [g for g in known if np.array_equal(g.which, which)] if known else []
+            self._groups.append(_grouped(kernel, which, same[0] if same else None))
+
+
+def solve_around(
+    residual: Matrix,
+    ends: Places,
+    shares: Matrix,
+    beside: int,
+    loops_for: Callable[[int], Any] = lambda work: _OF_STACKS.at(work),
+) -> Matrix:
+    """Solve δ = residual + Φ'δ around a cycle whose phase j looks at phase j + ``beside`` = ±1.
+
+    Φ' are :data:`~pufferfish._core.phi.phi.Slopes` of shape (N, k², m); ``loops_for`` tells the loops for some work.
+    """
+    phases, unknowns = len(residual), shares.shape[1]
+    places: Which = np.arange(phases)
+    source: Which = np.roll(places, -beside)
+    order: Which = np.ascontiguousarray(places[::-beside])
+    change = np.empty((phases, unknowns))
+    direct = unknowns <= DENSE
+    most = max(4, (_INTERPRETED if direct else _MOST_PASSED) // ends.size)
+    enough = _ENOUGH * float(np.max(np.abs(residual)))
+    arguments = ends, shares, source, order, residual.reshape(phases, -1)
+    if not loops_for(ends.size * (1 if direct else most)).pass_on(*arguments, most, enough, change) and direct:
+        _solve_around(*arguments, change)  # a cycle that hardly forgets would take very many rounds
+    return change.reshape(residual.shape)
+
+
+def _grouped(kernel: Kernel, which: Which, known: _Group | None) -> _Group:
+    pairs = _Pairs.of(Kernel(kernel.upper[which[0]], kernel.lower[which[0]], kernel.rows[which[0]]))
+    x, x_, k = pairs.x, pairs.x_, len(pairs.kernel.rows)
+    always = without_flows(Kernel(kernel.upper[which], kernel.lower[which], kernel.rows[which]))[:, x, x_]
+    if known is not None and np.array_equal(known.pairs.x, x) and np.array_equal(known.pairs.inside, pairs.inside):
+        return replace(known, which=which, pairs=pairs, always=always)
+    first = stars_of(pairs.kernel, np.zeros((k, k)), x, x_, pairs.inside)
+    tails, heads = (np.repeat(ends[None], which.size, axis=0) for ends in (first.tails, first.heads))
+    return _Group(which, pairs, always, tails, heads, np.zeros(tails.shape), np.zeros(tails.shape))
+
+
+def _solve_around(ends: Places, shares: Matrix, source: Which, order: Which, residual: Matrix, change: Matrix) -> None:
+    """Do what :func:`pass_on` does, by one linear system: how the last kernel's change comes back to it."""
+    last, unknowns = source[order[0]], residual.shape[1]
+    back, added = np.eye(unknowns), np.zeros(unknowns)
+    for j in order:  # δ_j = back · δ_last + added
+        back = np.einsum("en,enu->eu", shares[j], back[ends[j]])
+        added = residual[j] + np.sum(shares[j] * added[ends[j]], axis=-1)
+    try:
+        change[last] = np.linalg.solve(np.eye(unknowns) - back, added)
+    except np.linalg.LinAlgError:
+        change[:] = residual
+        return
+    for j in order[:-1]:
+        change[j] = residual[j] + np.sum(shares[j] * change[source[j]][ends[j]], axis=-1)

@@ -1,52 +1,46 @@
-r"""Φ over an interval matrix: what pairwise bounds become one step further, the worst rows being chosen anew.
+r"""Matrices between bounds: what pairwise bounds become one step further, and the laws that steps lead to.
+
+Row x of an interval matrix is the set of laws r with l_x ≤ r ≤ u_x. For a vector v the largest r·v puts what is left
+above the lower bounds on the states with the largest v, one after the other: the extreme law depends on the *order*
+of v's entries only. The least r·v is the same with the order reversed. Extreme laws come as two vectors between which
+they lie entrywise, so that rounding is on the safe side.
 
 For x ≠ x' with rows r and r' anywhere between their bounds and Φ from :mod:`pufferfish._core.phi.phi`
 
 .. math:: \Phi_{[l,u]}(A)[x,x'] = \max_{r, r'} \log \max_v \Big\{ \frac{r \cdot v}{r' \cdot v} :
           v_y \le e^{A(y,y')} v_{y'} \Big\}
 
-**Few states: exactly.** For a given v the best r and r' depend on the order of its entries only
-(:mod:`pufferfish._core.chains.interval_matrices`), so the maximum over r and r' is the maximum over the k! orders of Φ
-for two laws.
-
-**More states: by chords.** Take a state z. Then :math:`r \cdot v = v_z + \sum_y r_y (v_y - v_z)`, and on the cone
-:math:`v_y - v_z = s v_z` with s between :math:`a = e^{-A(z,y)} - 1` and :math:`b = e^{A(y,z)} - 1`. As a function
-of s, the largest r_y s is convex, so for any slope m_y it is at most m_y s + c_y on [a, b], where c_y is the larger
-of its excesses at both ends. Hence :math:`r \cdot v \le p \cdot v` with p_y = m_y for y ≠ z and
-:math:`p_z = 1 - \sum m_y + \sum c_y`; from below likewise. So Φ for these two vectors, no laws, is a bound; it
-loses about as much as the bounds on the row are apart, times how far v can differ from v_z.
-
-Both use the flows of :mod:`pufferfish._core.phi.phi`, and so every number is certified and rounded up.
+is for few states the maximum over the k! orders of Φ for two laws. For more states every state z gives two vectors
+between which all r·v are on the cone, from the chord above a convex function (docs/proofs/intervals.md); they lose
+about as much as the bounds on the row are apart, times how far v can differ from v_z. Every number is certified by
+flows and rounded up.
 """
 
 import itertools
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._core.chains.interval_matrices import extreme_laws
-from pufferfish._core.numbers.rounding import UNIT, up
+from pufferfish._core.chains.markov import bool_matmul
+from pufferfish._core.numbers.rounding import TINY, UNIT, up
 from pufferfish._core.phi.certificate import SEARCHED
-from pufferfish._core.phi.phi import Kernel, LogRatios, solve_slopes, without_flows
+from pufferfish._core.phi.phi import Kernel, LogRatios, Slopes, slopes_of, solve_flat, without_flows
 
-__all__ = ["IntervalRatios", "pairs_of"]
+__all__ = ["EntryBounds", "IntervalRatios", "Marginals", "reversed_bounds"]
 
 Matrix = NDArray[np.float64]
-Slopes = tuple[NDArray[np.int64], NDArray[np.int64], Matrix]
+Vector = NDArray[np.float64]
 
-MOST_ORDERED = 5
-"""Up to so many states every order is looked at."""
+MOST_ORDERED = 5  # up to so many states every order is looked at
+_SETTLED = 1e-10  # bounds on marginals have settled once they move by no more than this share
+_FARTHEST = 4096  # bounds on marginals after so many steps have to do for all later ones
 
 
 class IntervalRatios:
-    """Φ of one interval matrix, for bounds that change little from call to call.
+    """Φ of one interval matrix, rows = from, for bounds that change little from call to call.
 
-    Parameters
-    ----------
-    lower, upper : (k, k) ndarray
-        Bounds on the entries, rows = from.
-    exact : bool, optional
-        Whether to look at all orders; by default up to :data:`MOST_ORDERED` states.
+    With ``exact`` all orders are looked at; by default up to :data:`MOST_ORDERED` states.
     """
 
     def __init__(self, lower: Matrix, upper: Matrix, *, exact: bool | None = None) -> None:
@@ -76,15 +70,15 @@ class IntervalRatios:
     def solve(self, residual: Matrix) -> Matrix:
         """Solve δ = residual + Φ'δ, with Φ' the derivative at the last call, or return the residual."""
         slopes = self.slopes()
-        pairs = pairs_of(self._k)
-        return residual if slopes is None else solve_slopes(residual, pairs[0], pairs[1], *slopes)
+        return residual if slopes is None else solve_flat(residual, *slopes)
 
     def slopes(self) -> Slopes | None:
-        """Return the derivatives at the last call, of the pairs of :func:`pairs_of`: arcs and slopes."""
-        return self._bound.slopes()
+        """Return the derivatives at the last call."""
+        arcs = self._bound.arcs()
+        return None if arcs is None else slopes_of(self._k, *_pairs_of(self._k), *arcs)
 
 
-def pairs_of(k: int) -> NDArray[np.int64]:
+def _pairs_of(k: int) -> NDArray[np.int64]:
     """Return all ordered pairs of different states; shape (2, k(k − 1))."""
     return np.array(np.nonzero(~np.eye(k, dtype=np.bool_)), dtype=np.int64)
 
@@ -100,8 +94,7 @@ class _ByOrders:
         high, high_of = np.unique(above.reshape(-1, k), axis=0, return_inverse=True)
         low, low_of = np.unique(below.reshape(-1, k), axis=0, return_inverse=True)
         high_of, low_of = high_of.reshape(k, -1), low_of.reshape(k, -1)
-        pairs = pairs_of(k)
-        self._x, self._x_ = pairs[0], pairs[1]
+        self._x, self._x_ = _pairs_of(k)
         laws = [np.unique(np.stack([high_of[x], low_of[y]]), axis=1) for x, y in zip(self._x, self._x_, strict=True)]
         self._sizes = [some.shape[1] for some in laws]
         of_laws = np.concatenate(laws, axis=1).astype(np.int64)
@@ -120,7 +113,7 @@ class _ByOrders:
         bounds[self._x, self._x_] = proved[self._worst]
         return bounds
 
-    def slopes(self) -> Slopes | None:
+    def arcs(self) -> Any:
         return self._ratios.slopes(self._worst)
 
 
@@ -135,7 +128,7 @@ class _ByChords:
     def __call__(self, a: Matrix) -> Matrix:
         return self._ratios(Kernel(*_chords(self._lower, self._upper, a), self._every), a)
 
-    def slopes(self) -> Slopes | None:
+    def arcs(self) -> Any:
         k = len(self._every)
         return self._ratios.slopes(np.arange(k * (k - 1)))
 
@@ -174,3 +167,100 @@ def _chords(lower: Matrix, upper: Matrix, a: Matrix) -> tuple[Matrix, Matrix]:
         chosen(above, most, spread, upper),
         chosen(below, least, np.where(least > 0, spread, np.inf), lower),
     )
+
+
+# -- Extreme laws, and products of matrices between bounds ----------------------------------------------------------
+
+
+def extreme_laws(lower: Matrix, upper: Matrix, order: NDArray[np.intp]) -> tuple[Matrix, Matrix]:
+    """Return bounds above and below the laws that hold most on the first states of an order; all of shape (..., k).
+
+    They are off by a few units of rounding, and never outside the bounds.
+    """
+    k = lower.shape[-1]
+    lower, upper, order = np.broadcast_arrays(lower, upper, order)
+    width = np.take_along_axis(upper - lower, order, axis=-1)
+    left = 1 - lower.sum(axis=-1, keepdims=True)
+    filled = np.clip(left - (np.cumsum(width, axis=-1) - width), 0.0, width)
+    law = np.empty(lower.shape)
+    np.put_along_axis(law, order, filled, axis=-1)
+    law += lower
+    room = 4 * (k + 2) * UNIT
+    return np.minimum(upper, law + room), np.maximum(lower, law - room)
+
+
+class EntryBounds:
+    """Bounds on the entries of every product of n matrices between the bounds, n = 1, 2, ….
+
+    U_1 = u and U_n(x, y) = max over laws r of row x of Σ_z r(z) U_{n−1}(z, y), L_n likewise: the best matrix of the
+    first step for a single entry, whatever follows. Every entry's bound is attained (by a matrix of its own).
+    """
+
+    def __init__(self, lower: Matrix, upper: Matrix) -> None:
+        self._lower, self._upper = lower, upper
+        self._possible = upper > 0
+        self.least = lower
+        self.most = upper
+
+    def advance(self) -> None:
+        """Go on to products of one matrix more."""
+        rounding = (self._lower.shape[0] + 4) * UNIT
+        # axes: column y, row x, state z
+        falling = np.argsort(-self.most, axis=0, kind="stable").T[:, None, :]
+        rising = np.argsort(self.least, axis=0, kind="stable").T[:, None, :]
+        above, _ = extreme_laws(self._lower[None], self._upper[None], falling)
+        _, below = extreme_laws(self._lower[None], self._upper[None], rising)
+        most = np.minimum(np.einsum("yxz,zy->xy", above, self.most) * (1 + rounding), 1.0)
+        least = np.einsum("yxz,zy->xy", below, self.least) * (1 - rounding)
+        self.most = np.where(bool_matmul(self._possible, self.most > 0), np.maximum(most, TINY), 0.0)
+        self.least = np.where(least < TINY, 0.0, least)
+
+
+class Marginals:
+    """Bounds on the law of a record that is n steps from the first one, under every initial law.
+
+    It is a mixture of rows of a product of n matrices. What holds after n steps holds later on too, so bounds are kept
+    for ever sparser n only.
+    """
+
+    def __init__(self, lower: Matrix, upper: Matrix) -> None:
+        self._entries = EntryBounds(lower, upper)
+        self._steps = 1
+        self._known = [(1, lower.min(axis=0), upper.max(axis=0))]
+        self._settled = False
+
+    def after(self, steps: int) -> tuple[int, Vector, Vector]:
+        """Return bounds that hold after ``steps`` ≥ 1 steps and later, and the n for which they were made."""
+        while not self._settled and self._known[-1][0] < min(steps, _FARTHEST):
+            self._advance(self._known[-1][0] + 1 + self._known[-1][0] // 4)
+        return next(known for known in reversed(self._known) if known[0] <= steps)
+
+    def _advance(self, steps: int) -> None:
+        while self._steps < steps:
+            self._entries.advance()
+            self._steps += 1
+        _, least, most = self._known[-1]
+        low = np.maximum(least, self._entries.least.min(axis=0))
+        high = np.minimum(most, self._entries.most.max(axis=0))
+        self._settled = bool(np.all(low - least <= _SETTLED * low) and np.all(most - high <= _SETTLED * most))
+        if self._settled:
+            self._settled = bool(np.all((low > 0) == (high > 0)))  # an entry may take many steps to become positive
+        self._known.append((steps, low, high))
+
+
+def reversed_bounds(least: Vector, most: Vector, lower: Matrix, upper: Matrix) -> tuple[Matrix, Matrix]:
+    """Return bounds on P(X_{i−1} = y | X_i = x), row x, from bounds on the law of X_{i−1} and on the matrix.
+
+    The weights μ(y) P(y,x) lie between the products of the bounds; each share is largest where its own weight is
+    largest and the others are least. The row of a state that cannot follow is unbounded.
+    """
+    rounding = (len(least) + 8) * UNIT
+    low, high = least * lower.T, most * upper.T
+    others = 1 - np.eye(len(least))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares_low, shares_high = low / (low + high @ others), high / (high + low @ others)
+    shares_low = np.where(low > 0, shares_low * (1 - rounding), 0.0)
+    shares_high = np.where(high > 0, np.minimum(shares_high * (1 + rounding), 1.0), 0.0)
+    lost = ~np.any(high > 0, axis=1)
+    shares_high[lost] = most > 0
+    return shares_low, shares_high

@@ -6,17 +6,14 @@ tight arcs y → z, u(y) = u(z) + A(y,z). Removing an arc splits the states in t
 other changes the ratio monotonically (it is a Möbius function of the shift's exponential), so a pivot moves a side
 until another constraint is tight and swaps the two arcs.
 
+**Vertices that can be written down.** With a closed matrix A every vertex of a cone of at most three states is a
+*star*: one state is as far below, or above, every other as A allows. Of four states there are *paths* too,
+b → c ← a → d. Given the ratio λ = p·v / q·v at a vertex its tree's flows follow from its leaves: a state y with
+p_y > λ q_y passes on what is too much for it, one with p_y < λ q_y takes in what it has room for. Flows that all come
+out positive prove that the vertex is the best one.
+
 What comes out is a proposal: flows on the tree's arcs which *prove* a bound on the ratio, whatever led to them
-(:func:`pufferfish._core.phi.phi.certify` checks it). Nothing here has to be right for the bound to be sound.
-
-Vertices of a cone that can be written down, and the flows that prove them best: most cones of few states.
-
-With a closed matrix A every vertex of a cone of at most three states is a *star*: one state is as far below, or above,
-every other as A allows. Of four states there are *paths* too, b → c ← a → d. Given the ratio λ = p·v / q·v at a vertex
-its tree's flows follow from its leaves: a state y with p_y > λ q_y passes on what is too much for it, one with
-p_y < λ q_y takes in what it has room for. Flows that all come out positive prove that the vertex is the best one.
-
-Like :mod:`pufferfish._core.phi.simplex`, which goes on where this ends, this only proposes.
+(:func:`pufferfish._core.phi.certificate.prove`). Nothing here has to be right for the bound to be sound.
 """
 
 import math
@@ -26,45 +23,25 @@ import numpy as np
 
 __all__ = ["climb", "on_path", "passed_on", "path_ratio", "stars", "taken_in"]
 
-TIGHT = 1e-12
-"""A constraint with less slack than this counts as tight."""
-
-OPTIMAL = 1e-13
-"""A flow that is less negative than this share of the mass behind its arc counts as none."""
-
+TIGHT = 1e-12  # A constraint with less slack than this counts as tight
+OPTIMAL = 1e-13  # A flow that is less negative than this share of the mass behind its arc counts as none
+# A state passes on more than it takes in, by this share times the number of states: the proof must survive its own
+# rounding.
 MARGIN = 1e-15
-"""A state passes on more than it takes in, by this share times the number of states: the proof must survive its own
-rounding."""
-
-FOLLOWED = 16
-"""So many short steps are followed by factors e^step, before all e^u are computed anew."""
-
+FOLLOWED = 16  # so many short steps are followed by factors e^step, before all e^u are computed anew
+# A state whose q is large keeps this share more than it should, rather than push its rounding into a tiny one.
 ROOM = 1e-11
-"""A state whose q is large keeps this share more than it should, rather than push its rounding into a tiny one."""
 
 
 def climb(  # noqa: C901 - one loop, compiled as it stands: its phases share a dozen arrays and are named below
     p: Any, q: Any, a: Any, x: Any, x_: Any, follows: Any, tails: Any, heads: Any, flows: Any, shares: Any
 ) -> None:
-    """Find the best vertex of the cone for many pairs of laws, starting from given trees.
+    """Find the best vertex of the cone for many pairs of laws, ``p[x]`` and ``q[x_]``, starting from given trees.
 
-    Plain loops over numbers, so that numba can compile it as it stands.
-
-    Parameters
-    ----------
-    p, q : (k, k) ndarray
-        Laws in rows; a state with neither p nor q is outside the problem.
-    a : (k, k) ndarray
-        Bounds A.
-    x, x_ : (n,) ndarray of int
-        Pair i compares row x[i] of p with row x_[i] of q.
-    follows : (n,) ndarray of bool
-        Whether to start pair i from where pair i - 1 ended rather than from its own tree; both have the same states.
-    tails, heads : (n, k - 1) ndarray of int, changed in place
-        The arcs of each pair's tree; only the first s - 1 count where s states are in the problem.
-    flows, shares : (n, k - 1) ndarray, written
-        Multipliers f of the arcs' constraints, and their shares f(y,z)·v(y) / p·v: the derivatives of the log ratio
-        by A(y,z).
+    A state with neither p nor q is outside the problem of a pair. Where one ``follows`` it starts from where the pair
+    before ended, which has the same states, rather than from its own tree: the arcs ``tails`` → ``heads``, (n, k − 1)
+    and changed in place, of which the first s − 1 count where s states are in the problem. Written are multipliers f of
+    the arcs' constraints, and their shares f(y,z)·v(y) / p·v: the derivatives of the log ratio by A(y,z).
     """
     k = a.shape[0]
     margin = MARGIN * (k + 16)
@@ -270,20 +247,9 @@ def climb(  # noqa: C901 - one loop, compiled as it stands: its phases share a d
 def stars(upper: Any, lower: Any, grown: Any, x: Any, x_: Any, ratios: Any, tails: Any, heads: Any, flows: Any) -> None:
     """Write the best star of every pair of laws, and the flows on it; on four states the best path, if that is better.
 
-    Parameters
-    ----------
-    upper, lower : (r, k) ndarray
-        Laws in rows: p of the first state of a pair, q of the second.
-    grown : (k, k) ndarray
-        Exponentials of the bounds A; 0 for states that no law reaches.
-    x, x_ : (n,) ndarray of int
-        The pairs.
-    ratios : (n,) ndarray, written
-        p·v / q·v at the vertex: no bound on the pair can be below its logarithm.
-    tails, heads : (n, k - 1) ndarray of int, written
-        The arcs of each pair's tree; only the first s - 1 count where s states are in the problem.
-    flows : (n, k - 1) ndarray, written
-        Flows on them, from a vertex that is not the best one any numbers ≥ 0.
+    ``grown`` are exponentials of A, 0 for states that no law reaches. ``ratios`` are p·v / q·v at the vertices: no
+    bound on a pair can be below their logarithm. Arcs and flows are those of :func:`climb`; from a vertex that is not
+    the best one flows are any numbers ≥ 0.
     """
     r, k = upper.shape
     margin = MARGIN * (k + 16)
@@ -349,22 +315,9 @@ def taken_in(p: Any, q: Any, ratio: Any, margin: Any) -> Any:
 def on_path(
     p: Any, q: Any, grown: Any, states: Any, ratio: Any, margin: Any, tails: Any, heads: Any, flows: Any
 ) -> Any:
-    """Write the best path on four states if it beats a ratio and its flows are positive; return the better ratio.
+    """Write the best path on the first four of some states if it beats a ratio λ and its flows are positive.
 
-    Parameters
-    ----------
-    p, q : (k,) ndarray
-        The laws.
-    grown : (k, k) ndarray
-        Exponentials of A.
-    states : (k,) ndarray of int
-        The four states come first.
-    ratio : float
-        Ratio to beat, λ.
-    margin : float
-        Share by which a state passes on too much.
-    tails, heads, flows : (k - 1,) ndarray, written
-        The path's three arcs.
+    Returns the better ratio; ``margin`` is the share by which a state passes on too much.
     """
     last = 0
     a, b, c, d = 0, 0, 0, 0

@@ -9,18 +9,13 @@ Let the density of a release change by at most a factor e^{d_t(x,x')} when recor
     \mathrm{leakage} = \max_i \max_{x \ne x'} d_i + F_i + G_i
 
 over pairs x, x' that X_i can take: what the record itself tells, what its future tells, what its past tells. The proof
-is in ``docs/proofs/propagation.md``.
+is in ``docs/proofs/propagation.md``. Two sweeps (:mod:`pufferfish._core.propagation.sweep`) compute F and G from the
+ends of the chain inwards, at a cost that does not depend on T.
 
-Two sweeps compute F and G from the ends of the chain inwards. On a run of records with the same loss a sweep stops as
-soon as it moves no more and is below a certified fixed point (:mod:`pufferfish._core.propagation.steps`), which
-then covers the rest of the run; stretches that come again and again are one cycle with one certificate
-(:mod:`pufferfish._core.propagation.sweep`). So the cost does not depend on T.
-
-Leakage propagation on chains with more memory: a path of clusters of m records in a row.
-
-The next record depends on the m records before it, so :math:`Y_v = (X_v, \ldots, X_{v+m-1})` is a Markov chain. Every
-record has a home, so that its loss is counted once: for what lies behind, the cluster that it is the first record of;
-for what lies ahead, the one that it is the last of. With the chain continued by m − 1 records that nobody observes,
+**More memory.** Where the next record depends on the m records before it, :math:`Y_v = (X_v, \ldots, X_{v+m-1})` is a
+Markov chain. Every record has a home, so that its loss is counted once: for what lies behind, the cluster that it is
+the first record of; for what lies ahead, the one that it is the last of. With the chain continued by m − 1 records
+that nobody observes,
 
 .. math::
     F_v = \Phi_K(d_{v+m}(\text{last}) + F_{v+1}) \qquad G_v = \Phi_R(d_{v-1}(\text{first}) + G_{v-1})
@@ -30,35 +25,25 @@ are bounds between values of :math:`Y_v`, and the leakage about record v, the fi
 .. math::
     d_v + \Phi_{P(Y_v | X_v)}\Big(\sum_{0<j<m} d_{v+j}(\text{record } j) + G_v + F_v\Big).
 
-It is propagation on a junction tree (docs/proofs/networks.md) whose clusters form a path; sweeps and fixed points are
-those of :mod:`pufferfish._core.propagation.chain`.
+It is propagation on a junction tree (docs/proofs/networks.md) whose clusters form a path.
 """
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._core.chains.markov import closed_classes, log_of
+from pufferfish._core.chains.markov import closed_classes
 from pufferfish._core.numbers.rounding import UNIT, bracket, up
 from pufferfish._core.phi.phi import Kernel, LogRatios, close
-from pufferfish._core.propagation.past_and_future import AnyPast, Side, future_of, past_of, sides_between
-from pufferfish._core.propagation.steps import Cycle, Same, Steps
-from pufferfish._core.propagation.stretch import (
-    SAME,
-    Arrives,
-    PathPair,
-    StretchLeak,
-    Where,
-    unfolded,
-    worst_paths,
-    worst_place,
-)
+from pufferfish._core.propagation.past_and_future import Side, future_of, past_of, sides_between
+from pufferfish._core.propagation.steps import Steps
+from pufferfish._core.propagation.stretch import SAME, PathPair, StretchLeak, unfolded, worst_paths, worst_place
 from pufferfish._core.propagation.sweep import (
     Fold,
     Repeated,
@@ -72,40 +57,27 @@ from pufferfish._core.propagation.sweep import (
     sweep_folded,
 )
 
-__all__ = ["Attained", "ChainPropagation", "TuplePropagation", "ends_apart", "past_of_any"]
+__all__ = ["Attained", "ChainPropagation", "TuplePropagation", "ends_apart"]
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Law = tuple[Vector, Mask, float]
 
-_MOST_KNOWN = 2**22
-"""Numbers that a search keeps of what it found."""
+_MOST_KNOWN = 2**22  # numbers that a search keeps of what it found
 
 
 @dataclass(frozen=True, slots=True)
 class Attained:
-    """Where the leakage is attained, and what it is made of.
+    """Where the leakage is attained, and what it is made of, in nats."""
 
-    Parameters
-    ----------
-    total : float
-        The leakage in nats, rounded up.
-    node : int
-        The record, 1-based (the middle one of those alike); 0 where no record has two possible states.
-    pair : (int, int)
-        The two states.
-    own, past, future : float
-        What the record itself, its past and its future tell.
-    phase : int or None
-        The record's phase, in a cycle.
-    """
-
-    total: float
-    node: int = 0
-    pair: tuple[int, int] = (0, 0)
-    own: float = 0.0
+    total: float  # rounded up
+    node: int = 0  # the record, 1-based (the middle one of those alike); 0 where no record has two possible states
+    pair: tuple[int, int] = (0, 0)  # its two states
+    own: float = 0.0  # what the record itself tells, its past and its future
     past: float = 0.0
     future: float = 0.0
-    phase: int | None = None
+    phase: int | None = None  # of the record, in a cycle
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,11 +109,6 @@ class _Known:
         return self._kept[key][0]
 
 
-def past_of_any(steps: Steps) -> Side:
-    """Return the past of a chain's records under every initial law."""
-    return AnyPast(steps)
-
-
 class ChainPropagation:
     """Leakage of one chain, for any profile of record-level losses.
 
@@ -155,25 +122,20 @@ class ChainPropagation:
     """
 
     def __init__(self, matrices: Matrix, initial: Vector | Literal["stationary", "any"]) -> None:
-        steps: Steps = Same(matrices) if matrices.ndim == 2 else Cycle(matrices)
+        steps = Steps(matrices)
         self._known = _Known()
         self._states: NDArray[np.intp] = np.arange(steps.k)
         possible = np.ones(matrices.shape[:-1], dtype=np.bool_)
-        if isinstance(initial, str):
-            if steps.phases and initial == "stationary":
-                possible = steps.law()[1]
-            every_law = initial == "any"
-            self._possible: Mask = matrices > 0
-            self._future: Side = future_of(steps, possible)
-            self._past: Side = past_of_any(steps) if every_law else past_of(steps, None)
-            return
-        possible = steps.reached(np.broadcast_to(initial > 0, possible.shape))
-        # a state that no record can have is none
-        self._states = np.flatnonzero(possible.reshape(-1, steps.k).any(axis=0))
-        steps = steps.restricted(self._states)
-        self._possible = steps.matrices > 0
-        self._future = future_of(steps, possible[..., self._states])
-        self._past = past_of(steps, initial[self._states])
+        if not isinstance(initial, str):
+            possible = steps.reached(np.broadcast_to(initial > 0, possible.shape))
+            # a state that no record can have is none
+            self._states = np.flatnonzero(possible.reshape(-1, steps.k).any(axis=0))
+            steps, initial = steps.restricted(self._states), initial[self._states]
+        elif steps.phases and initial == "stationary":
+            possible = steps.law()[1]
+        self._possible: Mask = steps.matrices > 0
+        self._future: Side = future_of(steps, possible[..., self._states])
+        self._past: Side = past_of(steps, initial)
 
     @classmethod
     def between(cls, lower: Matrix, upper: Matrix) -> Self:
@@ -202,21 +164,11 @@ class ChainPropagation:
             return worst
         return replace(worst, node=told.fold.place(worst.node, [run.steps for run in told.runs]))
 
-    def stretch(
-        self, runs: Sequence[Run], records: int, *, step: float = 0.0, near: "Mask | None" = None
-    ) -> StretchLeak:
-        """Bound what is told of any so many records in a row (docs/proofs/stretches.md).
+    def stretch(self, runs: Sequence[Run], records: int, *, step: float = 0.0, near: Mask | None = None) -> StretchLeak:
+        """Bound what is told of any so many records in a row (docs/proofs/stretches.md), no more than the chain has.
 
-        Parameters
-        ----------
-        runs : sequence of Run
-            A profile, its runs from the first record to the last.
-        records : int
-            Length of a stretch, at most that of the chain.
-        step : float, default 0
-            Loss of each step.
-        near : (k, k) ndarray of bool, optional
-            Pairs of states that are near: only paths that are near at every record are secrets then.
+        ``step`` is the loss of each step. With ``near``, the pairs of states that are near, only paths that are near at
+        every record are secrets.
         """
         if self._states.size == 1:
             return StretchLeak(0.0)
@@ -231,25 +183,26 @@ class ChainPropagation:
         length = sum(run.steps for run in chain.runs)
         # the border steps of a stretch: none where the chain begins or ends
         past = [
-            Arrives(each.first, each.last, _plus(each.message, step) if each.last > 1 else each.message, states)
-            for each in chain.past
-            for states in (self._past.states(each.first, each.last),)
+            replace(each, message=_plus(each.message, step) if each.last > 1 else each.message)
+            for each in self._with_states(chain.past)
         ]
         future = [
-            Segment(each.first, each.last, _plus(each.message, step) if each.first < length else each.message)
+            replace(each, message=_plus(each.message, step) if each.first < length else each.message)
             for each in chain.future
         ]
         among = None if near is None else near[np.ix_(self._states, self._states)]
 
         def evaluate(
-            before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, where: Where
+            before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, _places: Any, witness: bool
         ) -> PathPair | None:
-            possible = self._possible
-            return worst_paths(before, losses, after, states, possible, step=step, near=among, witness=where.witness)
+            return worst_paths(before, losses, after, states, self._possible, step=step, near=among, witness=witness)
 
         places = length - records + 1
         worst = worst_place(past, future, chain.runs, records, evaluate, places=places, ahead=records - 1)
         return self._named(replace(worst, first=chain.place(worst.first, records) if worst.first else 0))
+
+    def _with_states(self, past: Sequence[Segment]) -> list[Segment]:
+        return [replace(each, states=self._past.states(each.first, each.last)) for each in past]
 
     def _closed(self, runs: Sequence[Run]) -> list[Run]:
         """Return runs with their losses closed by shortest paths, between states that can occur."""
@@ -268,10 +221,13 @@ class ChainPropagation:
         if any(steps > exact_steps(side, closed) for side in (self._future, self._past)):
             fold = folded([(run.steps, run.loss.tobytes()) for run in closed])
             kept = [closed[i] for i in fold.kept]
-            sides = self._sides_folded(kept, fold.repeated) if fold.repeated else None
-            if sides is not None:
-                future, past = sides
-                return _Told(from_the_end(future, sum(run.steps for run in kept)), past, kept, fold)
+            past = sweep_folded(self._past, kept, fold.repeated) if fold.repeated else None
+            if past is not None:
+                n = len(kept)
+                mirrored = [Repeated(n - cycle.stop, n - cycle.first, cycle.times) for cycle in reversed(fold.repeated)]
+                future = sweep_folded(self._future, kept[::-1], mirrored)
+                if future is not None:
+                    return _Told(from_the_end(future, sum(run.steps for run in kept)), past, kept, fold)
         future = from_the_end(sweep(self._future, closed[::-1]), steps)
         return _Told(future, sweep(self._past, closed), closed, None)
 
@@ -286,32 +242,20 @@ class ChainPropagation:
         """Return about what a profile leaks, for searches: no bound."""
         if len(runs) > 1 or self._states.size == 1:
             return self.leakage(runs).total
-        closed = [Run(run.steps, close(run.loss)[np.ix_(self._states, self._states)]) for run in runs]
+        closed = self._closed(runs)
         future, past = (sweep(side, closed, proven=False) for side in (self._future, self._past))
         return self._worst(_Told(from_the_end(future, closed[0].steps), past, closed, None)).total
 
     def least_divisor(self, runs: Sequence[Run], epsilon: float, start: float, tolerance: float = 1e-6) -> float:
-        """Least number by which the losses must be divided to leak at most epsilon, or ``inf``.
+        """Least number by which the losses must be divided to leak at most epsilon, or ``inf``; ``start`` is a guess.
 
-        Within the tolerance, on the private side. ``start`` is a guess.
+        Within the tolerance, on the private side.
         """
 
         def leakage(divisor: float) -> float:
             return self.leakage([run.divided(divisor) for run in runs]).total
 
         return bracket(leakage, epsilon, start, tolerance=tolerance, from_above=False).enough
-
-    def _sides_folded(
-        self, runs: Sequence[Run], repeated: Sequence[Repeated]
-    ) -> tuple[list[Segment], list[Segment]] | None:
-        """Return what the future and the past tell of every record, or None where a cycle could not be certified."""
-        past = sweep_folded(self._past, runs, repeated)
-        if past is None:
-            return None
-        n = len(runs)
-        mirrored = [Repeated(n - cycle.stop, n - cycle.first, cycle.times) for cycle in reversed(repeated)]
-        future = sweep_folded(self._future, runs[::-1], mirrored)
-        return None if future is None else (future, past)
 
     def _worst(self, told: _Told) -> Attained:
         worst: tuple[int, tuple[np.intp, ...], tuple[int, ...], tuple[Matrix, Matrix, Matrix]] | None = None
@@ -334,23 +278,7 @@ class ChainPropagation:
         return Attained(most, node, pair, *shares, phase=phase[0] if phase else None)
 
 
-# -- Leakage propagation on chains with more memory ------------------------------------------------------------------
-
-Mask = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Worst:
-    """The largest leakage so far: of the middle of records first to last, between states x and x_."""
-
-    total: float
-    first: int = 0
-    last: int = 0
-    x: int = 0
-    x_: int = 0
-    own: Matrix = field(default_factory=lambda: np.zeros((0, 0)))
-    before: Matrix = field(default_factory=lambda: np.zeros((0, 0)))
-    others: Matrix = field(default_factory=lambda: np.zeros((0, 0)))
+# -- Chains with more memory ------------------------------------------------------------------------------------------
 
 
 class TuplePropagation(ChainPropagation):
@@ -370,36 +298,27 @@ class TuplePropagation(ChainPropagation):
     def __init__(
         self, kernel: Matrix, tuples: NDArray[np.intp], initial: Vector | Literal["stationary", "any"]
     ) -> None:
-        steps = Same(kernel)
-        kept = np.ones(len(kernel), dtype=np.bool_)
-        if isinstance(initial, str):
-            if initial == "stationary":
-                kept[:] = False
-                kept[closed_classes(kernel > 0)[0]] = True
-        else:
-            kept = steps.reached(initial > 0)
-        members = np.flatnonzero(kept)
+        steps = Steps(kernel)
+        members: NDArray[np.intp] = np.arange(len(kernel))
+        if not isinstance(initial, str):
+            members = np.flatnonzero(steps.reached(initial > 0))
+            initial = initial[members]
+        elif initial == "stationary":
+            members = np.array(closed_classes(kernel > 0)[0])
         steps, self._tuples = steps.restricted(members), tuples[members]
         self._possible: Mask = steps.matrices > 0
         self._order: int = tuples.shape[1]
         self._states: NDArray[np.intp] = np.unique(self._tuples[:, 0])
         self._future = future_of(steps, np.ones(len(members), dtype=np.bool_))
-        self._law: tuple[Vector, Mask, float] | None = None
-        if isinstance(initial, str):
-            self._past = past_of_any(steps) if initial == "any" else past_of(steps, None)
-            if initial == "stationary":
-                law, positive, error = steps.law()
-                self._law = log_of(law, positive), positive, error
-        else:
-            self._past = past_of(steps, initial[members])
+        self._past = past_of(steps, initial)
         self._known = _Known()
-        self._always: dict[bytes, Kernel] = {}
+        self._kernels: dict[bytes, tuple[Law, Kernel]] = {}
         self._ratios: dict[bytes, LogRatios] = {}
 
     def at_every_age(self) -> Self:
         """Return the search for chains that may begin at any place of a profile."""
         other = super().at_every_age()
-        other._always, other._ratios = dict[bytes, Kernel](), dict[bytes, LogRatios]()
+        other._kernels, other._ratios = dict[bytes, tuple[Law, Kernel]](), dict[bytes, LogRatios]()
         return other
 
     @np.errstate(over="ignore")
@@ -416,12 +335,32 @@ class TuplePropagation(ChainPropagation):
             Run(run.steps, sum((self._lifted(d, j + 1) for j, d in enumerate(losses)), np.zeros_like(past[0].message)))
             for run, losses in zip(first_runs, between, strict=True)
         ]
-        worst, ends = _Worst(-np.inf), list(accumulate(run.steps for run in first_runs))
+        most, worst, ends = -np.inf, None, list(accumulate(run.steps for run in first_runs))
         for first, last, after, before, inside in overlaps(future, past, middle):
+            seen = np.any(self._past.secrets(first, last), axis=0)
+            states = np.unique(self._tuples[seen, 0])
+            if states.size < 2:
+                continue
             loss = first_runs[bisect_right(ends, first - 1)].loss
-            candidate = self._of_records(first, last, loss, before, inside + after)
-            worst = candidate if candidate.total > worst.total else worst
-        return self._parts(worst) if worst.first else Attained(0.0)
+            leaks = self._of_first(before + (inside + after), seen, first, last)
+            at = np.searchsorted(self._states, states)
+            total = loss[np.ix_(states, states)] + leaks[np.ix_(at, at)]
+            total[np.isnan(total)] = np.inf  # no number is no proof
+            np.fill_diagonal(total, -np.inf)
+            if total.max() > most:
+                most, place = float(total.max()), np.unravel_index(int(np.argmax(total)), total.shape)
+                x, x_ = (int(states[v]) for v in place)
+                worst = first, last, (x, x_), float(loss[x, x_]), before, inside + after, seen
+        if worst is None:
+            return Attained(0.0)
+        # what the past tells alone, and the rest
+        first, last, pair, own, before, others, seen = worst
+        x, x_ = np.searchsorted(self._states, pair)
+        leak = max(most - own, 0.0)
+        behind = min(float(self._of_first(before, seen, first, last)[x, x_]), leak)
+        if not np.any(others[np.ix_(seen, seen)] > 0):  # nothing follows
+            behind = leak
+        return Attained(up(most), (first + last) // 2, pair, own, behind, leak - behind)
 
     @np.errstate(over="ignore")
     def stretch(self, runs: Sequence[Run], records: int, *, step: float = 0.0, near: Mask | None = None) -> StretchLeak:
@@ -435,8 +374,6 @@ class TuplePropagation(ChainPropagation):
         closed = [Run(run.steps, _plus(close(run.loss), 2 * step)) for run in runs]
         length, m = sum(run.steps for run in closed), self._order
         told = self._told(closed)
-        future = told.future
-        past = [Arrives(s.first, s.last, s.message, self._past.states(s.first, s.last)) for s in told.past]
         k = len(closed[0].loss)
         near_states = np.ones((k, k), dtype=np.bool_) if near is None else near
         together = np.logical_and.reduce([near_states[np.ix_(column, column)] for column in self._tuples.T])
@@ -449,7 +386,7 @@ class TuplePropagation(ChainPropagation):
         few = records < m or (records == m and int(groups.max()) + 1 < len(groups))
 
         def of_clusters(
-            before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, where: Where
+            before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, _places: Any, witness: bool
         ) -> PathPair | None:
             of_first, later = self._first_cluster(losses)
             first = np.sum(of_first, axis=0)
@@ -461,7 +398,7 @@ class TuplePropagation(ChainPropagation):
                 states,
                 self._possible,
                 near=None if near is None else together,
-                witness=where.witness,
+                witness=witness,
             )
             if found is None:
                 return None
@@ -469,8 +406,15 @@ class TuplePropagation(ChainPropagation):
             ends = (self._tuples[x, 0], self._tuples[x_, 0]), (self._tuples[y, -1], self._tuples[y_, -1])
             return replace(found, first=_whole(ends[0]), last=_whole(ends[1]))
 
-        def of_few(before: Matrix, states: Mask, losses: Sequence[Run], after: Matrix, where: Where) -> PathPair | None:
-            of_first, places = self._first_cluster(losses)[0], where.places
+        def of_few(
+            before: Matrix,
+            states: Mask,
+            losses: Sequence[Run],
+            after: Matrix,
+            places: tuple[int, int] | None,
+            _witness: bool,
+        ) -> PathPair | None:
+            of_first = self._first_cluster(losses)[0]
             own, others = np.sum(of_first[:records], axis=0), np.sum(of_first[records:], axis=0)
             count = int(groups.max()) + 1
             if places is not None:  # absent bounds are none: anything less would tie other states together
@@ -490,16 +434,15 @@ class TuplePropagation(ChainPropagation):
             return PathPair(most, _whole(first), _whole(last), behind, max(most - behind - alone, 0.0))
 
         continued = [*closed, Run(m - 1, np.zeros((k, k)))] if m > 1 else closed
-        worst = worst_place(
-            past,
-            future,
+        return worst_place(
+            self._with_states(told.past),
+            told.future,
             continued,
             max(records, m),
             of_few if few else of_clusters,
             places=length - records + 1,
             ahead=max(records - m, 0),
         )
-        return worst
 
     def _first_cluster(self, losses: Sequence[Run]) -> tuple[list[Matrix], list[Run]]:
         """Return the losses of the first m records of a stretch, between clusters, and the runs of the others."""
@@ -512,32 +455,6 @@ class TuplePropagation(ChainPropagation):
     def guess(self, runs: Sequence[Run]) -> float:
         """Return what a profile leaks at most: here there is no quicker way."""
         return self.leakage(runs).total
-
-    def _of_records(self, first: int, last: int, loss: Matrix, before: Matrix, others: Matrix) -> "_Worst":
-        """Bound what is told of records first to last, each the first of its cluster."""
-        seen = np.any(self._past.secrets(first, last), axis=0)
-        states = np.unique(self._tuples[seen, 0])
-        if states.size < 2:
-            return _Worst(-np.inf)
-        leaks = self._of_first(before + others, seen, first, last)
-        places = np.searchsorted(self._states, states)
-        total = loss[np.ix_(states, states)] + leaks[np.ix_(places, places)]
-        total[np.isnan(total)] = np.inf  # no number is no proof
-        np.fill_diagonal(total, -np.inf)
-        x, x_ = (int(states[v]) for v in np.unravel_index(int(np.argmax(total)), total.shape))
-        return _Worst(float(total.max()), first, last, x, x_, loss, before, others)
-
-    def _parts(self, worst: "_Worst") -> Attained:
-        """Say what the worst record itself, its past and its future tell: what the past tells alone, and the rest."""
-        first, last, before, others = worst.first, worst.last, worst.before, worst.others
-        x, x_ = (int(np.searchsorted(self._states, v)) for v in (worst.x, worst.x_))
-        loss, seen = float(worst.own[worst.x, worst.x_]), np.any(self._past.secrets(first, last), axis=0)
-        leak = max(worst.total - loss, 0.0)
-        behind = min(float(self._of_first(before, seen, first, last)[x, x_]), leak)
-        if not np.any(others[np.ix_(seen, seen)] > 0):  # nothing follows
-            behind = leak
-        pair = worst.x, worst.x_
-        return Attained(up(worst.total), (first + last) // 2, pair, loss, behind, leak - behind)
 
     def _of_first(self, bounds: Matrix, seen: Mask, first: int, last: int) -> Matrix:
         """Return what bounds between clusters tell of their first records: under their law if it is known, or any."""
@@ -573,14 +490,12 @@ class TuplePropagation(ChainPropagation):
     def _law_in_groups(self, groups: NDArray[np.intp], places: tuple[int, int]) -> Kernel | None:
         """Return P(Y | its group) at some places, in one row for each group; None where no law is known."""
         law = self._past.law(*places)
-        if law is not None:
-            return self._given_group(groups, *law)
-        if self._law is None:
+        if law is None:
             return None
         key = groups.tobytes()
-        if key not in self._always:
-            self._always[key] = self._given_group(groups, *self._law)
-        return self._always[key]
+        if key not in self._kernels or self._kernels[key][0] is not law:
+            self._kernels[key] = law, self._given_group(groups, *law)
+        return self._kernels[key][1]
 
     def _given_group(self, groups: NDArray[np.intp], logs: Vector, positive: Mask, error: float) -> Kernel:
         s = len(logs)

@@ -1,22 +1,19 @@
-r"""Leakage propagation about several nodes of a network together: what a release tells of their joint value.
+r"""Leakage propagation about several nodes S of a network together: what a release tells of their joint value.
 
-Let S be the nodes, z and z' joint values of theirs that can occur, and d the record-level losses. Given S the other
-nodes fall into **parts** R_1, R_2, … that are independent of each other: take S out of the moral graph of all that
-matters, and a part is what still hangs together. A part depends on S through its **border** B_j alone, the nodes of S
-that are next to it. Then
+Given S the other nodes fall into **parts** R_1, R_2, … that are independent of each other: take S out of the moral
+graph of all that matters, and a part is what still hangs together. A part depends on S through its **border** B_j
+alone, the nodes of S that are next to it. For joint values z and z' that can occur, with record-level losses d,
 
 .. math::
     \log \frac{E[m | S = z]}{E[m | S = z']} \le
     \sum_{v \in S} d_v(z_v, z'_v) + \sum_j M_j(z_{B_j}, z'_{B_j}),
 
-where M_j bounds what the losses of R_j tell of its border. It is the message of propagation on clusters
-(:mod:`pufferfish._core.propagation.clusters`) to a cluster that holds B_j, in the network of R_j and its border alone:
-nodes of R_j keep their tables, and so do those of the border that have a parent in R_j; all other nodes of the border
-get a uniform law. Given the border the part has the same law in both networks. docs/proofs/stretches.md has the proof.
+where M_j bounds what the losses of R_j tell of its border: the message of :mod:`pufferfish._core.propagation.clusters`
+to a cluster that holds B_j, in the network of R_j and its border alone. Nodes of R_j keep their tables, and so do those
+of the border that have a parent in R_j; others of the border get a uniform law. docs/proofs/stretches.md has the proof.
 
 The largest sum is taken over all pairs of joint values that can occur, or, where these are too many, every term's
-largest entry. Where a part's clusters are too large, M_j is the sum of the largest losses in R_j. So the bound is never
-more than the sum of all losses that can depend on S.
+largest entry. Where a part's clusters are too large, M_j is the sum of the largest losses in R_j.
 """
 
 import math
@@ -35,16 +32,17 @@ from pufferfish._core.networks.configurations import Configurations
 from pufferfish._core.networks.junction_tree import Bucket, Scope, buckets_of
 from pufferfish._core.numbers.rounding import UNIT, float_up, or_infinite
 from pufferfish._core.propagation.cluster_plan import Term
-from pufferfish._core.propagation.cluster_sweep import SECONDS_OF_ALTERNATIVES, ClusterSweep
-from pufferfish._core.propagation.clusters import closed_losses
+from pufferfish._core.propagation.clusters import (
+    SECONDS_OF_ALTERNATIVES,
+    ClusterSweep,
+    closed_losses,
+    with_ancestors,
+)
 
 __all__ = ["ColumnsAttained", "ColumnsPropagation"]
 
-MOST_VALUES = 1_500
-"""Joint values of which all pairs are looked at."""
-
-_KEPT = 4
-"""Plans that are kept, for losses that are 0 at other nodes."""
+MOST_VALUES = 1_500  # joint values of which all pairs are looked at
+_KEPT = 4  # plans that are kept, for losses that are 0 at other nodes
 
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -52,27 +50,15 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ColumnsAttained:
-    """Where the leakage of several nodes together is attained, and what it is made of.
+    """Where the leakage of several nodes together is attained, and what it is made of, in nats."""
 
-    Parameters
-    ----------
-    total : float
-        The leakage in nats, rounded up; 0 where there is no secret.
-    is_secret : bool
-        Whether the nodes have two joint values, or it is not known how many they have.
-    pair : tuple of two (tuple of int), or None
-        The two joint values, a state for each node; None where each term's largest entry was taken.
-    own : float
-        What the nodes themselves tell.
-    parts : tuple of (tuple of int, float)
-        For every part of the other nodes its border, and what the part tells about it.
-    """
-
-    total: float
-    is_secret: bool
-    pair: tuple[Scope, Scope] | None = None
-    own: float = 0.0
-    parts: tuple[tuple[Scope, float], ...] = ()
+    total: float  # rounded up; 0 where there is no secret
+    is_secret: bool  # whether the nodes have two joint values, or it is not known how many they have
+    pair: tuple[Scope, Scope] | None = None  # two joint values; None where each term's largest entry was taken
+    own: float = 0.0  # what the nodes themselves tell
+    parts: tuple[
+        tuple[Scope, float], ...
+    ] = ()  # for every part of the other nodes its border, and what it tells about it
 
 
 class ColumnsPropagation:
@@ -109,18 +95,7 @@ class ColumnsPropagation:
         self._parts: BoundedCache[list[_Part]] = BoundedCache(_KEPT)
 
     def leakage(self, losses: Sequence[Matrix]) -> ColumnsAttained:
-        """Bound the leakage.
-
-        Parameters
-        ----------
-        losses : sequence of (k_i, k_i) ndarray
-            Record-level loss of every node: not negative, 0 on the diagonal; +∞ where there is no bound.
-
-        Raises
-        ------
-        ModelError
-            If shapes do not fit, or a loss is negative, no number, or not 0 from a state to itself.
-        """
+        """Bound the leakage, for losses as in :meth:`.clusters.ClusterPropagation.leakage`."""
         closed = closed_losses(losses, self._sizes[: self._mark])
         values = self._values
         if values is not None and len(values) < 2:
@@ -156,7 +131,7 @@ class ColumnsPropagation:
     @cached_property
     def _values(self) -> Indices | None:
         """The joint values that can occur, shape (n, nodes); None where they are too many to look at all pairs."""
-        needed = self._with_ancestors(self._columns)
+        needed = with_ancestors(self._tables, self._columns)
         buckets = self._buckets([self._tables[v] for v in needed], self._columns)
         if buckets is None:
             return None
@@ -179,18 +154,9 @@ class ColumnsPropagation:
         large = (math.prod(self._sizes[v] for v in bucket.scope) > MOST_ENTRIES for bucket in buckets)
         return None if any(large) else buckets
 
-    def _with_ancestors(self, nodes: Iterable[int]) -> list[int]:
-        """Return nodes and all that lead to them: what only follows them tells nothing."""
-        ancestors = set(nodes)
-        fresh = list(ancestors)
-        while fresh:
-            fresh = list({v for node in fresh for v in self._tables[node][0] if v not in ancestors})
-            ancestors.update(fresh)
-        return sorted(ancestors)
-
     def _parted(self, lossy: Scope) -> list["_Part"]:
         """Return the parts that the other nodes fall into, those that have a loss and a border."""
-        needed = self._with_ancestors({*lossy, *self._columns})
+        needed = with_ancestors(self._tables, {*lossy, *self._columns})
         near: dict[int, set[int]] = {v: set() for v in needed}
         for v in needed:  # a node and its parents are next to each other
             for node in self._tables[v][0]:
@@ -229,16 +195,9 @@ class ColumnsPropagation:
 
 
 class _Part(NamedTuple):
-    """Nodes that tell about a border together.
+    """Nodes that tell about a border together: it, those of them with a loss, and what makes the bound.
 
-    Parameters
-    ----------
-    border : tuple of int
-        The nodes that they tell about.
-    lossy : tuple of int
-        Those of them that have a loss.
-    sweep : _BorderSweep or None
-        What makes the bound; None where clusters are too large.
+    Without a sweep clusters are too large.
     """
 
     border: Scope
@@ -259,18 +218,9 @@ class _Part(NamedTuple):
 
 
 class _BorderSweep(ClusterSweep):
-    """The messages that lead to a border, in a network of nodes that tell about it.
+    """The messages that lead to a border, in a network of nodes that tell about it; no node of the border has a loss.
 
-    Parameters
-    ----------
-    buckets : sequence of Bucket
-        Buckets of the nodes, one of which holds the border.
-    tables : sequence of (nodes, ndarray)
-        Their tables.
-    sizes : sequence of int
-        Number of states of every node.
-    lossy, border : tuple of int
-        Nodes with a loss, none of them in the border, and the border.
+    One of the buckets holds the border.
     """
 
     def __init__(

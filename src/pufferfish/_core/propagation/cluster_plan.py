@@ -18,17 +18,10 @@ from pufferfish._core.propagation.loops import CEILING, DIRECT, INNER, Steps
 
 __all__ = ["Large", "Layout", "Term"]
 
-MOST_ROWS = 1_500
-"""Configurations of a separator that a message tells apart; of larger ones it is one number."""
-
-MOST_COLUMNS = 5_000
-"""Configurations of a cluster that are held in pairs, to take out one variable at a time."""
-
-MOST_WHOLE = 4e6
-"""Pairs of a separator's configurations times columns for which Φ is searched at once: memory."""
-
-MOST_RATIOS = 3e8
-"""Numbers that are compared for a max-divergence."""
+MOST_ROWS = 1_500  # configurations of a separator that a message tells apart; of larger ones it is one number
+MOST_COLUMNS = 5_000  # configurations of a cluster that are held in pairs, to take out one variable at a time
+MOST_WHOLE = 4e6  # pairs of a separator's configurations times columns for which Φ is searched at once: memory
+MOST_RATIOS = 3e8  # numbers that are compared for a max-divergence
 
 
 Matrix = NDArray[np.float64]
@@ -37,25 +30,13 @@ Indices = NDArray[np.int64]
 
 
 class Term(NamedTuple):
-    """A bound in memory.
+    """A bound in memory."""
 
-    Parameters
-    ----------
-    scope : tuple of int
-        The nodes it is on; none for one number that holds for all pairs.
-    source, size : int
-        Where in memory it begins, and for how many configurations.
-    cluster : tuple of int
-        The nodes of the cluster that tells it.
-    parts : tuple of Term
-        The terms that it is the sum of, where it is nothing else.
-    """
-
-    scope: Scope
-    source: int
+    scope: Scope  # the nodes it is on; none for one number that holds for all pairs
+    source: int  # where in memory it begins, and for how many configurations
     size: int
-    cluster: Scope
-    parts: tuple["Term", ...] = ()
+    cluster: Scope  # the nodes of the cluster that tells it
+    parts: tuple["Term", ...] = ()  # the terms that it is the sum of, where it is nothing else
 
     def leaves(self) -> "list[Term]":
         """Return the terms that it is the sum of, down to those that are no sums."""
@@ -70,16 +51,10 @@ class Term(NamedTuple):
 
 
 class Large(NamedTuple):
-    """A step whose Φ is taken one variable at a time.
+    """A step whose Φ is taken one variable at a time, with inner terms over so many configurations.
 
-    Parameters
-    ----------
-    step, columns : int
-        The step, and over how many configurations its inner terms are.
-    kernels : list of (starts, columns, upper, lower, near, fibres)
-        For every variable that is taken out the arguments of ``cluster_loops.eliminate``.
-    cap : (r, r) ndarray
-        A bound that holds whatever the losses are.
+    ``kernels`` are the arguments of :func:`pufferfish._core.propagation.loops.eliminate` for every variable that is
+    taken out, ``cap`` is a bound that holds whatever the losses are.
     """
 
     step: int
@@ -89,22 +64,15 @@ class Large(NamedTuple):
 
 
 class Layout:
-    """Room in memory, and the steps that fill it.
-
-    Parameters
-    ----------
-    states : Configurations
-        Configurations of the clusters.
-    most : float
-        Seconds that the Φ of one step may take, about.
-    """
+    """Room in memory, and the steps that fill it; the Φ of one step may take about ``most`` seconds."""
 
     def __init__(self, states: Configurations, most: float) -> None:
         self._states = states
         self._most = most
-        self._seconds = 0.0
-        self._room = 0
-        self._work = 0.0
+        self.room = 0  # how many numbers memory holds
+        self.seconds = 0.0  # how long a compiled sweep takes, about
+        self.work = 0.0  # pairs times squared columns of all steps: what an interpreted sweep costs
+        self.large: list[Large] = []  # steps whose Φ is taken one variable at a time, in order
         self._steps: list[int] = []  # five numbers for each, see `_end`
         self._terms: list[int] = []  # four numbers for each: kind, source, size, map
         self._maps: dict[int, int] = {}
@@ -113,27 +81,6 @@ class Layout:
         self._mapped = 0
         self._laws: dict[tuple[Pattern, Places, Places], tuple[list[int], list[int]]] = {}
         self._entries: list[int] = [0]
-        self._large: list[Large] = []
-
-    @property
-    def room(self) -> int:
-        """How many numbers memory holds."""
-        return self._room
-
-    @property
-    def seconds(self) -> float:
-        """How long a compiled sweep takes, about."""
-        return self._seconds
-
-    @property
-    def work(self) -> float:
-        """Pairs times squared columns of all steps: what an interpreted sweep costs."""
-        return self._work
-
-    @property
-    def large(self) -> list[Large]:
-        """Steps whose Φ is taken one variable at a time, in order."""
-        return self._large
 
     def steps(self) -> Steps:
         """Return all steps."""
@@ -170,16 +117,9 @@ class Layout:
         return Term((node,), self._taken(size), size, (node,))
 
     def message(self, bucket: int, cluster: Scope, about: Scope, terms: Sequence[Term]) -> Term | None:
-        """Plan what a cluster tells about some of its nodes; None where that is nothing.
+        """Plan what a cluster, which a bucket holds, tells about some of its nodes; None where that is nothing.
 
-        Parameters
-        ----------
-        bucket : int
-            A bucket that holds the cluster.
-        cluster, about : tuple of int
-            Nodes of the cluster, and those that the message is about.
-        terms : sequence of Term
-            Bounds at home in the cluster, and from neighbours.
+        ``terms`` are the bounds at home in the cluster, and from neighbours.
         """
         rows = self._states.count(bucket, about)
         if not terms or rows == 1:
@@ -221,24 +161,21 @@ class Layout:
     def _planned(self, bucket: int, about: Scope, rows: int, inner: Sequence[Term]) -> tuple[int, int]:
         """Plan Φ of the inner terms in one of its ways.
 
-        Returns
-        -------
-        columns, kernel : int
-            The numbers of columns of a step that takes Φ at once, and where its law begins; 0 for one variable at a
-            time, −1 where neither can be afforded.
+        Return the columns of a step that takes Φ at once, and where its law begins; 0 columns for one variable at a
+        time, −1 where neither can be afforded.
         """
         scope = inner[0].scope if len(inner) == 1 else tuple(sorted({node for term in inner for node in term.scope}))
         columns = self._states.count(bucket, scope)
         whole = _whole(rows, columns)
         if rows**2 * columns <= MOST_WHOLE and whole <= self._most:
-            self._seconds += whole
+            self.seconds += whole
             (pattern, row_places), (_, places) = self._states.within(bucket, about), self._states.within(bucket, scope)
             buckets, laws = self._laws.setdefault((pattern, row_places, places), ([], []))
             buckets.append(bucket)
             laws.append(len(self._entries) - 1)
             kernel = self._entries[-1]
             self._entries.append(kernel + rows * columns)
-            self._work += float(rows) ** 2 * columns**2
+            self.work += float(rows) ** 2 * columns**2
             for term in inner:
                 self._terms += (INNER, term.source, term.size, self._map(bucket, scope, term.scope, columns))
             return columns, kernel
@@ -254,12 +191,12 @@ class Layout:
         )
         if not all_pairs and seconds > self._most:
             return -1, 0
-        self._seconds += seconds
-        self._work += 1e9
+        self.seconds += seconds
+        self.work += 1e9
         for term in inner:
             self._terms += (INNER, term.source, term.size, self._map(bucket, scope, term.scope, columns))
         kernels = [self._one_out(bucket, before, after, all_pairs) for before, after in pairwise(order)]
-        self._large.append(Large(len(self._steps) // 5, columns, kernels, self._cap(bucket, about, alone, rows)))
+        self.large.append(Large(len(self._steps) // 5, columns, kernels, self._cap(bucket, about, alone, rows)))
         return 0, 0
 
     def _order(self, bucket: int, scope: Scope, about: Scope) -> list[Scope]:
@@ -313,8 +250,8 @@ class Layout:
         return start
 
     def _taken(self, size: int) -> int:
-        start = self._room
-        self._room += size * size
+        start = self.room
+        self.room += size * size
         return start
 
     def _end(self, rows: int, columns: int = 0, kernel: int = 0) -> int:

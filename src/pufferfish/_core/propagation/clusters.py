@@ -1,4 +1,4 @@
-r"""Leakage propagation on every Bayesian network: one sweep over a cluster tree.
+r"""Leakage propagation on every Bayesian network: one sweep over a cluster tree (proof: docs/proofs/networks.md).
 
 Let the density of a release change by at most a factor e^{d_v(x,x')} when record v goes from x to x'. Clusters C of a
 junction tree tell each other what the records behind them tell. Every record has one **home**, a smallest cluster that
@@ -9,62 +9,277 @@ holds it. With the separator S of C and its neighbour D
     M_{C \to D} = \Phi_{P(C|S)}(A_C \text{ without } D) \qquad
     \mathrm{leakage}(v) = d_v + \Phi_{P(C|v)}(A_C \text{ without } d_v), \; C \text{ the home of } v
 
-where M is a bound on pairs of states of the separator, and Φ that of :mod:`pufferfish._core.phi.phi`.
-
-**Proof.** Let R be the records at home on C's side of the edge, z any values of the others, m the density, and
-u(s) = E[m(X_R, z) | S = s]. Claim: u(s) ≤ e^{M(s,s')} u(s'). Given C = c what lies behind C's other neighbours is
-independent, so w(c) = E[m | C = c] changes from c to c' by at most e^{A_C(c,c')}: change the records at home in C one
-by one, then the law of one neighbour's side after the other, each by induction with the rest held fixed. Now
-u(s) = Σ_c P(c|s) w(c), and w lies in the cone of A_C. The last line is the same with S = {v}: change record v itself
-first, e^{d_v}, then compare averages of one function over P(C | v = x) and P(C | v = x'). ∎
+where M is a bound on pairs of states of the separator, and Φ that of :mod:`pufferfish._core.phi.phi`. Configurations
+that cannot occur take no part. Sums and laws are rounded up.
 
 **Only what matters needs states.** A_C is a sum of bounds, each on a few of C's variables. A bound on variables of S
 alone passes as it is, outside of Φ; for the others Φ is taken over the configurations of their variables V, with
-P(V | S). Nothing is lost: with a bound M₁ on S besides A₂ on V, the largest ratio is M₁ + Φ(A₂).
-
-**Large clusters.** Any upper bound on Φ will do, and every step takes the best that it can afford:
-
-* Φ over all configurations of V at once;
-* one variable at a time: a bound on configurations of U becomes one on those of U∖v, by Φ of the two laws P(v | w) and
-  P(v | w') over the configurations (w, ·), (w', ·). It is sound by the proof above, with U∖v as a separator;
-* a term left out of V: its largest entry is added to all pairs (the function varies by no more along it);
-* the max-divergence of P(V | S), whatever the losses are.
-
-A message about more configurations than can be held in pairs is one number, the sum of its terms' largest entries.
-
-Configurations that cannot occur take no part. Sums and laws are rounded up.
+P(V | S). Any upper bound on Φ will do, and every step takes the best that it can afford: Φ over all configurations of
+V at once; one variable at a time, with the others as a separator; for a term left out of V its largest entry, added to
+all pairs; the max-divergence of P(V | S), whatever the losses are. A message about more configurations than can be held
+in pairs is one number, the sum of its terms' largest entries.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.progress import BoundedCache
-from pufferfish._core.networks.cluster_laws import MOST_ENTRIES, Table
-from pufferfish._core.networks.junction_tree import Bucket, Scope, buckets_of
-from pufferfish._core.numbers.rounding import UNIT, bracket
-from pufferfish._core.propagation.cluster_sweep import Attained, ClusterSweep
+from pufferfish._core.networks.cluster_laws import MOST_ENTRIES, ClusterLaws, Table
+from pufferfish._core.networks.configurations import Configurations
+from pufferfish._core.networks.junction_tree import Bucket, ClusterTree, Scope, buckets_of, cluster_tree
+from pufferfish._core.numbers.compiled import Loops
+from pufferfish._core.numbers.rounding import UNIT, bracket, up
+from pufferfish._core.propagation.cluster_plan import Layout, Term
+from pufferfish._core.propagation.loops import INNER, eliminate, gathered, sweep, worst_of
 from pufferfish.errors import ModelError
 
-__all__ = ["Attained", "ClusterPropagation", "closed_losses"]
+__all__ = [
+    "LOOPS",
+    "SECONDS_OF_ALTERNATIVES",
+    "Attained",
+    "ClusterPropagation",
+    "ClusterSweep",
+    "closed_losses",
+    "with_ancestors",
+]
 
-_KEPT = 4
-"""Sweeps that are kept, for losses that are 0 at other nodes."""
-
-_LOOSE = 1e-4
-"""How near to epsilon a calibration comes where a sweep takes more than a second."""
-
-_GUESSES = 6
-"""Steps by a parabola before a calibration searches by secants."""
-
-_FAR_OFF = 1e30
-"""No step by a parabola starts from a value this many times its goal."""
+LOOPS = Loops(
+    gathered,
+    sweep,
+    eliminate,
+    worst_of,
+    after=50_000,  # pairs times squared columns
+)
+# What Φ of one step may take, about; the first is taken with which a sweep is no longer than it may.
+_SECONDS_OF_A_STEP = (1.0, 0.3, 0.1, 0.03, 0.01)
+# What all steps may take, about, and up to when other homes of records are tried.
+_SECONDS_OF_A_SWEEP, SECONDS_OF_ALTERNATIVES = 12.0, 1.0
+_KEPT = 4  # losses whose leakage is remembered, and sweeps, for losses that are 0 at other nodes
+_LOOSE = 1e-4  # how near to epsilon a calibration comes where a sweep takes more than a second
+_GUESSES = 6  # steps by a parabola before a calibration searches by secants
+_FAR_OFF = 1e30  # no step by a parabola starts from a value this many times its goal
 
 Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Attained:
+    """Where the leakage of a network is attained, and what it is made of, in nats."""
+
+    total: float  # rounded up; 0 where there is no secret
+    node: int | None = None  # 0-based; None where there is no secret
+    pair: tuple[int, int] = (0, 0)  # its two states
+    own: float = 0.0  # what the node itself tells
+    # and what each neighbouring cluster tells about it: the nodes of the cluster but for the node itself, and how much
+    neighbours: tuple[tuple[Scope, float], ...] = ()
+
+
+class ClusterSweep:
+    """The steps that make all messages of a network, and what every secret node leaks.
+
+    From buckets of the nodes that matter, their tables, the numbers of states of all nodes, and the nodes that have a
+    loss or are secret. Planned once for losses that are 0 at the same nodes; then it only calculates.
+    """
+
+    def __init__(
+        self, buckets: Sequence[Bucket], tables: Sequence[Table], sizes: Sequence[int], lossy: Scope, secret: Scope
+    ) -> None:
+        # phase 1: clusters, their laws, and the home of every record
+        self._states = states = Configurations(ClusterLaws(buckets, tables, sizes), sizes)
+        self._tree = tree = cluster_tree(buckets)
+        self._homes = homes = _homes(tree, sizes)
+        self._near: list[list[int]] = [[] for _ in tree.scopes]
+        for cluster, parent in enumerate(tree.parents):
+            if parent >= 0:
+                self._near[cluster].append(parent)
+                self._near[parent].append(cluster)
+        possible = {v: states.possible(tree.buckets[homes[v]], v) for v in sorted({*lossy, *secret})}
+        self._lossy: list[tuple[int, Indices]] = [(v, possible[v]) for v in lossy]
+        self._secret: list[tuple[int, Indices]] = [(v, possible[v]) for v in secret if possible[v].size > 1]
+        # phase 2: the steps, with the most time for each that all together can be afforded
+        for most in _SECONDS_OF_A_STEP:
+            self._lay_out(Layout(states, most))
+            if self._layout.seconds <= _SECONDS_OF_A_SWEEP:
+                break
+        self.seconds = self._layout.seconds
+        self._steps, self._work = self._layout.steps(), 0.0
+        self._known: BoundedCache[Attained] = BoundedCache(_KEPT)
+        self._totals = _totals(self._secret, self._own, self._leaks)
+
+    def _lay_out(self, layout: Layout) -> None:
+        """Plan all steps in an empty layout."""
+        self._layout = layout
+        self._own = {v: layout.loss(v, can.size) for v, can in self._lossy}
+        self._at_home: list[list[Term]] = [[] for _ in self._tree.scopes]
+        for v, term in self._own.items():
+            if term.size > 1:
+                self._at_home[self._homes[v]].append(term)
+        self._told: list[dict[int, Term]] = [{} for _ in self._tree.scopes]
+        self._leaks: list[list[Term | None]] = []
+        self._plan()
+
+    def _plan(self) -> None:
+        """Plan all messages, and what every secret record leaks besides its own loss, in one way or several."""
+        tree, layout = self._tree, self._layout
+        edges = [(cluster, parent) for cluster, parent in enumerate(tree.parents) if parent >= 0]
+        for sender, receiver in (*reversed(edges), *((parent, cluster) for cluster, parent in edges)):
+            message = self._sent(sender, receiver, {}, None)
+            if message is not None:
+                self._told[receiver][sender] = message
+        self._leaks = [[self._leak(v, self._homes[v], {})] for v, _ in self._secret]
+        for (v, _), leaks in zip(self._secret, self._leaks, strict=True):
+            if layout.seconds <= SECONDS_OF_ALTERNATIVES and len(tree.scopes[self._homes[v]]) > 1:
+                leaks.extend(self._elsewhere(v))
+
+    def _sent(self, sender: int, receiver: int, instead: dict[int, Term | None], without: Term | None) -> Term | None:
+        """Plan the message of a cluster to another; see :meth:`_terms`."""
+        tree = self._tree
+        about = tree.scopes[sender if tree.separates[sender] else receiver]  # one of the two is a separator
+        terms = self._terms(sender, {receiver: None, **instead}, without)
+        return self._layout.message(tree.buckets[sender], tree.scopes[sender], about, terms)
+
+    def _terms(self, cluster: int, instead: dict[int, Term | None], without: Term | None) -> list[Term]:
+        """Return the bounds at home in a cluster, but one, and its neighbours' messages, some replaced by others."""
+        messages = {**self._told[cluster], **instead} if instead else self._told[cluster]
+        every = (*self._at_home[cluster], *messages.values())
+        return [term for term in every if term is not None and term is not without]
+
+    def _leak(self, v: int, cluster: int, instead: dict[int, Term | None]) -> Term | None:
+        """Plan what a cluster that is the home of a record tells about it."""
+        terms = self._terms(cluster, instead, self._own.get(v))
+        return self._layout.message(self._tree.buckets[cluster], self._tree.scopes[cluster], (v,), terms)
+
+    def _elsewhere(self, v: int) -> list[Term | None]:
+        """Plan what leaks of a record when another cluster is its home: messages change on the way there alone."""
+        tree = self._tree
+        leaks: list[Term | None] = []
+        waiting: list[tuple[int, int, dict[int, Term | None]]] = [(self._homes[v], -1, {})]
+        while waiting:
+            home, came_from, instead = waiting.pop()
+            if home != self._homes[v] and not tree.separates[home]:
+                leaks.append(self._leak(v, home, instead))
+            for cluster in self._near[home]:
+                if cluster != came_from and v in tree.scopes[cluster]:
+                    message = self._sent(home, cluster, instead, self._own.get(v))
+                    waiting.append((cluster, home, {home: message}))
+        return leaks
+
+    def losses(self, losses: Sequence[Matrix]) -> Vector:
+        """Return closed losses of all nodes as the flat array that memory begins with."""
+        parts = [_flat(losses[v], can) for v, can in self._lossy]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def pairs(self, secrets: Sequence[Mask] | None) -> Mask:
+        """Return which pairs of possible states of every secret node shall not be told apart, flat."""
+        if secrets is None:
+            different = {k: ~np.eye(k, dtype=np.bool_).ravel() for k in {can.size for _, can in self._secret}}
+            parts = [different[can.size] for _, can in self._secret]
+        else:
+            parts = [_flat(secrets[v], can) for v, can in self._secret]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
+
+    def worst(self, losses: Vector, pairs: Mask) -> Attained:
+        """Return where losses leak most; what was asked last is known."""
+        return self._known.of((losses.tobytes(), pairs.tobytes()), lambda: self._swept(losses, pairs))
+
+    def _swept(self, losses: Vector, pairs: Mask) -> Attained:
+        """Take all steps, and return where losses leak most."""
+        memory = self._filled(losses)
+        with np.errstate(all="ignore"):
+            worst: tuple[Any, ...] = LOOPS.at(self._work).worst_of(*self._totals, pairs, memory)
+        which, x, x_, way, total = worst
+        if which < 0:
+            return Attained(0.0)
+        node, can = self._secret[int(which)]
+        place = int(x) * can.size + int(x_)
+        loss = float(memory[self._own[node].source + place]) if node in self._own else 0.0
+        neighbours = _explained(node, self._leaks[int(which)][int(way)], place, memory)
+        return Attained(float(total), node, (int(can[x]), int(can[x_])), loss, neighbours)
+
+    def _filled(self, losses: Vector) -> Vector:
+        """Take all steps, and return memory."""
+        memory = np.zeros(self._layout.room)
+        memory[: losses.size] = losses
+        self._work += self._layout.work
+        loops = LOOPS.at(self._work)
+        done = 0
+        with np.errstate(all="ignore"):
+            for large in self._layout.large:
+                loops.sweep(self._steps, done, large.step + 1, memory)
+                done = large.step + 1
+                self._take_out(loops, large, memory)
+            loops.sweep(self._steps, done, len(self._steps.outs), memory)
+        return memory
+
+    def _take_out(self, loops: Any, large: Any, memory: Vector) -> None:
+        """Finish a step whose Φ is taken one variable at a time."""
+        a = loops.gathered(self._steps, large.step, INNER, large.columns, memory)
+        for kernel in large.kernels:
+            rows = len(kernel[0]) - 1
+            message = np.empty((rows, rows))
+            loops.eliminate(*kernel, a, message)
+            np.minimum(message, up(float(a.max())), out=message)  # where no path leads
+            a = message
+        rows, out = len(a), int(self._steps.outs[large.step])
+        square = memory[out : out + rows * rows].reshape(rows, rows)
+        square += np.minimum(a, large.cap)
+        square *= 1 + 2 * UNIT
+        np.fill_diagonal(square, 0.0)
+
+
+def _explained(node: int, leak: Term | None, place: int, memory: Vector) -> tuple[tuple[Scope, float], ...]:
+    """Return what every cluster around a node tells about a pair of its states."""
+    return tuple(
+        (tuple(v for v in term.cluster if v != node), float(memory[term.source + (place if term.scope else 0)]))
+        for term in (leak.leaves() if leak is not None else ())
+    )
+
+
+def _homes(tree: ClusterTree, sizes: Sequence[int]) -> dict[int, int]:
+    """Return for every node its home: the separator that it is alone, or the smallest bucket that holds it.
+
+    At larger separators Φ would be taken twice, of P(bucket | separator) and of P(separator | node), which is no less
+    than once of P(bucket | node).
+    """
+    homes: dict[int, int] = {}
+    least: dict[int, float] = {}
+    for cluster, scope in enumerate(tree.scopes):
+        if tree.separates[cluster] and len(scope) > 1:
+            continue
+        size = math.prod(float(sizes[v]) for v in scope)
+        for v in scope:
+            if size < least.get(v, np.inf):
+                homes[v], least[v] = cluster, size
+    return homes
+
+
+def _flat(matrix: NDArray[Any], can: Indices) -> NDArray[Any]:
+    """Return the entries of a matrix for pairs of states that a node can have."""
+    return (matrix if len(matrix) == can.size else matrix[np.ix_(can, can)]).ravel()
+
+
+def _totals(
+    secret: Sequence[tuple[int, Indices]], loss_terms: dict[int, Term], leaks: Sequence[Sequence[Term | None]]
+) -> tuple[Indices, ...]:
+    """Return what ``worst_of`` needs to add a record's loss and what else leaks."""
+    every_leak = [leak for several in leaks for leak in several]
+    numbers = [
+        [loss_terms[v].source if v in loss_terms else -1 for v, _ in secret],
+        [0, *np.cumsum([len(several) for several in leaks])],
+        [-1 if leak is None else leak.source for leak in every_leak],
+        [0 if leak is None else leak.size for leak in every_leak],
+        [can.size for _, can in secret],
+    ]
+    return tuple(np.array(column, dtype=np.int64) for column in numbers)
 
 
 class ClusterPropagation:
@@ -94,7 +309,6 @@ class ClusterPropagation:
     def __init__(self, tables: Sequence[Table], sizes: Sequence[int]) -> None:
         self._tables = tables
         self._sizes = sizes
-        self._parents = [nodes[:-1] for nodes, _ in tables]
         self._sweeps: BoundedCache[ClusterSweep] = BoundedCache(_KEPT)
 
     @cached_property
@@ -107,15 +321,10 @@ class ClusterPropagation:
         return buckets_of([nodes for nodes, _ in self._tables], self._sizes)
 
     def leakage(self, losses: Sequence[Matrix], secrets: Sequence[Mask] | None = None) -> Attained:
-        """Bound the leakage.
+        """Bound the leakage, for losses and (optional) secrets of every node: (k_i, k_i) matrices.
 
-        Parameters
-        ----------
-        losses : sequence of (k_i, k_i) ndarray
-            Record-level loss of every node: not negative, 0 on the diagonal; +∞ where there is no bound.
-        secrets : sequence of (k_i, k_i) ndarray of bool, optional
-            Which pairs (x, x') of every node shall not be told apart; all of them where not given. A node without
-            such a pair is no secret.
+        Losses are not negative, 0 on the diagonal, +∞ where there is no bound. Secrets are the pairs (x, x') that shall
+        not be told apart, all where not given; a node without such a pair is no secret.
 
         Raises
         ------
@@ -134,10 +343,9 @@ class ClusterPropagation:
         secrets: Sequence[Mask] | None = None,
         tolerance: float = 1e-6,
     ) -> float:
-        """Least number by which the losses must be divided to leak at most epsilon, or ``inf``.
+        """Least number by which the losses must be divided to leak at most epsilon, or ``inf``; ``start`` is a guess.
 
-        Within the tolerance, or 1e-4 where every evaluation takes more than a second, on the private side. ``start``
-        is a guess.
+        Within the tolerance, or 1e-4 where every evaluation takes more than a second, on the private side.
         """
         closed = closed_losses(losses, self._sizes)
         plan = self._plan(closed, secrets)
@@ -160,19 +368,21 @@ class ClusterPropagation:
         return self._sweeps.of((lossy, secret), lambda: self._planned(lossy, secret))
 
     def _planned(self, lossy: Scope, secret: Scope) -> ClusterSweep:
-        needed = self._ancestors({*lossy, *secret})
+        needed = with_ancestors(self._tables, {*lossy, *secret})
         tables = [self._tables[v] for v in needed]
         every = len(needed) == len(self._tables)
         buckets = self._buckets if every else buckets_of([nodes for nodes, _ in tables], self._sizes)
         return ClusterSweep(buckets, tables, self._sizes, lossy, secret)
 
-    def _ancestors(self, nodes: set[int]) -> list[int]:
-        """Return nodes and all that lead to them: what only follows them tells nothing."""
-        ancestors, fresh = set(nodes), list(nodes)
-        while fresh:
-            fresh = list({v for node in fresh for v in self._parents[node] if v not in ancestors})
-            ancestors.update(fresh)
-        return sorted(ancestors)
+
+def with_ancestors(tables: Sequence[Table], nodes: Iterable[int]) -> list[int]:
+    """Return nodes and all that lead to them: what only follows them tells nothing."""
+    ancestors = set(nodes)
+    fresh = list(ancestors)
+    while fresh:
+        fresh = list({v for node in fresh for v in tables[node][0] if v not in ancestors})
+        ancestors.update(fresh)
+    return sorted(ancestors)
 
 
 def _crossing(leakage: Callable[[float], float], goal: float, start: float, tolerance: float) -> float:

@@ -17,41 +17,28 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._core.numbers.compiled import Loop
 from pufferfish._core.numbers.rounding import UNIT, float_up, or_infinite, up
-from pufferfish._core.propagation.loops import carry
 
 __all__ = ["Forgets", "LeakageParts", "fixed_point", "told_by_profile", "told_by_stretch", "told_by_uniform"]
 
-_SHORT = 2**12
-"""Steps up to which every record is followed where all losses are alike."""
-
+_SHORT = 2**12  # steps up to which every record is followed where all losses are alike
+# Share of a fixed point by which the middle of a chain may be below it, and is taken to be there.
 _SETTLED = 1e-12
-"""Share of a fixed point by which the middle of a chain may be below it, and is taken to be there."""
-
-_DIRECT = 2**20
-"""Steps up to which every record is followed."""
-
-_BESIDE = 2**13
-"""Of a longer chain so many records at least are followed at both ends of a stretch."""
-
+_DIRECT = 2**20  # steps up to which every record is followed
+_BESIDE = 2**13  # of a longer chain so many records at least are followed at both ends of a stretch
+# Records that are followed at most, but for those of short stretches: beyond that less is followed, less is proved.
 _FOLLOWED = 2**24
-"""Records that are followed at most, but for those of short stretches: beyond that less is followed, less is proved."""
-
+# Losses are rounded up to multiples of their sum over two to so many: sums are exact, and fit 64 bits.
 _BITS = 60
-"""Losses are rounded up to multiples of their sum over two to so many: sums are exact, and fit 64 bits."""
-
 _ULPS = 16
-
+# Losses that add up to more nats are not followed: sums of them would leave the range of a double.
 _LARGEST = 1e300
-"""Losses that add up to more nats are not followed: sums of them would leave the range of a double."""
-
-_carry = Loop(carry)
 
 Vector = NDArray[np.float64]
 
@@ -132,16 +119,8 @@ def told_by_stretch(steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Fo
         side = or_infinite(min(side, float_up(Fraction(float(losses[0])) * (whole - records))))
         own = float_up(Fraction(float(losses[0])) * records)
         return LeakageParts((whole - records) // 2, own, side, side)
-    known, beside = [pair for pair in pairs if pair.steps < whole], whole
-    if whole > _DIRECT:
-        known, beside = _affordable(steps, known)
-    reach = _reach(known)
-    places, run, held = _followed(steps, losses, known, reach, beside)
-    units, quantum = _whole_numbers(losses[run])
-    later = _logs_up(_side(units, quantum, held, known, reach))
-    earlier = _logs_up(_side(units[::-1], quantum, held[::-1], known, reach))[::-1]
-    rounded = units * quantum
-    after, before = (np.maximum(side - rounded, 0.0) for side in (later, earlier))
+    places, units, quantum, later, earlier = _sides(steps, losses, pairs)
+    after, before = (np.maximum(_logs_up(side) - units * quantum, 0.0) for side in (later, earlier))
     if places.size == whole:
         sums = np.concatenate([[0], np.cumsum(units)])
         own = (sums[records:] - sums[:-records]) * quantum
@@ -182,27 +161,32 @@ def _heaviest(steps: NDArray[np.int64], losses: Vector, records: int) -> tuple[i
 
 def told_by_profile(steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets]) -> LeakageParts:
     """Return what all records of a chain tell; ``losses`` are those of stretches of so many ``steps``."""
-    whole = int(np.sum(steps))
     with np.errstate(over="ignore"):
-        total = float(np.sum(losses * steps))
-    if not total < _LARGEST:
+        losses_together = float(np.sum(losses * steps))
+    if not losses_together < _LARGEST:
         most = int(np.argmax(losses))
         return LeakageParts(int(np.sum(steps[:most])), float(losses[most]), math.inf, math.inf)
+    places, units, quantum, later, earlier = _sides(steps, losses, pairs)
+    rounded, future, past = units * quantum, np.log1p(later), np.log1p(earlier)
+    total = future + past - rounded
+    most = int(np.argmax(np.where(np.isnan(total), np.inf, total)))
+    sides = (or_infinite(max(up(float(side[most]), _ULPS) - float(rounded[most]), 0.0)) for side in (past, future))
+    return LeakageParts(int(places[most]), float(rounded[most]), *sides)
+
+
+def _sides(
+    steps: NDArray[np.int64], losses: Vector, pairs: Sequence[Forgets]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], float, Vector, Vector]:
+    """Return the records that are followed, their losses in units of a quantum, and e^A − 1 and e^B − 1 of each."""
+    whole = int(np.sum(steps))
     known, beside = [pair for pair in pairs if pair.steps < whole], whole
     if whole > _DIRECT:
         known, beside = _affordable(steps, known)
     reach = _reach(known)
     places, stretch, held = _followed(steps, losses, known, reach, beside)
     units, quantum = _whole_numbers(losses[stretch])
-    later, earlier = (
-        _side(units if ahead else units[::-1], quantum, held if ahead else held[::-1], known, reach)
-        for ahead in (True, False)
-    )
-    rounded, future, past = units * quantum, np.log1p(later), np.log1p(earlier[::-1])
-    total = future + past - rounded
-    most = int(np.argmax(np.where(np.isnan(total), np.inf, total)))
-    sides = (or_infinite(max(up(float(side[most]), _ULPS) - float(rounded[most]), 0.0)) for side in (past, future))
-    return LeakageParts(int(places[most]), float(rounded[most]), *sides)
+    later = _side(units, quantum, held, known, reach)
+    return places, units, quantum, later, _side(units[::-1], quantum, held[::-1], known, reach)[::-1]
 
 
 def _side(units: NDArray[np.int64], quantum: float, held: Vector, pairs: Sequence[Forgets], reach: int) -> Vector:
@@ -254,15 +238,66 @@ def _followed(
     held: list[Vector] = []
     for i in range(steps.size):
         start, n = int(starts[i]), int(steps[i])
-        of_run: NDArray[np.int64]
-        if n <= 2 * beside + reach:
-            of_run, is_held = np.arange(start, start + n, dtype=np.int64), np.full(n, -1.0)
-        else:
-            parts = ((start, beside), (start + beside, reach), (start + n - beside, beside))
-            of_run = np.concatenate([np.arange(first, first + count, dtype=np.int64) for first, count in parts])
-            is_held = np.full(of_run.size, -1.0)
+        is_long = n > 2 * beside + reach
+        ends_and_middle = (start, beside), (start + beside, reach), (start + n - beside, beside)
+        parts = ends_and_middle if is_long else ((start, n),)
+        of_run = np.concatenate([np.arange(first, first + count, dtype=np.int64) for first, count in parts])
+        is_held = np.full(of_run.size, -1.0)
+        if is_long:
             is_held[beside : beside + reach] = fixed_point(float(losses[i]), pairs)
         places.append(of_run)
         stretch.append(np.full(of_run.size, i))
         held.append(is_held)
     return np.concatenate(places), np.concatenate(stretch), np.concatenate(held)
+
+
+# -- One side of a record: bounds A as excesses e^A − 1, products and sums of positive terms, each rounded up ----------
+
+_UP = 1.0 + 2.0**-50  # above the error of one exponential, of a product, and of a sum of two
+_SUMMED = 1.0 + 2.0**-51  # above the error of a sum of losses as a double
+
+
+def carry(before: Any, quantum: float, held: Any, steps: Any, keeps: Any, reach: int) -> Any:
+    """Return e^A − 1 of every record, A what it and all later records tell of it, in nats; rounded up.
+
+    ``before`` are the losses of all records before each one, and of all, in units of ``quantum``, a power of two in
+    nats. ``held`` is, for records in the midst of a long stretch of equal losses, e^A − 1 of its fixed point, and −1
+    for others. After so many ``steps``, of which ``reach`` is the largest, at most so much of the state is known:
+    ``keeps``, rounded up.
+    """
+    records, pairs = before.size - 1, steps.size
+    excess = np.zeros(records + 1)
+    seen, grown, times = np.full(pairs + 1, -1, np.int64), np.zeros(pairs + 1), np.ones(pairs + 1)
+    for i in range(records - 1, -1, -1):
+        if held[i] >= 0.0:
+            if held[i + 1] >= 0.0:  # the same stretch: another one does not follow without records of its own
+                excess[i] = excess[i + 1]
+            else:
+                most = held[i]
+                for j in range(i + 1, min(i + 1 + reach, records + 1)):
+                    most = max(most, excess[j])
+                excess[i] = most
+            continue
+        least = math.inf
+        for p in range(pairs + 1):
+            after = i + 1 if p == pairs else i + steps[p]
+            if after > records:
+                continue
+            units = before[after] - before[i]
+            if units != seen[p]:
+                seen[p] = units
+                loss = float(units) * quantum * _SUMMED
+                if loss < 700.0:
+                    grown[p], times[p] = math.expm1(loss) * _UP, math.exp(loss) * _UP
+                else:
+                    grown[p], times[p] = math.inf, math.inf
+            share, then = 1.0 if p == pairs else float(keeps[p]), float(excess[after])
+            bound = float(grown[p])
+            if share > 0.0 and then > 0.0:
+                bound = (bound + float(times[p]) * share * _UP * then) * _UP
+            least = min(least, bound)
+        excess[i] = least
+    return excess
+
+
+_carry = Loop(carry)

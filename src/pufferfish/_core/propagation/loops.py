@@ -1,12 +1,5 @@
-"""The sweep of :mod:`pufferfish._core.propagation.clusters`: plain loops over arrays, which numba can compile.
+"""The sweep of :mod:`pufferfish._core.propagation.clusters`: plain loops over arrays, which numba can compile."""
 
-What one side of a record tells of it where only forgetting is known: a plain loop that numba can compile.
-
-Bounds A are carried as excesses e^A − 1: then a step is a product and a sum of terms that are all positive, and each of
-them is rounded up.
-"""
-
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,107 +7,30 @@ import numpy as np
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.phi.certificate import phi
 
-__all__ = ["CEILING", "DIRECT", "INNER", "Steps", "carry", "eliminate", "gathered", "sweep", "worst_of"]
+__all__ = ["CEILING", "DIRECT", "INNER", "Steps", "eliminate", "gathered", "sweep", "worst_of"]
 
-# -- What one side of a record tells of it where only forgetting is known: a plain loop that numba can co ------------
-
-_UP = 1.0 + 2.0**-50
-"""Above the error of one exponential, of a product, and of a sum of two."""
-
-_SUMMED = 1.0 + 2.0**-51
-"""Above the error of a sum of losses as a double."""
-
-
-def carry(before: Any, quantum: float, held: Any, steps: Any, keeps: Any, reach: int) -> Any:
-    """Return e^A − 1 of every record, A what it and all later records tell of it, in nats; rounded up.
-
-    Parameters
-    ----------
-    before : (T + 1,) ndarray of int64
-        Losses of all records before each one, and of all, in units of ``quantum``.
-    quantum : float
-        A power of two, in nats.
-    held : (T,) ndarray
-        For records in the midst of a long stretch of equal losses e^A − 1 of its fixed point; −1 for others.
-    steps, keeps : (p,) ndarray of int64, (p,) ndarray
-        After so many steps at most so much of the state is known, in total variation; rounded up.
-    reach : int
-        The largest of ``steps``.
-    """
-    records, pairs = before.size - 1, steps.size
-    excess = np.zeros(records + 1)
-    seen, grown, times = np.full(pairs + 1, -1, np.int64), np.zeros(pairs + 1), np.ones(pairs + 1)
-    for i in range(records - 1, -1, -1):
-        if held[i] >= 0.0:
-            if held[i + 1] >= 0.0:  # the same stretch: another one does not follow without records of its own
-                excess[i] = excess[i + 1]
-            else:
-                most = held[i]
-                for j in range(i + 1, min(i + 1 + reach, records + 1)):
-                    most = max(most, excess[j])
-                excess[i] = most
-            continue
-        least = math.inf
-        for p in range(pairs + 1):
-            after = i + 1 if p == pairs else i + steps[p]
-            if after > records:
-                continue
-            units = before[after] - before[i]
-            if units != seen[p]:
-                seen[p] = units
-                loss = float(units) * quantum * _SUMMED
-                if loss < 700.0:
-                    grown[p], times[p] = math.expm1(loss) * _UP, math.exp(loss) * _UP
-                else:
-                    grown[p], times[p] = math.inf, math.inf
-            share, then = 1.0 if p == pairs else float(keeps[p]), float(excess[after])
-            bound = float(grown[p])
-            if share > 0.0 and then > 0.0:
-                bound = (bound + float(times[p]) * share * _UP * then) * _UP
-            least = min(least, bound)
-        excess[i] = least
-    return excess
-
-
+# How a step takes a bound: its largest entry, added to all pairs; as it is; or through Φ.
 CEILING, DIRECT, INNER = 0, 1, 2
-"""How a step takes a bound: its largest entry, added to all pairs; as it is; or through Φ."""
 
 
 class Steps(NamedTuple):
-    """What makes messages, one step each, in arrays: a step's bounds are taken from memory and written to memory.
+    """What makes messages, one step each, in arrays: bounds are taken from memory, and written to memory."""
 
-    Parameters
-    ----------
-    outs : (m,) ndarray of int
-        Where in memory each message begins.
-    rows : (m,) ndarray of int
-        Number of states r of what the message is about; memory holds r × r numbers.
-    columns : (m,) ndarray of int
-        Number of states n over which Φ is taken; 0 where nothing goes through Φ.
-    kernels : (m,) ndarray of int
-        Where the (r, n) law of these states begins in ``upper`` and ``lower``.
-    firsts : (m + 1,) ndarray of int
-        Where the terms of each step begin.
-    kinds, sources, sizes, maps : (t,) ndarray of int
-        For every term how it is taken, where in memory its bounds begin, its number of states, and where in ``places``
-        its map begins: from each of the step's states (rows for DIRECT, columns for INNER) to one of the term's.
-    places : ndarray of int
-        All maps.
-    upper, lower : ndarray
-        Bounds on all laws.
-    """
-
+    # for each step where in memory its message begins, and how many states r it is about: r × r numbers
     outs: Any
     rows: Any
+    # the number of states n over which Φ is taken, 0 for none, and where their (r, n) law begins in upper and lower
     columns: Any
     kernels: Any
-    firsts: Any
+    firsts: Any  # where the terms of each step begin
+    # for each term how it is taken, where in memory its bounds begin, its number of states, and where in places its map
+    # begins: from each of the step's states (rows for DIRECT, columns for INNER) to one of the term's
     kinds: Any
     sources: Any
     sizes: Any
     maps: Any
-    places: Any
-    upper: Any
+    places: Any  # all maps
+    upper: Any  # bounds on all laws
     lower: Any
 
 
@@ -139,17 +55,7 @@ def gathered(steps: Steps, step: int, kind: int, n: int, memory: Any) -> Any:
 
 
 def sweep(steps: Steps, first: int, last: int, memory: Any) -> None:
-    """Make the messages of some steps, one after another.
-
-    Parameters
-    ----------
-    steps : Steps
-        All steps.
-    first, last : int
-        Which of them to take.
-    memory : ndarray
-        Bounds; those that the steps need are there, theirs are written.
-    """
+    """Make the messages of the steps ``first`` to before ``last``, one after another, in memory."""
     for step in range(first, last):
         r, n, out = steps.rows[step], steps.columns[step], steps.outs[step]
         constant, terms = 0.0, 0
@@ -176,24 +82,13 @@ def sweep(steps: Steps, first: int, last: int, memory: Any) -> None:
 
 
 def eliminate(starts: Any, columns: Any, upper: Any, lower: Any, near: Any, fibres: Any, a: Any, message: Any) -> None:
-    """Take one variable out of bounds on pairs of configurations.
+    """Take one variable out of bounds ``a`` on pairs of n configurations, and write those on pairs of the r without it.
 
-    Parameters
-    ----------
-    starts : (r + 1,) ndarray of int
-        Where the entries of each configuration of the other variables begin.
-    columns : (n,) ndarray of int
-        The configurations with the variable that belong to it.
-    upper, lower : (n,) ndarray
-        Bounds on the law of the variable given the others.
-    near, fibres : (c, r + 1) and (c, r) ndarray of int
-        For every other variable the configurations that differ in it alone: the fibre of configuration w is
-        ``fibres[v, near[v, f]:near[v, f + 1]]`` for some f, and holds w. With none all pairs are searched; otherwise
-        only pairs in one fibre, and the others are bounded by paths over these.
-    a : (n, n) ndarray
-        Bounds on pairs of configurations with the variable.
-    message : (r, r) ndarray, written
-        Bounds on pairs of configurations without it; +∞ where no path leads.
+    The configurations that belong to each one of the other variables are ``columns``, from its ``starts``; ``upper``
+    and ``lower``, (n,), bound the law of the variable given the others. For every other variable ``fibres``, (c, r),
+    are the configurations that differ in it alone: that of w is ``fibres[v, near[v, f]:near[v, f + 1]]`` for some f,
+    and holds w. With none all pairs are searched; otherwise only pairs in one fibre, and the others are bounded by
+    paths over these, +∞ where no path leads.
     """
     r = starts.shape[0] - 1
     if near.shape[0] == 0:
@@ -253,18 +148,10 @@ def worst_of(
 ) -> tuple[Any, ...]:
     """Return where the leakage is largest: which secret node (−1 for none), the two states, in which way, and how much.
 
-    Parameters
-    ----------
-    losses, states : (n,) ndarray of int
-        Where in memory the loss of each secret node begins, −1 for none, and its number of states.
-    firsts : (n + 1,) ndarray of int
-        Where the ways to bound what else leaks of each node begin; the least counts.
-    sources, sizes : (m,) ndarray of int
-        Where in memory such a bound begins, −1 where nothing else leaks, and its number of states; 1 for one number.
-    pairs : ndarray of bool
-        Which pairs of states shall not be told apart, flat.
-    memory : ndarray
-        The bounds.
+    For each secret node ``losses`` says where in memory its loss begins, −1 for none, ``states`` how many it has, and
+    ``firsts`` where the ways to bound what else leaks of it begin, of which the least counts: where in memory one
+    begins, −1 where nothing else leaks, and its number of states, 1 for one number. ``pairs``, flat, shall not be told
+    apart.
     """
     node, first_state, second_state, best, worst, first = -1, 0, 0, 0, 0.0, 0
     for i in range(states.shape[0]):

@@ -9,30 +9,23 @@ is what outputs in that direction tell about record i: it is no more than the lo
 and x'. The exact loss never rises with b (Lap(b') for b' > b is Lap(b) plus independent noise), so a scale at which
 one tilt exceeds ε is too small, and so is every smaller one. Numbers here are rounded *down*.
 
-How much a Laplace release of a network's nodes certainly leaks: sign tilts, as for chains.
+**Networks.** With contributions w_v(x) per node, let Q be the law of the network times :math:`\prod_v e^{s^T w_v/b}`,
+made a law again. The expression above is then
 
-Far out in the direction of a sign vector s the density of Lap(b) noise on a sum of per-node contributions w_v(x) is
-proportional to :math:`\prod_v e^{s^T w_v(X_v)/b}`. Let Q be the law of the
-network times this product, made a law again. Then
+.. math:: \log \frac{Q(X_i = x)}{P(X_i = x)} - \log \frac{Q(X_i = x')}{P(X_i = x')},
 
-.. math:: \log \frac{E[\prod_v g_v(X_v) \mid X_i = x]}{E[\prod_v g_v(X_v) \mid X_i = x']}
-          = \log \frac{Q(X_i = x)}{P(X_i = x)} - \log \frac{Q(X_i = x')}{P(X_i = x')}
+so that one pass over the clusters gives it for every node. Signs are sought for one node and one pair of its states: an
+output's sign is that of the difference of its means under Q given x and x', which is the slope of the expression,
+until no sign changes.
 
-is what outputs there tell about node i, so that one pass over the clusters gives it for every node. Signs are sought
-for one node and one pair of its states: an output's sign is that of the difference of its means under Q given x and
-x', which is the slope of the expression above, until no sign changes. Numbers are rounded *down*.
-
-How much a Laplace release of numbers of steps certainly leaks: sign tilts of the transition matrix.
-
-Far out in the direction of a sign vector s, the density of Lap(b) noise on such numbers is proportional to the product
-over steps of e^{s_j/b}, where j is the output in which the step counts, and 1 where it counts in none. So the tilted
-means of :mod:`pufferfish._core.propagation.lower_bound` have a tilted matrix in the place of tilted states.
+**Numbers of steps.** The density is then proportional to the product over steps of e^{s_j/b}, where j is the output in
+which the step counts, and 1 where it counts in none: the matrix is tilted in the place of states.
 """
 
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,29 +36,15 @@ from pufferfish._core.networks.cluster_laws import ClusterLaws, Table
 from pufferfish._core.networks.junction_tree import buckets_of
 from pufferfish._core.numbers.rounding import UNIT, bracket
 
-__all__ = [
-    "HORIZON",
-    "Powers",
-    "Signs",
-    "TiltedChain",
-    "TiltedNetwork",
-    "TiltedSteps",
-    "scale_too_small",
-    "scaled",
-    "telling",
-    "telling_most",
-    "visits",
-]
+__all__ = ["TiltedChain", "TiltedNetwork", "TiltedSteps", "scale_too_small", "telling_most"]
 
 # -- How much a Laplace release of a network's nodes certainly leaks -------------------------------------------------
 
+# Exponents of tilts beyond this many nats would leave the range of a double; then nothing is claimed.
 _STEEPEST = 300.0
-"""Exponents of tilts beyond this many nats would leave the range of a double; then nothing is claimed."""
-
 _TURNS = 20
-
+# Entries of all clusters up to which a bound is sought: each of some fifty passes goes over all of them.
 _MANY = 1 << 20
-"""Entries of all clusters up to which a bound is sought: each of some fifty passes goes over all of them."""
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -74,16 +53,8 @@ Vector = NDArray[np.float64]
 class TiltedNetwork:
     """What sign tilts of a release of one network tell.
 
-    Parameters
-    ----------
-    tables : sequence of (nodes, ndarray)
-        For every node j, in order, P(X_j | parents): axes for its parents, then for j.
-    sizes : sequence of int
-        Number of states of every node.
-    contributions : sequence of (m, k_j) ndarray of int
-        What each state of every node adds to each output.
-    node, pair : int, (int, int)
-        The node, and its two states, for which signs are sought.
+    ``contributions`` are what each state of every node adds to each output, (m, k_j); tables those of
+    :class:`pufferfish._core.propagation.clusters.ClusterPropagation`. Signs are sought for two states of one node.
     """
 
     all_signs = False
@@ -172,57 +143,31 @@ class TiltedNetwork:
 
 Signs = NDArray[np.float64]
 
-_ENUMERATED = 10
-"""With at most this many outputs all sign vectors are tried."""
-
-_EDGE = 96
-"""First records of a long chain that are looked at one by one, beside the middle one."""
-
-HORIZON = 128
-"""Records on each side that the search for signs looks at."""
-
-_BATCH = 512
-"""Sign vectors that are tried together, and at most as many candidates of a search."""
-
+_ENUMERATED = 10  # with at most this many outputs all sign vectors are tried
+_EDGE = 96  # first records of a long chain that are looked at one by one, beside the middle one
+HORIZON = 128  # records on each side that the search for signs looks at
+_BATCH = 512  # sign vectors that are tried together, and at most as many candidates of a search
+# Entries of the vectors that are led along a chain together: sign vectors times initial laws times states.
 _ENTRIES = 50_000
-"""Entries of the vectors that are led along a chain together: sign vectors times initial laws times states."""
-
-_STARTS, _ROUNDS = 4, 2
-"""Sign vectors that the search improves, and how often it looks again at a better scale."""
-
+_STARTS, _ROUNDS = 4, 2  # sign vectors that the search improves, and how often it looks again at a better scale
+# Sign vectors times states squared that a search tries from one start: seconds, whatever the number of states.
 _AFFORDED = 4_000_000
-"""Sign vectors times states squared that a search tries from one start: seconds, whatever the number of states."""
-
+# Of many sign vectors those that a scale is sought for; whether others tell more there is looked at afterwards.
 _LEADING = 16
-"""Of many sign vectors those that a scale is sought for; whether others tell more there is looked at afterwards."""
-
-_MOST_MODELS = 16
-"""Of more members of Θ those are taken that tell most at first sight."""
-
+_MOST_MODELS = 16  # of more members of Θ those are taken that tell most at first sight
+# Vectors that move less than this from record to record are taken to have arrived, by the search for signs.
 _SETTLED = 1e-7
-"""Vectors that move less than this from record to record are taken to have arrived, by the search for signs."""
-
+# Under "any", initial laws are mixtures with these shares, where states are several; of all two corners where few.
 _SHARES = (1e-9, 1e-3, 0.1, 0.5)
 _FEW, _SEVERAL = 4, 8
-"""Under "any", initial laws are mixtures with these shares, where states are several; of all two corners where few."""
-
-_LEAST = 1e-250
-"""Probabilities below this are left out: their logarithms might not be accurate."""
+_LEAST = 1e-250  # probabilities below this are left out: their logarithms might not be accurate
 
 
 class TiltedChain:
-    """What sign tilts of a release of one chain tell.
+    """What sign tilts of a release of one chain tell, that reads so many records next to each other.
 
-    Parameters
-    ----------
-    transition_matrix : (k, k) ndarray
-        P, rows = from.
-    initial : (k,) ndarray, "stationary" or "any"
-        The initial law; for "any", a number of laws are tried.
-    weights : (m, k) ndarray
-        What a record in each state adds to each output.
-    records : int
-        Records next to each other that the release reads.
+    ``weights``, (m, k), are what a record in each state adds to each output. Under "any" initial law a number of laws
+    are tried.
     """
 
     tolerance = 1e-6
@@ -372,8 +317,7 @@ def telling(apart: Matrix) -> Signs:
 def _spread(tilts: Matrix, future: Matrix, past: NDArray[np.float64], law: Matrix) -> Matrix:
     """Largest difference between two states of what a record, its future and its past tell.
 
-    Of each tilt (n, k) under each initial law: the future is of shape (n, k), the past (n, laws, k), the law of the
-    record (laws, k).
+    Of each tilt (n, k) and future (n, k), under each initial law: the past is (n, laws, k), the record's law (laws, k).
     """
     known = (future > _LEAST)[:, None, :] & (past > _LEAST) & (law > _LEAST)
     alone = tilts + np.log(np.maximum(future, _LEAST))
@@ -443,35 +387,13 @@ def telling_most(models: Sequence[TiltedChain], scale: float) -> Sequence[Tilted
     return [models[i] for i in np.argsort(glances, kind="stable")[:_MOST_MODELS]]
 
 
-class Tilted(Protocol):
-    """A model and a release of it, of which sign tilts tell something; see :class:`TiltedChain`."""
-
-    @property
-    def all_signs(self) -> bool: ...
-
-    @property
-    def tolerance(self) -> float:
-        """How exactly the scale is sought."""
-        ...
-
-    def candidates(self) -> Signs: ...
-
-    def search(self, signs: Signs, scale: float) -> Signs: ...
-
-    def losses(self, signs: Signs, scale: float) -> Vector: ...
+Tilted = TiltedChain | TiltedNetwork
 
 
 def scale_too_small(models: Sequence[Tilted], epsilon: float, start: float) -> float:
-    """Largest scale found at which a sign tilt of one of the models exceeds epsilon; 0 where none was found.
+    """Largest scale found at which a sign tilt of a member of Θ exceeds epsilon; 0 where none was found.
 
-    Parameters
-    ----------
-    models : sequence of TiltedChain or TiltedNetwork
-        Members of Θ.
-    epsilon : float
-        Privacy parameter.
-    start : float
-        A scale that is about right.
+    ``start`` is a scale that is about right.
     """
     best = 0.0
     for c, model in enumerate(models):
@@ -520,19 +442,7 @@ def _too_small(model: Tilted, signs: Signs, epsilon: float, start: float) -> flo
 
 
 class TiltedSteps(TiltedChain):
-    """What sign tilts of a release of numbers of steps of one chain tell.
-
-    Parameters
-    ----------
-    transition_matrix : (k, k) ndarray
-        P, rows = from.
-    initial : (k,) ndarray, "stationary" or "any"
-        The initial law; for "any", a number of laws are tried.
-    outputs : (k, k) ndarray of int
-        The output in which a step counts, −1 for none.
-    records : int
-        Records next to each other that the release reads.
-    """
+    """What sign tilts of a release of numbers of steps tell; a step x → y counts in ``outputs[x, y]``, −1 for none."""
 
     def __init__(
         self,

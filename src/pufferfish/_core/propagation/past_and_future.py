@@ -2,26 +2,18 @@ r"""The two sides of a record: through which kernels its future and its past tel
 
 Places count from a side's own end of the chain: place j is the j-th record from the end for the future, the j-th
 record for the past. A side turns bounds A at place j − 1 into what arrives at place j, Φ(A); see
-:mod:`pufferfish._core.propagation.chain`.
-
-Where the matrix goes through the phases of a cycle, a place may be at any of them: bounds are then stacks of matrices,
-one for each phase that the place may be at, and Φ takes each from the phase beside it.
+:mod:`pufferfish._core.propagation.chain`. Where the matrix goes through the phases of a cycle, a place may be at any
+of them: bounds are then stacks of matrices, one for each phase, and Φ takes each from the phase beside it.
 
 Under every initial law the past is bounded twice, and the least counts, pair by pair: by the contraction of
 :mod:`pufferfish._core.phi.any_initial_law`, and, from the third record on, by what the laws that the steps lead to can
-tell (:mod:`pufferfish._core.phi.after_start`; with many states by bounds on these laws). Bounds then fall from place to
-place, and sweeps come to fixed points from above.
+tell (with many states by bounds on these laws). Bounds then fall from place to place, and sweeps come to fixed points
+from above.
 
-The two sides of a record where the matrix of every step is any one between two bounds.
-
-The recursion of :mod:`pufferfish._core.propagation.chain` holds for a chain with a matrix of its own at every step;
-with the worst matrix at each step it holds for all of them at once, and for every initial law:
-
-* the future's message is Φ over the interval matrix (:mod:`pufferfish._core.phi.rows_between_bounds`);
-* the past's is the least of two: the contraction that no initial law exceeds
-  (:mod:`pufferfish._core.phi.any_initial_law`), and, from the third record on, Φ over bounds on the reversed kernel.
-  The record before is a few steps from the first one by then, and what it can be is bounded too
-  (:mod:`pufferfish._core.chains.interval_matrices`): chains that mix forget their start.
+**A matrix of its own at every step, between two bounds.** The recursion holds for such a chain too; with the worst
+matrix at each step it holds for all of them at once. The future's message is Φ over the interval matrix
+(:mod:`pufferfish._core.phi.rows_between_bounds`), the past's the least of the contraction and of Φ over bounds on the
+reversed kernel: chains that mix forget their start.
 """
 
 from abc import ABC, abstractmethod
@@ -33,53 +25,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.progress import BoundedCache
-from pufferfish._core.chains.interval_matrices import Marginals, reversed_bounds
 from pufferfish._core.chains.markov import LogVectorPath, bool_matmul, log_of
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import UNIT
-from pufferfish._core.phi.after_start import LEAST, AfterStart, fits
-from pufferfish._core.phi.any_initial_law import AnyPrior
-from pufferfish._core.phi.loops import search_each
+from pufferfish._core.phi.any_initial_law import LEAST, AfterStart, fits
+from pufferfish._core.phi.certificate import search_each
 from pufferfish._core.phi.phi import Kernel, without_flows
-from pufferfish._core.phi.rows_between_bounds import IntervalRatios, pairs_of
-from pufferfish._core.propagation.steps import FixedPoint, Same, Settled, Steps
+from pufferfish._core.phi.rows_between_bounds import IntervalRatios, Marginals, reversed_bounds
+from pufferfish._core.propagation.steps import FixedPoint, Settled, Steps
 from pufferfish.errors import ModelError
 
-__all__ = ["AnyPast", "Homogeneous", "Side", "future_of", "past_of", "sides_between", "under_any_prior"]
+__all__ = ["AnyPast", "Homogeneous", "Side", "future_of", "past_of", "sides_between"]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Vector = NDArray[np.float64]
 
-_MOST_PLACES = 100_000
-"""Places of all phases together that are visited one by one at most, in cycles."""
-
-_UNTIL_SETTLED = 4
-"""How many times more of them are visited until a given initial law is forgotten."""
-
-_SETTLED_CYCLE = 1e-7
-"""The same for cycles, whose places take longer: less than the slack of their fixed points."""
-
+_MOST_PLACES = 100_000  # places of all phases together that are visited one by one at most, in cycles
+_UNTIL_SETTLED = 4  # how many times more of them are visited until a given initial law is forgotten
+# By how much a first guess counts every step less than the one before: chains that never forget have sums too.
 _DISCOUNT = 1e-7
-"""By how much a first guess counts every step less than the one before: chains that never forget have sums too."""
-
+# Losses below this share of the largest count as none in a first guess: with the slack of a fixed point none is.
 _NO_LOSS = 0.02
-"""Losses below this share of the largest count as none in a first guess: with the slack of a fixed point none is."""
-
+# A place takes long where laws are followed from the first record; what has not settled by then hardly will.
 _MOST_STEPS = 800
-"""A place takes long where laws are followed from the first record; what has not settled by then hardly will."""
-
-_FARTHEST = 4096
-"""Laws after so many steps have to do for all later ones."""
-
-_ALIKE = 1e-10
-"""Rows of a power that differ by no more than this share are those of all later ones."""
-
-_MOST_FIXED = 64
-"""Fixed points and bounds after some steps that are kept."""
-
+_FARTHEST = 4096  # laws after so many steps have to do for all later ones
+_ALIKE = 1e-10  # rows of a power that differ by no more than this share are those of all later ones
+_MOST_FIXED = 64  # fixed points and bounds after some steps that are kept
+# Marginals have settled once every later kernel is within this of the stationary one; the excess is added to it.
 _SETTLED = 1e-9
-"""Marginals have settled once every later kernel is within this of the stationary one; the excess is added to it."""
+_SETTLED_CYCLE = 1e-7  # the same for cycles, whose places take longer: less than the slack of their fixed points
 
 
 class Side(ABC):
@@ -102,15 +77,12 @@ class Side(ABC):
 
     @abstractmethod
     def message(self, place: int, a: Matrix) -> Matrix:
-        """Return what arrives at a place ≥ 2, an upper bound on Φ of the bounds ``a`` at the place before.
-
-        Shape (..., k, k); +∞ for pairs of states that the place cannot have.
-        """
+        """Return what arrives at a place ≥ 2, at least Φ(A); +∞ for pairs of states that the place cannot have."""
 
     def walk(self, place: int, a: Matrix, loss: Matrix, most: int, enough: float) -> Matrix:
-        """Return what arrives at ``most`` places after this one, whose records have this loss, or at fewer, at least 1.
+        """Return what arrives at the next places, 1 to ``most`` of them, whose records have this loss; (n, ..., k, k).
 
-        Shape (n, ..., k, k). A walk ends where a step changes bounds by at most ``enough``, or earlier.
+        A walk ends where a step changes bounds by at most ``enough``, or earlier.
         """
         return self.message(place + 1, a)[None]
 
@@ -121,10 +93,6 @@ class Side(ABC):
     @abstractmethod
     def at_worst(self, loss: Matrix, room: float) -> Settled | None:
         """Return such a bound for all places; larger where :meth:`settled` has to wait."""
-
-    def onwards(self, place: int) -> Callable[[Matrix], Matrix] | None:
-        """Return one Φ, an upper bound on that of every place after this one, or None where there is none."""
-        return None
 
     def from_here(self, place: int) -> "Side | None":
         """Return a side that bounds every place after this one in the same way, or None where there is none."""
@@ -158,10 +126,11 @@ class Homogeneous(Side):
         guess: Callable[[Matrix], Matrix] | None = None,
         walk: Callable[[Matrix, Matrix, int, float], Matrix] | None = None,
     ) -> None:
-        self._states, self._phi, self._walk = states, phi, walk
+        self._states, self.phi, self._walk = states, phi, walk
         self._fixed = FixedPoint(phi, solve, guess=guess)
         self.phases, self.quick = states.shape[:-1], walk is not None
         self.most_steps = _most_steps(self.phases)
+        self._law: tuple[Vector, Mask, float] | None = None
 
     @classmethod
     def of(cls, kernel: Kernel, ratios: Any) -> "Homogeneous":
@@ -173,11 +142,11 @@ class Homogeneous(Side):
 
     def message(self, place: int, a: Matrix) -> Matrix:
         """Return what arrives at a place."""
-        return self._phi(a)
+        return self.phi(a)
 
     def walk(self, place: int, a: Matrix, loss: Matrix, most: int, enough: float) -> Matrix:
         """Return what arrives at the next places."""
-        return self._phi(a)[None] if self._walk is None else self._walk(a, loss, most, enough)
+        return self.phi(a)[None] if self._walk is None else self._walk(a, loss, most, enough)
 
     def settled(self, place: int, loss: Matrix, room: float) -> Settled | None:
         """Return a bound for every place after this one."""
@@ -187,13 +156,13 @@ class Homogeneous(Side):
         """Return a bound for all places."""
         return self._fixed(loss, room)
 
-    def onwards(self, place: int) -> Callable[[Matrix], Matrix] | None:
-        """Return the Φ of every place."""
-        return None if self.phases else self._phi
-
     def from_here(self, place: int) -> Side | None:
         """Return this side: every place is bounded in the same way."""
         return self
+
+    def law(self, first: int, last: int) -> tuple[Vector, Mask, float] | None:
+        """Return the law of every place, if it is known."""
+        return self._law
 
     def states(self, first: int, last: int) -> Mask:
         """Return states that the places can have."""
@@ -203,19 +172,18 @@ class Homogeneous(Side):
 class AnyPast(Side):
     """The past under every initial law, and under every matrix above ``lower`` where there is one.
 
-    The least of two bounds, pair by pair: the contraction that holds for every law of the record before, and, from the
-    third record on, one for the laws that the steps from the first record lead to. Without ``ages`` only the first, as
-    where a chain may begin at any place.
+    Without ``ages`` only by the contraction that holds for every law of the record before, as where a chain may begin
+    at any place.
     """
 
     def __init__(self, steps: Steps, lower: Matrix | None = None, *, ages: bool = True) -> None:
-        self._prior: Any = steps.any_prior() if lower is None else AnyPrior(steps.matrices, lower)
+        self._prior = steps.any_prior(lower)
         self._steps, self._lower = steps, lower
         self._laws = _laws_after(steps, lower) if ages else None
         self._reached: list[Mask] = [np.ones(steps.matrices.shape[:-1], dtype=np.bool_)]
         self._closed = not ages  # whether the last of them is that of all later places
         self._fixed: BoundedCache[FixedPoint] = BoundedCache(_MOST_FIXED)
-        self._nearest: tuple[Mask, _AfterSteps] | None = None
+        self._nearest: tuple[Mask, AfterStart | IntervalRatios] | None = None
         self._since, self._decided = 0, np.full(steps.phases, -np.inf)
         self.phases, self.starts_settled, self.falls = steps.phases, self._laws is None, self._laws is not None
         self.most_steps = _most_steps(self.phases) if self._laws is None else min(_most_steps(self.phases), _MOST_STEPS)
@@ -277,7 +245,7 @@ class AnyPast(Side):
         if self._laws is None or known < 1:
             return self._prior(b, before)
         ratios, b = self._laws.after(known, before), np.broadcast_to(b, self._steps.matrices.shape)
-        later = ratios(b)
+        later = self._steps.moved_on(ratios(b))
         # where the contraction was larger after fewer steps it is not asked again for bounds that are no larger
         largest = self._steps.moved_on(np.max(b, axis=(-2, -1), where=np.isfinite(b), initial=0.0))
         asked = largest > self._decided if known >= self._since else np.ones(self.phases, dtype=np.bool_)
@@ -296,7 +264,7 @@ class AnyPast(Side):
         if self._nearest is None or slopes is None:
             return self._prior.solve(residual)
         k = residual.shape[-1]
-        (ends, shares), (slope, places) = slopes, self._prior.slopes
+        (ends, shares), (slope, places) = (self._steps.moved_on(part).copy() for part in slopes), self._prior.slopes
         by_prior = ~self._nearest[0].reshape(*self.phases, k * k)
         ends[by_prior], shares[by_prior] = 0, 0.0
         ends[..., 0][by_prior] = places.reshape(by_prior.shape)[by_prior]
@@ -304,34 +272,11 @@ class AnyPast(Side):
         return self._steps.solve_past(residual, ends, shares)
 
 
-class _AfterSteps(ABC):
-    """Log ratios of the past of a record, where the one before is some steps from the first record."""
-
-    @abstractmethod
-    def __call__(self, b: Matrix) -> Matrix:
-        """Return upper bounds, from bounds B on what the record before and its past tell; shape (..., k, k)."""
-
-    @abstractmethod
-    def slopes(self) -> tuple[NDArray[np.int64], Matrix] | None:
-        """Return their derivatives: by which entries of B each changes (flat indices), and how much; (..., k², m)."""
-
-
-class _LawsAfter(ABC):
-    """What is known of the law of a record some steps after the first one, whose law may be any.
+def _laws_after(steps: Steps, lower: Matrix | None) -> "_LawsOfSteps | _LawsBetween | None":
+    """Return what is known of the law of a record some steps after the first one, whose law may be any.
 
     What holds after n steps holds later on too, so few n do.
     """
-
-    @abstractmethod
-    def known(self, steps: int) -> int:
-        """Return the largest n, at most ``steps`` ≥ 1, for which laws are known; 0 for none."""
-
-    @abstractmethod
-    def after(self, known: int, states: Mask) -> _AfterSteps:
-        """Return bounds for a record that so many steps lead to, which can have some states."""
-
-
-def _laws_after(steps: Steps, lower: Matrix | None) -> _LawsAfter | None:
     k, phases = steps.k, max((1, *steps.phases))
     if lower is None and fits(phases, k):
         return _LawsOfSteps(steps)
@@ -376,10 +321,6 @@ class _GivenPast(Side):
 
     def at_worst(self, loss: Matrix, room: float) -> Settled | None:
         return self._always(loss, room)
-
-    def onwards(self, place: int) -> Callable[[Matrix], Matrix] | None:
-        later = self._later
-        return None if later is None or place < later[0] else later[1].onwards(place)
 
     def from_here(self, place: int) -> Side | None:
         later = self._later
@@ -456,11 +397,16 @@ def future_of(steps: Steps, possible: Mask) -> Side:
     return Homogeneous.of(Kernel.of_logs(logs, possible, UNIT * (steps.k + 2)), steps.future())
 
 
-def past_of(steps: Steps, initial: Vector | None) -> Side:
-    """Return the past of a chain's records, for a given law of the first one, or (None) for the stationary one."""
-    if initial is not None:
+def past_of(steps: Steps, initial: Vector | str) -> Side:
+    """Return the past of a chain's records, for a given law of the first one, the "stationary" one, or "any"."""
+    if not isinstance(initial, str):
         return _GivenPast(steps, initial)
-    return Homogeneous.of(_reversed(steps, steps.law(), 0.0), steps.past())
+    if initial == "any":
+        return AnyPast(steps)
+    law, positive, error = steps.law()
+    side = Homogeneous.of(_reversed(steps, (law, positive, error), 0.0), steps.past())
+    side._law = log_of(law, positive), positive, error
+    return side
 
 
 def _reversed(steps: Steps, stationary: tuple[Matrix, Mask, float], error: float) -> Kernel:
@@ -499,59 +445,36 @@ def _most_steps(phases: tuple[int, ...], times: int = 1) -> int:
     return int(np.clip(times * _MOST_PLACES // max((1, *phases)), 16, Side.most_steps))
 
 
-# -- The two sides of a record where the matrix of every step is any one between two bounds --------------------------
-
-
 def sides_between(lower: Matrix, upper: Matrix) -> tuple[Side, Side]:
     """Return the future and the past of records where every matrix lies between two bounds."""
     ratios = IntervalRatios(lower, upper)
     future = Homogeneous(np.ones(len(lower), dtype=np.bool_), ratios, ratios.solve)
     future.most_steps = _MOST_STEPS
-    return future, AnyPast(Same(upper), lower)
+    return future, AnyPast(Steps(upper), lower)
 
 
-class _LawsBetween(_LawsAfter):
+# -- The laws that the steps of a chain lead to, from any law of the first record ------------------------------------
+
+
+class _LawsBetween:
     """Bounds on every probability, where each matrix is any between two bounds."""
 
     def __init__(self, lower: Matrix, upper: Matrix) -> None:
         self._lower, self._upper = lower, upper
         self._marginals = Marginals(lower, upper)
-        self._backward: dict[int, _Backward] = {}
+        self._backward: dict[int, IntervalRatios] = {}
 
     def known(self, steps: int) -> int:
         return self._marginals.after(steps)[0]
 
-    def after(self, known: int, states: Mask) -> _AfterSteps:
+    def after(self, known: int, states: Mask) -> IntervalRatios:
         if known not in self._backward:
             _, least, most = self._marginals.after(known)
-            self._backward[known] = _Backward(*reversed_bounds(least, most, self._lower, self._upper))
+            self._backward[known] = IntervalRatios(*reversed_bounds(least, most, self._lower, self._upper))
         return self._backward[known]
 
 
-class _Backward(_AfterSteps):
-    """Φ over bounds on the kernel that leads back."""
-
-    def __init__(self, lower: Matrix, upper: Matrix) -> None:
-        self._k, self._ratios = len(lower), IntervalRatios(lower, upper)
-
-    def __call__(self, b: Matrix) -> Matrix:
-        return self._ratios(b)
-
-    def slopes(self) -> tuple[NDArray[np.int64], Matrix] | None:
-        known = self._ratios.slopes()
-        if known is None:
-            return None
-        (x, x_), (tails, heads, of_pairs) = pairs_of(self._k), known
-        shape = self._k**2, tails.shape[1]
-        ends, shares = np.zeros(shape, dtype=np.int64), np.zeros(shape)
-        ends[x * self._k + x_], shares[x * self._k + x_] = tails * self._k + heads, of_pairs
-        return ends, shares
-
-
-# -- The laws that the steps of a chain lead to ----------------------------------------------------------------------
-
-
-class _LawsOfSteps(_LawsAfter):
+class _LawsOfSteps:
     """Every mixture of the rows of Pⁿ."""
 
     def __init__(self, steps: Steps) -> None:
@@ -560,20 +483,22 @@ class _LawsOfSteps(_LawsAfter):
         self._support, self._n = self._power > 0, 1
         self._kept: list[tuple[int, Matrix]] = [(0, self._power)]
         self._ended, self._work = False, 0
-        self._last: _OfSteps | None = None
-        self._ratios: BoundedCache[_OfSteps] = BoundedCache(max(4, _MOST_FIXED // max((1, *steps.phases))))
+        self._last: AfterStart | None = None
+        self._ratios: BoundedCache[AfterStart] = BoundedCache(max(4, _MOST_FIXED // max((1, *steps.phases))))
         self._keep()
 
     def known(self, steps: int) -> int:
+        """Return the largest n, at most ``steps`` ≥ 1, for which laws are known; 0 for none."""
         while not self._ended and self._kept[-1][0] < min(steps, _FARTHEST):
             self._advance(self._kept[-1][0] + 1 + self._kept[-1][0] // 16)
         return next(n for n, _ in reversed(self._kept) if n <= steps)
 
-    def after(self, known: int, states: Mask) -> _AfterSteps:
+    def after(self, known: int, states: Mask) -> AfterStart:
+        """Return bounds for a record that so many steps lead to, which can have some states."""
         power = next(power for n, power in self._kept if n == known)
 
-        def made() -> _OfSteps:
-            self._last = _OfSteps(self._steps, power, known, states, self._loops, self._last)
+        def made() -> AfterStart:
+            self._last = AfterStart(power, self._steps.matrices, known, states, self._loops, self._last)
             return self._last
 
         return self._ratios.of((known, states.tobytes()), made)
@@ -597,33 +522,6 @@ class _LawsOfSteps(_LawsAfter):
         if not self._ended:
             self._kept.append((self._n, self._power))
             self._ended = bool(np.all(most - least <= _ALIKE * least))
-
-
-class _OfSteps(_AfterSteps):
-    """What is told under every mixture of the rows of Pⁿ."""
-
-    def __init__(
-        self,
-        steps: Steps,
-        power: Matrix,
-        n: int,
-        states: Mask,
-        loops: Callable[[int], Any],
-        like: "_OfSteps | None",
-    ) -> None:
-        self._steps, k = steps, steps.k
-        of_phases = power.reshape(-1, k, k), steps.matrices.reshape(-1, k, k)
-        known = None if like is None else like._ratios
-        self._ratios = AfterStart(*of_phases, n, states.reshape(-1, k), loops, known)
-
-    def __call__(self, b: Matrix) -> Matrix:
-        shape = self._steps.matrices.shape
-        return self._steps.moved_on(self._ratios(np.broadcast_to(b, shape).reshape(-1, *shape[-2:])).reshape(shape))
-
-    def slopes(self) -> tuple[NDArray[np.int64], Matrix] | None:
-        ends, shares = self._ratios.slopes()
-        shape = *self._steps.phases, *shares.shape[1:]
-        return self._steps.moved_on(ends.reshape(shape)).copy(), self._steps.moved_on(shares.reshape(shape)).copy()
 
 
 _LOOPS = Loops(search_each, after=20_000)

@@ -1,9 +1,4 @@
-r"""The steps of a chain: one matrix for all, or one for each phase of a cycle whose first phase may be any.
-
-Arrays about the records of a cycle have its phases as their first axis, those of a chain with one matrix do not: what
-follows from them (:mod:`pufferfish._core.propagation.past_and_future`) is written once for both.
-
-Bounds that hold at every distance: certified fixed points of A ↦ d + Φ(A).
+r"""The steps of a chain, and bounds that hold at every distance: certified fixed points of A ↦ d + Φ(A).
 
 If A ≥ d + Φ(A) entrywise, then by induction every bound that the recursion :math:`A_i = d + \Phi(A_{i+1})` ever makes,
 started below A, stays below A, because Φ grows with A. Any such A will do; Newton's method looks for the least one.
@@ -11,7 +6,6 @@ It aims at the fixed point for a loss that is a little larger, so that the inequ
 finds counts only once the inequality has been checked with Φ rounded up.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -20,39 +14,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.progress import BoundedCache
-from pufferfish._core.chains.cycles import followers, moved_on, period_mixes, periodic_law
-from pufferfish._core.chains.markov import bool_matmul, closure, log_of, mixes, stationary_law, stationary_log_error
-from pufferfish._core.phi.any_initial_law import AnyPrior, AnyPriors
-from pufferfish._core.phi.phi import LogRatios, close, solve_slopes
-from pufferfish._core.phi.rows_between_bounds import pairs_of
-from pufferfish._core.phi.stacked import StackedRatios, solve_around
+from pufferfish._core.chains.markov import (
+    bool_matmul,
+    log_of,
+    moved_on,
+    period_mixes,
+    periodic_law,
+    stationary_law,
+    stationary_log_error,
+)
+from pufferfish._core.phi.any_initial_law import AnyPrior
+from pufferfish._core.phi.phi import LogRatios, StackedRatios, close, solve_around, solve_flat
 
-__all__ = ["Cycle", "FixedPoint", "Same", "Settled", "Steps"]
-
-# -- Bounds that hold at every distance ------------------------------------------------------------------------------
+__all__ = ["FixedPoint", "Settled", "Steps"]
 
 Matrix = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
+# How much larger the loss is that Newton's method aims at, as shares of the largest loss; tried in turn.
 SLACKS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
-"""How much larger the loss is that Newton's method aims at, as shares of the largest loss; tried in turn."""
-
-LARGEST = 40.0
-"""Bounds above this many nats are taken as infinite."""
-
+LARGEST = 40.0  # bounds above this many nats are taken as infinite
 _MOST_STEPS = 40
-
 _MOST_KNOWN = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Settled:
-    """A certified bound: ``bound`` ≥ loss + ``message`` and ``message`` ≥ Φ(``bound``).
-
-    Parameters
-    ----------
-    bound, message : (..., k, k) ndarray
-        A, and the upper bound on Φ(A); +∞ for pairs that cannot occur.
-    """
+    """A certified bound: ``bound`` ≥ loss + ``message``, ``message`` ≥ Φ(``bound``); +∞ for pairs that cannot occur."""
 
     bound: Matrix
     message: Matrix
@@ -65,8 +53,7 @@ class _Unbounded(Exception):
 class FixedPoint:
     """Least certified A ≥ d + Φ(A) for losses d that change little from call to call.
 
-    A may be a stack of matrices, one for each phase of a cycle: Φ then takes those of the neighbouring phases, and the
-    inequality is checked for every phase.
+    A may be a stack of matrices, one for each phase of a cycle: the inequality is checked for every phase.
 
     Parameters
     ----------
@@ -96,15 +83,7 @@ class FixedPoint:
         self._known: BoundedCache[Settled | None] = BoundedCache(_MOST_KNOWN)
 
     def __call__(self, loss: Matrix, room: float) -> Settled | None:
-        """Return a certified bound for a record-level loss, or None where none was found.
-
-        Parameters
-        ----------
-        loss : (k, k) ndarray
-            Loss d of every record; zero diagonal.
-        room : float
-            A loss of the size that matters: slacks are shares of it.
-        """
+        """Return a certified bound for a loss d, or None where none was found; slacks are shares of ``room``."""
         return self._known.of((loss.tobytes(), room), lambda: self._find(loss, room))
 
     def _find(self, loss: Matrix, room: float) -> Settled | None:
@@ -159,16 +138,16 @@ class FixedPoint:
         return self._close(np.maximum(np.where(np.isfinite(bound), bound * min(ratio, 4.0), target), target))
 
 
-Mask = NDArray[np.bool_]
+class Steps:
+    """The steps of a chain: P, or P_φ of the step from each phase φ of a cycle to the next, whose first may be any.
 
-
-class Steps(ABC):
-    """The steps of a chain.
+    Arrays about the records of a cycle have its phases as their first axis, those of a chain with one matrix do not:
+    what follows from them is written once for both.
 
     Parameters
     ----------
     matrices : (..., k, k) ndarray
-        P, or P_φ of the step from phase φ to phase φ + 1; rows = from.
+        P or P_φ, rows = from.
     """
 
     def __init__(self, matrices: Matrix) -> None:
@@ -176,55 +155,13 @@ class Steps(ABC):
         self.phases: tuple[int, ...] = matrices.shape[:-2]
         self.k: int = matrices.shape[-1]
 
-    @abstractmethod
     def moved_on(self, values: Any) -> Any:
         """Return at every phase what stood at the phase before it."""
+        return moved_on(values) if self.phases else values
 
-    @abstractmethod
     def followers(self, states: Mask) -> Mask:
-        """Return which states can follow some states; shape (..., k)."""
-
-    @abstractmethod
-    def restricted(self, states: NDArray[np.intp]) -> "Steps":
-        """Return the steps among some states."""
-
-    @abstractmethod
-    def law(self, support: Mask | None = None) -> tuple[Matrix, Mask, float]:
-        """Return the stationary or periodic law, where it is positive, and a bound on the error of its logarithms.
-
-        Raises
-        ------
-        ModelError
-            If there are several, or it is too small to compute accurately.
-        """
-
-    @abstractmethod
-    def forgets_on(self, support: Mask) -> bool:
-        """Whether the chain never leaves some states and forgets where among them it began."""
-
-    @abstractmethod
-    def future(self) -> Any:
-        """Return Φ of kernels that lead on: called with a kernel and with bounds on what follows."""
-
-    @abstractmethod
-    def past(self) -> Any:
-        """Return Φ of kernels that lead back."""
-
-    @abstractmethod
-    def any_prior(self) -> Any:
-        """Return what the past tells under every law of the record before."""
-
-    @abstractmethod
-    def solve_past(self, residual: Matrix, ends: NDArray[np.int64], shares: Matrix) -> Matrix:
-        """Solve δ = residual + Φ'δ, where each entry changes with some of those at the place before it.
-
-        Parameters
-        ----------
-        residual : (..., k, k) ndarray
-            What Φ misses.
-        ends, shares : (..., k², m) ndarray
-            By which entries, as flat indices, and how much.
-        """
+        """Return which states can follow those of the phase before; shape (..., k)."""
+        return self.moved_on(bool_matmul(states[..., None, :], self.matrices > 0)[..., 0, :])
 
     def reached(self, states: Mask) -> Mask:
         """Return which states can ever be reached from those of a first record, at each phase."""
@@ -234,97 +171,55 @@ class Steps(ABC):
                 return states
             states = grown
 
-    @property
-    def log_into(self) -> Matrix:
-        """Logarithms of the steps into each phase, −∞ for a zero; rows = to."""
-        into = self.moved_on(self.matrices)
-        return np.swapaxes(log_of(into, into > 0), -1, -2)
-
-
-class Same(Steps):
-    """One matrix for all steps."""
-
-    def moved_on(self, values: Any) -> Any:
-        """Return the values: there are no phases."""
-        return values
-
-    def followers(self, states: Mask) -> Mask:
-        """Return which states can follow some states; shape (k,)."""
-        return bool_matmul(states[None, :], self.matrices > 0)[0]
-
-    def reached(self, states: Mask) -> Mask:
-        """Return which states can ever be reached from those of a first record."""
-        return closure(states, self.matrices > 0)
-
-    def restricted(self, states: NDArray[np.intp]) -> "Same":
+    def restricted(self, states: NDArray[np.intp]) -> "Steps":
         """Return the steps among some states."""
-        return Same(self.matrices[np.ix_(states, states)])
+        return Steps(self.matrices[..., states[:, None], states])
 
     def law(self, support: Mask | None = None) -> tuple[Matrix, Mask, float]:
-        """Return the stationary law on an irreducible set of states."""
+        """Return the stationary or periodic law, where it is positive, and a bound on the error of its logarithms.
+
+        ``support`` are states that the chain cannot leave; without a cycle it is irreducible on them.
+
+        Raises
+        ------
+        ModelError
+            If there are several, or it is too small to compute accurately.
+        """
+        if self.phases:
+            return periodic_law(self.matrices, None if support is None else support[0])
         members = np.arange(self.k) if support is None else np.flatnonzero(support)
         law = np.zeros(self.k)
         law[members] = stationary_law(self.matrices[np.ix_(members, members)])
         return law, law > 0, stationary_log_error(len(members))
 
     def forgets_on(self, support: Mask) -> bool:
-        """Whether the chain never leaves some states and forgets where among them it began."""
-        return not np.any(self.matrices[support][:, ~support]) and mixes(self.matrices, support)
-
-    def future(self) -> LogRatios:
-        """Return Φ of the kernel that leads on."""
-        return LogRatios()
-
-    def past(self) -> LogRatios:
-        """Return Φ of kernels that lead back."""
-        return LogRatios()
-
-    def any_prior(self) -> AnyPrior:
-        """Return what the past tells under every law of the record before."""
-        return AnyPrior(self.matrices)
-
-    def solve_past(self, residual: Matrix, ends: NDArray[np.int64], shares: Matrix) -> Matrix:
-        """Solve δ = residual + Φ'δ."""
-        x, x_ = pairs_of(self.k)
-        rows = x * self.k + x_
-        return solve_slopes(residual, x, x_, *np.divmod(ends[rows], self.k), shares[rows])
-
-
-class Cycle(Steps):
-    """A matrix for each phase of a cycle; the first record may be at any phase."""
-
-    def moved_on(self, values: Any) -> Any:
-        """Return at every phase what stood at the phase before it."""
-        return moved_on(values)
-
-    def followers(self, states: Mask) -> Mask:
-        """Return which states can follow those of the phase before; shape (N, k)."""
-        return followers(states, self.matrices)
-
-    def restricted(self, states: NDArray[np.intp]) -> "Cycle":
-        """Return the steps among some states."""
-        return Cycle(self.matrices[:, states[:, None], states[None, :]])
-
-    def law(self, support: Mask | None = None) -> tuple[Matrix, Mask, float]:
-        """Return the periodic law."""
-        return periodic_law(self.matrices, None if support is None else support[0])
-
-    def forgets_on(self, support: Mask) -> bool:
         """Whether the chain never leaves some states at each phase and forgets where among them it began."""
-        return not np.any(self.followers(support) & ~support) and period_mixes(self.matrices, support)
+        k, left = self.k, self.followers(support) & ~support
+        return not left.any() and period_mixes(self.matrices.reshape(-1, k, k), support.reshape(-1, k))
 
-    def future(self) -> StackedRatios:
-        """Return Φ of the kernels that lead on."""
-        return StackedRatios(1)
+    def future(self) -> Any:
+        """Return Φ of kernels that lead on: called with a kernel and with bounds on what follows."""
+        return StackedRatios(1) if self.phases else LogRatios()
 
-    def past(self) -> StackedRatios:
+    def past(self) -> Any:
         """Return Φ of kernels that lead back."""
-        return StackedRatios(-1)
+        return StackedRatios(-1) if self.phases else LogRatios()
 
-    def any_prior(self) -> AnyPriors:
-        """Return what the past tells under every law of the record before."""
-        return AnyPriors(self.matrices)
+    def any_prior(self, lower: Matrix | None = None) -> AnyPrior:
+        """Return what the past tells under every law of the record before; with ``lower`` for all matrices above it."""
+        return AnyPrior(self.matrices, lower)
 
     def solve_past(self, residual: Matrix, ends: NDArray[np.int64], shares: Matrix) -> Matrix:
-        """Solve δ = residual + Φ'δ around the cycle."""
-        return solve_around(residual, ends, shares, -1)
+        """Solve δ = residual + Φ'δ, where each entry changes with some of those at the place before it.
+
+        By which entries of it, as flat indices, and how much: ``ends`` and ``shares``, of shape (..., k², m).
+        """
+        if self.phases:
+            return solve_around(residual, ends, shares, -1)
+        return solve_flat(residual, ends, shares)
+
+    @property
+    def log_into(self) -> Matrix:
+        """Logarithms of the steps into each phase, −∞ for a zero; rows = to."""
+        into = self.moved_on(self.matrices)
+        return np.swapaxes(log_of(into, into > 0), -1, -2)

@@ -7,17 +7,10 @@ Let the secrets be events about the values of the records i … j of a chain. Wi
     \max_{x \ne x'} \; G_i[x_i, x'_i] + \sum_{t=i}^{j} d_t(x_t, x'_t)
     + \delta \, |\{t < j : (x_t, x_{t+1}) \ne (x'_t, x'_{t+1})\}| + F_j[x_j, x'_j]
 
-over paths x, x' that can occur; they may begin or end at one state. The proof is in ``docs/proofs/stretches.md``.
-
-**One place.** :func:`worst_paths` finds the maximum record by record: V[a, b] is the largest sum of two paths that
-differ and have come to a and b. Losses are rounded up to whole multiples of a small power of two, so that sums are
-exact. Then it is seen exactly when V grows by the same number again and again, and the rest of a run of equal records
-is a multiplication: a day costs what some minutes do.
-
-**Every place.** :func:`worst_place` takes the largest over all places of a chain. The maximum grows with each of its
-arguments, so entrywise largest arguments of several places bound them all. The places with the largest bound are
-divided, until no bound is above what one place attains. Places that look alike, such as those of one hour of every
-day, are looked at together.
+over paths x, x' that can occur; they may begin or end at one state. docs/proofs/stretches.md has the proof, and how
+the maximum is found: for one place record by record, in whole multiples of a small power of two, so that it is seen
+exactly when sums grow by the same number again and again; for every place by bounds on groups of them, of which those
+with the largest are divided. Places that look alike, as those of one hour of every day, are looked at together.
 """
 
 import heapq
@@ -36,50 +29,32 @@ from numpy.typing import NDArray
 from pufferfish._core.numbers.rounding import float_up
 from pufferfish._core.propagation.sweep import Repeated, Run, Segment
 
-__all__ = ["SAME", "Arrives", "PathPair", "StretchLeak", "Unfolded", "Where", "unfolded", "worst_paths", "worst_place"]
+__all__ = ["SAME", "PathPair", "StretchLeak", "Unfolded", "unfolded", "worst_paths", "worst_place"]
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Whole = NDArray[np.int64]
 
-_BITS = 60
-"""Losses are whole multiples of their sum over two to so many: sums of them fit 64 bits."""
-
-SAME = 2.0**-36
-"""Sums that differ by less than this share are one sum that was rounded in different ways."""
-
+_BITS = 60  # losses are whole multiples of their sum over two to so many: sums of them fit 64 bits
+SAME = 2.0**-36  # sums that differ by less than this share are one sum that was rounded in different ways
+# Stands for a pair of states that no two paths lead to; with any sum of losses it is still negative.
 _NEVER = -(2**62)
-"""Stands for a pair of states that no two paths lead to; with any sum of losses it is still negative."""
-
+# Places are not told apart any more once their bound is above what one of them attains by this share.
 _NEAR_ENOUGH = 1e-7
-"""Places are not told apart any more once their bound is above what one of them attains by this share."""
-
+# How many bounds on places in a row are computed at most; then the largest of them is taken.
 _MOST_BOUNDS = 2000
-"""How many bounds on places in a row are computed at most; then the largest of them is taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathPair:
-    """The two paths of a stretch that are told apart best, as far as its ends go.
+    """The two paths of a stretch that are told apart best, as far as its ends go."""
 
-    Parameters
-    ----------
-    total : float
-        The leakage in nats, rounded up.
-    first, last : (int, int)
-        The two states of the first and of the last record.
-    past, future : float
-        What the records before the stretch and those after it tell.
-    phase : int or None
-        The phase of the first record, in a cycle.
-    """
-
-    total: float
-    first: tuple[int, int]
-    last: tuple[int, int]
-    past: float
-    future: float
-    phase: int | None = None
+    total: float  # the leakage in nats, rounded up
+    first: tuple[int, int]  # the two states of the first record
+    last: tuple[int, int]  # and of the last one
+    past: float  # what the records before the stretch tell
+    future: float  # and those after it
+    phase: int | None = None  # of the first record, in a cycle
 
     @property
     def own(self) -> float:
@@ -93,17 +68,10 @@ class PathPair:
 class _Moves:
     """The steps that are possible, for largest sums over paths; stacks of matrices, one for each phase.
 
-    Parameters
-    ----------
-    possible : (N, k, k) ndarray of bool
-        Whether a step can occur; rows = from, by the phase of the record that it begins at. Where N is 1 stacks are of
-        any size, and what is in one place of them stays there.
-    step : int
-        Loss of a step on which two paths differ.
-    near : (k, k) ndarray of bool or None
-        Pairs of states that two paths may be at; None for all.
-    backwards : bool
-        Whether paths are followed from their ends.
+    ``possible``, (N, k, k), is by the phase of the record that a step begins at, rows = from. Where N is 1 stacks are
+    of any size, and what is in one place of them stays there. ``step`` is the loss of a step on which two paths differ,
+    and ``near`` the pairs of states that they may be at, None for all. ``backwards`` paths are followed from their
+    ends.
     """
 
     def __init__(self, possible: Mask, step: int, near: Mask | None, *, backwards: bool) -> None:
@@ -153,17 +121,9 @@ class _Moves:
     def pairs_after(self, apart: Whole, together: Mask) -> tuple[Whole, bool]:
         """Return the largest sums one step later, without the loss of the record there.
 
-        Parameters
-        ----------
-        apart : (N, k, k) ndarray of int64
-            The largest sum of two different paths, by the states they have come to.
-        together : (N, k) ndarray of bool
-            Where two equal paths may have come to.
-
-        Returns
-        -------
-        (N, k, k) ndarray, bool
-            The sums, and whether no paths that part only now have a larger one than those that parted before.
+        ``apart`` are those of two different paths, by the states they have come to, ``together`` where two equal paths
+        may have come to. Also returns whether no paths that part only now have a larger sum than those that parted
+        before.
         """
         later = self._second_after(self._first_after(apart)) + self._step
         if self._step:
@@ -249,23 +209,19 @@ def worst_paths(
 
     Parameters
     ----------
-    past : (..., k, k) ndarray
-        G at the first record of the stretch, without any loss of its own; for a cycle by the phase of that record. −∞
-        for pairs of states that it never has at one place.
+    past, future : (..., k, k) ndarray
+        G at the first record of the stretch and F at the last one, without losses of its own; for a cycle by the phase
+        of that record. −∞ in G for pairs of states that the record never has at one place.
     own : sequence of Run
         Losses of the records of the stretch, from the first to the last.
-    future : (..., k, k) ndarray
-        F at the last record, without its own loss; for a cycle by the phase of that record.
     states : (..., k) ndarray of bool
         States that the first record can have.
     transitions : (..., k, k) ndarray of bool
         Steps that can occur; rows = from, by the phase of the record that they begin at.
-    step : float, default 0
-        Loss of a step inside of the stretch on which the paths differ. G and F hold the steps at its border.
-    near : (k, k) ndarray of bool, optional
-        Pairs of states that are near. Only paths that are near at every record are secrets then.
-    witness : bool, default True
-        Whether to say where the paths began; else the bound alone is right.
+    step, near, witness
+        Loss of a step inside of the stretch on which the paths differ (G and F hold those at its border); pairs of
+        states that the paths may be at, by default all; and whether to say where they began, else the bound alone is
+        right.
 
     Examples
     --------
@@ -344,38 +300,11 @@ def _first_of_largest(sums: Whole) -> tuple[int, ...]:
 # -- Every place ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Arrives:
-    """What the past tells at places, first to last, of a chain.
-
-    Parameters
-    ----------
-    first, last : int
-        The places, 1-based.
-    message : (..., k, k) ndarray
-        G.
-    states : (..., k) ndarray of bool
-        States that hold all that the places can have.
-    """
-
-    first: int
-    last: int
-    message: Matrix
-    states: Mask
-
-
 @dataclass(frozen=True, slots=True)
 class StretchLeak:
-    """Where a stretch is told apart best.
+    """Where a stretch is told apart best: the leakage of every stretch in nats, rounded up, and the worst one.
 
-    Parameters
-    ----------
-    total : float
-        The leakage in nats, rounded up, of every stretch.
-    first : int
-        First record of the worst stretch, 1-based (the middle one of those alike); 0 where no stretch has two paths.
-    paths : PathPair or None
-        Its two paths.
+    ``first`` is its first record, 1-based (the middle one of those alike), or 0 where no stretch has two paths.
     """
 
     total: float
@@ -383,24 +312,12 @@ class StretchLeak:
     paths: PathPair | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
-    """The places at which a stretch may begin.
+Evaluate = Callable[[Matrix, Mask, Sequence[Run], Matrix, tuple[int, int] | None, bool], PathPair | None]
+"""From G, the states of the first record, the losses of a stretch and F to its worst paths.
 
-    Parameters
-    ----------
-    places : (int, int) or None
-        The first and the last of them; None if not all have the same states.
-    witness : bool
-        Whether it matters which paths are the worst.
-    """
-
-    places: tuple[int, int] | None
-    witness: bool
-
-
-Evaluate = Callable[[Matrix, Mask, Sequence[Run], Matrix, Where], PathPair | None]
-"""From G, the states of the first record, the losses of a stretch, F, and where it may begin, to its worst paths."""
+Besides: the first and the last place where it may begin, None if not all have the same states; and whether it matters
+which paths are the worst.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,7 +341,7 @@ class _Places:
 
     def __init__(
         self,
-        past: Sequence[Arrives],
+        past: Sequence[Segment],
         future: Sequence[Segment],
         runs: Sequence[Run],
         records: int,
@@ -432,12 +349,13 @@ class _Places:
         evaluate: Evaluate,
     ) -> None:
         self._runs, self._evaluate, self._records, self._ahead = runs, evaluate, records, ahead
-        self._states = np.array([each.states for each in past])
+        states = [each.states for each in past if each.states is not None]
+        self._states = np.array(states)
         occur = self._states[..., :, None] & self._states[..., None, :]
         self._messages: Matrix = np.where(occur, np.array([each.message for each in past]), -np.inf)
         self._ahead_of: Matrix = np.array([each.message for each in future])
         supports: dict[bytes, int] = {}
-        self._states_of = np.array([supports.setdefault(each.states.tobytes(), len(supports)) for each in past])
+        self._states_of = np.array([supports.setdefault(each.tobytes(), len(supports)) for each in states])
         self._past_ends = [each.last for each in past]
         self._future_ends = [each.last for each in future]
         self._run_ends = list(accumulate(run.steps for run in runs))
@@ -470,7 +388,7 @@ class _Places:
         places = (first, group.starts[-1] + group.count - 1) if same_states else None
         window = self._window(first, last)
         alike = len(before) == len(after) == 1 and (group.count == 1 or len(window) == 1)
-        return self._evaluate(message, states, window, future, Where(places, witness)), alike
+        return self._evaluate(message, states, window, future, places, witness), alike
 
     @staticmethod
     def _segments(ends: Sequence[int], group: _Group, ahead: int) -> list[int]:
@@ -504,7 +422,7 @@ class _Places:
 
 
 def worst_place(
-    past: Sequence[Arrives],
+    past: Sequence[Segment],
     future: Sequence[Segment],
     runs: Sequence[Run],
     records: int,
@@ -513,25 +431,11 @@ def worst_place(
     places: int,
     ahead: int,
 ) -> StretchLeak:
-    """Bound what is told of every stretch of a chain.
+    """Bound what is told of every stretch of a chain that begins at the places 1 … ``places``.
 
-    Parameters
-    ----------
-    past : sequence of Arrives
-        G of every place, in order.
-    future : sequence of Segment
-        F of every place, in order.
-    runs : sequence of Run
-        Losses of the chain's records.
-    records : int
-        Records of a stretch whose losses ``evaluate`` is given.
-    evaluate : callable
-        From G, states, losses, F, and where a stretch may begin, to its worst paths. It must not fall as these grow.
-        G is −∞ for pairs of states that no place has: no bound ties these together.
-    places : int
-        A stretch may begin at the places 1 … places.
-    ahead : int
-        So many places after its first one is the place whose F counts.
+    ``past`` has the states of its places. ``evaluate`` is given the losses of so many records of a stretch, G at its
+    first place, and F so many places ``ahead`` of it. It must not fall as these grow. G is −∞ for pairs of states that
+    no place has: no bound ties these together.
     """
     search = _Places(past, future, runs, records, ahead, evaluate)
     most, queue, bounds = StretchLeak(0.0), list[tuple[float, int, _Group]](), 0
@@ -560,14 +464,7 @@ def worst_place(
 class Unfolded:
     """A chain whose profile repeats, with so many of its cycles that every stretch is there.
 
-    Parameters
-    ----------
-    runs : list of Run
-        Its runs of records.
-    past, future : list of Segment
-        What arrives at its places.
-    left_out : list of (int, int, int)
-        For each repetition its first and last place, and how many places were left out behind it.
+    ``left_out`` has for each repetition its first and last place, and how many places were left out behind it.
     """
 
     runs: list[Run]
@@ -591,26 +488,17 @@ def unfolded(
 ) -> Unfolded:
     """Return a chain with as many cycles as a stretch of so many records can tell from more of them.
 
-    Parameters
-    ----------
-    runs : sequence of Run
-        The runs that are kept of a folded profile.
-    past, future : sequence of Segment
-        What arrives at their places; no segment is in two runs.
-    repeated : sequence of Repeated
-        Cycles among the runs that stand for several.
-    records : int
-        Length of a stretch.
+    From the runs that are kept of a folded profile, what arrives at their places, and the cycles among them that stand
+    for several. No segment is in two runs.
     """
     ends = [0, *accumulate(run.steps for run in runs)]
-    copies = [1] * len(runs)
     blocks, start = list[tuple[int, int, int, int]](), 0
     for cycle in repeated:
         length = ends[cycle.stop] - ends[cycle.first]
         kept = min(cycle.times, -(-records // length) + 2)
         blocks += [(start, cycle.first, 1, 0), (cycle.first, cycle.stop, kept, (cycle.times - kept) * length)]
         start = cycle.stop
-    blocks.append((start, len(copies), 1, 0))
+    blocks.append((start, len(runs), 1, 0))
     new_runs, left_out, place = list[Run](), list[tuple[int, int, int]](), 0
     sides: tuple[list[Segment], list[Segment]] = ([], [])
     for first, stop, kept, missing in blocks:
@@ -630,6 +518,6 @@ def _moved(segments: Sequence[Segment], first: int, last: int, by: int) -> list[
     low = bisect_left([segment.last for segment in segments], first)
     high = bisect_right([segment.first for segment in segments], last)
     return [
-        Segment(max(segment.first, first) + by, min(segment.last, last) + by, segment.message)
+        replace(segment, first=max(segment.first, first) + by, last=min(segment.last, last) + by)
         for segment in segments[low:high]
     ]

@@ -2,15 +2,12 @@
 
 On a run of records with the same loss a sweep stops as soon as it moves no more and is below a certified fixed point
 (:mod:`pufferfish._core.propagation.steps`), which then covers the rest of the run: the cost does not depend on the
-length. A cycle of runs that stands for many (:mod:`pufferfish._core.propagation.sweep`) is covered by one certificate.
+length.
 
-Profiles that repeat: equal stretches that come again and again are one cycle, and what holds of it holds of all.
-
-A query about one hour of each day reads an hour, leaves out 23, and so on for a year. Of such a repetition the first
-and the last cycle stay as they are, and one cycle stands for all those between them: its sweeps begin with a bound that
-they do not end above (:meth:`pufferfish._core.propagation.sweep.Sweep.repeat`), so by induction every later cycle
-begins below that bound too. A year costs what a few days do. Only chains that are too long to be followed record by
-record are folded.
+**Profiles that repeat.** A query about one hour of each day reads an hour, leaves out 23, and so on for a year. Of such
+a repetition the first and the last cycle stay as they are, and one cycle stands for all those between them: its sweeps
+begin with a bound that they do not end above, so by induction every later cycle begins below that bound too. A year
+costs what a few days do. Only chains that are too long to be followed record by record are folded.
 """
 
 import math
@@ -24,7 +21,7 @@ from numpy.typing import NDArray
 
 from pufferfish._core.numbers.rounding import UNIT, up
 from pufferfish._core.phi.phi import close
-from pufferfish._core.propagation.past_and_future import Side
+from pufferfish._core.propagation.past_and_future import Homogeneous, Side
 from pufferfish._core.propagation.steps import Settled
 
 __all__ = [
@@ -42,24 +39,14 @@ __all__ = [
 
 # -- Profiles that repeat: equal stretches that come again and again are one cycle -----------------------------------
 
+# Repetitions of fewer cycles are left as they are: a bound for any number of cycles may be far above theirs.
 _FEWEST = 5
-"""Repetitions of fewer cycles are left as they are: a bound for any number of cycles may be far above theirs."""
-
-_LONGEST = 64
-"""Stretches of the longest cycle that is looked for."""
+_LONGEST = 64  # stretches of the longest cycle that is looked for
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A cycle among the stretches of a folded profile that stands for several.
-
-    Parameters
-    ----------
-    first, stop : int
-        Its first stretch, and one past its last.
-    times : int
-        How many cycles it stands for.
-    """
+    """A cycle among the stretches of a folded profile, from ``first`` to before ``stop``, that stands for so many."""
 
     first: int
     stop: int
@@ -68,28 +55,15 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A folded profile.
-
-    Parameters
-    ----------
-    kept : tuple of int
-        Which stretches of the profile are left, in order.
-    repeated : tuple of Repeated
-        Cycles among them, in order.
-    """
+    """A folded profile: which of its stretches are left, in order, and the cycles among them."""
 
     kept: tuple[int, ...]
     repeated: tuple[Repeated, ...]
 
     def place(self, place: int, steps: Sequence[int]) -> int:
-        """Return the record that one of the folded profile stands for: in a cycle, one of the middle cycle.
+        """Return the record that one of the folded profile stands for, 1-based: in a cycle, one of the middle cycle.
 
-        Parameters
-        ----------
-        place : int
-            The record, 1-based.
-        steps : sequence of int
-            Records of each stretch of the folded profile.
+        ``steps`` are the records of each stretch of the folded profile.
         """
         more = 0
         for cycle in self.repeated:
@@ -142,59 +116,34 @@ def _most(ids: Sequence[int], place: int) -> tuple[int, int]:
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+# A bound for losses that are larger by this share is above any that another run may have settled at.
 _ROOMIER = 1e-5
-"""A bound for losses that are larger by this share is above any that another run may have settled at."""
-
-_CONVERGED = 1e-7
-"""A sweep moves no more once a step changes it by at most this share of the largest loss."""
-
-_HARDLY_MOVES = 1e-3
-"""The same for a sweep that proves nothing."""
-
+_CONVERGED = 1e-7  # A sweep moves no more once a step changes it by at most this share of the largest loss
+_HARDLY_MOVES = 1e-3  # the same for a sweep that proves nothing
+# A sweep also ends where the certified fixed point, which covers all that follows, is above it by this share.
 _NEAR = 1e-4
-"""A sweep also ends where the certified fixed point, which covers all that follows, is above it by this share."""
-
+# How much farther than the last time a sweep has come when it is compared with the fixed point again.
 _LOOKS = 1.25
-"""How much farther than the last time a sweep has come when it is compared with the fixed point again."""
-
 _FIRST_LOOK = 64
-
+# A fixed bound is lifted by this share at once; by more where a sweep has visited all it visits one by one.
 _LIFTED = 1e-6
-"""A fixed bound is lifted by this share at once; by more where a sweep has visited all it visits one by one."""
-
-_CHEAP = 1e7
-"""Places times the fourth power of the states: what a sweep visits in about a second."""
-
-_MOST_CYCLES = 512
-"""How often a cycle is gone through to find a bound that it does not end above."""
-
+_CHEAP = 1e7  # places times the fourth power of the states: what a sweep visits in about a second
+_MOST_CYCLES = 512  # how often a cycle is gone through to find a bound that it does not end above
+# Places of a cycle, times the fourth power of the states, that are gone through besides where that is quick.
 _CYCLE_WORK = 2e6
-"""Places of a cycle, times the fourth power of the states, that are gone through besides where that is quick."""
-
-_STILL = 1e-5
-"""Such a bound is tried once a cycle ends above what entered by at most this share."""
-
-_FASTEST = 0.98
-"""The largest share of what the last cycle added that the next one is taken to add."""
+_STILL = 1e-5  # such a bound is tried once a cycle ends above what entered by at most this share
+_FASTEST = 0.98  # the largest share of what the last cycle added that the next one is taken to add
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """Consecutive records with the same loss.
+    """Consecutive records with the same loss."""
 
-    Parameters
-    ----------
-    steps : int
-        How many.
-    loss : (k, k) ndarray
-        Record-level loss d of each; zero diagonal.
-    within : float, default 0
-        Loss between two values of a record that have the same state, where a chain knows more of it than its state.
-    """
-
-    steps: int
-    loss: Matrix
-    within: float = 0.0
+    steps: int  # how many
+    loss: Matrix  # record-level loss d of each; (k, k), zero diagonal
+    within: float = (
+        0.0  # loss between two values with the same state, where a chain knows more of a record than its state
+    )
 
     def divided(self, divisor: float) -> Self:
         """Return the run with its loss divided, rounded up."""
@@ -206,11 +155,12 @@ class Run:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """Places of a sweep, first to last, that share a bound on what arrives there."""
+    """Places of a sweep, first to last, that share a bound on what arrives there, and hold no other states."""
 
     first: int
     last: int
     message: Matrix
+    states: Mask | None = None
 
 
 def from_the_end(segments: Sequence[Segment], length: int) -> list[Segment]:
@@ -399,11 +349,11 @@ def _drifting(side: Side, place: int, steps: int, a: Matrix, loss: Matrix) -> Se
     Let one Φ serve all these places, and d + Φ(A) ≤ A + μ off the diagonal, A closed. As Φ(A + μ) ≤ Φ(A) + μ, n steps
     add at most nμ (proof: docs/proofs/propagation.md). The fixed point may be far above in a chain that hardly moves.
     """
-    phi = side.onwards(place)
-    if phi is None:
+    later_side = side.from_here(place)
+    if not isinstance(later_side, Homogeneous) or side.phases:
         return None
     a, off_diagonal = close(a), ~np.eye(len(a), dtype=np.bool_)
-    message = phi(a)
+    message = later_side.phi(a)
     defined = np.isfinite(message) & off_diagonal
     if not np.array_equal(np.isfinite(a) & off_diagonal, defined):
         return None

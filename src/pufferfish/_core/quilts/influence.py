@@ -53,7 +53,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._core.chains.interval_matrices import EntryBounds
 from pufferfish._core.chains.markov import (
     LogPowers,
     LogVectorPath,
@@ -67,7 +66,7 @@ from pufferfish._core.chains.markov import (
 )
 from pufferfish._core.divergence import max_log_ratio
 from pufferfish._core.numbers.rounding import UNIT, up
-from pufferfish._core.phi.rows_between_bounds import IntervalRatios
+from pufferfish._core.phi.rows_between_bounds import EntryBounds, IntervalRatios
 from pufferfish.errors import ModelError
 
 __all__ = ["ChainInfluence", "IntervalGroup", "IntervalInfluence", "NodeGroup"]

@@ -19,7 +19,7 @@ import pufferfish._core
 from pufferfish._core import divergence
 from pufferfish._core.numbers.compiled import Loops, reached, renamed, version
 from pufferfish._core.phi.greedy import least_factors
-from pufferfish._core.propagation import cluster_plan, cluster_sweep
+from pufferfish._core.propagation import cluster_plan, clusters
 from pufferfish.fit.mixture import StaysSeen, fit_mixture
 
 TINY = 1e-300
@@ -190,7 +190,7 @@ def test_kept_machine_code_goes_by_all_that_it_was_made_of(tmp_path: Path, monke
 
 
 def test_what_checks_proofs_is_among_it() -> None:
-    files = {Path(each.__code__.co_filename).name for each in reached(vars(cluster_sweep.LOOPS.plain).values())}
+    files = {Path(each.__code__.co_filename).name for each in reached(vars(clusters.LOOPS.plain).values())}
     assert files == {"certificate.py", "simplex.py", "loops.py"}
 
 

@@ -11,9 +11,8 @@ from pufferfish._core.numbers import compiled as loop
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.phi.certificate import phi, prove
 from pufferfish._core.phi.phi import Kernel, LogRatios, close
-from pufferfish._core.propagation import cluster_sweep
-from pufferfish._core.propagation.cluster_sweep import Attained
-from pufferfish._core.propagation.clusters import ClusterPropagation
+from pufferfish._core.propagation import clusters
+from pufferfish._core.propagation.clusters import Attained, ClusterPropagation
 from pufferfish.errors import ModelError
 
 FLIP = np.array([[0.875, 0.125], [0.25, 0.75]])
@@ -194,7 +193,7 @@ class TestLayout:
 class TestCompiled:
     @pytest.mark.parametrize("states", [(2,), (2, 3), (1, 2, 3, 4), (5, 6)], ids=str)
     def test_it_finds_what_is_found_interpreted(self, monkeypatch: pytest.MonkeyPatch, states: tuple[int, ...]) -> None:
-        rng, loops = np.random.default_rng(8), cluster_sweep.LOOPS
+        rng, loops = np.random.default_rng(8), clusters.LOOPS
         for n in (1, 6, 12):
             parents = random_parents(rng, n)
             forest, sizes = random_forest(rng, parents, states)
@@ -215,13 +214,13 @@ class TestCompiled:
             return list(plain)
 
         monkeypatch.setattr(loop, "_compiled", compiled)
-        known = cluster_sweep.LOOPS
-        monkeypatch.setattr(cluster_sweep, "LOOPS", loop.Loops(*vars(known.plain).values(), after=known.after))
+        known = clusters.LOOPS
+        monkeypatch.setattr(clusters, "LOOPS", loop.Loops(*vars(known.plain).values(), after=known.after))
         loop.Loops.made.pop()
         forest = forest_of([-1, 0, 0], [ROOT, FLIP, FLIP])
         forest.leakage([even(2, 1.0)] * 3)
         assert not asked
-        monkeypatch.setattr(cluster_sweep.LOOPS, "after", 0)
+        monkeypatch.setattr(clusters.LOOPS, "after", 0)
         forest.leakage([even(2, 0.5)] * 3)
         assert asked
 

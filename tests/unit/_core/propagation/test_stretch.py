@@ -9,7 +9,7 @@ import pytest
 
 from propagation_oracle import Array
 from pufferfish._core.propagation.chain import ChainPropagation
-from pufferfish._core.propagation.stretch import Arrives, Repeated, unfolded, worst_paths, worst_place
+from pufferfish._core.propagation.stretch import Repeated, unfolded, worst_paths, worst_place
 from pufferfish._core.propagation.sweep import Run, Segment
 from stretch_oracle import worst_pair
 
@@ -166,7 +166,7 @@ def test_every_place_is_looked_at(seed: int) -> None:
             for _ in "ab"
         ]
         sides = [list(itertools.pairwise([0, *(int(c) for c in cut), length])) for cut in cuts]
-        past = [Arrives(a + 1, b, rng.uniform(0, 2, (k, k)) * unlike(k), rng.random(k) < 0.8) for a, b in sides[0]]
+        past = [Segment(a + 1, b, rng.uniform(0, 2, (k, k)) * unlike(k), rng.random(k) < 0.8) for a, b in sides[0]]
         future = [Segment(a + 1, b, rng.uniform(0, 2, (k, k)) * unlike(k)) for a, b in sides[1]]
         each = []
         for place in range(1, length - records + 2):
@@ -180,7 +180,7 @@ def test_every_place_is_looked_at(seed: int) -> None:
             future,
             as_runs(own),
             records,
-            lambda g, states, window, f, _, possible=possible: worst_paths(g, window, f, states, possible),
+            lambda g, states, window, f, *_, possible=possible: worst_paths(g, window, f, states, possible),
             places=length - records + 1,
             ahead=records - 1,
         )

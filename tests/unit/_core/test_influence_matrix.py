@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pufferfish._core.tridiagonal import InfluenceMatrix
+from pufferfish._core.gk16 import InfluenceMatrix
 
 
 def random_matrix(seed: int, n: int, norm: float) -> InfluenceMatrix:
