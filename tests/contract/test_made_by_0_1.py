@@ -18,7 +18,8 @@ import pytest
 
 import pufferfish as pf
 from commands import refused, run
-from pufferfish.check.record import CheckFields, NetworkCheckFields
+from pufferfish.check import NetworkCheck
+from pufferfish.check.record import CheckFields
 
 HERE = Path(__file__).parent.parent / "made_by_0_1"
 CERTIFICATE = HERE.parent.parent / "certificate"
@@ -114,7 +115,7 @@ def test_a_fitted_model_says_what_it_was_fitted_to() -> None:
 
 def test_numbers_of_checks_keep_their_names() -> None:
     chain = msgspec.json.decode((HERE / "checks" / "chain.json").read_bytes(), type=CheckFields)
-    network = msgspec.json.decode((HERE / "checks" / "network.json").read_bytes(), type=NetworkCheckFields)
+    network = msgspec.json.decode((HERE / "checks" / "network.json").read_bytes(), type=NetworkCheck)
     assert chain.verdict.reasons
     assert network.verdict.reasons
 

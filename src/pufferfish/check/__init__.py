@@ -1,11 +1,10 @@
 """Does a model describe public data? Numbers, a picture and a verdict."""
 
 from pufferfish.check.check import ModelCheck, check_model
-from pufferfish.check.network import NetworkCheck
+from pufferfish.check.network import NetworkCheck, PairCheck
 from pufferfish.check.record import (
     CHECK,
     OverlapAfter,
-    PairCheck,
     Remedy,
     RicherModel,
     StateStays,

@@ -30,9 +30,8 @@ from pufferfish._base.progress import part_of
 from pufferfish._base.reading import check_path
 from pufferfish._base.view import View
 from pufferfish._draw.figure import save_figure
-from pufferfish.check.leaking import NoiseFor
 from pufferfish.check.network import NetworkCheck, check_network
-from pufferfish.check.record import Checked, CheckFields, OverlapAfter, RicherModel, StateStays, SubjectCheck
+from pufferfish.check.record import Checked, CheckFields, NoiseFor, OverlapAfter, RicherModel, StateStays, SubjectCheck
 from pufferfish.check.shown import draw_check, view_of
 from pufferfish.check.words import KNOWS, leaks_more, text_of, verdict_of
 from pufferfish.errors import DataError, ModelError, NotApplicableError, ParameterError

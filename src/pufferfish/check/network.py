@@ -11,23 +11,23 @@ pair has a share of the level, the larger the fewer rows its rarest values are e
 dependence at any level, and few at a large one only. The shares rest on the margins, which each test takes as given.
 """
 
+import math
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from math import inf, prod, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
+from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.progress import part_of, report_progress
-from pufferfish._base.view import View
+from pufferfish._base.view import Grid, View, counted
+from pufferfish._base.words import at_most, number
 from pufferfish.check.independence import Dependence, dependence, enough_rows, holm
-from pufferfish.check.leaking import NoiseFor
-from pufferfish.check.network_words import network_text, network_verdict, network_view
-from pufferfish.check.record import Checked, NetworkCheckFields, PairCheck, RicherModel
-from pufferfish.errors import NotApplicableError, ParameterError
+from pufferfish.check.record import Checked, Found, NoiseFor, Remedy, RicherModel, Verdict
+from pufferfish.check.words import aligned, leaks, leaks_more, listed, more_noise, some
+from pufferfish.errors import NotApplicableError, ParameterError, printable
 from pufferfish.fit.left_out import LEAST_GAIN
 from pufferfish.fit.network import SMOOTHING, fitted_cpt
 from pufferfish.queries import Marginals
@@ -39,7 +39,7 @@ from pufferfish.theta.states import state_label
 if TYPE_CHECKING:
     from pufferfish.data.public_counts import PublicRows
 
-__all__ = ["LEVEL", "NetworkCheck", "check_network"]
+__all__ = ["NetworkCheck", "PairCheck", "check_network", "network_text"]
 
 LEVEL = 0.005
 """The probability, at most, that a check finds a pair dependent where none is."""
@@ -53,16 +53,81 @@ _MOST_LEAKS = 12
 _MOST_COMBINATIONS = 5_000_000
 
 
-class NetworkCheck(Checked, NetworkCheckFields, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Whether a network describes public data: a verdict and numbers; prints as text.
+class PairCheck(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Whether public data show that two nodes of a network depend on each other, given others.
 
-    Examples
-    --------
-    See :func:`check_model`.
+    Parameters
+    ----------
+    nodes : tuple of str
+        The nodes: the second is the one whose parents are given, and to which an arrow would go.
+    given : tuple of str
+        The parents of the second; of an arrow of the model its other parents.
+    gain : float
+        By how many nats in all the dependence fits the data better, as it was tested: half of the statistic G.
+    freedom : int
+        The degrees of freedom of G; 0 where what is given leaves nothing open.
+    p : float
+        The probability of as much by chance, for this pair alone.
+    expected : float
+        The rows in which two of their values would meet by chance, for the two that would meet least often.
+    rarest : tuple of str
+        These values.
+    judged : {"dependent", "not seen", "too few", "not tested"}
+        What the data say: that the nodes depend on each other; nothing, though they would show a strong dependence; or
+        nothing, for they are too few; or that what is given leaves nothing open, or has too many combinations.
+    richer : RicherModel or None
+        What the model's noise leaks under the network with this arrow, for pairs without one that are dependent.
     """
 
+    nodes: tuple[str, str]
+    given: tuple[str, ...]
+    gain: float
+    freedom: int
+    p: float
+    expected: float
+    rarest: tuple[str, ...]
+    judged: str
+    richer: RicherModel | None = None
+
+
+class NetworkCheck(Checked, Found, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Whether a network describes public data: a verdict and numbers; prints as text. See :func:`check_model`.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of data.
+    gain : float
+        By how many nats in all tables of these data, with the model's arrows, predict each row from all others better
+        than the model's tables do; below 0 where they do not.
+    clearly : float
+        What it must exceed to be more than chance.
+    tables : RicherModel
+        What the noise leaks under the network of these tables.
+    pairs : tuple of PairCheck
+        The pairs that the model calls independent given the parents of one of them.
+    arrows : tuple of PairCheck
+        The model's arrows.
+    unread : tuple of str
+        Nodes without a column, and those with such a parent: what cannot be checked of them is left out.
+    """
+
+    kind: str = "Bayesian networks"
+    rows: int
+    gain: float
+    clearly: float
+    tables: RicherModel
+    pairs: tuple[PairCheck, ...]
+    arrows: tuple[PairCheck, ...]
+    unread: tuple[str, ...]
+
     def _view(self) -> View:
-        return network_view(self)
+        facts = {"held against": self.source, "class Θ": self.origin, "rows": self.rows}
+        grids = [
+            Grid("Pairs that the model calls independent", _HEAD, [_row(pair) for pair in _found(self.pairs)]),
+            Grid("Arrows of the model", _HEAD, [_row(pair) for pair in self.arrows]),
+        ]
+        return View(self.verdict.sentence, facts, grids, str(self.verdict).splitlines()[1:])
 
     def __str__(self) -> str:
         return network_text(self)
@@ -96,12 +161,12 @@ def check_network(theta: ModelClass, source: Any, epsilon: float, reading: Mappi
     pairs, arrows = judged[: len(apart)], judged[len(apart) :]
     noise = NoiseFor(network, data.rows.records, Marginals(data.rows.nodes), epsilon)
     fitted = {node: _fitted(data, network, node) for node in whole}
-    tables = noise.under(RicherModel(kind="tables"), partial(_other, network, fitted))
-    leaking = [_with_leakage(pair, network, noise, data) for pair in _most(pairs)]
+    tables = noise.under(RicherModel(kind="tables"), lambda: BayesianNetwork({**network.cpts, **fitted}))
+    leaking = [_with_leakage(pair, network, noise, data) for pair in _found(pairs)[:_MOST_LEAKS]]
     checked = {pair.nodes: pair for pair in leaking}
     pairs = [checked.get(pair.nodes, pair) for pair in pairs]
     gains, free = zip(*(_gain(data, network, node) for node in whole), strict=True) if whole else ((0.0,), (0,))
-    gain, clearly = sum(gains), LEAST_GAIN + 2 * sqrt(2 * sum(free))
+    gain, clearly = sum(gains), LEAST_GAIN + 2 * math.sqrt(2 * sum(free))
     return NetworkCheck(
         verdict=network_verdict(
             gain,
@@ -145,8 +210,7 @@ def _fit_command(source: Any, network: BayesianNetwork, more: PairCheck | None) 
 # -- Which pairs are tested ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     first: Any
     second: Any
     given: tuple[Any, ...]
@@ -165,7 +229,7 @@ def _pairs(network: BayesianNetwork, whole: Sequence[Any]) -> list[_Asked]:
             if earlier in network.cpts[later].parents:
                 continue
             seconds = [later] if earlier in above[later] else [later, earlier]
-            second = min(seconds, key=lambda node: prod(sizes[parent] for parent in network.cpts[node].parents))
+            second = min(seconds, key=lambda node: math.prod(sizes[parent] for parent in network.cpts[node].parents))
             asked.append(_Asked(earlier if second is later else later, second, network.cpts[second].parents))
     return asked
 
@@ -184,7 +248,7 @@ def _judged(data: "PublicRows", asked: Sequence[_Asked]) -> list[PairCheck]:
     told: list[Dependence | None] = []
     for pair in asked:
         names = (*pair.given, pair.first, pair.second)
-        if prod(len(data.rows.states[name]) for name in names) > _MOST_COMBINATIONS:
+        if math.prod(len(data.rows.states[name]) for name in names) > _MOST_COMBINATIONS:
             told.append(None)
             continue
         counts = data.together(names)
@@ -222,22 +286,11 @@ def _judged(data: "PublicRows", asked: Sequence[_Asked]) -> list[PairCheck]:
 # -- What the noise leaks where the data say something else ----------------------------------------------------------
 
 
-def _most(pairs: Sequence[PairCheck]) -> list[PairCheck]:
-    """Return the pairs of which leakage is computed."""
-    found = sorted((pair for pair in pairs if pair.judged == "dependent"), key=lambda pair: -pair.gain)
-    return found[:_MOST_LEAKS]
-
-
-def _other(network: BayesianNetwork, tables: Mapping[Any, CPT]) -> BayesianNetwork:
-    """Return the network with other tables."""
-    return BayesianNetwork({**network.cpts, **tables})
-
-
 def _with_leakage(pair: PairCheck, network: BayesianNetwork, noise: NoiseFor, data: "PublicRows") -> PairCheck:
     first, second = (network.nodes[network.place(name)] for name in pair.nodes)
     with part_of(f"{pair.nodes[0]}->{pair.nodes[1]}"):
         more = {second: _with_arrow(data, network, first, second)}
-        richer = noise.under(RicherModel(kind="arrow"), partial(_other, network, more))
+        richer = noise.under(RicherModel(kind="arrow"), lambda: BayesianNetwork({**network.cpts, **more}))
     return msgspec.structs.replace(pair, richer=richer)
 
 
@@ -266,9 +319,180 @@ def _gain(data: "PublicRows", network: BayesianNetwork, node: Any) -> tuple[floa
     free = int(np.count_nonzero(counts.sum(axis=1))) * (len(cpt.states) - 1)
     table = cpt.table.reshape(counts.shape)
     if (table[counts > 0] == 0).any():
-        return inf, free
+        return math.inf, free
     shares = data.rows.counts[node] / data.rows.counts[node].sum()
     row, state = np.nonzero(counts)
     number, all_ = counts[row, state], counts.sum(axis=1)[row]
     others = (number - 1 + SMOOTHING * shares[state]) / (all_ - 1 + SMOOTHING)
     return float((number * np.log(others / table[row, state])).sum()), free
+
+
+# -- The verdict, and a check as text ------------------------------------------------------------------------------
+
+_MOST_ROWS = 15
+"""Pairs that a table has without details."""
+
+
+def network_verdict(
+    gain: float,
+    clearly: float,
+    tables: RicherModel,
+    pairs: Sequence[PairCheck],
+    arrows: Sequence[PairCheck],
+    *,
+    epsilon: float,
+    rows: int,
+    noise: float | None,
+    fit: Callable[[PairCheck | None], str],
+) -> Verdict:
+    """Return whether to go on with a network, why, and what to do next.
+
+    ``noise`` is the multiplier of the noise that the model needs; ``fit`` returns the command that fits the network,
+    with an arrow more where one is given.
+    """
+    found = _found(pairs)
+    leaking = [pair for pair in found if leaks_more(pair.richer, epsilon)]
+    other_tables = gain > clearly and leaks_more(tables, epsilon)
+    unknown = [pair for pair in found if pair.richer is None or pair.richer.leakage is None]
+    few = sorted((pair for pair in pairs if pair.judged == "too few"), key=lambda pair: pair.expected)
+    poor = sorted((pair for pair in arrows if pair.judged == "too few"), key=lambda pair: pair.expected)
+    tested = [pair for pair in pairs if pair.judged != "not tested"]
+    little = 2 * len(few) > len(tested)
+    word = "go on"
+    if leaking or other_tables:
+        word = "do not go on"
+    elif unknown or (gain > clearly and tables.leakage is None) or noise is None or little:
+        word = "in doubt"
+    reasons = [_why(leaking or found, epsilon)] if found else []
+    if not found:
+        reasons.append(f"none of {counted(len(tested), 'pair')} without an arrow is clearly dependent in {rows:,} rows")
+    if gain > clearly:
+        reasons.append(_of_tables(gain, tables, epsilon))
+    if little:
+        reasons.append(f"{counted(rows, 'row')} are few: use more public data")
+    if few:
+        reasons.append(
+            f"there are too few data to judge {counted(len(few), 'pair')} without an arrow: "
+            f"{some([_pair_of_few(pair) for pair in few])}; add its arrow if nobody can say that it is independent"
+        )
+    if poor:
+        names = some([_arrow(pair) for pair in poor])
+        reasons.append(f"there are too few data to judge {counted(len(poor), 'arrow')} of the model: {names}")
+    needs = [(pair.richer, pair, "arrow") for pair in (leaking or unknown)[:1]]
+    needs += [(tables, None, "tables")] if other_tables else []
+    remedies = [
+        Remedy(kind=kind, command=fit(pair), noise_multiplier=None if model is None else model.noise_multiplier)
+        for model, pair, kind in needs
+    ]
+    reasons += [f"next: {_told(pair)}{more_noise(model, noise)}, and check again" for model, pair, _ in needs]
+    return Verdict(word=word, reasons=tuple(reasons), remedies=tuple(remedies))  # type: ignore[arg-type]
+
+
+def _told(pair: PairCheck | None) -> str:
+    return "fit its tables to these data" if pair is None else f"add {_arrow(pair)} to its arrows"
+
+
+def _why(found: Sequence[PairCheck], epsilon: float) -> str:
+    """Say which pairs depend on each other, and what is leaked to those who know it."""
+    names = some([f"{_pair(pair)} are not independent{_given(pair)}" for pair in found])
+    known = [pair for pair in found if pair.richer is not None and pair.richer.leakage is not None]
+    worst = max(known, key=lambda pair: getattr(pair.richer, "leakage", 0.0), default=None)
+    noise = f"noise for ε = {at_most(epsilon)}"
+    if worst is None or worst.richer is None:
+        return f"{names}; the leakage of {noise} in that case is not computed"
+    if leaks_more(worst.richer, epsilon):
+        return f"{names}; {noise} would leak {leaks(worst.richer)} to somebody who knows {_arrow(worst)}"
+    return f"{names}; but {noise} covers it: it leaks {leaks(worst.richer)}"
+
+
+def _of_tables(gain: float, tables: RicherModel, epsilon: float) -> str:
+    first = f"the model predicts the rows by {number(gain, 3)} nats worse than tables fitted to them"
+    if math.isinf(gain):
+        first = "some of the rows are impossible under the model"
+    if tables.leakage is None:
+        return f"{first}, and the leakage of its noise is not computed"
+    if leaks_more(tables, epsilon):
+        return f"{first}, and its noise would leak {leaks(tables)} under these"
+    return f"{first}, but its noise covers these: it leaks {leaks(tables)}"
+
+
+def _found(pairs: Sequence[PairCheck]) -> list[PairCheck]:
+    """Return the pairs that depend on each other, those first that do most."""
+    return sorted((pair for pair in pairs if pair.judged == "dependent"), key=lambda pair: -pair.gain)
+
+
+def _pair(pair: PairCheck) -> str:
+    return " and ".join(pair.nodes)
+
+
+def _arrow(pair: PairCheck) -> str:
+    return "->".join(pair.nodes)
+
+
+def _given(pair: PairCheck) -> str:
+    return f" given {listed(pair.given)}" if pair.given else ""
+
+
+def _pair_of_few(pair: PairCheck) -> str:
+    values = " and ".join(f"{node}={value}" for node, value in zip(pair.nodes, pair.rarest, strict=True))
+    return f"{_pair(pair)}{_given(pair)} ({values} would meet by chance in {number(pair.expected, 2)} rows)"
+
+
+# -- A check as text -------------------------------------------------------------------------------------------------
+
+_HEAD = ("pair", "given", "gain", "degrees", "p", "rarest, rows", "judged", "leakage")
+
+
+def network_text(check: NetworkCheck, reworded: Callable[[str], str] = str, *, details: bool = True) -> str:
+    """Return a check as text: the verdict, then the numbers it rests on; without ``details`` those that matter most.
+
+    ``reworded`` turns errors of the library, by which numbers are missing, into the reader's words.
+    """
+    return "\n".join(printable(line) for line in _lines(check, reworded, details))
+
+
+def _lines(check: NetworkCheck, reworded: Callable[[str], str], details: bool) -> Iterator[str]:
+    yield from str(check.verdict).splitlines()
+    yield ""
+    yield f"Θ: {check.origin}"
+    yield f"checked against {check.source}: {counted(check.rows, 'row')}"
+    if check.unread:
+        yield f"not checked, because they or their parents have no column: {listed(check.unread[:8])}"
+    better = "+∞: the model takes some of them as impossible" if math.isinf(check.gain) else f"{check.gain:+,.1f}"
+    multiplier = "" if check.noise_multiplier is None else f" (multiplier {check.noise_multiplier:.3g})"
+    yield ""
+    yield (
+        f"what the noise of all columns' marginals at ε = {at_most(check.epsilon)}{multiplier} leaks, in nats, if the "
+        "model's tables were those of these data: "
+        + (reworded(check.tables.reason or "") if check.tables.leakage is None else at_most(check.tables.leakage, 3))
+    )
+    yield (
+        f"by how many nats these predict the rows better, each row by all others: {better} (above "
+        f"{number(check.clearly, 3)} is clearly better)"
+    )
+    yield ""
+    yield "pairs that the model calls independent; gain: by how many nats dependence fits better, p: as much by chance"
+    yield from _table(check.pairs, details)
+    yield ""
+    yield "arrows of the model, each given the other parents"
+    yield from _table(check.arrows, details)
+
+
+def _table(pairs: Sequence[PairCheck], details: bool) -> Iterator[str]:
+    """Yield the pairs that matter first: dependent ones, then those that the data are too few for."""
+    order = {"dependent": 0, "too few": 1, "not seen": 2, "not tested": 3}
+    ranked = sorted(pairs, key=lambda pair: (order[pair.judged], -pair.gain))
+    shown = ranked if details else ranked[:_MOST_ROWS]
+    yield from aligned(_HEAD, [_row(pair) for pair in shown], texts=2)
+    if left := len(ranked) - len(shown):
+        yield f"  and {left:,} more"
+    if not pairs:
+        yield "  none"
+
+
+def _row(pair: PairCheck) -> tuple[str, ...]:
+    rarest = f"{', '.join(pair.rarest)}: {number(pair.expected, 2)}" if pair.rarest else ""
+    leaks = "" if pair.richer is None or pair.richer.leakage is None else at_most(pair.richer.leakage, 3)
+    tested = pair.judged != "not tested"
+    numbers = (f"{pair.gain:.1f}", f"{pair.freedom}", f"{pair.p:.2g}") if tested else ("", "", "")
+    return (_arrow(pair), ", ".join(pair.given), *numbers, rarest, pair.judged, leaks)

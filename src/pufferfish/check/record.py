@@ -1,23 +1,27 @@
-"""What a check of a model found: the verdict, numbers that stand in its file, and how they print."""
+"""What a check of a model found: the verdict, numbers that stand in its file, and what noise leaks if it is wrong."""
 
 import os
 import shlex
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import msgspec
 
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.view import Shown
 from pufferfish._base.writing import record_kind, write_whole
+from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.fit.left_out import Gain
+from pufferfish.mechanisms import LeakagePropagation
+from pufferfish.queries import Query
+from pufferfish.theta.states import state_label
 
 __all__ = [
     "CHECK",
     "CheckFields",
     "Checked",
-    "NetworkCheckFields",
+    "NoiseFor",
     "OverlapAfter",
-    "PairCheck",
     "Remedy",
     "RicherModel",
     "StateStays",
@@ -36,7 +40,7 @@ class Remedy(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True
     Parameters
     ----------
     kind : str
-        What the new model knows, as :class:`RicherModel` names it; "arrow" or "tables" of networks.
+        What the new model knows, as in :class:`RicherModel`; "arrow" or "tables" of networks.
     command : str
         A command that fits it.
     noise_multiplier : float or None
@@ -59,8 +63,8 @@ class Verdict(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     Parameters
     ----------
     word : {"go on", "in doubt", "do not go on"}
-        In one word: *do not go on* if data contradict the model and its noise leaks too much for that, *in doubt* if
-        too little is known to tell.
+        *Do not go on* if data contradict the model and its noise leaks too much for that; *in doubt* if too little is
+        known to tell.
     reasons : tuple of str
         What decides first, then what is in doubt.
     remedies : tuple of Remedy
@@ -156,16 +160,14 @@ class StateStays(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class OverlapAfter(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How much is forgotten after some steps: the smallest overlap of the laws given two states.
+    """How much is forgotten this many steps later or earlier: the smallest overlap of the laws given two states.
 
     Parameters
     ----------
     steps : int
-        After (and before) so many steps.
-    worst : float
-        Of the subject with the least.
-    subject : str
-        That subject.
+        The steps.
+    worst, subject : float and str
+        The overlap of the subject who forgets least, and that subject.
     pooled : float
         Of all subjects taken as one.
     model : float or None
@@ -192,13 +194,12 @@ class RicherModel(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only
         likelihoods, or that was not asked.
     leakage : float or None
         In nats; infinite where nothing is proved.
-    noise_multiplier : float or None
-        The noise that this model needs at the same ε.
-    least : float or None
-        The same by days drawn again, 10%; where a member of Θ says no likelihoods.
+    noise_multiplier, least : float or None
+        The noise that this model needs at the same ε, and the same by days drawn again, 10%, where a member of Θ says
+        no likelihoods.
     by_chance : float or None
-        The largest noise multiplier that everybody's own chains need by chance, where all live by one: at ε = 1 in a
-        long series, the largest of 20 draws.
+        The largest noise multiplier at ε = 1 that everybody's own chains need by chance in a long series, where all
+        live by one: the largest of 20 draws.
     decided_by : str or None
         The member that decides, where there are several.
     reason : str or None
@@ -233,8 +234,8 @@ class Found(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
     epsilon : float
         Privacy parameter of the noise that is spoken of.
     noise_multiplier : float or None
-        Of a histogram of these records, or the marginals of all columns, under the model, by
-        :class:`LeakagePropagation`.
+        Of that noise, by :class:`LeakagePropagation`: for a histogram of these records, or the marginals of all
+        columns.
     """
 
     format: str = FORMAT
@@ -247,7 +248,7 @@ class Found(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class CheckFields(Found, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a check of a model found besides.
+    """What a check of a model of chains found besides.
 
     Parameters
     ----------
@@ -286,71 +287,46 @@ class CheckFields(Found, frozen=True, forbid_unknown_fields=True, kw_only=True):
     stationary: tuple[tuple[float, float], ...]
 
 
-# -- Checks of networks ----------------------------------------------------------------------------------------------
+# -- What the noise for a model leaks to somebody who knows another one -------------------------------------------
 
 
-class PairCheck(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Whether public data show that two nodes of a network depend on each other, given others.
+class NoiseFor:
+    """Noise for a class Θ, of one query at one ε; or why there is none."""
 
-    Parameters
-    ----------
-    nodes : tuple of str
-        The nodes: the second is the one whose parents are given, and to which an arrow would go.
-    given : tuple of str
-        The parents of the second; of an arrow of the model its other parents.
-    gain : float
-        By how many nats in all the dependence fits the data better, as it was tested: half of the statistic G.
-    freedom : int
-        The degrees of freedom of G; 0 where what is given leaves nothing open.
-    p : float
-        The probability of as much by chance, for this pair alone.
-    expected : float
-        The rows in which two of their values would meet by chance, for the two that would meet least often.
-    rarest : tuple of str
-        These values.
-    judged : {"dependent", "not seen", "too few", "not tested"}
-        What the data say: that the nodes depend on each other; nothing, though they would show a strong dependence; or
-        nothing, for they are too few; or that what is given leaves nothing open, or has too many combinations.
-    richer : RicherModel or None
-        What the model's noise leaks under the network with this arrow, for pairs without one that are dependent.
-    """
+    def __init__(self, theta: Any, length: Any, query: Query, epsilon: float) -> None:
+        self._length, self._query, self._epsilon = length, query, epsilon
+        self.multiplier: float | None = None
+        """The noise multiplier."""
+        self._loss: Any = None
+        self._reason = ""
+        try:
+            bound = LeakagePropagation(theta, length)
+            if bound.theta.networks:
+                noise = bound.calibrate(query, epsilon)
+                self.multiplier, self._loss = noise.noise_multiplier, noise.node_loss
+            else:
+                self.multiplier = bound.noise_to_compare(query, epsilon)
+                self._loss = 1 / self.multiplier
+        except (NotApplicableError, ModelError) as error:
+            self._reason = f"there is no noise for the model itself: {error}"
 
-    nodes: tuple[str, str]
-    given: tuple[str, ...]
-    gain: float
-    freedom: int
-    p: float
-    expected: float
-    rarest: tuple[str, ...]
-    judged: str
-    richer: RicherModel | None = None
+    def leakage(self, model: Any) -> float:
+        """Return what it leaks under a model."""
+        return LeakagePropagation(model, self._length).prove(self._loss)[0]
 
-
-class NetworkCheckFields(Found, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a check of a network found besides.
-
-    Parameters
-    ----------
-    rows : int
-        Rows of data.
-    gain : float
-        By how many nats in all tables of these data, with the model's arrows, predict each row from all others better
-        than the model's tables do; below 0 where they do not.
-    tables : RicherModel
-        What the noise leaks under the network of these tables.
-    pairs : tuple of PairCheck
-        The pairs that the model calls independent given the parents of one of them.
-    arrows : tuple of PairCheck
-        The model's arrows.
-    unread : tuple of str
-        Nodes without a column, and those with such a parent: what cannot be checked of them is left out.
-    """
-
-    kind: str = "Bayesian networks"
-    rows: int
-    gain: float
-    clearly: float
-    tables: RicherModel
-    pairs: tuple[PairCheck, ...]
-    arrows: tuple[PairCheck, ...]
-    unread: tuple[str, ...]
+    def under(self, asked: RicherModel, make: Callable[[], Any]) -> RicherModel:
+        """Return a richer model with what the noise leaks under it, and the noise that it needs."""
+        if self.multiplier is None:
+            return msgspec.structs.replace(asked, reason=self._reason)
+        try:
+            bound = LeakagePropagation(theta := make(), self._length)
+            leaks, witness = bound.prove(self._loss)
+            needs = bound.noise_to_compare(self._query, self._epsilon)
+        except (ModelError, ParameterError, NotApplicableError) as error:
+            return msgspec.structs.replace(asked, reason=str(error))
+        names, node, who = getattr(theta, "names", ()), getattr(witness, "node", None), None
+        if bound.theta.networks and node is not None:
+            who = state_label(node)
+        elif len(names) > 1 and witness is not None:
+            who = names[witness.theta]
+        return msgspec.structs.replace(asked, leakage=leaks, noise_multiplier=needs, decided_by=who)

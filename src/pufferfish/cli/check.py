@@ -10,7 +10,7 @@ from pufferfish._base.words import names_of
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.check import CHECK, ModelCheck, NetworkCheck, check_model
 from pufferfish.check.kept import protecting, with_verdict
-from pufferfish.check.network_words import network_text
+from pufferfish.check.network import network_text
 from pufferfish.check.shown import draw_check
 from pufferfish.check.words import text_of
 from pufferfish.cli._tables import Reading, check_targets, opened, read_under

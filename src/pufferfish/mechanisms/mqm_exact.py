@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pufferfish._base.checked import one_of
 from pufferfish._core.quilts.chain_search import Objective, best_quilt
-from pufferfish._core.quilts.influence import ChainInfluence, IntervalGroup, IntervalInfluence, NodeGroup
+from pufferfish._core.quilts.influence import ChainInfluence, IntervalInfluence, NodeGroup
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms._chain_quilts import ChainQuiltBound, ChainQuilts, NodesAlike
 from pufferfish.mechanisms.binary_interval import BinaryQuilts
@@ -173,14 +173,13 @@ class ExactQuilts(ChainQuilts):
 
 
 def _parts(
-    influence: Any, group: NodeGroup | IntervalGroup
+    influence: ChainInfluence | IntervalInfluence, group: NodeGroup
 ) -> tuple[Callable[[int], NDArray[np.float64]], Callable[[int], NDArray[np.float64]]]:
     x, x_ = group.pairs
 
     @cache
     def left(a: int) -> NDArray[np.float64]:
-        part = influence.left(group, a)
-        return part[x, x_] if isinstance(group, IntervalGroup) else part
+        return influence.left(group, a)
 
     @cache
     def right(b: int) -> NDArray[np.float64]:

@@ -1,19 +1,15 @@
 r"""The law of an integer statistic, with masses that are known to a relative error.
 
-The exact loss of Laplace noise for a statistic whose laws are known (beyond the paper).
-
 For laws μ, ν of an integer statistic the loss of Lap(b) is the largest log ratio, either way, of
 :math:`(\mu * k)(w) = \sum_n \mu(n)\, e^{-|w-n|/b}` and the same for ν. Between two neighbouring atoms the ratio is a
 Möbius function of e^{2w/b}, hence monotone, and beyond the outermost atoms it is constant: whole numbers w between them
 suffice, for real noise as for the discrete noise of a release. Both sums over n ≤ w and n > w are geometric recursions,
-so the loss at all w costs as much as reading the laws.
-
-It never increases with b, since Lap(b') with b' > b is Lap(b) and more independent noise.
+so the loss at all w costs as much as reading the laws. It never increases with b, since Lap(b') with b' > b is Lap(b)
+and more independent noise.
 """
 
 import math
-from bisect import insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -22,44 +18,31 @@ from math import lcm
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish._base.frozen import read_only
 from pufferfish._core.numbers.rounding import UNIT, or_infinite
 from pufferfish._core.numbers.wide import LOG_STEP, Wide
 
 __all__ = [
-    "Factor",
     "Law",
     "VectorLaw",
-    "all_but_one",
     "laplace_loss",
     "log_rounding",
-    "product",
-    "shifted",
     "smoothed",
     "sum_of",
-    "summed_out",
-    "unit",
-    "zeros",
 ]
 
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """A law on the whole numbers from ``start`` on.
+    """A law on the whole numbers from ``start`` on; the first and the last mass are positive.
 
-    Parameters
-    ----------
-    start : int
-        The least number with mass.
-    masses : (n,) Wide
-        Their probabilities, the first and the last positive. Zeros are exact: what has mass 0 here is impossible.
-    log_error : float
-        Every mass is within a factor e^{±log_error} of the true one (of each true one, where it stands for several).
-    log_weight : float
-        Logarithm of the probability of what the law is conditioned on, known to the same error.
+    Every mass is within a factor e^{±log_error} of the true one (of each true one, where it stands for several), and
+    exact zeros are impossible. ``log_weight`` is the logarithm of the probability of what the law is conditioned on,
+    known to the same error.
 
     Examples
     --------
-    >>> Law.exact(0, [Fraction(1, 4), Fraction(0), Fraction(3, 4)]).log_below().round(3)
+    >>> Law.exact(0, [Fraction(1, 4), Fraction(0), Fraction(3, 4)]).log_below.round(3)
     array([-1.386, -1.386,  0.   ])
     """
 
@@ -106,40 +89,24 @@ class Law:
         return replace(self, log_error=self.log_error + log_error) if log_error else self
 
     @cached_property
-    def _below(self) -> NDArray[np.float64]:
-        return _read_only(np.maximum.accumulate(self.masses.accumulated().log()))
+    def log_below(self) -> NDArray[np.float64]:
+        """Log P(F ≤ n) for n = start …; shape (n,)."""
+        return read_only(np.maximum.accumulate(self.masses.accumulated().log()))
 
     @cached_property
-    def _above(self) -> NDArray[np.float64]:
-        return _read_only(np.maximum.accumulate(self.masses.accumulated(from_above=True).log()[::-1])[::-1])
-
-    def log_below(self) -> NDArray[np.float64]:
-        """Return log P(F ≤ n) for n = start …; shape (n,)."""
-        return self._below
-
     def log_above(self) -> NDArray[np.float64]:
-        """Return log P(F ≥ n) for n = start …; shape (n,)."""
-        return self._above
+        """Log P(F ≥ n) for n = start …; shape (n,)."""
+        return read_only(np.maximum.accumulate(self.masses.accumulated(from_above=True).log()[::-1])[::-1])
 
     @property
     def cumulative_error(self) -> float:
-        """Bound on the absolute error of :meth:`log_below` and :meth:`log_above`."""
+        """Bound on the absolute error of :attr:`log_below` and :attr:`log_above`."""
         return self.log_error + log_rounding(self.masses, self.size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorLaw:
-    """A law on vectors of whole numbers.
-
-    Parameters
-    ----------
-    points : (n, m) ndarray of int
-        The vectors with mass, all different.
-    masses : (n,) Wide
-        Their probabilities, all positive.
-    log_error : float
-        Every mass is within a factor e^{±log_error} of the true one.
-    """
+    """A law on different vectors of whole numbers, (n, m), with positive masses within a factor e^{±log_error}."""
 
     points: NDArray[np.int64]
     masses: Wide
@@ -170,11 +137,6 @@ def log_rounding(masses: Wide, additions: int) -> float:
     return UNIT * (4 * additions + 16 + 4 * LOG_STEP * (farthest + 1))
 
 
-def _read_only(kept: NDArray[np.float64]) -> NDArray[np.float64]:
-    kept.flags.writeable = False
-    return kept
-
-
 # -- The exact loss of Laplace noise for a statistic whose laws are known (beyond the paper) -------------------------
 
 _FARTHEST = 1e12
@@ -201,7 +163,7 @@ def laplace_loss(mu: Law, nu: Law, scale: float) -> float:
 def smoothed(laws: Sequence[Law | None], low: int, high: int, scale: float) -> tuple[NDArray[np.float64], float]:
     """Return log Σ_n μ(n) e^{−|w−n|/b} for w from low to high, for each of some laws, and a bound of its error.
 
-    A law that is None has −∞; the error is infinite where wide numbers do not reach.
+    Of None it is −∞; the error is infinite where wide numbers do not reach.
     """
     # what is computed for a ratio e^{−1/b} that is rounded holds for a scale next to b: take one below it
     b = scale * (1 - 8 * UNIT * (1 + 1 / scale + scale))
@@ -216,116 +178,3 @@ def smoothed(laws: Sequence[Law | None], low: int, high: int, scale: float) -> t
             logs[i] = masses.log()
             error = max(error, or_infinite(law.log_error + log_rounding(masses, 4 * size)))
     return logs, error
-
-
-# -- Factors of a distribution whose entries are polynomials in the value of a query ---------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Factor:
-    """An array of polynomials: shape (sizes of the variables in ``scope``, which ascends; number of partial sums)."""
-
-    scope: tuple[int, ...]
-    masses: Wide
-    start: int
-    roundings: int
-
-    @property
-    def span(self) -> int:
-        """The number of partial sums, less one."""
-        return self.masses.shape[-1] - 1
-
-    def __mul__(self, other: "Factor") -> "Factor":
-        scope = tuple(sorted({*self.scope, *other.scope}))
-        one, two = self._over(scope), other._over(scope)
-        least = min(self.span, other.span) + 1
-        if least > 1:
-            masses = _convolved(one, two)
-        else:
-            masses = one * two
-        return Factor(scope, masses, self.start + other.start, self.roundings + other.roundings + least)
-
-    def at(self, variable: int, state: int) -> "Factor":
-        """Return the factor for one state of a variable, which leaves its scope."""
-        if variable not in self.scope:
-            return self
-        axis = self.scope.index(variable)
-        rest = self.scope[:axis] + self.scope[axis + 1 :]
-        return Factor(rest, self.masses[(slice(None),) * axis + (state,)], self.start, self.roundings)
-
-    def _over(self, scope: tuple[int, ...]) -> Wide:
-        return self.masses[tuple(slice(None) if v in self.scope else None for v in scope)]
-
-
-def unit() -> Factor:
-    """Return the factor 1, over no variable."""
-    return Factor((), Wide.of([1.0]), 0, 0)
-
-
-def zeros(shape: tuple[int, ...]) -> Wide:
-    """Return an array of zeros."""
-    return Wide.of(np.zeros(shape))
-
-
-def _broadcast(one: Wide, shape: tuple[int, ...]) -> Wide:
-    """Repeat entries to a shape, and flatten all axes but the last."""
-    values, levels = np.broadcast_to(one.values, shape), np.broadcast_to(one.levels, shape)
-    return Wide(values.reshape(-1, shape[-1]), levels.reshape(-1, shape[-1]))
-
-
-def _convolved(one: Wide, two: Wide) -> Wide:
-    shape = np.broadcast_shapes(one.shape[:-1], two.shape[:-1])
-    rows = [_broadcast(w, (*shape, w.shape[-1])) for w in (one, two)]
-    convolution = rows[0].convolved(rows[1])
-    size = convolution.shape[-1]
-    return Wide(convolution.values.reshape(*shape, size), convolution.levels.reshape(*shape, size))
-
-
-def product(factors: Iterable[Factor]) -> Factor:
-    """Multiply the shortest polynomials first."""
-    waiting = sorted(factors, key=lambda f: f.span)
-    first = 0
-    while len(waiting) - first > 1:
-        insort(waiting, waiting[first] * waiting[first + 1], lo=first + 2, key=lambda f: f.span)
-        first += 2
-    return waiting[first] if waiting else unit()
-
-
-def all_but_one(context: Factor, factors: Sequence[Factor]) -> Iterator[tuple[int, Factor]]:
-    """Yield (i, context · product of all factors but the i-th), in order, by halving."""
-
-    def within(context: Factor, low: int, high: int) -> Iterator[tuple[int, Factor]]:
-        if high - low == 1:
-            yield low, context
-            return
-        middle = (low + high) // 2
-        yield from within(context * product(factors[middle:high]), low, middle)
-        yield from within(context * product(factors[low:middle]), middle, high)
-
-    return within(context, 0, len(factors)) if factors else iter(())
-
-
-def summed_out(factors: Sequence[Factor], variable: int, shifts: Sequence[int]) -> Factor:
-    """Multiply factors and sum a variable out, its state x raising the partial sum by ``shifts[x]``."""
-    low, span = min(shifts), max(shifts) - min(shifts)
-    masses: Wide | None = None
-    part = unit()
-    for state, shift in enumerate(shifts):
-        part = product(f.at(variable, state) for f in factors)
-        if masses is None:
-            masses = zeros((*part.masses.shape[:-1], part.span + span + 1))
-        block = (..., slice(shift - low, shift - low + part.span + 1))
-        added = masses[block] + part.masses
-        masses.values[block], masses.levels[block] = added.values, added.levels
-    assert masses is not None
-    return Factor(part.scope, masses, part.start + low, part.roundings + len(shifts))
-
-
-def shifted(factor: Factor, shifts: Sequence[int]) -> Factor:
-    """Raise the partial sums of state x of a factor over one variable by ``shifts[x]``."""
-    low, size = min(shifts), factor.span + 1
-    masses = zeros((len(shifts), factor.span + max(shifts) - low + 1))
-    for state, shift in enumerate(shifts):
-        block = (state, slice(shift - low, shift - low + size))
-        masses.values[block], masses.levels[block] = factor.masses.values[state], factor.masses.levels[state]
-    return Factor(factor.scope, masses, factor.start + low, factor.roundings)

@@ -52,7 +52,7 @@ from numpy.typing import NDArray
 from pufferfish._base.progress import report_progress
 from pufferfish._core.laws.law import Law, log_rounding, smoothed
 from pufferfish._core.laws.transport import Shift, shift
-from pufferfish._core.numbers.rounding import UNIT, or_infinite
+from pufferfish._core.numbers.rounding import UNIT, least_whole, or_infinite
 from pufferfish._core.numbers.wide import Wide
 from pufferfish.errors import NotApplicableError
 
@@ -103,13 +103,8 @@ def mixture_shift(mu: LawFamily, nu: LawFamily) -> Shift:
     # any two first states at once are no less than any mixture; one first state is a mixture
     high = max((shift(m, n).certain for m, n in pairs), default=0)
     low = max((shift(m, n).near for m, n in single), default=0) - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _within(mu, nu, middle) and _within(nu, mu, middle):
-            high = middle
-        else:
-            low = middle
-    return Shift(high, high, 0.0)
+    reach = least_whole(lambda w: _within(mu, nu, w) and _within(nu, mu, w), low, high)
+    return Shift(reach, reach, 0.0)
 
 
 def _within(mu: LawFamily, nu: LawFamily, reach: int) -> bool:
@@ -127,13 +122,13 @@ def _within(mu: LawFamily, nu: LawFamily, reach: int) -> bool:
 
 def _below(law: Law, numbers: NDArray[np.int64]) -> Logs:
     """Return log P(F ≤ n)."""
-    logs = law.log_below()[np.clip(numbers - law.start, 0, law.size - 1)]
+    logs = law.log_below[np.clip(numbers - law.start, 0, law.size - 1)]
     return np.where(numbers < law.start, -np.inf, np.where(numbers >= law.end, 0.0, logs))
 
 
 def _above(law: Law, numbers: NDArray[np.int64]) -> Logs:
     """Return log P(F > n)."""
-    logs = law.log_above()[np.clip(numbers + 1 - law.start, 0, law.size - 1)]
+    logs = law.log_above[np.clip(numbers + 1 - law.start, 0, law.size - 1)]
     return np.where(numbers >= law.end, -np.inf, np.where(numbers < law.start, 0.0, logs))
 
 
@@ -229,14 +224,9 @@ _REPORTED = 64
 
 @dataclass(frozen=True, slots=True)
 class NodeLaws:
-    """Laws of the statistic given each state of a record.
+    """Laws of the statistic given each state of a record ``node``, and up to ``last`` within their error.
 
-    Parameters
-    ----------
-    node, last : int
-        The record, and the last one that these laws cover within their error.
-    laws : list of Law or None
-        One per state; None where the record cannot have it.
+    None stands for a state that the record cannot have.
     """
 
     node: int
@@ -249,16 +239,12 @@ class AdditiveChain:
 
     Parameters
     ----------
-    initial : (k,) Wide
-        Law of the first record; exact zeros are impossible.
-    transition : (k, k) ndarray
-        The transition matrix; exact zeros are impossible.
+    initial, transition : (k,) Wide and (k, k) ndarray
+        Law of the first record, to a relative ``log_error``, and the transition matrix; exact zeros are impossible.
     values : (k,) or (T, k) ndarray of int
         What a record in each state adds to the statistic, the same for all records or for each.
     steps : int
         Number T of records.
-    log_error : float
-        Relative error of the initial law.
     period : int
         Period of the chain, where it has one.
     others : Law, optional
@@ -287,17 +273,13 @@ class AdditiveChain:
         low = contributions.min(axis=1)
         self._adds = (contributions - low[:, None]).astype(np.int64)
         self._negligible = max(_LEAST_NEGLIGIBLE, _NEGLIGIBLE * steps)
-        self._start = int(low.sum()) + (0 if others is None else others.start)
+        self.start: int = int(low.sum()) + (0 if others is None else others.start)
+        """The least value of the statistic."""
         self._parts = _Parts(transition, np.zeros((self.k, self.k), dtype=np.int64) if moves is None else moves)
         self._size = int(self._adds.max(axis=1).sum()) + (steps - 1) * self._parts.most
         self._size += 1 if others is None else others.size
         self._error = log_error + (4 * steps * (self.k + 3 + len(self._parts.forward)) + 8 * self._size) * UNIT
         self._error += 0.0 if others is None else others.log_error
-
-    @property
-    def start(self) -> int:
-        """The least value of the statistic."""
-        return self._start
 
     def total(self) -> Law:
         """Return the law of the statistic itself."""
@@ -312,11 +294,8 @@ class AdditiveChain:
             if t:
                 masses = self._parts.pushed(masses, self._adds[t])
             mask = allowed[t]
-            if mask is not None:
-                masses = Wide(
-                    np.where(mask[:, None], masses.values, 0.0), np.where(mask[:, None], masses.levels, -(2**40))
-                )
-        weights = Wide(masses.values.T.copy(), masses.levels.T.copy()).sum()
+            masses = masses if mask is None else masses.where(mask[:, None])
+        weights = masses.sum(axis=0)
         return Law.of(self.start, weights, self._error) if weights.positive.any() else None
 
     def nodes(self) -> Iterator[NodeLaws]:
@@ -342,12 +321,9 @@ class AdditiveChain:
 
     def _first(self) -> Wide:
         """Return the law of the first record and of what it adds."""
-        shape = self.k, 1 + int(self._adds[0].max())
-        values, levels = np.zeros(shape), np.full(shape, -(2**40), dtype=np.int64)
-        for x in range(self.k):
-            add = int(self._adds[0, x])
-            values[x, add], levels[x, add] = self._initial.values[x], self._initial.levels[x]
-        return Wide(values, levels)
+        first = Wide.zeros((self.k, 1 + int(self._adds[0].max())))
+        first.put((np.arange(self.k), self._adds[0]), self._initial)
+        return first
 
     def _with_others(self, one_side: Wide) -> Wide:
         """Add what the other records add: late, as a sweep over their many sums would take longer than this."""
@@ -389,19 +365,17 @@ class AdditiveChain:
             report_progress("laws of the query", done / (2 * self.steps))
 
     def _node(self, node: int, joint: Wide) -> NodeLaws:
-        laws = [Law.of(self.start, row, self._error) if row.positive.any() else None for row in _each(joint)]
+        rows = (joint[x] for x in range(self.k))
+        laws = [Law.of(self.start, row, self._error) if row.positive.any() else None for row in rows]
         return NodeLaws(node, node, laws)
 
     def _pulled(self, right: Wide, node: int) -> Wide:
         """Return β of the record before ``node``: β(x, s) = Σ_y P(x, y) β'(y, s − f(y) − g(x, y))."""
         adds = self._adds[node]
-        size = right.shape[1] + int(adds.max())
-        values, levels = np.zeros((self.k, size)), np.full((self.k, size), -(2**40), dtype=np.int64)
-        for y in range(self.k):
-            add = int(adds[y])
-            there = slice(add, add + right.shape[1])
-            values[y, there], levels[y, there] = right.values[y], right.levels[y]
-        return self._parts.pulled(Wide(values, levels))
+        added = Wide.zeros((self.k, right.shape[1] + int(adds.max())))
+        for y, add in enumerate(adds.tolist()):
+            added.put((y, slice(add, add + right.shape[1])), right[y])
+        return self._parts.pulled(added)
 
     def _margin(self) -> tuple[int | None, float]:
         """Return how far from both ends nodes are covered by one of them, and with what error."""
@@ -488,17 +462,13 @@ def _apart(near: list[Wide], far: list[Wide]) -> float:
 
 def _sum(parts: Iterable[Wide]) -> Wide:
     """Return the sum of arrays of polynomials, the later ones of which have the higher degrees."""
-    first, *more = parts
+    total, *more = parts
     for part in more:
-        wider = part.shape[1] - first.shape[1]
-        values = np.pad(first.values, ((0, 0), (0, wider)))
-        first = Wide(values, np.pad(first.levels, ((0, 0), (0, wider)), constant_values=-(2**40))) + part
-    return first
+        wider = Wide.zeros(part.shape)
+        wider.put((slice(None), slice(total.shape[1])), total)
+        total = wider + part
+    return total
 
 
 def _rows(row: Wide, k: int) -> Wide:
     return Wide(np.tile(row.values, (k, 1)), np.tile(row.levels, (k, 1)))
-
-
-def _each(rows: Wide) -> Iterator[Wide]:
-    return (rows[x] for x in range(rows.shape[0]))

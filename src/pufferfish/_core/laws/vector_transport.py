@@ -1,18 +1,13 @@
 r"""Transport between laws of integer vectors: :math:`W_\infty` in the L1 metric, and the mass no coupling keeps close.
 
-**What is computed.** For laws p on atoms :math:`x_i` and q on atoms :math:`y_j`,
-
-.. math:: W_\infty(p, q) = \min_\gamma\, \max\{\|x_i - y_j\|_1 : \gamma_{ij} > 0\}
-
-over the couplings γ of p and q: the scale of the Wasserstein mechanism (Song, Wang, Chaudhuri 2017, Section 3) for
-a query that is a vector of integers, such as a histogram. W is at least :math:`W_\infty` exactly when the bipartite
-network with an arc from i to j wherever :math:`\|x_i - y_j\|_1 \le W` carries a flow that exhausts p (Hall, Strassen).
-The largest share that a coupling can keep within W is the greatest flow; the rest, ``unmatched``, is the δ of an
-(ε, δ) variant.
+For laws p on atoms :math:`x_i` and q on atoms :math:`y_j`, :math:`W_\infty(p, q) = \min_\gamma \max\{\|x_i - y_j\|_1 :
+\gamma_{ij} > 0\}` over the couplings γ of p and q (Song, Wang, Chaudhuri 2017, Section 3). W is at least
+:math:`W_\infty` exactly when the bipartite network with an arc from i to j wherever :math:`\|x_i - y_j\|_1 \le W`
+carries a flow that exhausts p (Hall, Strassen). The rest of the greatest flow, ``unmatched``, is the δ of an (ε, δ)
+variant.
 
 **Masses are exact integers.** A tail of mass 1e-300 decides :math:`W_\infty` as well as any other, so no float takes
-part in a decision: a flow is found in integers of any size, and where it does not exhaust p its least cut is a set S
-of atoms with :math:`p(S) > q\{y : \mathrm{dist}(y, S) \le W\}`, exactly.
+part in a decision: a flow is found in integers of any size.
 
 **How W is found**:
 
@@ -27,19 +22,24 @@ of atoms with :math:`p(S) > q\{y : \mathrm{dist}(y, S) \le W\}`, exactly.
 (:func:`pufferfish._core.laws.transport.carried`). This has no limit of size.
 """
 
-import operator
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import accumulate, product
+from itertools import accumulate, pairwise, product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferfish._core.laws.transport import Flow, carried, greatest_flow
-from pufferfish.errors import ModelError, ParameterError
+from pufferfish._core.laws.transport import carried
+from pufferfish.errors import ModelError
 
 __all__ = ["least_reach", "unmatched"]
+
+Atoms = NDArray[np.int64]
+_Law = tuple[Atoms, list[int]]
+
+_Flow = list[dict[int, int]]
+"""What each atom of q takes from which of p."""
 
 _PAIRS = 4_000_000
 """Most pairs of atoms a matrix of distances is built for (32 megabytes)."""
@@ -52,47 +52,24 @@ _FAR = 2**62
 
 
 def least_reach(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int], *, slack: Fraction | int = 0) -> int:
-    r"""Least W such that p and q have a coupling that moves nothing farther than W in L1: :math:`W_\infty(p, q)`.
+    r"""Return the least W such that p and q have a coupling that moves nothing farther than W in L1: :math:`W_\infty`.
 
     Parameters
     ----------
-    x : array_like of int, shape (n, m)
-        Atoms of p, one in each row; an atom may occur in several rows.
-    p : sequence of int, length n
-        Masses of the atoms, non-negative, over one denominator common to p and q.
-    y, q
-        The same for the second law, shapes (n', m) and n'.
+    x, y : (n, m) and (n', m) ndarray of int
+        Atoms, one in each row; an atom may occur in several rows.
+    p, q : sequences of int
+        Their masses, over one denominator common to p and q.
     slack : Fraction or int, optional
-        s ≥ 0: every mass is known up to a factor in [1/(1+s), 1+s], as a rounded float is.
-
-    Returns
-    -------
-    int
-        With ``slack=0``, :math:`W_\infty` of p and q, each divided by its sum, exactly. With s > 0, the least W such
-        that some p', q' of equal sums, with every :math:`p'_i/p_i` and :math:`q'_j/q_j` in [1/(1+s), 1+s], have a
-        coupling within W.
+        s ≥ 0: every mass is known up to a factor in [1/(1+s), 1+s], as a rounded float is. With s = 0 each law is
+        divided by its sum. Why a slack never adds to W, and what it costs, is told in
+        :mod:`pufferfish._core.laws.transport`.
 
     Raises
     ------
     ModelError
-        If atoms and masses do not fit together, a law has no mass, the sums differ by more than the slack allows, or
-        a flow is needed between atoms that are not on one line and have more than 4e6 pairs.
-    ParameterError
-        If the slack is negative or no number.
-
-    Notes
-    -----
-    *With slack*, two one-sided questions are asked: can :math:`p_i/(1+s)` all be moved within W into
-    :math:`q_j(1+s)`, and :math:`q_j/(1+s)` into :math:`p_i(1+s)`? The answer is the least W that says yes to both. By
-    the theorem of Mendelsohn and Dulmage for flows (a flow that covers the lower bounds of one side and one that covers
-    those of the other, both within the upper bounds, can be merged into one that covers both), that is the coupling
-    of p' and q' above. Since :math:`p \le (1+s)p'` and :math:`q' \le (1+s)q`, noise that makes shifts of W
-    :math:`\varepsilon`-indistinguishable makes p and q :math:`(\varepsilon + 2\ln(1+s))`-indistinguishable, and any
-    laws whose masses are within the factor of p and q :math:`(\varepsilon + 4\ln(1+s))`. W itself is at most
-    :math:`W_\infty` of any such laws: a slack never adds to W, it has to be paid in ε.
-
-    *Cost.* Memory is the matrix of n n' distances. Time is about ten flows, each of which grows like n n' in numpy and
-    like (n + n') to a power between 1 and 2 in Python.
+        If the sums differ by more than the slack allows, distances reach 2**62, or a flow is needed between atoms that
+        are not on one line and have more than 4e6 pairs.
 
     References
     ----------
@@ -100,9 +77,6 @@ def least_reach(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int], 
 
     Examples
     --------
-    >>> least_reach([[0, 0], [3, 1]], [1, 1], [[1, 0], [3, 0]], [1, 1])
-    1
-
     A tail of mass 1e-300 counts, unless a slack says that it may be rounding:
 
     >>> one = 10**300
@@ -113,7 +87,7 @@ def least_reach(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int], 
     0
     """
     (x_, p_), (y_, q_) = _two_laws(x, p, y, q)
-    exact = _at_least_0(slack)
+    exact = Fraction(slack)
     if exact == 0:
         p_, q_ = _normalised(p_, q_)
     low, high = exact.denominator**2, (exact.numerator + exact.denominator) ** 2
@@ -129,24 +103,9 @@ def least_reach(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int], 
 
 
 def unmatched(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int], reach: int) -> Fraction:
-    r"""Share of the mass that every coupling of p and q moves farther than ``reach``: :math:`\delta(W)`.
+    """Return the share of the mass that every coupling of p and q moves farther than ``reach``; 0 from W∞ on.
 
-    Parameters
-    ----------
-    x, p, y, q
-        The two laws, as in :func:`least_reach`; each is divided by its sum.
-    reach : int
-        Longest L1 distance W allowed.
-
-    Returns
-    -------
-    Fraction
-        Least :math:`\gamma\{\|x - y\|_1 > W\}` over the couplings γ; 0 exactly from :math:`W_\infty` on.
-
-    Raises
-    ------
-    ModelError
-        As in :func:`least_reach`.
+    Each law is divided by its sum. Parameters and errors are those of :func:`least_reach`.
 
     Examples
     --------
@@ -160,66 +119,16 @@ def unmatched(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int], re
     return 1 - Fraction(_within(x_, p_, y_, q_)[0](reach), sum(p_))
 
 
-_Atoms = NDArray[np.int64]
-
-_Law = tuple[_Atoms, list[int]]
-"""Distinct atoms, and their masses."""
-
-
 def _two_laws(x: ArrayLike, p: Sequence[int], y: ArrayLike, q: Sequence[int]) -> tuple[_Law, _Law]:
-    """Return two laws that have mass, in one space, counted from their lowest corner, so that no distance overflows."""
-    (x_, p_), (y_, q_) = _law(x, p, "p"), _law(y, q, "q")
-    if x_.shape[1] != y_.shape[1]:
-        raise ModelError(
-            f"the atoms of p have {x_.shape[1]} coordinates and those of q {y_.shape[1]}, expected as many"
-        )
-    for masses, name in ((p_, "p"), (q_, "q")):
-        if not masses:
-            raise ModelError(f"{name} has no mass at all, expected a distribution over its atoms")
-    both = np.vstack([x_, y_])
+    """Return the atoms that have mass, counted from their lowest corner so that no distance overflows, and masses."""
+    x, y = np.asarray(x, dtype=np.int64), np.asarray(y, dtype=np.int64)
+    both = np.vstack([x, y])
     lowest, highest = both.min(axis=0), both.max(axis=0)
     span = sum(int(high) - int(low) for high, low in zip(highest, lowest, strict=True))
     if span >= _FAR:
         raise ModelError(f"the atoms are up to {span} apart, expected distances below 2**62")
-    return (x_ - lowest, p_), (y_ - lowest, q_)
-
-
-def _law(atoms: ArrayLike, masses: Sequence[int], name: str) -> _Law:
-    """Distinct atoms of positive mass, and their masses."""
-    points = np.asarray(atoms)
-    if points.ndim != 2 or points.shape[1] == 0:
-        raise ModelError(f"the atoms of {name} have shape {points.shape}, expected one row of integers for each atom")
-    if points.dtype.kind not in "iu":
-        raise ModelError(f"the atoms of {name} are {points.dtype}, expected integers: scale the query to whole numbers")
-    if len(points) != len(masses):
-        raise ModelError(f"{name} has {len(masses)} masses for {len(points)} atoms, expected as many")
-    try:
-        exact = [operator.index(mass) for mass in masses]
-    except TypeError:
-        raise ModelError(
-            f"{name} holds a mass that is no integer; give numerators over one common denominator"
-        ) from None
-    if any(mass < 0 for mass in exact):
-        bad = next(i for i, mass in enumerate(exact) if mass < 0)
-        raise ModelError(f"{name}[{bad}] is negative, expected a mass of at least 0")
-    if points.size and int(points.max()) > np.iinfo(np.int64).max:
-        raise ModelError(f"the atoms of {name} reach {int(points.max())}, beyond 64-bit integers")
-    kept = [i for i, mass in enumerate(exact) if mass]
-    distinct, where = np.unique(points[kept].astype(np.int64), axis=0, return_inverse=True)
-    merged = [0] * len(distinct)
-    for i, atom in zip(kept, where.ravel().tolist(), strict=True):
-        merged[atom] += exact[i]
-    return distinct, merged
-
-
-def _at_least_0(slack: Fraction | int) -> Fraction:
-    try:
-        exact = Fraction(slack)
-    except (TypeError, ValueError, OverflowError):
-        exact = Fraction(-1)
-    if exact < 0:
-        raise ParameterError(f"slack is {slack}, expected at least 0: masses are known up to the factor 1 + slack")
-    return exact
+    with_mass, others = ([i for i, mass in enumerate(masses) if mass] for masses in (p, q))
+    return ((x - lowest)[with_mass], [p[i] for i in with_mass]), ((y - lowest)[others], [q[i] for i in others])
 
 
 def _normalised(p: list[int], q: list[int]) -> tuple[list[int], list[int]]:
@@ -230,7 +139,7 @@ def _normalised(p: list[int], q: list[int]) -> tuple[list[int], list[int]]:
     return [a * total_q for a in p], [b * total_p for b in q]
 
 
-def _least(x: _Atoms, p: list[int], y: _Atoms, q: list[int], at_least: int) -> int:
+def _least(x: Atoms, p: list[int], y: Atoms, q: list[int], at_least: int) -> int:
     """Return the least reach, no less than a given one, within which all of p can be moved into q."""
     bounds = [_sweep(x, p, y, q, signs) for signs in _directions(x.shape[1])]
     low, high = max(at_least, *(low for low, _ in bounds)), min(high for _, high in bounds)
@@ -252,9 +161,7 @@ def _directions(m: int) -> list[NDArray[np.int64]]:
     return [*half, *(-signs for signs in half)]
 
 
-def _sweep(
-    x: NDArray[np.int64], p: list[int], y: NDArray[np.int64], q: list[int], signs: NDArray[np.int64]
-) -> tuple[int, int]:
+def _sweep(x: Atoms, p: list[int], y: Atoms, q: list[int], signs: NDArray[np.int64]) -> tuple[int, int]:
     """Return bounds: from below by the half-lines of a projection, from above by filling in its order."""
     on_x, on_y = x @ signs, y @ signs
     order_x, order_y = np.argsort(on_x, kind="stable"), np.argsort(on_y, kind="stable")
@@ -272,7 +179,7 @@ def _running(masses: list[int], order: NDArray[np.intp]) -> NDArray[np.object_]:
 
 
 def _within(
-    x: _Atoms, p: list[int], y: _Atoms, q: list[int], whole: bool = False
+    x: Atoms, p: list[int], y: Atoms, q: list[int], whole: bool = False
 ) -> tuple[Callable[[int], int], Sequence[int]]:
     """Return how much of p can be moved into q within a reach, as a function of it, and the reaches where it may grow.
 
@@ -293,11 +200,11 @@ def _within(
     distances = np.zeros((len(x), len(y)), dtype=np.int64)
     for c in range(x.shape[1]):
         distances += np.abs(x[:, c, None] - y[None, :, c])
-    flows: dict[int, Flow] = {-1: [{} for _ in q]}
+    flows: dict[int, _Flow] = {-1: [{} for _ in q]}
 
     def moved(reach: int) -> int:
         start = flows[max(shorter for shorter in flows if shorter <= reach)]
-        flows[reach] = greatest_flow(distances <= min(reach, _FAR), p, q, start, whole)
+        flows[reach] = _greatest_flow(distances <= min(reach, _FAR), p, q, start, whole)
         return sum(sum(taken.values()) for taken in flows[reach])
 
     reaches: NDArray[np.int64] = np.unique(distances)
@@ -320,3 +227,64 @@ def _staircase(points: NDArray[np.int64]) -> NDArray[np.int64] | None:
     steps: NDArray[np.int64] = np.diff(points[np.argsort(points @ signs)], axis=0)
     along = bool(np.all(steps * signs >= 0)) and not np.any(steps[:, signs == 0])
     return signs if along else None
+
+
+# -- Greatest flows between the atoms of two laws --------------------------------------------------------------------
+
+
+def _indices(values: NDArray[np.bool_]) -> list[int]:
+    """Return the places where values are true."""
+    return np.flatnonzero(values).tolist()
+
+
+def _greatest_flow(close: NDArray[np.bool_], p: list[int], q: list[int], start: _Flow, whole: bool) -> _Flow:
+    """Return a greatest flow from p to q along the pairs that are close, from a flow that has these pairs already.
+
+    Breadth first from every atom of p, forth along all close pairs and back along the flow, until there is room. Where
+    there is none, all that the search met is full and stays so: it is a cut, and no other search need enter it. With
+    ``whole`` the flow ends there. Atoms that few others reach come first.
+    """
+    taken = [dict(masses) for masses in start]
+    room = [mass - sum(masses.values()) for mass, masses in zip(q, taken, strict=True)]
+    supply = list(p)
+    for i, mass in (pair for masses in taken for pair in masses.items()):
+        supply[i] -= mass
+    contested: list[int] = close.sum(axis=0).tolist()
+    outside = np.ones(len(q), dtype=bool)
+    for source in map(int, np.argsort(close.sum(axis=1), kind="stable")):
+        while supply[source]:
+            came: dict[int, int] = {}
+            gives: dict[int, int] = {}
+            ends: list[int] = []
+            unmet = outside.copy()
+            for i in (queue := [source]):
+                for j in _indices(close[i] & unmet):
+                    came[j] = i
+                    fresh = [k for k in taken[j] if k != source and k not in gives]
+                    gives |= dict.fromkeys(fresh, j)
+                    queue += fresh
+                    if room[j]:
+                        ends.append(j)
+                if ends:
+                    break
+                unmet &= ~close[i]
+            if not ends:
+                if whole:
+                    return taken
+                outside = unmet
+                break
+            for end in sorted(ends, key=lambda j: contested[j]):
+                way: list[tuple[int, int]] = [(came[end], end)]
+                while way[-1][0] != source:
+                    j = gives[way[-1][0]]
+                    way.append((came[j], j))
+                back = [(i, j) for (i, _), (_, j) in pairwise(way)]  # what i gives to j, it gives elsewhere instead
+                mass = min([supply[source], room[end], *(taken[j].get(i, 0) for i, j in back)])
+                supply[source] -= mass
+                room[end] -= mass
+                for change, pairs in ((mass, way), (-mass, back)):
+                    for i, j in pairs:
+                        taken[j][i] = taken[j].get(i, 0) + change
+                        if not taken[j][i]:
+                            del taken[j][i]
+    return taken

@@ -33,19 +33,10 @@ MOST_ENTRIES = 1 << 23
 
 
 class ClusterLaws:
-    """Laws of the buckets of a network.
+    """Laws of the buckets of a network, parents after their children.
 
-    Parameters
-    ----------
-    buckets : sequence of Bucket
-        Buckets of the network, parents after their children.
-    tables : sequence of (nodes, ndarray)
-        Tables whose product is the law: their nodes, one axis each. Every one fits into a bucket.
-    sizes : sequence of int
-        Number of states of every node.
-    normalised : bool
-        Whether every table is the law of its last node given the others; otherwise the law is the tables' product
-        divided by its sum.
+    Every table, its nodes with one axis each, fits into a bucket. If ``normalised``, every table is the law of its last
+    node given the others; otherwise the law is the tables' product divided by its sum.
     """
 
     def __init__(
@@ -78,21 +69,9 @@ class ClusterLaws:
         )
 
     def of(self, buckets: Sequence[int], kept: Sequence[int]) -> tuple[Logs, Logs]:
-        """Return the law of some nodes of each of several buckets, in logarithms.
+        """Return the law of some nodes of each of m buckets of one shape: logarithms (m, n), and errors (m,) of these.
 
-        Parameters
-        ----------
-        buckets : sequence of int
-            Places of m buckets of one shape.
-        kept : sequence of int
-            Where the nodes stand in the scopes of the buckets, ascending.
-
-        Returns
-        -------
-        logs : (m, n) ndarray
-            Logarithms for all configurations of the nodes; −∞ for what cannot occur.
-        errors : (m,) ndarray
-            By how much those of each bucket may be off.
+        ``kept`` says where the nodes stand in the scopes of the buckets, ascending; −∞ is what cannot occur.
         """
         shape, starts = self.shapes[buckets[0]], self._starts[list(buckets)]
         n = math.prod(shape)
@@ -158,28 +137,10 @@ def visit(
 ) -> None:
     """Make the laws of all buckets, upwards and down again: plain loops, so that numba can compile them.
 
-    Parameters
-    ----------
-    nodes, firsts, separators, separator_firsts : ndarray of int
-        Scopes and separators of m buckets, one after another, and where each begins.
-    parents, eliminated : (m,) ndarray of int
-        Parent of every bucket, and the node that is eliminated in it.
-    starts : (m + 1,) ndarray of int
-        Where the entries of every bucket begin.
-    sizes : (n,) ndarray of int
-        Number of states of every node.
-    homes : (t,) ndarray of int
-        To which bucket each table is given, ascending.
-    table_nodes, table_firsts : ndarray of int
-        Nodes of the tables, and where those of each begin.
-    factors, factor_starts : ndarray
-        Logarithms of the tables, and where those of each begin.
-    normalised : bool
-        Whether every table is the law of its last node given the others.
-    logs : (e,) ndarray, zeros; written
-        Logarithms of the laws.
-    errors : (m,) ndarray, zeros; written
-        By how much those of each bucket may be off.
+    What comes in parts (scopes, separators, nodes and logarithms of tables) lies one after another, with where each
+    part begins. ``eliminated`` is the node of every bucket, ``homes`` the bucket of each table, ascending. Written are
+    ``logs``, the logarithms of the laws, and ``errors``, by how much those of each bucket may be off; both come in as
+    zeros.
     """
     buckets = parents.shape[0]
     conditional = np.zeros(buckets, dtype=np.bool_)  # given nothing but the law of its node given the others

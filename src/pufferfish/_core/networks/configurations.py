@@ -32,16 +32,10 @@ class _Listed(NamedTuple):
 
 
 class Pattern:
-    """Which configurations of a bucket can occur; many buckets may share one.
+    """Which configurations of a bucket can occur, flat, and all where ``occurs`` is None; many buckets may share one.
 
-    Scopes are told by where their nodes stand in the bucket's scope, ascending.
-
-    Parameters
-    ----------
-    sizes : tuple of int
-        Number of states of the bucket's nodes.
-    occurs : ndarray of bool, optional
-        Which configurations can occur, flat; all of them where not given.
+    ``sizes`` are the numbers of states of the bucket's nodes; scopes are told by where their nodes stand in the
+    bucket's scope, ascending.
     """
 
     def __init__(self, sizes: tuple[int, ...], occurs: NDArray[np.bool_] | None) -> None:
@@ -77,17 +71,7 @@ class Pattern:
 
 
 class Configurations:
-    """Configurations of scopes that a bucket holds.
-
-    Which configurations of a scope can occur is the same in every bucket that holds it.
-
-    Parameters
-    ----------
-    laws : ClusterLaws
-        Laws of the buckets.
-    sizes : sequence of int
-        Number of states of every node.
-    """
+    """Configurations of scopes that a bucket holds: which can occur is the same in every bucket that holds a scope."""
 
     def __init__(self, laws: ClusterLaws, sizes: Sequence[int]) -> None:
         self._laws = laws
@@ -131,21 +115,10 @@ class Configurations:
         return pattern.map(places, within)
 
     def law(self, buckets: Sequence[int], rows: Places, columns: Places) -> tuple[NDArray[np.float64], Vector]:
-        """Return log P(columns | rows) in many buckets of one pattern, on the configurations that can occur.
+        """Return log P(columns | rows) in m buckets of one pattern, on the configurations that can occur.
 
-        Parameters
-        ----------
-        buckets : sequence of int
-            The m buckets.
-        rows, columns : tuple of int
-            Where the nodes stand in the scopes of these buckets; columns may hold nodes of the rows too.
-
-        Returns
-        -------
-        logs : (r, m, n) ndarray
-            The logarithms.
-        errors : (m,) ndarray
-            By how much those of each bucket may be off.
+        Rows and columns are told by where the nodes stand in the scopes of these buckets; columns may hold nodes of
+        the rows too. Returned are logarithms (r, m, n), and errors (m,): by how much those of each bucket may be off.
         """
         pattern, both = self._patterns[buckets[0]], tuple(sorted({*rows, *columns}))
         (logs, errors), (above, its) = self._of(buckets, both), self._of(buckets, rows)
@@ -189,14 +162,8 @@ def _places_of(places: Indices, shape: Sequence[tuple[int, bool]]) -> Indices:
 def bounds_of(logs: NDArray[np.float64], errors: NDArray[np.float64], starts: Indices) -> tuple[Vector, Vector]:
     """Return upper and lower bounds on probabilities given by their logarithms; −∞ is an exact zero.
 
-    Parameters
-    ----------
-    logs : (n,) ndarray
-        Logarithms of many laws, one after another.
-    errors : (m,) ndarray
-        By how much those of each law may be off.
-    starts : (m,) ndarray of int
-        Where each law begins; none is empty.
+    The logarithms (n,) of m laws lie one after another; ``errors`` says by how much those of each may be off,
+    ``starts`` where each begins. None is empty.
     """
     if not starts.size:
         return np.zeros(0), np.zeros(0)

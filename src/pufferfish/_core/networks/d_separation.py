@@ -21,13 +21,7 @@ __all__ = ["Dag", "members", "set_of"]
 
 
 def set_of(nodes: Sequence[int]) -> int:
-    """Return a set of nodes as a number.
-
-    Examples
-    --------
-    >>> set_of([0, 3]), list(members(9))
-    (9, [0, 3])
-    """
+    """Return a set of nodes as a number; :func:`members` is the way back."""
     return sum(1 << j for j in set(nodes))
 
 
@@ -40,13 +34,7 @@ def members(nodes: int) -> Iterator[int]:
 
 
 class Dag(ReadOnly):
-    """A directed graph without cycles.
-
-    Parameters
-    ----------
-    parents : sequence of sequences of int
-        Parents of every node.
-    """
+    """A directed graph without cycles, from the parents of every node."""
 
     size: int
     parents: tuple[int, ...]

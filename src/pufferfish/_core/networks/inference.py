@@ -76,12 +76,7 @@ class _Contraction:
 class Inference(ReadOnly):
     """Exact inference on one network; what was computed of max-influences is kept.
 
-    Parameters
-    ----------
-    tables : sequence of (nodes, ndarray)
-        The conditional probability table of every node j, in order: axes for its parents, then j itself.
-    sizes : sequence of int
-        Number of states of every node.
+    ``tables`` has the conditional probability table of every node j, in order: axes for its parents, then j itself.
     """
 
     dag: Dag
@@ -95,13 +90,7 @@ class Inference(ReadOnly):
         vars(self).update(dag=dag, _tables=tuple(tables), _sizes=tuple(sizes), _ratios={}, _marginals={})
 
     def joint(self, nodes: Sequence[int]) -> Matrix:
-        """Return P(X_nodes), one axis per node in the order given.
-
-        Raises
-        ------
-        ModelError
-            If it takes an array that is too large; nothing has been computed then.
-        """
+        """Return P(X_nodes), one axis per node in the order given; a ModelError before any work if it is too large."""
         law = self._plan(self._of(self.dag.ancestral(sum(1 << j for j in nodes))), tuple(nodes))
         if law.largest > MOST_ENTRIES:
             raise ModelError(

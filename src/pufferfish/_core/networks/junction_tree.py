@@ -32,18 +32,10 @@ _MANY = 32
 
 
 class Bucket(NamedTuple):
-    """A node with its neighbours at the moment of its elimination.
+    """A node that is eliminated, with its neighbours at that moment.
 
-    Parameters
-    ----------
-    node : int
-        The node that is eliminated.
-    scope : tuple of int
-        The node and its neighbours, ascending.
-    separator : tuple of int
-        The neighbours, ascending: what the bucket shares with its parent.
-    parent : int
-        Place of the parent in the list of buckets; −1 where nothing is left of the component.
+    ``scope`` is the node and its neighbours, ``separator`` the neighbours, which it shares with its parent; both
+    ascend. ``parent`` is the parent's place in the list of buckets, −1 where nothing is left of the component.
     """
 
     node: int
@@ -55,12 +47,7 @@ class Bucket(NamedTuple):
 def buckets_of(scopes: Sequence[Scope], sizes: Sequence[int]) -> list[Bucket]:
     """Eliminate all nodes and return their buckets; parents come after their children.
 
-    Parameters
-    ----------
-    scopes : sequence of tuples of int
-        Sets of nodes that some bucket has to hold: every node with its parents, the node itself last.
-    sizes : sequence of int
-        Number of states of every node.
+    ``scopes`` are sets of nodes that some bucket has to hold: every node with its parents, the node itself last.
 
     Examples
     --------
@@ -152,16 +139,8 @@ def _ranks(scopes: Sequence[Scope]) -> dict[int, int]:
 class ClusterTree:
     """Clusters in a forest: the largest buckets, and between them their separators.
 
-    Parameters
-    ----------
-    scopes : tuple of tuple of int
-        Nodes of every cluster, ascending.
-    parents : tuple of int
-        Parent of every cluster, which comes before it; −1 for a root.
-    buckets : tuple of int
-        For every cluster a bucket that holds its nodes.
-    separates : tuple of bool
-        Which clusters are separators.
+    For every cluster its nodes, ascending; its parent, which comes before it (−1 for a root); a bucket that holds its
+    nodes; and whether it is a separator.
     """
 
     scopes: tuple[Scope, ...]

@@ -21,12 +21,6 @@ _TOGETHER = 10
 """Searches of which none does enough for compiling to pay have done enough together at so many times as much."""
 
 
-def _compiled(loops: Iterable[Callable[..., Any]]) -> list[Any]:
-    """Return loops compiled, from disk where they were before."""
-    report_progress("compiling loops, once on a machine", 0.0)
-    return [_machine_code(loop, True) for loop in loops]
-
-
 @cache
 def _machine_code(function: FunctionType, from_python: bool) -> Any:
     """Return a function compiled: once in a process, whatever calls it, and all that it calls likewise.
@@ -70,7 +64,7 @@ def reached(functions: Iterable[FunctionType]) -> set[FunctionType]:
 def version(functions: Iterable[FunctionType]) -> str:
     """Return a name for all that machine code is made of: the code of functions as it is in memory, and its constants.
 
-    Files may have changed since they were imported: code made now would be kept under the name of what they hold.
+    Files may have changed since they were imported, and code made now would be kept under what they hold.
     """
     parts: set[str] = set()
     for function in reached(functions):
@@ -86,8 +80,8 @@ def version(functions: Iterable[FunctionType]) -> str:
 def renamed(loop: FunctionType, name: str) -> FunctionType:
     """Return a loop under a name of its own for every version of what it calls, and with globals of its own.
 
-    Kept machine code goes by the name of the loop and the file it stands in; that a function of another file has
-    changed, the one that checks proofs say, would go unnoticed.
+    Kept machine code goes by the name of the loop and the file it stands in: a change in another file would go
+    unnoticed.
     """
     copy = FunctionType(loop.__code__, dict(loop.__globals__), loop.__name__)
     copy.__qualname__ = f"{loop.__name__}_{name}"
@@ -97,13 +91,8 @@ def renamed(loop: FunctionType, name: str) -> FunctionType:
 class Loops:
     """Loops that are interpreted while there is little to do, and compiled once that pays.
 
-    Parameters
-    ----------
-    *loops : callable
-        Plain loops over numbers and arrays, so that numba can compile them as they stand, and the functions that they
-        call by name too.
-    after : int
-        Steps that are interpreted before loading the compiled loops pays.
+    They and the functions that they call by name are plain loops over numbers and arrays, so that numba can compile
+    them as they stand. Up to ``after`` steps are interpreted.
     """
 
     made: ClassVar[list["Loops"]] = []
@@ -117,7 +106,8 @@ class Loops:
     @cached_property
     def compiled(self) -> SimpleNamespace:
         """The loops compiled, by their names."""
-        loops = SimpleNamespace(**dict(zip(vars(self.plain), _compiled(vars(self.plain).values()), strict=True)))
+        report_progress("compiling loops, once on a machine", 0.0)
+        loops = SimpleNamespace(**{name: _machine_code(loop, True) for name, loop in vars(self.plain).items()})
         self._loaded = True
         return loops
 
@@ -132,13 +122,7 @@ class Loops:
 
 
 class Loop:
-    """A loop that is interpreted until it has had enough to do for compiling to pay.
-
-    Parameters
-    ----------
-    loop : callable
-        Plain loops over numbers, so that numba can compile them as they stand.
-    """
+    """One plain loop over numbers, interpreted until it has had enough to do for compiling to pay."""
 
     def __init__(self, loop: Callable[..., Any]) -> None:
         self._loops, self._name, self._done = Loops(loop), loop.__name__, 0

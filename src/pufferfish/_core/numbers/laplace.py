@@ -1,20 +1,17 @@
-r"""Sums of independent discrete Laplace variables of different scales: tails, errors, and the mean of their modulus.
+r"""The discrete Laplace law, and sums of independent variables of different scales: tails and mean moduli.
 
-Let S = Z_1 + … + Z_r, P(Z_j = z) ∝ exp(−|z|/b_j). With p = e^{−1/b}, the characteristic function of one Z is
+P(Z = z) ∝ exp(−|z|/b) on the integers. With p = e^{−1/b}: P(|Z| > t) = 2 p^{t+1}/(1+p) for whole t ≥ 0, E|Z| =
+2p/(1−p²). Its log density changes by at most 1/b per step, as the continuous law's does, so every bound for Lap(b) on
+an integer query holds for it. The characteristic function of one Z is
 
 .. math:: \varphi(t) = \frac{1-p}{1+p}\left(\frac{p e^{it}}{1 - p e^{it}} + \frac{1}{1 - p e^{-it}}\right),
 
-and that of S the product, so one Fourier transform gives the law of S. Where scales are large, each Z is first rounded
-up to a multiple of a grid g (the same formula, with q = p^g in the place of p but for the first p): S is then at most
-the sum of these, so its upper tail is never understated, and S is symmetric. The mean is
+and that of S = Z_1 + … + Z_r the product, so one Fourier transform gives the law of S. Where scales are large, each Z
+is first rounded up to a multiple of a grid g (the same formula, with q = p^g in the place of p but for the first p): S
+is then at most the sum of these, so its upper tail is never understated, and S is symmetric. The mean is
 
 .. math:: E|S| = \frac{1}{\pi} \int_0^\pi \frac{1 - \varphi(t)}{1 - \cos t}\, dt, \quad
    \text{because } |n| = \frac{1}{\pi} \int_0^\pi \frac{1 - \cos nt}{1 - \cos t}\, dt.
-
-The discrete Laplace law on the integers, P(Z = z) ∝ exp(−|z|/b).
-
-With p = e^{−1/b}: P(|Z| > t) = 2 p^{t+1}/(1+p) for whole t ≥ 0, E|Z| = 2p/(1−p²). Its log density changes by at most
-1/b per step, as the continuous law's does, so every bound for Lap(b) on an integer query holds for it.
 """
 
 import math
@@ -26,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.checked import real_number
+from pufferfish._core.numbers.rounding import least_whole
 from pufferfish.errors import ParameterError
 
 __all__ = [
@@ -56,13 +54,7 @@ _MOST_STEPS = 4
 
 
 def mean_modulus(b: float) -> float:
-    """Return E|Z|.
-
-    Examples
-    --------
-    >>> round(mean_modulus(10.0), 3)
-    9.983
-    """
+    """Return E|Z|."""
     return 1 / math.sinh(1 / b) if b > 0.002 else 0.0
 
 
@@ -71,13 +63,7 @@ _FEW_DIGITS = 1e-290
 
 
 def check_alpha(alpha: float) -> float:
-    """Return a probability strictly between 0 and 1.
-
-    Raises
-    ------
-    ParameterError
-        If it is none.
-    """
+    """Return a probability strictly between 0 and 1, or raise a ParameterError."""
     share = real_number(alpha)
     if share is None or not 0 < share < 1:
         raise ParameterError(f"alpha is {alpha!r}, expected a probability strictly between 0 and 1")
@@ -99,10 +85,9 @@ def accuracy(b: float, alpha: float, *, together: int = 1) -> int:
     >>> accuracy(10.0, 0.05)
     30
     """
-    share = check_alpha(alpha)
+    share, single_share = check_alpha(alpha), share_of_each(alpha, together)
     if not 0 < b < math.inf:
         raise ParameterError(f"the scale is {b!r}, expected a positive finite number")
-    single_share = -math.expm1(math.log1p(-share) / together)
     level = math.log(single_share) if single_share > _FEW_DIGITS else math.log(share) - math.log(together)
     closed = b * (math.log(2) - level - math.log1p(math.exp(-1 / b)))  # P(|Z| > t) = alpha at t + 1 = closed
     if b >= _TOLD_APART:
@@ -165,12 +150,7 @@ _LEAST_SCALE, _LARGEST_SCALE = 1e-300, 1e14
 
 
 class LaplaceSum:
-    """The sum of independent discrete Laplace variables.
-
-    Parameters
-    ----------
-    scales : sequence of float
-        Their scales, positive.
+    """The sum of independent discrete Laplace variables of positive scales.
 
     Raises
     ------
@@ -198,10 +178,7 @@ class LaplaceSum:
         low, high = -1, max(1, math.ceil(self._largest))
         while self.tail(high) > alpha:
             low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.tail(middle) <= alpha else (middle, high)
-        return high
+        return least_whole(lambda t: self.tail(t) <= alpha, low, high)
 
     def tail(self, t: int) -> float:
         """Return P(|S| > t) for a whole t ≥ 0, or a little more."""
@@ -252,20 +229,12 @@ Sums = Sequence[tuple[float, ...]]
 def errors_within(sums: Sums, alpha: float, *, joint: bool = False, apart: bool = False) -> list[int]:
     """Return for each output the error that it exceeds with probability at most alpha.
 
-    Parameters
-    ----------
-    sums : sequence of tuple of float
-        Scales of the noises of each output.
-    alpha : float
-        Probability, strictly between 0 and 1.
-    joint : bool, default False
-        Whether alpha is the probability that any of them is exceeded: each then has an equal part of it.
-    apart : bool, default False
-        Whether no noise is in two outputs, so that they are independent.
+    With ``joint``, alpha is the probability that any of them is exceeded: each then has an equal part of it. With
+    ``apart``, no noise is in two outputs, so that they are independent.
     """
     share = check_alpha(alpha)
     if joint:
-        share = -math.expm1(math.log1p(-share) / len(sums)) if apart else share / len(sums)
+        share = share_of_each(share, len(sums)) if apart else share / len(sums)
     return [laplace_sum(scales).accuracy(share) for scales in sums]
 
 
@@ -287,11 +256,8 @@ def joint_error(sums: Sums, alpha: float, *, apart: bool = False) -> int:
         return -math.expm1(sum(times * math.log1p(-min(tail, 1 - 1e-16)) for tail, times in tails))
 
     errors = errors_within(sums, share)
-    low, high = max(errors) - 1, max(errors_within(sums, share, joint=True, apart=apart))
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if any_beyond(middle) <= share else (middle, high)
-    return high
+    high = max(errors_within(sums, share, joint=True, apart=apart))
+    return least_whole(lambda t: any_beyond(t) <= share, max(errors) - 1, high)
 
 
 @cache
@@ -301,14 +267,7 @@ def _nodes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def mean_moduli(scales: NDArray[np.float64], taken: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return E|S| of several sums of discrete Laplace variables.
-
-    Parameters
-    ----------
-    scales : (m,) ndarray
-        Scales of the variables.
-    taken : (n, m) ndarray of bool
-        Which of them each sum is of.
+    """Return E|S| of several sums of discrete Laplace variables of scales (m,); ``taken`` (n, m) says of which each is.
 
     Examples
     --------

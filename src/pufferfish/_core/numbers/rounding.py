@@ -20,6 +20,7 @@ __all__ = [
     "bracket",
     "down",
     "float_up",
+    "least_whole",
     "log_up",
     "nearest",
     "or_infinite",
@@ -55,18 +56,8 @@ def bracket(
 ) -> Bracket:
     """Find where a positive falling function crosses a level, by secants in logarithms inside a shrinking bracket.
 
-    Parameters
-    ----------
-    falling : callable
-        The function; it may be infinite.
-    level : float
-        The level, positive.
-    start : float
-        Where to begin, positive.
-    tolerance : float
-        How near the function's value must come to the level.
-    from_above : bool
-        Which end must come so near: ``too_small`` (values above the level), or ``enough``.
+    The function may be infinite. Its value at one end comes within the relative ``tolerance`` of the level: at
+    ``too_small`` (values above the level) if ``from_above``, else at ``enough``.
     """
     low, high = level * (1 - tolerance), level * (1 + tolerance)
     goal = level * (1 + tolerance / 2) if from_above else level * (1 - tolerance / 2)
@@ -106,6 +97,14 @@ def _between(too_small: float, enough: float) -> float:
         return enough / 4
     product = too_small * enough
     return math.sqrt(product) if 0 < product < math.inf else math.sqrt(too_small) * math.sqrt(enough)
+
+
+def least_whole(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the least whole number above ``low`` from which on something fits, as it does at ``high``."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
 
 
 UNIT = 2.0**-52

@@ -31,14 +31,9 @@ LOG_STEP = _STEP * math.log(2)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wide:
-    """Non-negative numbers ``values · 2^(600·levels)``, of any shape.
+    """Non-negative numbers ``values · 2^(600·levels)``, of any shape; a value is 0, or within [2^-300, 2^300).
 
-    Parameters
-    ----------
-    values : ndarray of float
-        0, or within [2^-300, 2^300).
-    levels : ndarray of int, same shape
-        Level of each; that of a 0 is below all others.
+    The level of a 0 is below all others.
 
     Examples
     --------
@@ -75,6 +70,11 @@ class Wide:
                 levels[i] = level
         return cls(values, levels)._normal()
 
+    @classmethod
+    def zeros(cls, shape: tuple[int, ...]) -> "Wide":
+        """Return zeros, to be filled by :meth:`put`."""
+        return cls(np.zeros(shape), np.full(shape, LEVEL_OF_ZERO, dtype=np.int64))
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the array."""
@@ -92,6 +92,14 @@ class Wide:
 
     def __getitem__(self, index: Any) -> "Wide":
         return Wide(np.asarray(self.values[index]), np.asarray(self.levels[index]))
+
+    def put(self, index: Any, part: "Wide") -> None:
+        """Write numbers into the arrays, which must not be shared."""
+        self.values[index], self.levels[index] = part.values, part.levels
+
+    def where(self, kept: NDArray[np.bool_]) -> "Wide":
+        """Return the numbers where a mask is true, and zeros elsewhere."""
+        return Wide(np.where(kept, self.values, 0.0), np.where(kept, self.levels, LEVEL_OF_ZERO))
 
     def __mul__(self, other: "Wide") -> "Wide":
         return Wide(self.values * other.values, self.levels + other.levels)._normal()
@@ -147,18 +155,17 @@ class Wide:
         short, long = (self, other) if self.shape[-1] <= other.shape[-1] else (other, self)
         size = short.shape[-1] + long.shape[-1] - 1
         rows = [np.ascontiguousarray(np.atleast_2d(a)) for w in (short, long) for a in (w.values, w.levels)]
-        values = np.zeros((len(rows[0]), size))
-        levels = np.full((len(rows[0]), size), LEVEL_OF_ZERO, dtype=np.int64)
-        _convolve(short.size * long.shape[-1], *rows, values, levels)
+        out = Wide.zeros((len(rows[0]), size))
+        _convolve(short.size * long.shape[-1], *rows, out.values, out.levels)
         shape = (*self.shape[:-1], size)
-        return Wide(values.reshape(shape), levels.reshape(shape))
+        return Wide(out.values.reshape(shape), out.levels.reshape(shape))
 
     def pushed(self, p: "Wide", shifts: NDArray[np.int64]) -> "Wide":
         """Return one step of a chain, ``out[y, s + shifts[y]] = Σ_x self[x, s] · p[x, y]``."""
-        k, size = self.shape[0], self.shape[1] + int(shifts.max())
-        out = np.zeros((k, size)), np.full((k, size), LEVEL_OF_ZERO, dtype=np.int64)
-        _push(k * self.size, self.values, self.levels, p.values, p.levels, shifts, *out)
-        return Wide(*out)
+        k = self.shape[0]
+        out = Wide.zeros((k, self.shape[1] + int(shifts.max())))
+        _push(k * self.size, self.values, self.levels, p.values, p.levels, shifts, out.values, out.levels)
+        return out
 
     def _at(self, levels: Levels) -> Values:
         """Return the values at given levels, none of them below the number's own by more than rounding shows."""
@@ -278,18 +285,10 @@ def convolve(short: Any, short_levels: Any, long: Any, long_levels: Any, out: An
 
 
 def push(values: Any, levels: Any, p: Any, p_levels: Any, shifts: Any, out: Any, out_levels: Any) -> None:
-    """Take one step of a chain: write ``out[y, s + shifts[y]] = Σ_x values[x, s] · p[x, y]``; the rest stays as it is.
+    """Write ``out[y, s + shifts[y]] = Σ_x values[x, s] · p[x, y]`` into zeros: one step of a chain.
 
-    Parameters
-    ----------
-    values, levels : (k, S) ndarray
-        Masses of (state, partial sum).
-    p, p_levels : (k, k) ndarray
-        Transition matrix.
-    shifts : (k,) ndarray of int
-        What arriving in a state adds to the sum.
-    out, out_levels : (k, S') ndarray, written
-        Come in as zeros.
+    ``values`` are masses of (state, partial sum), ``p`` the transition matrix, and ``shifts`` what arriving in each
+    state adds to the sum.
     """
     k = values.shape[0]
     ordinary = True

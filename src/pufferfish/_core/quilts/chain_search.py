@@ -24,6 +24,7 @@ import heapq
 import itertools
 import math
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Protocol
 
 import numpy as np
@@ -34,22 +35,6 @@ from pufferfish._core.numbers.rounding import down, up
 __all__ = ["LeakThrough", "Objective", "Quilt", "Score", "SearchProblem", "evaluate", "worst_node"]
 
 Vector = NDArray[np.float64]
-
-
-class Objective(Protocol):
-    """What a quilt is judged by; grows with its weight and its influence."""
-
-    def __call__(self, weight: float, influence: float) -> float:
-        """Return the objective, rounded up."""
-        ...
-
-    def heaviest(self, value: float, influence: float) -> float:
-        """Return a weight, rounded down, up to which the objective stays at or below ``value``."""
-        ...
-
-    def promise(self, weight: float, influence: float, best: float) -> float:
-        """Return how much a quilt leaks at the noise that the best one known allows: which way to search first."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +76,14 @@ class Score:
         return weight / best + influence
 
 
+Objective = LeakThrough | Score
+"""What a quilt is judged by; grows with its weight and its influence, and is rounded up.
+
+``heaviest`` is a weight, rounded down, up to which it stays at or below a value; ``promise`` how much a quilt leaks at
+the noise that the best one known allows: which way to search first.
+"""
+
+
 class SearchProblem(Protocol):
     """What the search needs to know of one group of nodes of one chain."""
 
@@ -123,18 +116,10 @@ class SearchProblem(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Quilt:
-    """A quilt of a node and what it costs there.
+    """A quilt of a node, 1-based, and what it costs there: summed losses of the nearby records, influence, objective.
 
-    Parameters
-    ----------
-    node : int
-        The node i it protects, 1-based.
-    a, b : int
-        Distances of its ends; ``a == node`` or ``b == T − node + 1`` mean that there is no end on that side.
-    pair : int
-        The secret pair (index) at which the influence is attained; −1 where there is none.
-    weight, influence, value : float
-        Summed losses of the nearby records, max-influence, and the objective.
+    ``a``, ``b`` are the distances of its ends; ``a == node`` or ``b == T − node + 1`` mean that there is no end on that
+    side. ``pair`` is the index of the secret pair at which the influence is attained, −1 where there is none.
     """
 
     node: int
@@ -195,7 +180,7 @@ def best_quilt(
     best = evaluate(problem, objective, node, far_a, far_b)
     if hint is not None:
         tried = evaluate(problem, objective, node, min(hint[0], far_a), min(hint[1], far_b))
-        best = min(best, tried, key=_by_value)
+        best = min(best, tried, key=attrgetter("value"))
     order = itertools.count()
     heap: list[tuple[float, int, _Box]] = []
 
@@ -203,7 +188,7 @@ def best_quilt(
         """Return a box with a bound on its quilts; its farthest corner may be the best of all."""
         nonlocal best
         corner = evaluate(problem, objective, node, a1, b1)
-        best = min(best, corner, key=_by_value)
+        best = min(best, corner, key=attrgetter("value"))
         return bounded(_Box(a0, a1, b0, b1, corner.influence))
 
     def bounded(box: _Box) -> tuple[float, _Box]:
@@ -243,10 +228,6 @@ def _middle(low: int, high: int) -> int:
     return math.isqrt(low * high) if high > 4 * low else (low + high) // 2
 
 
-def _by_value(quilt: Quilt) -> float:
-    return quilt.value
-
-
 def worst_node(
     problem: SearchProblem,
     objective: Objective,
@@ -257,21 +238,11 @@ def worst_node(
     floor: Quilt | None = None,
     below: float = math.inf,
 ) -> Quilt | None:
-    """Return the worst node's best quilt among the nodes first..last of one group, if worse than ``floor``.
+    """Return the worst node's best quilt among the nodes first..last of one group; None if ``floor`` is no better.
 
-    Parameters
-    ----------
-    uniform : bool
-        Whether the weight depends on the number of nearby records only, so that one node decides (see the primer).
-    floor : Quilt, optional
-        The worst so far; nodes that are no worse are dropped as early as possible.
-    below : float, optional
-        Quilts of this or more are of no use: a node that needs one decides, whatever the others need.
-
-    Returns
-    -------
-    Quilt or None
-        None where no node of the group is worse than ``floor``.
+    ``uniform`` says whether the weight depends on the number of nearby records only, so that one node decides (see the
+    primer). Nodes that are no worse than ``floor``, the worst so far, are dropped as early as possible. Quilts of
+    ``below`` or more are of no use: a node that needs one decides, whatever the others need.
     """
     enough = -math.inf if floor is None else floor.value
     hint = None if floor is None else (floor.a, floor.b)

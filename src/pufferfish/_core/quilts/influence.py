@@ -69,11 +69,12 @@ from pufferfish._core.numbers.rounding import UNIT, up
 from pufferfish._core.phi.rows_between_bounds import EntryBounds, IntervalRatios
 from pufferfish.errors import ModelError
 
-__all__ = ["ChainInfluence", "IntervalGroup", "IntervalInfluence", "NodeGroup"]
+__all__ = ["ChainInfluence", "IntervalInfluence", "NodeGroup"]
 
 # -- Max-influence of chain quilts where the matrix of every step is any one between two bounds ----------------------
 
 Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _WORK, _MOST_STEPS = 3e8, 2048
@@ -87,33 +88,21 @@ _SETTLED = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class IntervalGroup:
-    """Consecutive nodes with one bound on their prior.
+class NodeGroup:
+    """Consecutive nodes first..last, 1-based, that share their prior.
 
-    Parameters
-    ----------
-    first, last : int
-        The nodes, 1-based, both included.
-    pairs : (2, n) ndarray of int
-        The secret pairs: ordered pairs x ≠ x' of states that the nodes can take.
-    prior : (k, k) ndarray
-        Upper bound on log π_i(x')/π_i(x).
+    Where they are several, left parts run over every state that any record can take. ``pairs``, (2, n), are the secret
+    pairs: ordered pairs x ≠ x' of states that the nodes can take; ``prior``, (n,), bounds log π_i(x')/π_i(x) of each.
     """
 
     first: int
     last: int
     pairs: NDArray[np.intp]
-    prior: Matrix
+    prior: Vector
 
 
 class IntervalInfluence:
-    """Right and left parts of one interval matrix, computed when asked for and kept.
-
-    Parameters
-    ----------
-    lower, upper : (k, k) ndarray
-        Bounds on the entries, rows = from.
-    """
+    """Right and left parts of matrices between bounds (k, k), rows = from, computed when asked for and kept."""
 
     def __init__(self, lower: Matrix, upper: Matrix) -> None:
         self._possible: Mask = upper > 0
@@ -133,23 +122,22 @@ class IntervalInfluence:
         near = self._forward[n - 1]
         return np.minimum(near, self._beyond(b)) if b > n else near
 
-    def left(self, group: IntervalGroup, a: int) -> Matrix:
-        """Return the left part at distance a of the group's nodes for all ordered pairs; shape (k, k)."""
+    def left(self, group: NodeGroup, a: int) -> Vector:
+        """Return the left part at distance a of the group's nodes, for its pairs; shape (n,)."""
         if self._independent:
-            return np.zeros((self._k, self._k))
+            return np.zeros(group.prior.shape)
         n = self._advance(a)
         with np.errstate(invalid="ignore"):
-            by_entries = group.prior + self._columns[n - 1]
+            by_entries = group.prior + self._columns[n - 1][group.pairs[0], group.pairs[1]]
         diameter = self._beyond(a) if a > n else _diameter(self._forward[n - 1])
         return np.where(by_entries < diameter, by_entries, diameter)  # what is no number is no bound
 
-    def groups(self, length: int) -> Iterator[IntervalGroup]:
+    def groups(self, length: int) -> Iterator[NodeGroup]:
         """Yield the groups of nodes of a chain of ``length`` records: ever longer blocks, until the prior settles."""
         reached, prior = np.ones(self._k, dtype=np.bool_), np.full((self._k, self._k), np.inf)
         first, last = 1, 1
         while first <= length:
-            pairs = np.nonzero(reached[:, None] & reached[None, :] & ~np.eye(self._k, dtype=np.bool_))
-            yield IntervalGroup(first, last, np.array(pairs, dtype=np.intp), prior)
+            yield _group(first, last, prior, _both(reached))
             for _ in range(min(last - first + 1, self._k)):  # falls at every step until it stays
                 reached = bool_matmul(reached[None, :], self._possible)[0]
             first = last + 1
@@ -194,8 +182,6 @@ def _log_ratios(most: Matrix, least: Matrix) -> Matrix:
     return max_log_ratio(logs)[: len(most), len(most) :] + 8 * UNIT * 700
 
 
-Vector = NDArray[np.float64]
-
 SINGLE_NODES = 4096
 """Nodes up to here are groups of their own until the marginals settle."""
 
@@ -207,39 +193,12 @@ NOTHING = 1e-10
 """Nats by which a part may still fall and count as settled."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NodeGroup:
-    """Consecutive nodes that share their prior.
-
-    Parameters
-    ----------
-    first, last : int
-        The nodes, 1-based, both included. Where they are several, left parts run over every
-        state that any record can take.
-    pairs : (2, n) ndarray of int
-        The secret pairs: ordered pairs x ≠ x' of states that the nodes can take.
-    prior : (n,) ndarray
-        Upper bound on log π_i(x')/π_i(x) of each pair.
-    """
-
-    first: int
-    last: int
-    pairs: NDArray[np.intp]
-    prior: Vector
-
-
 class ChainInfluence:
     """Right and left log-ratio bounds of one chain, computed when asked for and kept.
 
-    Parameters
-    ----------
-    transition_matrix : (k, k) ndarray
-        P, rows = from.
-    initial : (k,) ndarray, "stationary" or "any"
-        The initial law, or the class of all of them.
-    structural : bool, default True
-        Let the left maximum run over states the record can take (Definition 4.1). False: over all states, as the
-        paper's equation prints it; larger or equal.
+    ``initial`` is the initial law (k,), "stationary", or "any" for the class of all of them. If ``structural``, the
+    left maximum runs over states that the record can take (Definition 4.1); otherwise over all states, as the paper's
+    equation prints it: larger or equal.
     """
 
     def __init__(

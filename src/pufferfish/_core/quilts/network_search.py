@@ -32,6 +32,7 @@ it may be out of reach where that of the node itself is not, so both are looked 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,13 +61,7 @@ _SPHERES = 64
 
 
 class NodeWeights:
-    """Sums of the record-level losses of sets of nodes, rounded up.
-
-    Parameters
-    ----------
-    losses : (n,) ndarray
-        Largest loss of every node over pairs of its states, at least 0.
-    """
+    """Sums of the record-level losses of sets of nodes, rounded up; of each node its largest loss, at least 0."""
 
     def __init__(self, losses: NDArray[np.float64]) -> None:
         alike: dict[float, int] = {}
@@ -88,18 +83,10 @@ class NodeWeights:
 
 @dataclass(frozen=True, slots=True)
 class NetworkQuilt:
-    """A quilt of a node of a network, and what it costs there.
+    """A quilt of a node of a network, and what it costs: summed losses of the nearby nodes, max-influence, objective.
 
-    Parameters
-    ----------
-    node : int
-        The node it protects.
-    quilt, nearby : int
-        Sets of nodes; all others are remote.
-    pair : (int, int) or None
-        The secret pair at which the influence is attained; None for a quilt that tells nothing.
-    weight, influence, value : float
-        Summed losses of the nearby nodes, max-influence, and the objective.
+    ``quilt`` and ``nearby`` are sets of nodes; all others are remote. ``pair`` is the secret pair at which the
+    influence is attained; None for a quilt that tells nothing.
     """
 
     node: int
@@ -123,19 +110,8 @@ class _State:
 class QuiltSearch:
     """Search for the best quilts of the nodes of one network.
 
-    Parameters
-    ----------
-    inference : Inference
-        Exact inference on the network.
-    weights : NodeWeights
-        Losses of the nodes.
-    objective : Objective
-        What quilts are judged by.
-    most : int or None
-        Quilts to look at for each node; None for all that can matter.
-    in_all : int, optional
-        Quilts to look at for all nodes together, after which each further node has :data:`_FEWEST`; by default any
-        number. Nodes that come first have most, so ask for the worst ones first.
+    It looks at ``most`` quilts for each node, None for all that can matter, and at ``in_all`` for all nodes together,
+    after which each further node has :data:`_FEWEST`. Nodes that come first have most, so ask for the worst ones first.
     """
 
     def __init__(
@@ -157,20 +133,10 @@ class QuiltSearch:
         self.tells: Callable[[int], None] | None = None
 
     def judged(self, node: int, quilt: int, pairs: NDArray[np.bool_], than: float = np.inf) -> NetworkQuilt:
-        """Return what a quilt costs at a node; where it cannot be better than ``than``, only a lower bound is found.
+        """Return what a quilt, any set of other nodes, costs at a node whose secret pairs are given, (k, k).
 
-        Then its value is infinite. Single nodes of the quilt tell no more than all of it, and take less to compute.
-
-        Parameters
-        ----------
-        node : int
-            The node.
-        quilt : int
-            Any set of other nodes.
-        pairs : (k, k) ndarray of bool
-            The secret pairs of the node's states.
-        than : float
-            A value of the objective.
+        Where it cannot be better than a value ``than`` of the objective, only a lower bound is found, and its value is
+        infinite. Single nodes of the quilt tell no more than all of it, and take less to compute.
         """
         nearby = self._dag.connected(node, quilt) if quilt else self._dag.reach(node)
         weight = self._weights(nearby)
@@ -193,7 +159,7 @@ class QuiltSearch:
         """Return the best of the trivial quilt and of what :meth:`best` starts from; quickly."""
         best = self.judged(node, 0, pairs)
         for state in self._seeds(node):
-            best = min(best, self._judged_state(node, state, pairs, min(best.value, than)), key=_value)
+            best = min(best, self._judged_state(node, state, pairs, min(best.value, than)), key=attrgetter("value"))
         return best
 
     def best(
@@ -206,29 +172,17 @@ class QuiltSearch:
         first: NetworkQuilt | None = None,
         hints: Sequence[int] = (),
     ) -> NetworkQuilt:
-        """Return the best quilt found of a node.
+        """Return the best quilt found of a node, at least one pair of whose states is secret.
 
-        Parameters
-        ----------
-        node : int
-            The node.
-        pairs : (k, k) ndarray of bool
-            The secret pairs of the node's states, at least one.
-        enough : float
-            A value of the objective that need not be improved on.
-        than : float
-            A value of the objective that is of interest: quilts that are no better are not searched for.
-        first : NetworkQuilt, optional
-            What :meth:`first_look` found.
-        hints : sequence of int
-            Quilts to try first, such as those of its neighbours.
+        A value of ``enough`` need not be improved on; quilts that are no better than ``than`` are not searched for.
+        ``first`` is what :meth:`first_look` found, ``hints`` are quilts to try first, such as those of its neighbours.
         """
         best = self.first_look(node, pairs, than) if first is None else first
         enough = max(enough, 0.0)
         most = self._most_of_a_node()
         for quilt in hints:
             if best.value > enough and not quilt >> node & 1:
-                best = min(best, self.judged(node, quilt, pairs, min(best.value, than)), key=_value)
+                best = min(best, self.judged(node, quilt, pairs, min(best.value, than)), key=attrgetter("value"))
         if not self._dag.is_forest:
             best = self._grown_one_by_one(best, pairs, enough, than, most)
         left, order = most, 0
@@ -253,7 +207,7 @@ class QuiltSearch:
             _, weight, _, state = heapq.heappop(heap)
             if self._objective(weight, 0.0) < min(best.value, than):
                 candidate = self.judged(node, state.border, pairs, min(best.value, than))
-                best = min(best, candidate, key=_value)
+                best = min(best, candidate, key=attrgetter("value"))
                 spent = 1 + state.border.bit_count() // _LARGE
                 self.looked += spent
                 left = None if left is None else left - spent
@@ -290,7 +244,7 @@ class QuiltSearch:
             for j in inside[:most]:
                 self.looked += 1
                 candidate = self.judged(best.node, best.quilt | 1 << j, pairs, min(larger.value, than))
-                larger = min(larger, candidate, key=_value)
+                larger = min(larger, candidate, key=attrgetter("value"))
             if larger is best:
                 break
             best = larger
@@ -381,7 +335,3 @@ def _largest(tells: Sequence[NDArray[np.float64]], pairs: NDArray[np.bool_]) -> 
     total = np.where(pairs, total, -np.inf)
     x, x_ = (int(v) for v in np.unravel_index(int(np.argmax(total)), total.shape))
     return float(total[x, x_]), (x, x_)
-
-
-def _value(quilt: NetworkQuilt) -> float:
-    return quilt.value

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from pufferfish._base.progress import report_progress
 from pufferfish._base.words import did_you_mean, names_of
 from pufferfish._core.laws.law import Law, VectorLaw, sum_of
-from pufferfish._core.laws.of_networks import AdditiveLaw, additive_law, all_node_laws
+from pufferfish._core.laws.of_networks import Factor, additive_law, all_node_laws
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.numbers.wide import Wide
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError, QueryError
@@ -21,12 +22,14 @@ from pufferfish.mechanisms.one_query.pairs import (
     About,
     Coding,
     LawPair,
-    OnLine,
     Values,
+    both,
+    clique_conditions,
     counts_of,
     law_of_values,
     line_through,
-    place_of,
+    pairs_of_secrets,
+    possible_pair,
     records_of,
 )
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
@@ -37,19 +40,10 @@ from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.joint_distribution import JointDistribution, exact_law, exact_number
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta
-from pufferfish.theta.secrets import CountIs, RecordIs, Secret, SecretPair, check_states
+from pufferfish.theta.secrets import RecordIs, Secret, SecretPair, check_states
 from pufferfish.theta.states import state_label
 
-__all__ = [
-    "About",
-    "LawPair",
-    "clique_pairs",
-    "given_pairs",
-    "joint_pairs",
-    "network_pairs",
-    "pairs_of_laws",
-    "work_of_laws",
-]
+__all__ = ["About", "LawPair", "pairs_of_laws", "work_of_laws"]
 
 
 def network_pairs(
@@ -71,48 +65,35 @@ def network_pairs(
 
 def _of_nodes(index: int, network: BayesianNetwork, query: LinearQuery) -> Iterator[LawPair]:
     coding = Coding(query, (), network.states, len(network.nodes))
-    error = _table_error(network)
     group = {node: len(part) for part in network.components for node in part}
     for done, (j, joint) in enumerate(all_node_laws(network.tables, network.sizes, _weights(network, coding.values))):
         report_progress("laws of the query", done / len(network.nodes))
         node = network.nodes[j]
-        laws = [coding.decoded(_law(joint, row, error)) for row in range(network.sizes[j])]
         names = network.node_states[node]
-        for a, b in combinations(range(network.sizes[j]), 2):
-            mu, nu = laws[a], laws[b]
-            if mu is not None and nu is not None:
-                yield LawPair(mu, nu, About(coding.norm, index, group[node], state_label(node), (names[a], names[b])))
+        laws = [coding.decoded(_law(joint, joint.masses[x], network)) for x in range(len(names))]
+        for a, b in combinations(range(len(names)), 2):
+            about = About(coding.norm, index, group[node], state_label(node), (names[a], names[b]))
+            yield from possible_pair(laws[a], laws[b], about)
 
 
 def _of_secrets(
     index: int, network: BayesianNetwork, query: LinearQuery, secrets: Sequence[SecretPair]
 ) -> Iterator[LawPair]:
-    counts = counts_of([secret for pair in secrets for secret in pair])
-    coding = Coding(query, counts, network.states, len(network.nodes))
-    weights, error = _weights(network, coding.values), _table_error(network)
-    for done, pair in enumerate(secrets):
-        report_progress("laws of the query", done / len(secrets))
-        laws = (
-            additive_law(network.tables, network.sizes, weights, allowed=_allowed(secret, network)) for secret in pair
-        )
-        mu, nu = (
-            coding.decoded(_law(law, None, error), counts_of([secret])) for law, secret in zip(laws, pair, strict=True)
-        )
-        if mu is not None and nu is not None:
-            about = About(coding.norm, index, max(network.groups), None, (str(pair[0]), str(pair[1])))
-            yield LawPair(mu, nu, about)
+    coding = Coding(query, counts_of([s for pair in secrets for s in pair]), network.states, len(network.nodes))
+    weights = _weights(network, coding.values)
+
+    def law_of(secret: Secret) -> Law | VectorLaw | None:
+        law = additive_law(network.tables, network.sizes, weights, allowed=_allowed(secret, network))
+        return coding.decoded(_law(law, law.masses, network), counts_of([secret]))
+
+    yield from pairs_of_secrets(secrets, law_of, coding.norm, index, max(network.groups))
 
 
-def _law(law: AdditiveLaw, row: int | None, error: float) -> Law | None:
-    masses: Wide = law.masses if row is None else law.masses[row]
+def _law(law: Factor, masses: Wide, network: BayesianNetwork) -> Law | None:
     if not masses.positive.any():
         return None
-    return Law.of(law.start, masses, law.log_error + error)
-
-
-def _table_error(network: BayesianNetwork) -> float:
-    """Bound the relative error of dividing the rows of all tables by their sums."""
-    return 4 * len(network.nodes) * UNIT
+    # the rows of all tables are divided by their sums
+    return Law.of(law.start, masses, law.log_error + 4 * len(network.nodes) * UNIT)
 
 
 def _weights(network: BayesianNetwork, values: NDArray[np.int64]) -> list[NDArray[np.int64]]:
@@ -139,9 +120,7 @@ def _allowed(secret: Secret, network: BayesianNetwork) -> list[NDArray[np.bool_]
                 f"secret {str(secret)!r}: the node has no state {unknown[0]!r}.{hint} States: {names_of(names)}"
             )
         j = network.nodes.index(condition.record)
-        mask = np.array([state in condition.states for state in names])
-        before = masks[j]
-        masks[j] = mask if before is None else mask & before
+        masks[j] = both(masks[j], [state in condition.states for state in names])
     return masks
 
 
@@ -156,55 +135,35 @@ def clique_pairs(
     line = query.line
     assert line is not None
     if secrets is not None:
-        for pair in secrets:
-            mu, nu = (_given(cliques, secret) for secret in pair)
-            if mu is not None and nu is not None:
-                names = (str(pair[0]), str(pair[1]))
-                yield LawPair(mu, nu, About(line.norm, index, max(cliques.groups), None, names))
+        yield from pairs_of_secrets(secrets, partial(_given, cliques), line.norm, index, max(cliques.groups))
         return
     kinds = Counter(cliques.laws)
     for law in kinds:
         clique = cliques.laws.index(law)
-        rest = sum_of((Law.exact(*_trimmed(kind)), times - (kind == law)) for kind, times in kinds.items())
+        rest = sum_of((_exact(kind), times - (kind == law)) for kind, times in kinds.items())
         member_laws = [cliques.given_member(clique, has_it) for has_it in (0, 1)]
         if all(any(masses) for masses in member_laws):
-            mu, nu = (sum_of([(Law.exact(*_trimmed(masses)), 1)], rest) for masses in member_laws)
+            mu, nu = (sum_of([(_exact(masses), 1)], rest) for masses in member_laws)
             yield LawPair(mu, nu, About(line.norm, index, len(law) - 1, None, (cliques.states[0], cliques.states[1])))
 
 
 def _given(cliques: Cliques, secret: Secret) -> Law | None:
     """Return the law of the number of people who have it, given a secret; None if that is impossible."""
-    check_states(secret, cliques.states)
-    having: dict[int, set[int]] = {}
-    lacking: dict[int, set[int]] = {}
-    for condition in records_of(secret, cliques.kind):
-        c, member = place_of(condition.record, cliques.groups, secret, ("clique", "member"))
-        has = [state == cliques.states[1] for state in condition.states]
-        if len(has) == 1:
-            (having if has[0] else lacking).setdefault(c, set()).add(member)
-    parts: list[Law] = []
-    for c in range(len(cliques.laws)):
-        yes, no = having.get(c, set()), lacking.get(c, set())
-        masses = cliques.given_members(c, len(yes), len(no))
-        if yes & no or not any(masses):
-            return None
-        parts.append(Law.exact(*_trimmed(masses)))
-    total = sum_of((part, 1) for part in parts)
-    for condition in secret.conditions:
-        if isinstance(condition, CountIs):
-            people, ill = sum(cliques.groups), condition.states[0] == cliques.states[1]
-            numbers = [people if len(condition.states) == 2 else total.start + n for n in range(total.size)]
-            kept = np.array([condition.allows(n if ill or len(condition.states) == 2 else people - n) for n in numbers])
-            if not (kept & total.masses.positive).any():
-                return None
-            levels = np.where(kept, total.masses.levels, -(2**40))
-            total = Law.of(total.start, Wide(np.where(kept, total.masses.values, 0.0), levels), total.log_error)
-    return total
+    known, fits = clique_conditions(secret, cliques)
+    laws = [cliques.given_members(c, having, lacking) for c, (having, lacking) in enumerate(known or ())]
+    if known is None or not all(any(masses) for masses in laws):
+        return None
+    total = sum_of((_exact(masses), 1) for masses in laws)
+    if fits is None:
+        return total
+    masses = total.masses.where(np.array([fits(total.start + n) for n in range(total.size)]))
+    return Law.of(total.start, masses, total.log_error) if masses.positive.any() else None
 
 
-def _trimmed(masses: Sequence[Fraction]) -> tuple[int, Sequence[Fraction]]:
+def _exact(masses: Sequence[Fraction]) -> Law:
+    """Return the law with these masses on the whole numbers from 0 on."""
     positive = [j for j, mass in enumerate(masses) if mass]
-    return positive[0], masses[positive[0] : positive[-1] + 1]
+    return Law.exact(positive[0], masses[positive[0] : positive[-1] + 1])
 
 
 # -- Laws that the user computes -------------------------------------------------------------------------------------
@@ -215,9 +174,9 @@ def given_pairs(index: int, theta: GivenLaws, query: Query, bound: BoundQuery) -
     given_laws = theta.laws_of(query)
     laws = {secret: _masses(secret, law, bound) for secret, law in given_laws.items()}
     line = line_through([value for law in laws.values() for value in law])
-    for a, b in theta.pairs_of(given_laws):
-        mu, nu = (law_of_values(laws[secret], line) for secret in (a, b))
-        yield LawPair(mu, nu, About(line.norm if line else 1, index, theta.groups[0], None, (str(a), str(b))))
+    norm = 1 if line is None else line.norm
+    pairs = list(theta.pairs_of(given_laws))
+    yield from pairs_of_secrets(pairs, lambda s: law_of_values(laws[s], line), norm, index, theta.groups[0])
 
 
 def _masses(secret: Any, law: Mapping[Any, Any], bound: BoundQuery) -> Values:
@@ -229,13 +188,11 @@ def _masses(secret: Any, law: Mapping[Any, Any], bound: BoundQuery) -> Values:
         if len(numbers) != len(bound.labels):
             raise ModelError(f"law of {secret!r}: {value!r} has {len(numbers)} outputs, the query {len(bound.labels)}")
         # floats such as 1/3 are the nearest to a multiple of the unit, not one
-        whole = [None if n is None else round(n / bound.unit) for n in numbers]
-        if any(
-            w is None or n is None or abs(n / bound.unit - w) > Fraction(1, 10**6)
-            for w, n in zip(whole, numbers, strict=True)
+        key = tuple(round(n / bound.unit) for n in numbers if n is not None)
+        if None in numbers or any(
+            abs(n / bound.unit - w) > Fraction(1, 10**6) for w, n in zip(key, numbers, strict=True) if n is not None
         ):
             raise ModelError(f"law of {secret!r}: {value!r} is no multiple of the query's unit {float(bound.unit):g}")
-        key = tuple(w for w in whole if w is not None)
         if mass:
             masses[key] = masses.get(key, Fraction(0)) + mass
     return masses
@@ -254,33 +211,21 @@ def joint_pairs(
     else:
         values = [query.value([order[state] for state in row]) for row in joint.rows]
     line = line_through(values)
-    length = len(joint.variables)
+    norm, length = 1 if line is None else line.norm, len(joint.variables)
+
+    def law_of(secret: Secret) -> Law | VectorLaw | None:
+        masses: dict[tuple[int, ...], Fraction] = {}
+        for i in joint.rows_where(secret):
+            masses[values[i]] = masses.get(values[i], Fraction(0)) + joint.probabilities[i]
+        return law_of_values(masses, line) if masses else None
+
     if secrets is not None:
-        for pair in secrets:
-            mu, nu = (_law_of_joint(joint, values, line, joint.rows_where(secret)) for secret in pair)
-            if mu is not None and nu is not None:
-                yield LawPair(
-                    mu, nu, About(line.norm if line else 1, index, length, None, (str(pair[0]), str(pair[1])))
-                )
+        yield from pairs_of_secrets(secrets, law_of, norm, index, length)
         return
     for column, variable in enumerate(joint.variables):
-        laws = {
-            state: _law_of_joint(joint, values, line, joint.rows_where(RecordIs(variable, state)))
-            for state in joint.values_of(column)
-        }
+        laws = {state: law_of(RecordIs(variable, state)) for state in joint.values_of(column)}
         for a, b in combinations(laws, 2):
-            mu, nu = laws[a], laws[b]
-            if mu is not None and nu is not None:
-                yield LawPair(mu, nu, About(line.norm if line else 1, index, length, column, (a, b)))
-
-
-def _law_of_joint(
-    joint: JointDistribution, values: Sequence[tuple[int, ...]], line: OnLine | None, rows: Sequence[int]
-) -> Law | VectorLaw | None:
-    masses: dict[tuple[int, ...], Fraction] = {}
-    for i in rows:
-        masses[values[i]] = masses.get(values[i], Fraction(0)) + joint.probabilities[i]
-    return law_of_values(masses, line) if masses else None
+            yield from possible_pair(laws[a], laws[b], About(norm, index, length, column, (a, b)))
 
 
 # -- Laws of a query given secrets -----------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,16 @@ from pufferfish._core.laws.of_chains import AdditiveChain, LawFamily
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.numbers.wide import Wide
 from pufferfish.errors import NotApplicableError
-from pufferfish.mechanisms.one_query.pairs import About, Coding, LawPair, counts_of, place_of, records_of
+from pufferfish.mechanisms.one_query.pairs import (
+    About,
+    Coding,
+    LawPair,
+    both,
+    counts_of,
+    place_of,
+    possible_pair,
+    records_of,
+)
 from pufferfish.queries import LinearQuery, StepQuery
 from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.lengths import ChainLength
@@ -30,27 +39,16 @@ __all__ = ["StepCoding", "chain_pairs", "chain_work"]
 class StepCoding:
     """What records and steps add to a query about steps with one output.
 
-    Parameters
-    ----------
-    query : StepQuery
-        The query.
-    counts : sequence of CountIs
-        What secrets count: nothing.
-
     Raises
     ------
     NotApplicableError
-        If the query has several outputs, or secrets count records.
+        If secrets count records.
     """
 
     norm: int = 1
     """How far the output moves when the number of steps moves by 1, in units."""
 
     def __init__(self, query: StepQuery, counts: Sequence[CountIs]) -> None:
-        if len(query.labels) > 1:
-            raise NotApplicableError(
-                "this mechanism covers one number of steps, not several: use LeakagePropagation, MQMExact or GroupDP"
-            )
         if counts:
             raise NotApplicableError(
                 "a number of steps is not covered together with secrets about how many records are in some states: "
@@ -172,19 +170,15 @@ def _pairs(
 ) -> Iterator[LawPair]:
     """Yield what decides between two secrets whose laws are given for every first state that θ allows by itself."""
     if len(mus) == 1:
-        if mus[0] is not None and nus[0] is not None:
-            yield LawPair(mus[0], nus[0], about)
+        yield from possible_pair(mus[0], nus[0], about)
         return
     numbers = [[law for law in laws if not isinstance(law, VectorLaw)] for laws in (mus, nus)]
     if len(numbers[0]) == len(mus) and len(numbers[1]) == len(nus):
         if any(numbers[0]) and any(numbers[1]):
             yield LawPair(LawFamily(tuple(numbers[0])), LawFamily(tuple(numbers[1])), about)
         return
-    for mu in mus:
-        for nu in nus:
-            # of vectors any two first states at once: no less than any mixture of them
-            if mu is not None and nu is not None:
-                yield LawPair(mu, nu, about)
+    for mu, nu in product(mus, nus):  # of vectors any two first states at once: no less than any mixture of them
+        yield from possible_pair(mu, nu, about)
 
 
 def _read(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], int, int]:
@@ -288,9 +282,7 @@ def _allowed(secret: Secret, chain: MarkovChain, steps: Sequence[int]) -> list[l
     masks: list[list[NDArray[np.bool_] | None]] = [[None] * length for length in steps]
     for condition in records_of(secret, "Markov chains"):
         c, t = place_of(condition.record, steps, secret, ("chain", "step"))
-        mask = np.array([state in condition.states for state in chain.states])
-        before = masks[c][t]
-        masks[c][t] = mask if before is None else mask & before
+        masks[c][t] = both(masks[c][t], [state in condition.states for state in chain.states])
     return masks
 
 

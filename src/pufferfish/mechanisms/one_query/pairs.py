@@ -6,7 +6,8 @@ stand before those of the query, so that conditioning on them is taking rows of 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd, lcm
@@ -15,24 +16,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish._base.progress import report_progress
 from pufferfish._core.laws.law import Law, VectorLaw
 from pufferfish._core.laws.of_chains import LawFamily
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish._core.numbers.wide import Wide
 from pufferfish.errors import NotApplicableError, ParameterError
 from pufferfish.queries import LinearQuery
-from pufferfish.theta.secrets import CountIs, Fact, RecordIs, Secret
+from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.secrets import CountIs, Fact, RecordIs, Secret, check_states
 
 __all__ = [
     "About",
+    "AnyLaw",
     "Coding",
     "LawPair",
     "OnLine",
     "Values",
+    "both",
+    "clique_conditions",
     "counts_of",
     "law_of_values",
     "line_through",
+    "pairs_of_secrets",
     "place_of",
+    "possible_pair",
     "records_of",
 ]
 
@@ -122,18 +130,36 @@ class About:
     secrets: tuple[str, str]
 
 
+AnyLaw = Law | LawFamily | VectorLaw
+
+
 @dataclass(frozen=True, slots=True)
 class LawPair:
     """The laws of a query given two secrets, under one θ: of a number, one for each first state, or of a vector."""
 
-    mu: Law | LawFamily | VectorLaw
-    nu: Law | LawFamily | VectorLaw
+    mu: AnyLaw
+    nu: AnyLaw
     about: About
 
     @property
     def size(self) -> int:
         """Numbers kept."""
         return self.mu.size + self.nu.size
+
+
+def possible_pair(mu: AnyLaw | None, nu: AnyLaw | None, about: About) -> Iterator[LawPair]:
+    """Yield the pair of two laws, if both secrets are possible."""
+    if mu is not None and nu is not None:
+        yield LawPair(mu, nu, about)
+
+
+def pairs_of_secrets(
+    secrets: Sequence[tuple[Any, Any]], law_of: Callable[[Any], AnyLaw | None], norm: int, theta: int, length: int
+) -> Iterator[LawPair]:
+    """Yield the pairs of laws given secrets of the user's own; see :class:`About` for the numbers."""
+    for done, (a, b) in enumerate(secrets):
+        report_progress("laws of the query", done / len(secrets))
+        yield from possible_pair(law_of(a), law_of(b), About(norm, theta, length, None, (str(a), str(b))))
 
 
 def counts_of(secrets: Sequence[Secret]) -> list[CountIs]:
@@ -158,19 +184,16 @@ def records_of(secret: Secret, kind: str) -> list[RecordIs]:
     return [c for c in secret.conditions if isinstance(c, RecordIs)]
 
 
+def both(mask: NDArray[np.bool_] | None, other: Sequence[bool]) -> NDArray[np.bool_]:
+    """Return the states that two conditions leave; None stands for all."""
+    return np.array(other) if mask is None else mask & np.array(other)
+
+
 def place_of(record: Any, sizes: Sequence[int], secret: Secret, words: tuple[str, str]) -> tuple[int, int]:
     """Return the group and the place in it that a record's name means.
 
-    Parameters
-    ----------
-    record : int or (int, int)
-        The place where there is one group, (group, place) where there are several.
-    sizes : sequence of int
-        Numbers of records in the groups.
-    secret : Secret
-        Whose record it is.
-    words : pair of str
-        What a group and a place are called.
+    A record is its place where there is one group, and (group, place) where there are several of the given sizes;
+    ``words`` are what a group and a place are called.
 
     Raises
     ------
@@ -187,6 +210,30 @@ def place_of(record: Any, sizes: Sequence[int], secret: Secret, words: tuple[str
     raise ParameterError(f"secret {str(secret)!r}: there is no record {record!r}; expected {expected}")
 
 
+def clique_conditions(
+    secret: Secret, cliques: Cliques
+) -> tuple[list[tuple[int, int]] | None, Callable[[int], bool] | None]:
+    """Return how many members of each clique a secret says to have it and to lack it, and which totals it allows.
+
+    None for the first where it contradicts itself, for the second where it allows all.
+    """
+    check_states(secret, cliques.states)
+    possible: dict[tuple[int, int], set[str]] = {}
+    for condition in records_of(secret, cliques.kind):
+        member = place_of(condition.record, cliques.groups, secret, ("clique", "member"))
+        possible[member] = possible.get(member, set(cliques.states)) & set(condition.states)
+    lacks, has = cliques.states
+    having, lacking = (Counter(c for (c, _), left in possible.items() if left == {state}) for state in (has, lacks))
+    everybody, counts = sum(cliques.groups), counts_of([secret])
+
+    def fits(total: int) -> bool:
+        number = {has: total, lacks: everybody - total}
+        return all(condition.allows(sum(number[s] for s in condition.states)) for condition in counts)
+
+    known = [(having[c], lacking[c]) for c in range(len(cliques.groups))]
+    return known if all(possible.values()) else None, fits if counts else None
+
+
 _MOST_CODES = 4_000_000
 """Values of the query and of what secrets count, together, that are listed."""
 
@@ -199,16 +246,7 @@ _LARGEST = 2**62
 class Coding:
     """Codes of what each record adds to a query and to the counts of secrets.
 
-    Parameters
-    ----------
-    query : LinearQuery
-        The query.
-    counts : sequence of CountIs
-        What secrets count; each set of states is counted once, and not at all where the query itself tells its number.
-    states : sequence of str
-        The k states.
-    records : int
-        How many records there are in all.
+    Each set of states that secrets count is counted once, and not at all where the query itself tells its number.
     """
 
     def __init__(self, query: LinearQuery, counts: Sequence[CountIs], states: Sequence[str], records: int) -> None:
@@ -266,13 +304,11 @@ class Coding:
             return None
         if self._single and not counts:
             return replace(law, start=law.start + int(self._least[0]))
-        values, levels = np.zeros(self._size), np.full(self._size, -(2**40), dtype=np.int64)
-        there = slice(law.start, law.start + law.size)
-        values[there], levels[there] = law.masses.values, law.masses.levels
+        codes = Wide.zeros((self._size,))
+        codes.put(slice(law.start, law.start + law.size), law.masses)
         for count in counts:
-            values = np.where(self._allowed(count), values, 0.0)
-        levels = np.where(values > 0, levels, -(2**40))
-        table = Wide(values.reshape(self._rows, -1), levels.reshape(self._rows, -1))
+            codes = codes.where(self._allowed(count))
+        table = Wide(codes.values.reshape(self._rows, -1), codes.levels.reshape(self._rows, -1))
         if not table.positive.any():
             return None
         query_law = Law.of(0, table.sum(axis=0), law.log_error)

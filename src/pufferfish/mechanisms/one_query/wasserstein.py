@@ -87,10 +87,14 @@ def wasserstein_inf(x: ArrayLike, p: Sequence[Any], y: ArrayLike, q: Sequence[An
     vectors = is_list(rows_x[0]) or is_list(rows_y[0])
     exact = all(isinstance(mass, Rational) for mass in (*masses_p, *masses_q))
     s = Fraction(0) if exact else (len(a) + len(b) + 4) * _ULP
-    if len(a[0]) != len(b[0]):
-        raise ModelError(f"x has atoms of {len(a[0])} coordinates, y of {len(b[0])}: both need the same number")
+    if len(sizes := {len(atom) for atom in (*a, *b)}) > 1:
+        raise ModelError(
+            f"x and y have atoms of {min(sizes)} and of {max(sizes)} coordinates: all need the same number"
+        )
     if not vectors:
         return float_up(distance([v[0] for v in a], mu, [v[0] for v in b], nu, s))
+    if any(abs(v) >= 2**62 for atom in (*a, *b) for v in atom):
+        raise ModelError("vectors must be of numbers below 2**62: give them in larger units")
     if any(v.denominator != 1 for atom in (*a, *b) for v in atom):
         raise ModelError(
             "vectors must be of whole numbers: multiply them by a factor that makes them whole, and divide the "
