@@ -20,6 +20,8 @@ import pufferfish as pf
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms.binary_interval import propagated, quilted
 from pufferfish.mechanisms.protected import ProtectedStretch
+from pufferfish.queries.record_loss import as_record_loss
+from pufferfish.theta.model_class import lengths_of
 
 LENGTH = 100
 LAWS = (0.5, 0.25, 0.84375, 0.03125, 1e-9, 1 - 1e-9)
@@ -64,7 +66,9 @@ def corners(theta: pf.BinaryChainInterval, epsilon: float) -> str:
     start = time.perf_counter()
     searched = pf.LeakagePropagation(theta, LENGTH).calibrate(pf.Count(1), epsilon).scale
     middle = time.perf_counter()
-    ratio = ProtectedStretch(theta, LENGTH, 1).least_divisor(1.0, epsilon) / searched
+    losses = as_record_loss(1.0, theta, lengths_of(theta, LENGTH))
+    ((noise, _),) = ProtectedStretch(theta, lengths_of(theta, LENGTH), 1).candidate_scales(losses, epsilon)
+    ratio = noise / searched
     return f"{ratio:.4f} ({time.perf_counter() - middle:.1f} and {middle - start:.1f} s)"
 
 

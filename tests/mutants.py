@@ -160,7 +160,7 @@ MUTANTS = [
         "_core/networks/d_separation.py",
         "return bool(self.below[node] & given)",
         "return False",
-        "unit/_core/networks oracle/test_oracle_network_quilts.py",
+        "unit/_core/networks oracle/test_oracle_markov_quilt.py",
     ),
     Mutant(
         "quilts: the secret pair is swapped on the left",
@@ -550,16 +550,16 @@ MUTANTS = [
     ),
     Mutant(
         "columns: the first network decides",
-        "mechanisms/protected_columns.py",
-        "for theta in range(len(self._members)):",
+        "mechanisms/_propagation_on_networks.py",
+        "for theta in range(len(networks)):",
         "for theta in range(1):",
         "unit/mechanisms/test_protected_columns.py",
     ),
     Mutant(
         "columns: noise that is enough for the first network is not looked at again",
-        "mechanisms/protected_columns.py",
-        "if most[0] > 0 and self._leakage(theta, losses.divided(most[0]))[0] <= epsilon:",
-        "if most[0] > 0:",
+        "mechanisms/engine.py",
+        "if not most[0] > 0 or not leakage(case, most[0])[0] <= epsilon:",
+        "if not most[0] > 0:",
         "unit/mechanisms/test_protected_columns.py",
     ),
     Mutant(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import pufferfish as pf
-from pufferfish.mechanisms.protected import ProtectedStretch
+from stretches import noise_of_stretch
 
 pytestmark = pytest.mark.slow
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
@@ -54,7 +54,7 @@ def test_activity_under_every_initial_law(
     found = pf.LeakagePropagation(every, length).calibrate(HISTOGRAM, 1.0)
     assert found.noise_multiplier == pytest.approx(multiplier, rel=1e-3)
     for steps, noise in ((1, multiplier), of_an_hour):
-        assert ProtectedStretch(every, length, steps).least_divisor(1.0, 1.0) == pytest.approx(noise, rel=1e-3)
+        assert noise_of_stretch(every, length, 1.0, steps, 1.0) == pytest.approx(noise, rel=1e-3)
 
 
 @pytest.mark.parametrize(("epsilon", "multiplier", "ends"), [(1.0, 542.72, (218, 217)), (5.0, 61.784, (105, 104))])

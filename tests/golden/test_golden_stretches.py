@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from pufferfish.mechanisms.protected import ProtectedStretch, leakage_of_series
+from pufferfish.mechanisms.protected import leakage_of_series
 from pufferfish.queries.record_loss import as_record_loss
 from pufferfish.theta.model_class import as_theta
-from stretches import leakage_of_stretch
+from stretches import leakage_of_stretch, noise_of_stretch
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 STICKY = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]])
@@ -25,7 +25,7 @@ def test_five_records(records: int, value: float) -> None:
 
 @pytest.mark.parametrize(("records", "multiplier"), [(1, 5.91295), (2, 6.90524), (10, 14.81555), (60, 64.70552)])
 def test_noise_for_long_chains(records: int, multiplier: float) -> None:
-    found = ProtectedStretch(STICKY, 10**6, records).least_divisor(1.0, 1.0)
+    found = noise_of_stretch(STICKY, 10**6, 1.0, records, 1.0)
     assert found == pytest.approx(multiplier, rel=2e-6)
 
 
@@ -90,7 +90,7 @@ def test_activity(name: str, where: str, minute: int, multipliers: tuple[float, 
     reading = {"subject": "subject", "time": "timestamp", "max_gap": "10min", "where": where}
     chain, length = chain_of(name, "state", **reading)
     for steps, multiplier in zip((1, 60 * minute, 1440 * minute), multipliers, strict=True):
-        found = ProtectedStretch(chain, length, steps).least_divisor(1.0, 1.0)
+        found = noise_of_stretch(chain, length, 1.0, steps, 1.0)
         assert found == pytest.approx(multiplier, rel=5e-4)
     losses = as_record_loss(1.0, as_theta(chain), length)
     assert max(leakage_of_series(block) for block in losses.blocks) == series
@@ -101,13 +101,12 @@ def test_electricity() -> None:
     """51 states, two years of minutes: one release states what a minute, an hour and a day of it leak."""
     chain, length = chain_of("electricity_uci_2y_2006-12-17_1051200min.csv.gz", "watts", bins="0,200,...,10200")
     for steps, multiplier, leaks in ((1, 143.5, 1.0), (60, 203.8, 1.41), (1440, 1584.7, 11.03)):
-        stretch = ProtectedStretch(chain, length, steps)
-        assert stretch.least_divisor(1.0, 1.0) == pytest.approx(multiplier, rel=5e-4)
-        assert stretch.leakage(1 / 143.503) == pytest.approx(leaks, abs=5e-3)
+        assert noise_of_stretch(chain, length, 1.0, steps, 1.0) == pytest.approx(multiplier, rel=5e-4)
+        assert leakage_of_stretch(chain, length, 1 / 143.503, steps)[0] == pytest.approx(leaks, abs=5e-3)
     # a first estimate of these had noise up to .6% larger: 31.5, 55.5, 82.7, 117.4
     for within, multiplier in ((200, 31.43), (400, 55.23), (800, 82.24), (1600, 116.85)):
         near = 200 * np.abs(np.subtract.outer(range(51), range(51))) <= within
-        found = ProtectedStretch(chain, length, 1, near=near).least_divisor(1.0, 1.0)
+        found = noise_of_stretch(chain, length, 1.0, 1, 1.0, near=near)
         assert found == pytest.approx(multiplier, rel=5e-4)
 
 

@@ -21,9 +21,9 @@ from paper.audit.losses import paths
 from pufferfish.errors import BudgetExceeded, ModelError, NotApplicableError, QueryError
 from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import BOUNDS, InfluenceBound
-from pufferfish.mechanisms.protected import ProtectedStretch
 from pufferfish.queries import LinearQuery, StepQuery
 from pufferfish.theta import as_theta
+from stretches import leakage_of_stretch
 
 SLACK = 1e-7
 EQUAL = 1e-9
@@ -56,9 +56,7 @@ def largest_of_members(seed: int) -> Iterator[Case]:
         scales = [scale_of(bound) for bound in (whole, *alone)]
         yield from same(f"{make.title}, noise", scales[0], scales[1:])
     for steps in (1, 2):
-        stretches = [
-            ProtectedStretch(one, length, steps).leakage(0.7) for one in (theta, *map(as_theta, theta.members))
-        ]
+        stretches = [leakage_of_stretch(one, length, 0.7, steps)[0] for one in (theta, *map(as_theta, theta.members))]
         yield from same(f"stretches of {steps}", stretches[0], stretches[1:])
 
 

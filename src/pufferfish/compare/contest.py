@@ -25,8 +25,8 @@ from pufferfish.mechanisms import (
     Mechanism,
 )
 from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.markov_quilt import NodeSecrets
 from pufferfish.mechanisms.mechanism import as_epsilon
-from pufferfish.mechanisms.network_quilts import NodeSecrets
 from pufferfish.mechanisms.protection import Protection, step_of
 from pufferfish.mechanisms.words import hidden_in_words
 from pufferfish.queries import Query, measure_of, refuse_pooling

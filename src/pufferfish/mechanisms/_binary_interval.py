@@ -9,18 +9,9 @@ third one (or each chain's stationary law). Two numbers carry what such a chain 
 *   :math:`z_t = P(X_t = 0)`, which is linear in :math:`z_{t-1}`, in p0 and in p1.
 
 Every function bounds all members of a box, with rounding outwards; for a box that is one chain the bounds are exact but
-for that. The derivations are in docs/proofs/intervals.md, "BinaryChainInterval".
-
-**Markov quilts.** The right part of a quilt's max-influence is the log ratio :math:`\log P^b(x,y)/P^b(x',y)` that
-:func:`reach` bounds. With :math:`\rho_y = P^a(0,y)/P^a(1,y)` and z = P(X_{i−a} = 0) the left part is
-the larger logarithm of
-
-.. math:: \frac{P(X_{i-a}=0 \mid X_i=0)}{P(X_{i-a}=0 \mid X_i=1)} = \frac{z + (1-z)/\rho_1}{z + (1-z)/\rho_0},
-   \qquad
-   \frac{P(X_{i-a}=1 \mid X_i=0)}{P(X_{i-a}=1 \mid X_i=1)} = \frac{1-z + z\rho_1}{1-z + z\rho_0},
-
-monotone in either ratio, and for given ratios in z: over a box the extremes are at ends. A stationary two-state chain
-is reversible, so its left parts are its right parts.
+for that. The derivations, also of what a quilt's left part is for a law z of the record left of the node, are in
+docs/proofs/intervals.md, "BinaryChainInterval". A stationary two-state chain is reversible, so its left parts are its
+right parts.
 """
 
 import math
@@ -124,14 +115,7 @@ def law_after(p0: Any, p1: Any, low: float, high: float) -> tuple[float, float]:
 
 
 def reach(p0: Any, p1: Any, ratios: Any) -> None:
-    """Write bounds on log P^n(0,y)/P^n(1,y) for n = 1, 2, …: least and most for y = 0, then for y = 1.
-
-    Parameters
-    ----------
-    p0, p1 : (2,) ndarray
-        Ends of the box.
-    ratios : (n, 4) ndarray, written
-    """
+    """Write bounds on log P^n(0,y)/P^n(1,y) for n = 1, 2, …: least and most for y = 0, then for y = 1."""
     for y in range(2):
         low = high = math.inf if y == 0 else -math.inf
         for n in range(ratios.shape[0]):
@@ -170,18 +154,10 @@ _SHORT = 64
 def sweep(chain: Any, forwards: bool, runs: Any, divisor: float, segments: Any) -> int:
     """Write what arrives at every record from one end of the chain, as stretches with one bound; return their number.
 
-    Parameters
-    ----------
-    chain : (6,) ndarray
-        The box: ends of p0, of p1 and of P(X_1 = 0); the last two −1 for stationary chains.
-    forwards : bool
-        Whether from the first record, what the past tells, or from the last, what the future tells.
-    runs : (r, 3) ndarray
-        Steps of a run of records, and their losses d(0,1) and d(1,0); from the first record.
-    divisor : float
-        What the losses are divided by.
-    segments : (s, 3) ndarray, written
-        Steps, and the bounds for the pairs (0,1) and (1,0); from the end where the sweep began.
+    Forwards it is what the past tells, else what the future tells. The columns of ``chain`` are ends of p0, of p1 and
+    of P(X_1 = 0), the last two −1 for stationary chains; those of ``runs``, from the first record, steps and losses
+    d(0,1) and d(1,0), to be divided by ``divisor``. Written are steps and the bounds for the pairs (0,1) and (1,0),
+    from the end where the sweep begins.
     """
     p0, p1, low, high = chain[:2], chain[2:4], chain[4], chain[5]
     by_law = forwards and low >= 0.0
@@ -320,19 +296,8 @@ def divisor(
 def propagate(chains: Any, runs: Any, epsilon: float, floor: float, room: int, values: Any, where: Any) -> None:
     """Write for every box the leakage (epsilon 0), or the least divisor of the losses that leaks at most epsilon.
 
-    Parameters
-    ----------
-    chains : (n, 6) ndarray
-        The boxes.
-    runs : (r, 3) ndarray
-        The losses.
-    epsilon, floor : float
-        The budget; and a divisor that is needed anyway: boxes that need no more are given as this.
-    room : int
-        Stretches that a sweep may tell apart, beyond one for every run.
-    values : (n,) ndarray, written
-    where : (n, 5) ndarray, written
-        Node, pair, own loss, past, future.
+    What ``floor`` divides is needed anyway: boxes that need no more are given as this. A sweep may tell ``room``
+    stretches apart, beyond one for every run. The columns of ``where`` are node, pair, own loss, past and future.
     """
     before, after = np.empty((room + runs.shape[0], 3)), np.empty((room + runs.shape[0], 3))
     group = largest = 0.0
@@ -370,14 +335,9 @@ def log_change(weight: float, rest: float, x: float) -> float:
 
 
 def left_part(ratios: Any, low: float, high: float) -> tuple[float, float]:
-    """Bound the left part of a quilt for the pairs (0,1) and (1,0), for z between two ends.
+    """Bound the left part of a quilt for the pairs (0,1) and (1,0), for z = P(X_{i−a} = 0) between two ends.
 
-    Parameters
-    ----------
-    ratios : (4,) ndarray
-        Bounds on log ρ_0, then on log ρ_1: least, most.
-    low, high : float
-        Ends of z = P(X_{i−a} = 0).
+    ``ratios`` are bounds on log ρ_0, then on log ρ_1: least, most.
     """
     e01 = e10 = 0.0
     # largest and least difference of log ρ_0 and log ρ_1

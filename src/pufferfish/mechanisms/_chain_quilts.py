@@ -262,10 +262,8 @@ class ChainQuilts(Engine):
         """Return the losses that count under every member: those between states that its records can have."""
         return [possible_losses(losses, member_places(member, losses.length.steps)) for member in self._members]
 
-    @property
-    def supports_step_losses(self) -> bool:
-        """The steps that change with n records in a row are n + 1."""
-        return True
+    supports_step_losses = True
+    """The steps that change with n records in a row are n + 1."""
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses, and say where it is attained."""

@@ -17,7 +17,7 @@ from pufferfish._core.propagation.sweep import Run, folded
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
 from pufferfish._core.strategies import mean_shifts
 from pufferfish.mechanisms.binary_interval import BinaryPropagation
-from pufferfish.mechanisms.engine import Bound, Engine, largest_bound
+from pufferfish.mechanisms.engine import Bound, Engine, largest_bound, largest_divisor
 from pufferfish.mechanisms.entry_dp import EntryDP, IndependentRecords
 from pufferfish.mechanisms.group_dp import ChainGroups
 from pufferfish.mechanisms.mqm_exact import ExactQuilts
@@ -31,7 +31,16 @@ from pufferfish.theta.model_class import Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.stays_chain import StaysChain
 
-__all__ = ["MOST_STATES", "ChainLeakage", "ChainSearch", "as_runs", "searches", "too_large"]
+__all__ = [
+    "MOST_STATES",
+    "ChainLeakage",
+    "ChainSearch",
+    "as_runs",
+    "can_be_followed",
+    "searches",
+    "spreads",
+    "too_large",
+]
 
 MOST_STATES = 80
 """Chains with more states are left to quilts: a step of propagation grows like the fourth power of their number."""
@@ -56,10 +65,10 @@ AnyChain = MarkovChain | IntervalChain | PeriodicChain | HigherOrderChain | Stay
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Member:
-    """A member of Θ with its bounds: propagation if its states are few, entry DP if its records are independent.
+    """A member of Θ with the bounds that stand beside propagation; an interval class is one member.
 
-    An interval class is one member, and two states under every initial law are searched law by law. A chain with a
-    clock or more memory has no quilts: the sum of all losses stands beside its propagation.
+    Independent records need no other bound, and two states under every initial law are searched law by law. A chain
+    with a clock or more memory has no quilts: the sum of all its losses stands beside its propagation.
     """
 
     chain: AnyChain
@@ -67,35 +76,10 @@ class _Member:
     alone: IndependentRecords | None
     every_law: BinaryPropagation | None
 
-    def propagation(self) -> ChainPropagation | None:
-        """Return a new search, so that what it proves does not depend on what was asked before."""
-        if self.chain.k > MOST_STATES:
-            return None
-        if isinstance(self.chain, IntervalChain):
-            return ChainPropagation.between(self.chain.lower, self.chain.upper)
-        if isinstance(self.chain, PeriodicChain):
-            return ChainPropagation(self.chain.cycle, self.chain.initial_distribution)
-        if isinstance(self.chain, HigherOrderChain | StaysChain):
-            start = self.chain.initial_distribution
-            first = start if isinstance(start, str) else start.ravel()
-            return TuplePropagation(self.chain.kernel, self.chain.tuples, first)
-        return ChainPropagation(self.chain.transition_matrix, self.chain.initial_distribution)
-
-    def spreads(self, losses: BlockLoss) -> float:
-        """Return about how many times its own loss a record leaks, where losses are small: a first guess."""
-        if isinstance(self.chain, IntervalChain):
-            return 1.0
-        chain, observed = self.chain, float(losses.steps[losses.largest > 0].sum())
-        if isinstance(chain, HigherOrderChain | StaysChain):  # what is not seen of a record lasts, and tells too
-            shifts = mean_shifts(chain.kernel, observed) @ np.eye(chain.k)[chain.tuples[:, 0]]
-        else:
-            shifts = mean_shifts(chain.mean_matrices[0], observed)
-        return max(1.0, float(np.abs(shifts[:, None] - shifts[None]).sum(axis=2).max()) / 2)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainSearch:
-    """A member of Θ with a new search by propagation, which has what the past and the future tell of every record.
+    """A member of Θ with a search by propagation, which has what the past and the future tell of every record.
 
     Parameters
     ----------
@@ -111,11 +95,31 @@ class ChainSearch:
     chain: AnyChain | ForgettingClass
     propagation: ChainPropagation | None
 
-    def spreads(self, losses: BlockLoss) -> float:
-        """Return about how many times its own loss a record leaks, where losses are small: a first guess."""
-        if isinstance(self.chain, ForgettingClass):
-            return 1.0
-        return _Member(self.chain, None, None, None).spreads(losses)
+
+def _propagation(chain: AnyChain) -> ChainPropagation | None:
+    """Return a new search, so that what it proves does not depend on what was asked before."""
+    if chain.k > MOST_STATES:
+        return None
+    if isinstance(chain, IntervalChain):
+        return ChainPropagation.between(chain.lower, chain.upper)
+    if isinstance(chain, PeriodicChain):
+        return ChainPropagation(chain.cycle, chain.initial_distribution)
+    start = chain.initial_distribution
+    if isinstance(chain, HigherOrderChain | StaysChain):
+        return TuplePropagation(chain.kernel, chain.tuples, start if isinstance(start, str) else start.ravel())
+    return ChainPropagation(chain.transition_matrix, start)
+
+
+def spreads(chain: AnyChain | ForgettingClass, losses: BlockLoss) -> float:
+    """Return about how many times its own loss a record leaks, where losses are small: a first guess."""
+    if isinstance(chain, IntervalChain | ForgettingClass):
+        return 1.0
+    observed = float(losses.steps[losses.largest > 0].sum())
+    if isinstance(chain, HigherOrderChain | StaysChain):  # what is not seen of a record lasts, and tells too
+        shifts = mean_shifts(chain.kernel, observed) @ np.eye(chain.k)[chain.tuples[:, 0]]
+    else:
+        shifts = mean_shifts(chain.mean_matrices[0], observed)
+    return max(1.0, float(np.abs(shifts[:, None] - shifts[None]).sum(axis=2).max()) / 2)
 
 
 def searches(theta: Theta) -> list[ChainSearch]:
@@ -133,7 +137,7 @@ def searches(theta: Theta) -> list[ChainSearch]:
 
 
 def _searches_of(members: Sequence[_Member]) -> list[ChainSearch]:
-    return [ChainSearch(i, member.chain, member.propagation()) for i, member in enumerate(members)]
+    return [ChainSearch(i, member.chain, _propagation(member.chain)) for i, member in enumerate(members)]
 
 
 class _CornerUnderAnyLaw(ChainPropagation):
@@ -149,24 +153,15 @@ class _CornerUnderAnyLaw(ChainPropagation):
 
 
 class ChainLeakage(Engine):
-    """Leakage of every chain of a class, the least that propagation and quilts prove.
-
-    Parameters
-    ----------
-    theta : class of chains, or IntervalChain
-        The class Θ.
-    """
+    """Leakage of every chain of a class, the least that propagation and quilts prove."""
 
     loses_its_way = True
 
     def __init__(self, theta: Theta) -> None:
         self._theta = theta
         self._members = [_member(chain) for chain in _chains(theta)]
-
-    @property
-    def supports_step_losses(self) -> bool:
-        """Not where records are followed in tuples: those hold steps themselves."""
-        return not any(isinstance(member.chain, HigherOrderChain) for member in self._members)
+        # not where records are followed in tuples: those hold steps themselves
+        self.supports_step_losses = not any(isinstance(member.chain, HigherOrderChain) for member in self._members)
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses, and say where it is attained."""
@@ -182,7 +177,7 @@ class ChainLeakage(Engine):
 
         All its answers share one search for each member: what they have in common is computed once.
         """
-        propagations = [member.propagation() for member in self._members]
+        propagations = [_propagation(member.chain) for member in self._members]
         followed = [propagation for propagation in propagations if propagation is not None]
         if len(followed) < len(propagations):
             return super().fast_estimate()
@@ -195,7 +190,7 @@ class ChainLeakage(Engine):
 
     def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterator[Bound]:
         """Yield the least noise found, then that of quilts alone, whose proof does not depend on a search for flows."""
-        yield self.least_divisor(losses, epsilon)
+        yield self._least_divisor(losses, epsilon)
         engines: list[Engine] = [member.alone or member.quilts or _SUMS for member in self._members]
         yield largest_bound(bound for engine in engines for bound in engine.candidate_scales(losses, epsilon))
 
@@ -239,14 +234,13 @@ class ChainLeakage(Engine):
             bound = quilts.less_than(value, chain, node or _middle_of_the_heaviest(chain), objective)
         return None if bound is None else _of(theta, *bound)
 
-    def least_divisor(self, losses: RecordLoss, epsilon: float) -> Bound:
-        """Return the least number found that divides the losses so that they leak at most epsilon."""
-        most: Bound = 0.0, None
-        for theta, propagation, chain in self._each(losses, _searches_of(self._members)):
-            if most[0] > 0 and self._one(theta, propagation, chain.divided(most[0]), idle=epsilon)[0] <= epsilon:
-                continue
-            most = largest_bound((most, _of(theta, *self._one_divisor(theta, propagation, chain, epsilon))))
-        return most
+    def _least_divisor(self, losses: RecordLoss, epsilon: float) -> Bound:
+        return largest_divisor(
+            self._each(losses, _searches_of(self._members)),
+            lambda case, divisor: self._one(*case[:2], case[2].divided(divisor), idle=epsilon),
+            lambda case: _of(case[0], *self._one_divisor(*case, epsilon)),
+            epsilon,
+        )
 
     def _one_divisor(self, theta: int, propagation: ChainPropagation | None, chain: BlockLoss, epsilon: float) -> Bound:
         """Least divisor of one chain under one θ, and a witness; none where there is no secret."""
@@ -255,11 +249,11 @@ class ChainLeakage(Engine):
             return largest_bound(member.alone.candidate_scales(_alone(chain), epsilon))
         best: Bound = math.inf, None
         if member.every_law is not None:
-            best = member.every_law.least_divisor(_alone(chain), epsilon)
+            (best,) = member.every_law.candidate_scales(_alone(chain), epsilon)
         node = None
         if propagation is not None:
             runs = as_runs(chain, self._theta.k)
-            start = member.spreads(chain) * float(chain.largest.max()) / epsilon
+            start = spreads(member.chain, chain) * float(chain.largest.max()) / epsilon
             divisor = propagation.least_divisor(runs, epsilon, start) if start > 0 else math.inf
             if divisor < math.inf:
                 attained = propagation.leakage([run.divided(divisor) for run in runs])
@@ -278,7 +272,7 @@ class ChainLeakage(Engine):
         Those that seem to leak most come first: of the others it is enough that they leak no more.
         """
         chains = list(chains_that_can_decide(losses))
-        first = sorted(new, key=lambda search: -search.spreads(chains[0])) if chains and len(new) > 1 else new
+        first = sorted(new, key=lambda search: -spreads(search.chain, chains[0])) if chains and len(new) > 1 else new
         for i, search in enumerate(first):
             for c, chain in enumerate(chains):
                 report_progress("propagating leakage", (i + c / len(chains)) / len(new))
@@ -298,6 +292,14 @@ class ChainLeakage(Engine):
         if isinstance(member, PeriodicChain) and attained.phase is not None:
             return PhaseWitness(**parts, phase=member.phase_of(attained.phase))
         return PropagationWitness(**parts)
+
+
+def can_be_followed(theta: Theta) -> bool:
+    """Whether :func:`searches` knows every member of a class of chains, and none is too large."""
+    known = BinaryChainInterval | IntervalChain | ForgettingClass
+    return all(
+        (part.members or isinstance(part, known)) and not any(map(too_large, part.members)) for _, part in theta.parts
+    )
 
 
 def too_large(member: Any) -> str | None:

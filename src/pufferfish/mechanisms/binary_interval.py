@@ -2,16 +2,9 @@
 
 Propagation of chains that start in their stationary law is largest at p0 = p1 = low or at p0 = p1 = high: these two
 chains are asked and nothing is searched (docs/proofs/intervals.md, "The two corners"). For every initial law that is
-not proved, and it is false of quilts. There the class is covered by boxes of (p0, p1, P(X_1=0)); a bound that holds for
-every chain of a box comes from :mod:`pufferfish.mechanisms._binary_interval`, and boxes are halved until the largest of
-the bounds is within :data:`GAP` of what one chain attains. The largest bound is what counts: the gap costs noise, never
-privacy.
-
-Certified suprema over boxes: branch and bound, never samples.
-
-A supremum over a continuum is bracketed: from above by bounds that hold for every point of a box, over boxes that cover
-the continuum; from below by values at points. Boxes whose bound is above what is attained are halved until nothing is
-left to gain. What is reported is the upper end, so the bracket's width costs noise and never privacy.
+not proved, and it is false of quilts. There the class is covered by boxes of (p0, p1, P(X_1=0)): from above by bounds
+that hold for every chain of a box (:mod:`pufferfish.mechanisms._binary_interval`), from below by what single chains
+attain. Boxes are halved until both are within :data:`GAP`. The upper end counts: the gap costs noise, never privacy.
 """
 
 import math
@@ -26,7 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.progress import BoundedCache, report_progress
+from pufferfish._base.progress import report_progress
 from pufferfish._core.numbers import rounding
 from pufferfish._core.numbers.compiled import Loops
 from pufferfish._core.numbers.rounding import float_up
@@ -66,17 +59,7 @@ _BELOW = 1e-5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Supremum:
-    """A bracket of a supremum.
-
-    Parameters
-    ----------
-    least, most : float
-        What a point attains, and what none exceeds.
-    point : (d,) ndarray
-        The point that attains ``least``.
-    where : ndarray
-        What the bound told of that point.
-    """
+    """A bracket of a supremum: ``point`` attains ``least``, as told by ``where``; none exceeds ``most``."""
 
     least: float
     most: float
@@ -100,7 +83,7 @@ def supremum(
     cap: float = math.inf,
     most_boxes: int = 60_000,
 ) -> Supremum:
-    """Bracket the supremum of a function over a box, to a relative width.
+    """Bracket the supremum of a function over a box, to a relative width, by branch and bound.
 
     Parameters
     ----------
@@ -184,7 +167,7 @@ _KINDS = {"any": 0, "stationary": 1, "mixing": 2}
 def root_box(
     p0: tuple[float, float], p1: tuple[float, float], start: Literal["any", "stationary"]
 ) -> NDArray[np.float64]:
-    """Return the box of all chains with p0 and p1 between two numbers: ends of p0, of p1, of P(X_1 = 0).
+    """Return the box of chains with p0 and p1 between two numbers: ends of p0, of p1, of P(X_1 = 0).
 
     Stationary chains have −1 for the last.
     """
@@ -198,23 +181,10 @@ def width_of(boxes: Boxes) -> Boxes:
 
 
 def propagated(boxes: Boxes, runs: NDArray[np.float64], epsilon: float, floor: float) -> tuple[Vector, Boxes]:
-    """Bound leakage propagation over boxes.
+    """Bound leakage propagation over boxes; the rows of runs are steps, d(0,1) and d(1,0).
 
-    Parameters
-    ----------
-    boxes : (n, 3, 2) ndarray
-        Ends of p0, of p1 and of P(X_1 = 0).
-    runs : (r, 3) ndarray
-        Steps of a run of records, and their losses d(0,1) and d(1,0).
-    epsilon : float
-        0 for the leakage; else the least divisor of the losses with which they leak at most this much.
-    floor : float
-        A divisor that is needed anyway.
-
-    Returns
-    -------
-    (n,) ndarray, (n, 5) ndarray
-        The bounds; and node (1-based), pair, own loss, past and future.
+    The bounds are leakages where epsilon is 0, else the least divisors of the losses with which they leak at most this
+    much, or ``floor``, a divisor that is needed anyway. With them come node (1-based), pair, own loss, past and future.
     """
     values, where = np.empty(len(boxes)), np.zeros((len(boxes), 5))
     room = int(min(_ROOM, runs[:, 0].sum()))
@@ -232,27 +202,11 @@ def quilted(
     floor: float,
     longest: int | None = None,
 ) -> tuple[Vector, Boxes]:
-    """Bound Markov quilts over boxes.
+    """Bound Markov quilts over boxes: by the law left of a node, for stationary chains, or by Lemma 4.8.
 
-    Parameters
-    ----------
-    kind : {"any", "stationary", "mixing"}
-        By the law left of a node, for stationary chains, or by Lemma 4.8.
-    boxes : (n, 3, 2) ndarray
-        Ends of p0, of p1 and of P(X_1 = 0).
-    length, records : int
-        Steps of the chain, and how many of them are observed.
-    losses : (1,) or (length,) ndarray
-        Loss of every observed record, or of every step.
-    epsilon, floor : float
-        As for :func:`propagated`.
-    longest : int, optional
-        Quilts have at most so many nearby records; the trivial one any.
-
-    Returns
-    -------
-    (n,) ndarray, (n, 4) ndarray
-        The bounds; and node (1-based), distances a and b (0 where a side is open) and influence.
+    ``losses`` has the one loss of every observed record, or one for every step; ``longest`` is the most nearby records
+    of a quilt but the trivial one. The rest is as for :func:`propagated`; with the bounds come node (1-based),
+    distances a and b (0 where a side is open) and influence.
     """
     values, where = np.empty(len(boxes)), np.zeros((len(boxes), 4))
     same = losses.size == 1
@@ -296,8 +250,6 @@ _WORK = 3e6
 _SETTLING = 30.0
 """Steps in which a chain settles, times 1 − |p0 + p1 − 1|."""
 
-_KEPT = 8
-
 _MOST_RUNS = 5000
 """Runs of equal losses that are told apart; longer profiles are rounded up."""
 
@@ -312,12 +264,9 @@ class _Certified(Engine):
         self._theta = theta
         self._boxes = [_box(theta)]
         self._gap = GAP if isinstance(theta, BinaryChainInterval) and theta.low < theta.high else _GAP_OF_ONE
-        self._least: BoundedCache[Bound] = BoundedCache(_KEPT)
 
-    @property
-    def supports_step_losses(self) -> bool:
-        """It holds for each chain of the class as propagation, or quilts, do for that chain."""
-        return True
+    supports_step_losses = True
+    """It holds for each chain of the class as propagation, or quilts, do for that chain."""
 
     @abstractmethod
     def bound(self, chain: BlockLoss, epsilon: float) -> BoxBound:
@@ -332,17 +281,11 @@ class _Certified(Engine):
         return math.inf
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
-        """Bound the leakage of the losses of chains, and say where it is attained."""
         return self._worst(losses, 0.0, enough)
 
     def candidate_scales(self, losses: RecordLoss, epsilon: float) -> list[Bound]:
-        """Return the least number that divides the losses so that they leak at most epsilon."""
-        return [self.least_divisor(losses, epsilon)]
-
-    def least_divisor(self, losses: RecordLoss, epsilon: float) -> Bound:
-        """Return a number that divides the losses so that they leak at most epsilon, the least but for the gap."""
-        divisor, witness = self._least.of((losses.key, epsilon), lambda: self._worst(losses, epsilon, None))
-        return divisor * (1 + (_SPARE if isinstance(self._theta, BinaryChainInterval) else _SPARE_OF_ONE)), witness
+        divisor, witness = self._worst(losses, epsilon, None)
+        return [(divisor * (1 + (_SPARE if isinstance(self._theta, BinaryChainInterval) else _SPARE_OF_ONE)), witness)]
 
     def _worst(self, losses: RecordLoss, epsilon: float, enough: float | None) -> Bound:
         worst, witness = 0.0, None
@@ -377,7 +320,6 @@ class _Certified(Engine):
         )
 
     def nearest(self, peak: Supremum) -> Nearest:
-        """Return the member that comes nearest to the supremum."""
         p0, p1, zero = (float(v) for v in peak.point)
         start: Any = self._theta.initial_distribution
         if start == "any" and zero >= 0:  # below 0 the bound holds for every initial law, and names none
@@ -406,7 +348,7 @@ def _box(theta: BinaryChainInterval | MarkovChain) -> NDArray[np.float64]:
 
 
 def _stays(stay: float, leave: float) -> tuple[float, float]:
-    """Return bounds on a probability of staying: what is left of 1 may tell another one, by many digits of a small one.
+    """Return bounds on a probability of staying: what is left of 1 may tell another one, by many digits if small.
 
     The row (0.99999999, 1e-8) sums to 1 but for 5e-17, and 1 − 0.99999999 misses 1e-8 by 5e-17, which are 5e-9 of it.
     """
@@ -433,12 +375,12 @@ class BinaryPropagation(_Certified):
         return total_of(chain)[0] if isinstance(self._theta, BinaryChainInterval) else math.inf
 
     def bound(self, chain: BlockLoss, epsilon: float) -> BoxBound:
-        """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
+        """Bound propagation."""
         runs = np.array(list(_runs(chain)))
         return lambda boxes, floor: propagated(boxes, runs, epsilon, floor)
 
     def witness(self, peak: Supremum, chain: BlockLoss) -> PropagationWitness:
-        """Say where a supremum is attained."""
+        """Say what the past and the future of the worst record tell."""
         node, pair, own_loss, past, future = (float(v) for v in peak.where)
         return PropagationWitness(
             theta=0,
@@ -467,7 +409,7 @@ class BinaryQuilts(_Certified):
             self._boxes = [root_box((theta.low, theta.high), (theta.low, theta.high), "stationary")]
 
     def bound(self, chain: BlockLoss, epsilon: float) -> BoxBound:
-        """Return the bound over boxes: the leakage of losses (epsilon 0), or their least divisor."""
+        """Bound quilts."""
         length, losses = chain.length, np.atleast_1d(chain.per_record)
         records = length.records if chain.of_observed else int(chain.steps[chain.largest > 0].sum())
         if length.steps > _ONE_BY_ONE or bool(np.all(losses == losses[0])):
@@ -477,7 +419,7 @@ class BinaryQuilts(_Certified):
         )
 
     def witness(self, peak: Supremum, chain: BlockLoss) -> QuiltWitness:
-        """Say where a supremum is attained."""
+        """Name the best quilt of the worst record."""
         node, a, b = (int(v) for v in peak.where[:3])
         steps = chain.length.steps
         ends = [*([node - a - 1] if a else []), *([node + b - 1] if b else [])]

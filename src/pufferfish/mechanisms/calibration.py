@@ -1,11 +1,13 @@
 """Calibrated noise: how much a release needs, what it promises, and which secret decides it."""
 
 import math
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,16 +27,16 @@ from pufferfish._core.propagation.lower_bound import (
 )
 from pufferfish.errors import ParameterError, QueryError
 from pufferfish.mechanisms.protection import Protection, step_of
-from pufferfish.mechanisms.witness import AnyWitness
+from pufferfish.mechanisms.witness import AnyWitness, Witness
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
 from pufferfish.queries.record_loss import RecordLoss
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.lengths import ChainLength
-from pufferfish.theta.model_class import Described, Theta
+from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of, rows_of
 from pufferfish.theta.secrets import SecretPair
 from pufferfish.theta.states import state_label
 
-__all__ = ["Calibration"]
+__all__ = ["Calibration", "Prover"]
 
 _MOST_TILTED = 8e6
 """Outputs times states squared (200 states of a histogram) up to which a lower bound is looked for."""
@@ -46,60 +48,77 @@ _MOST_TILTED_STEPS = 16**4
 """The fourth power of the states up to which one is looked for of queries about steps."""
 
 
-class Prover(Protocol):
-    """What a calibration keeps of the mechanism that made it."""
+class Prover(ABC):
+    """What a calibration keeps of the mechanism that made it: what it was made for, and how it proves."""
 
     name: ClassVar[str]
+    """Name on the command line and in records."""
+
     title: ClassVar[str]
-    composes: ClassVar[bool]
-    witnesses: ClassVar[tuple[type[Any], ...]]
+    """Name in tables."""
+
+    composes: ClassVar[bool] = True
+    """Whether losses of several releases may be added before leakage is asked."""
+
+    witnesses: ClassVar[tuple[type[Witness], ...]]
+    """Kinds of witnesses that its proofs have; readers refuse releases with any other."""
+
+    _protection: Protection | None = None
+
+    def __init__(self, theta: Any, length: Any) -> None:
+        self._lock = threading.RLock()  # mechanisms keep what they computed, and are asked by one thread at a time
+        self._theta = as_theta(theta)
+        self._model = theta if isinstance(theta, Described) else None
+        self._length = lengths_of(self._theta, length)
+        self._rows = rows_of(self._theta, length)
 
     @property
     def theta(self) -> Theta:
-        """The class Θ."""
-        ...
+        """The class Θ. Read-only, as is ``length``: a mechanism proves what it was made for."""
+        return self._theta
 
     @property
     def model(self) -> Described | None:
-        """The model file, or what it would hold, that Θ was given by; None for a Θ alone."""
-        ...
+        """The :class:`~pufferfish.Model` that Θ was given by, which knows the step of its tables; None without one."""
+        return self._model
 
     @property
     def length(self) -> tuple[ChainLength, ...]:
         """Lengths of the independent chains."""
-        ...
+        return self._length
 
     @property
     def rows(self) -> int:
-        """Independent rows of the table of a network; 1 for other models."""
-        ...
-
-    @property
-    def delta(self) -> float:
-        """Probability with which the promise may fail."""
-        ...
+        """Independent rows of the table of a network, each with a record for every node; 1 for other models."""
+        return self._rows
 
     @property
     def secrets(self) -> tuple[SecretPair, ...] | None:
         """The pairs of secrets that shall not be told apart; None for any two values of any record."""
-        ...
+        return None
 
     @property
     def protection(self) -> Protection | None:
-        """What is hidden, where it is not one record and any two of its values."""
-        ...
+        """What is hidden: steps in a row, columns of a row, or near values only; None for one record and any values."""
+        return self._protection
 
+    @property
+    def delta(self) -> float:
+        """Probability with which the promise may fail: 0 but for (ε, δ) mechanisms."""
+        return 0.0
+
+    @abstractmethod
     def verify(self, calibration: "Calibration") -> tuple[float, AnyWitness | None]:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
-        ...
 
-    def proof(self, calibration: "Calibration") -> tuple[float, AnyWitness | None]:
-        """Return the same, kept of the noise that was calibrated last."""
-        ...
+    @contextmanager
+    def searched(self, losses: RecordLoss) -> Iterator[Sequence[Any] | None]:
+        """Lend the searches of the last proof, if it was of these losses; nobody else asks them meanwhile."""
+        with self._lock:
+            yield self._searches_of(losses)
 
-    def searched(self, losses: RecordLoss) -> AbstractContextManager[Sequence[Any] | None]:
-        """Lend the searches of the last proof, if it was of these losses."""
-        ...
+    def _searches_of(self, losses: RecordLoss) -> Sequence[Any] | None:
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,25 +176,10 @@ class Calibration(Printed, ReadOnly):
         return self.shown(self)
 
     def to_frame(self, alpha: float = 0.05, *, into: str = "polars") -> Any:
-        """Return the accuracy of each output as a table.
+        """Return a table: ``output``, the ``error`` that each exceeds as rarely as alpha says, and ``joint_error``.
 
-        Parameters
-        ----------
-        alpha : float, default 0.05
-            Probability, strictly between 0 and 1.
-        into : {"polars", "pandas", "pyarrow"}, default "polars"
-            The library whose table it is.
-
-        Returns
-        -------
-        DataFrame
-            Columns ``output``; ``error``, which this output exceeds with probability at most alpha; ``joint_error``,
-            which any output exceeds its own of with probability at most alpha.
-
-        Raises
-        ------
-        ParameterError
-            If alpha is out of range, or the library another one or not installed.
+        Of the last one any output exceeds its own with probability at most alpha. Parameters, errors and libraries are
+        those of :meth:`accuracy` and of :meth:`Release.to_frame`.
         """
         columns = {
             "output": list(self.linear.labels),
@@ -225,8 +229,7 @@ class Calibration(Printed, ReadOnly):
         Returns
         -------
         list of Promise
-            Each with ``unit``, ``steps``, ``epsilon`` and ``holds``, the smallest unit first, and last what holds
-            without any model. Nothing of it costs noise.
+            The smallest unit first, and last what holds without any model. Nothing of it costs noise.
 
         Examples
         --------
@@ -287,13 +290,9 @@ class Calibration(Printed, ReadOnly):
         """Record-level loss of the release for every pair of states, in nats, rounded up; shape (k, k).
 
         Where records count with factors, or only some are read, it is that of the record that counts most. Of a query
-        about steps it is what both steps of a record cost, and ``leakage`` of it is above ε: 1.6 for ``Switches`` at
-        ε = 1, say. What the noise leaks says :meth:`prove_leakage`; a ledger charges such a query by its steps.
-
-        Raises
-        ------
-        QueryError
-            If the query is a function of the database.
+        about steps it is what both steps of a record cost, and ``leakage`` of it is above ε: 1.6 for ``Switches`` at ε
+        = 1, say. What the noise leaks says :meth:`prove_leakage`; a ledger charges such a query by its steps. A
+        :class:`QueryError` if the query is a function of the database.
         """
         measured = self.measured
         if isinstance(measured, FunctionQuery):
@@ -303,14 +302,10 @@ class Calibration(Printed, ReadOnly):
 
     @property
     def node_loss(self) -> dict[str, NDArray[np.float64]]:
-        """Record-level losses of the release for every node of a network, by name, in nats, rounded up.
+        """Record-level losses of every node of a network, by name, in nats, rounded up; shapes (k_node, k_node).
 
-        Each of shape (k_node, k_node): one per pair of the node's states; as ``leakage`` and a ledger take them.
-
-        Raises
-        ------
-        QueryError
-            If Θ is no class of networks, or the query is a function of the database.
+        That is one per pair of the node's states; as ``leakage`` and a ledger take them. A :class:`QueryError` if Θ is
+        no class of networks, or the query is a function of the database.
         """
         measured = self.measured
         if not self.theta.networks or not isinstance(measured, LinearQuery | JointQuery):
@@ -323,12 +318,13 @@ class Calibration(Printed, ReadOnly):
         """A scale that is too small: independent Laplace noise of less on every output is not ε-Pufferfish here.
 
         Found by sign tilts (docs/proofs/propagation.md, "The lower bound"); ``scale / lower_bound`` says how much noise
-        any other calibration of Laplace noise could save at most. 0 where no such scale was found, and where secrets
-        are given, or near values: it is for any two values of any record; for histograms of more than 200 states, and
-        for transitions between more than 16. With a strategy it is about noise of the same shape. With unobserved
-        records it holds for a chain whose observed records follow each other, and for a row all of whose cells are
-        observed. For networks signs are sought for the pair of states
-        that decides (the witness), and not where clusters have more than a million states.
+        any other calibration of Laplace noise could save at most. It is for any two values of any record, and with a
+        strategy about noise of the same shape. With unobserved records it holds for a chain whose observed records
+        follow each other, and for a row all of whose cells are observed. For networks signs are sought for the pair of
+        states that decides (the witness).
+
+        0 where no such scale was found; where secrets are given, or near values; for histograms of more than 200
+        states, for transitions between more than 16, and where clusters of a network have more than a million states.
         """
         linear, theta = self.measured, self.theta
         if theta.networks:
@@ -395,7 +391,7 @@ class Calibration(Printed, ReadOnly):
         Parameters
         ----------
         alpha : float, default 0.05
-            Probability, strictly between 0 and 1.
+            Probability, strictly between 0 and 1; else a :class:`ParameterError`.
         joint : bool, default False
             For all outputs at once rather than for each of them.
 
@@ -404,11 +400,6 @@ class Calibration(Printed, ReadOnly):
         float
             The least a on the noise's grid with P(|noise| > a) ≤ alpha. Where outputs have noise of different laws
             that of the worst; for all at once it may then be a little above the least.
-
-        Raises
-        ------
-        ParameterError
-            If alpha is out of range.
         """
         together, unit = truth(joint, "joint"), self.linear.unit
         if self.strategy is not None:

@@ -1,19 +1,12 @@
-r"""Engines: what bounds the leakage of record losses under one kind of Θ, and the inverse.
+"""Engines: what bounds the leakage of record losses under one kind of Θ, and the inverse.
 
-An influence bound is what users see; an engine is what proves. Every bound has one for each kind of Θ that it covers
-(the members of a class of chains, a continuum of chains, networks), and may ask those of other bounds. A class of mixed
-kinds has one for each of its parts, and the largest of what they prove is a bound under every member.
+An influence bound is what users see; an engine is what proves. Every bound has one for each kind of Θ that it covers,
+and may ask those of other bounds.
 
-Losses of steps, for every engine: what changes along a chain is charged to its records, and one step beside them.
-
-Let δ be the loss of one step and d the losses of records. One record alone moves d + 2δ, as it is part of two steps, so
-a bound on the leakage of these covers both. Engines that follow a chain from record to record need less: the steps that
-change with n records in a row are n + 1, and propagation replaces a step together with the record that it leads to.
-For them
-
-.. math:: \mathrm{leakage} \le \mathrm{leakage}_{\text{records}}(d + δ) + δ,
-
-where the first and the last record of a chain need no δ of their own. The proofs are in docs/proofs/transitions.md.
+Losses of steps are charged to records (docs/proofs/transitions.md). A record is part of two steps, of loss δ each, so a
+bound on the leakage of d + 2δ covers both. Engines that follow a chain from record to record need less: of n records in
+a row n + 1 steps change, and leakage(d + δ) + δ is a bound, where the first and the last record of a chain need no δ of
+their own.
 """
 
 import math
@@ -23,6 +16,7 @@ from dataclasses import replace
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
@@ -51,6 +45,8 @@ __all__ = [
     "accuracy_reached",
     "four_digits_up",
     "largest_bound",
+    "largest_divisor",
+    "least_divisor",
     "no_noise",
     "smallest_bound",
     "steps_within",
@@ -70,6 +66,7 @@ LARGEST_ANSWER = 2**60
 _MOST_NUDGES = 30
 
 _Made = TypeVar("_Made")
+_Case = TypeVar("_Case")
 
 
 def accuracy_reached(
@@ -90,13 +87,7 @@ def accuracy_reached(
 
 
 def steps_within(accuracy: Any, unit: Fraction) -> int:
-    """Return how many whole units an error may have.
-
-    Raises
-    ------
-    ParameterError
-        If the accuracy is no positive finite number, or more than any noise errs.
-    """
+    """Return how many whole units an error may have; refuse one not positive, or more than any noise errs."""
     value = real_number(accuracy)
     if value is None or not 0 < value < math.inf:
         raise ParameterError(f"accuracy is {accuracy!r}, expected a positive number, in the units of the query")
@@ -138,16 +129,14 @@ class Engine(ABC):
     takes_steps: ClassVar[bool] = False
     """Whether it proves losses of steps by itself, and needs no :class:`WithSteps`."""
 
+    supports_step_losses: bool = False
+    """Whether it follows chains from record to record, as docs/proofs/transitions.md asks for a loss of steps."""
+
     loses_its_way: bool = False
     """Whether a proof for a noise alone may end at more than the search that found it had proved on its way."""
 
     _last: tuple[tuple[object, ...], Sequence[Any]] | None = None
     """The losses that were proved last, and the searches that were made for it."""
-
-    @property
-    def supports_step_losses(self) -> bool:
-        """Whether it follows chains from record to record, as docs/proofs/transitions.md asks for a loss of steps."""
-        return False
 
     def leakage(self, losses: RecordLoss, enough: float | None = None) -> Bound:
         """Bound the leakage of losses, and say where it is attained; what was proved lately is known.
@@ -158,11 +147,10 @@ class Engine(ABC):
 
     @abstractmethod
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
-        """Compute :meth:`leakage`: a number of nats, rounded up, and what decides.
+        """Compute :meth:`leakage`: a number of nats, rounded up, and what decides; ``enough`` may be ignored.
 
         It is ``inf`` where no bound holds, and ``(0.0, None)`` where there is no secret. On chains
-        ``chains_that_can_decide(losses)`` yields those that can, and :func:`largest_bound` takes the largest of what
-        they leak. ``enough`` may be ignored.
+        ``chains_that_can_decide(losses)`` yields those that can; :func:`largest_bound` takes the most that they leak.
         """
 
     def searches_of(self, losses: RecordLoss) -> Sequence[Any] | None:
@@ -183,8 +171,7 @@ class Engine(ABC):
     def verify(self, losses: RecordLoss, scale: float, epsilon: float) -> Bound:
         """Bound the leakage of losses over a scale, which a search found for an ε.
 
-        What proves a noise is what was found on the way to it. Where the way is lost, it is gone again: a proof for
-        less noise is one for this.
+        Where the way that the search went is lost, a proof for less noise, searched anew, is one for this.
         """
         bound = self.leakage(losses.divided(scale), epsilon)
         if not self.loses_its_way or bound[0] <= epsilon * (1 + ROUNDING):
@@ -201,13 +188,13 @@ class Proportional(Engine):
     """An engine whose leakage is in proportion to the losses."""
 
     def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
-        """Return the least number that divides the losses so that they leak at most epsilon."""
+        """Return the one that follows from the leakage."""
         total, witness = self.leakage(losses)
         return [(total / epsilon, witness)]
 
 
 def no_noise(losses: RecordLoss) -> float:
-    """Return a divisor that leaves as good as no noise: the smallest loss, not only the largest, is a billion nats.
+    """Return a divisor that leaves as good as no noise: the smallest loss is a billion nats.
 
     The largest may be that of a state that cannot occur, or of a record that is no secret.
     """
@@ -227,11 +214,35 @@ def largest_bound(bounds: Iterable[Bound]) -> Bound:
 
 def smallest_bound(*bounds: Bound) -> Bound:
     """Return the least of several bounds on the same thing."""
-    return min(bounds, key=_value)
+    return min(bounds, key=itemgetter(0))
 
 
-def _value(bound: Bound) -> float:
-    return bound[0]
+def largest_divisor(
+    cases: Iterable[_Case], leakage: Callable[[_Case, float], Bound], least: Callable[[_Case], Bound], epsilon: float
+) -> Bound:
+    """Return the largest of the least divisors of cases; those for which that at hand is enough are passed over.
+
+    ``leakage`` bounds what a case leaks with its losses divided by a number, ``least`` searches its least divisor.
+    """
+    most: Bound = 0.0, None
+    for case in cases:
+        if most[0] == math.inf:
+            break
+        if not most[0] > 0 or not leakage(case, most[0])[0] <= epsilon:
+            most = largest_bound((most, least(case)))
+    return most
+
+
+def least_divisor(leakage: Callable[[float], Bound], epsilon: float, start: float, tolerance: float = 1e-6) -> Bound:
+    """Return the least number found at which a falling leakage is at most epsilon, and what decides there.
+
+    It is within ``tolerance`` of epsilon, on the private side; infinite if none is enough, 0 if nothing is secret.
+    """
+    divisor = bracket(lambda x: leakage(x)[0], epsilon, start, tolerance=tolerance, from_above=False).enough
+    if divisor == math.inf:
+        return math.inf, None
+    witness = leakage(divisor)[1]
+    return (0.0 if witness is None else divisor), witness
 
 
 # -- Losses of steps, for every engine -------------------------------------------------------------------------------
@@ -242,29 +253,20 @@ _SHORT = 64
 _ROUNDED = 1e-9
 """What is left of a record's own loss, as a share of that of a step, is a rounding."""
 
-_TOLERANCE = 1e-6
-"""How near the leakage of the noise must come to ε, as a share of it."""
-
 
 class WithSteps(Engine):
-    """An engine that may be asked about losses of steps too.
-
-    Parameters
-    ----------
-    engine : Engine
-        The bound on losses of records.
-    """
+    """An engine that may be asked about losses of steps too, by one that bounds losses of records."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.loses_its_way = engine.loses_its_way
 
     def fast_estimate(self) -> Callable[[RecordLoss], float]:
-        """Return what says about how much losses of records leak, quickly."""
+        """Estimate losses of records alone."""
         return self._engine.fast_estimate()
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
-        """Bound the leakage of losses, and say where it is attained."""
+        """Bound the leakage of the losses of records that stand for those of steps."""
         if not losses.step:
             return self._engine.leakage(losses, enough)
         step = losses.step if self._engine.supports_step_losses else 0.0
@@ -279,11 +281,11 @@ class WithSteps(Engine):
         return total, None if witness is None else _with_steps(witness, step, total)
 
     def searches_of(self, losses: RecordLoss) -> Sequence[Any] | None:
-        """Return the searches of the last proof, if it was of these losses."""
+        """Return those of the engine for records."""
         return self._engine.searches_of(self._of_records(losses) if losses.step else losses)
 
     def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
-        """Yield numbers that divide the losses so that they leak at most epsilon, the least first."""
+        """Yield those of the engine for records, where its losses can stand for those of steps; else search."""
         if not losses.step:
             yield from self._engine.candidate_scales(losses, epsilon)
             return
@@ -302,14 +304,7 @@ class WithSteps(Engine):
                 yield first, witness
                 return
             start += first if first < math.inf else 0.0
-        scale = bracket(
-            lambda divisor: self.leakage(losses.divided(divisor), epsilon)[0],
-            epsilon,
-            start,
-            tolerance=_TOLERANCE,
-            from_above=False,
-        ).enough
-        yield scale, None if scale == math.inf else self.leakage(losses.divided(scale), epsilon)[1]
+        yield least_divisor(lambda divisor: self.leakage(losses.divided(divisor), epsilon), epsilon, start)
 
     def _of_records(self, losses: RecordLoss) -> RecordLoss:
         """Return losses of records that stand for those of steps too, of the chains that can decide."""
@@ -318,25 +313,19 @@ class WithSteps(Engine):
 
 
 class SeveralEngines(Engine):
-    """The engines of the parts of a class of mixed kinds: a bound under every member is the largest of theirs.
-
-    Parameters
-    ----------
-    engines : sequence of (int, Engine)
-        The engine of each part, after the number of its first member.
-    """
+    """The engines of the parts of a class of mixed kinds, each after the number of its first member."""
 
     takes_steps = True
 
     def __init__(self, engines: Sequence[tuple[int, Engine]]) -> None:
-        self._engines = [(first, engine if engine.takes_steps else WithSteps(engine)) for first, engine in engines]
+        self._engines = engines
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
-        """Bound the leakage of losses, and say where it is attained."""
+        """Bound the leakage by the largest of the parts."""
         return largest_bound(_of_part(first, engine.leakage(losses, enough)) for first, engine in self._engines)
 
     def verify(self, losses: RecordLoss, scale: float, epsilon: float) -> Bound:
-        """Bound the leakage of losses over a scale, part by part."""
+        """Bound the leakage part by part."""
         return largest_bound(_of_part(first, part.verify(losses, scale, epsilon)) for first, part in self._engines)
 
     def fast_estimate(self) -> Callable[[RecordLoss], float]:
@@ -346,20 +335,17 @@ class SeveralEngines(Engine):
 
     def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
         """Yield the largest number of those that the parts need, then the largest of those that they need at most."""
-        yield self._largest_scale(losses, epsilon)
+        yield largest_divisor(
+            self._engines,
+            lambda part, divisor: part[1].leakage(losses.divided(divisor), epsilon),
+            lambda part: _of_part(part[0], next(iter(part[1].candidate_scales(losses, epsilon)))),
+            epsilon,
+        )
         yield largest_bound(
             _of_part(first, bound)
             for first, engine in self._engines
             for bound in engine.candidate_scales(losses, epsilon)
         )
-
-    def _largest_scale(self, losses: RecordLoss, epsilon: float) -> Bound:
-        most: Bound = 0.0, None
-        for first, engine in self._engines:
-            if 0 < most[0] < math.inf and engine.leakage(losses.divided(most[0]), epsilon)[0] <= epsilon:
-                continue
-            most = largest_bound((most, _of_part(first, next(iter(engine.candidate_scales(losses, epsilon))))))
-        return most
 
 
 def _of_part(first: int, bound: Bound) -> Bound:

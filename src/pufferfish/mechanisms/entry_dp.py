@@ -72,10 +72,8 @@ class IndependentRecords(Proportional):
     def __init__(self, theta: Theta | MarkovChain) -> None:
         self._members = members_of(theta)
 
-    @property
-    def supports_step_losses(self) -> bool:
-        """A record is part of two steps."""
-        return True
+    supports_step_losses = True
+    """A record is part of two steps."""
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Return the largest loss of a record, and in which chain."""

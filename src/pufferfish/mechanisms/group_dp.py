@@ -16,6 +16,7 @@ from pufferfish._core.numbers.rounding import float_up, up
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms.engine import Bound, Engine, Proportional, largest_bound
 from pufferfish.mechanisms.influence_bound import InfluenceBound
+from pufferfish.mechanisms.mechanism import Mechanism
 from pufferfish.mechanisms.protection import SUBJECT, ColumnsProtection, Protection, StretchProtection, step_of
 from pufferfish.mechanisms.witness import QuiltWitness, Witness
 from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
@@ -75,11 +76,6 @@ class GroupDP(InfluenceBound):
         elif asked is not None and asked.is_stretch:
             self._protection = StretchProtection(SUBJECT)
 
-    def protecting(self, protect: Any = None, within: Any = None) -> "GroupDP":
-        """Return the same mechanism, which says of its noise what it proves: that it hides a series, or columns."""
-        length: Any = self.rows if self.networks else self.length
-        return type(self)(self.given_by, length, **{**self.settings, "protect": protect, "within": within})
-
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
         """Every Θ is covered."""
@@ -92,10 +88,8 @@ class GroupDP(InfluenceBound):
 class ChainGroups(Proportional):
     """All observed records of a chain add up."""
 
-    @property
-    def supports_step_losses(self) -> bool:
-        """A chain of n records has n − 1 steps."""
-        return True
+    supports_step_losses = True
+    """A chain of n records has n − 1 steps."""
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
         """Bound the leakage of losses by the largest sum of a chain."""
@@ -184,7 +178,7 @@ class ParticipantDP(GroupDP):
     def __init__(self, length_per_subject: int | ChainLength | Sequence[int | ChainLength], *, theta: Any) -> None:
         super().__init__(theta, length_per_subject)
 
-    def protecting(self, protect: Any = None, within: Any = None) -> "GroupDP":
+    def protecting(self, protect: Any = None, within: Any = None) -> Mechanism:
         """Refuse: its noise hides a whole participant, and it is said so."""
         raise NotApplicableError(
             "its noise already hides a whole participant: leave out protect and within", self.title

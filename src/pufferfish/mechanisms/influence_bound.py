@@ -1,26 +1,18 @@
-r"""Influence bounds: from record-level loss to leakage, and back to noise.
+"""Influence bounds: from record-level loss to leakage, and back to noise.
 
-A release with Laplace noise of scale b is, record by record, differentially private: its loss when record t
-goes from state x to x' is d_t(x, x') = ‖f_t(x) − f_t(x')‖₁/b. Where records are correlated, what the release tells
-about one record is more than that record's own loss. An **influence bound** says how much more:
+A release with Laplace noise of scale b is, record by record, differentially private: its loss when record t goes from
+state x to x' is d_t(x, x') = ‖f_t(x) − f_t(x')‖₁/b. Where records are correlated, what the release tells about one
+record is more than that record's own loss. An **influence bound** says how much more:
 
     leakage(d) ≥ sup over θ in Θ, outputs w, secret pairs (s, s') of log P(M(X)=w | s, θ) / P(M(X)=w | s', θ)
 
-A mechanism of the paper is such a bound together with its inverse: the least b for which leakage(d) ≤ ε. The
-Laplace scale, vector queries and composition (losses of several releases add before leakage is asked) follow from it
-alone. Both directions round towards privacy.
+A mechanism of the paper is such a bound together with its inverse: the least b for which leakage(d) ≤ ε. The Laplace
+scale, vector queries and composition (losses of several releases add before leakage is asked) follow from it alone.
+Both directions round towards privacy.
 
-``noise="best"``: which counts to measure, with noise of which scales, so that a query errs least.
-
-A search proposes (:mod:`pufferfish._core`); it sees Θ, the query's weights, lengths and ε, and no rows. What
-counts is the proof of what it proposed: the leakage of the record losses of that very noise, as for any other noise.
-See docs/noise_shapes.md, and docs/proofs/noise_shapes.md for why this is sound.
-
-Noise that is proved to be enough at many ε, by about one proof for each: what one proof says guides the next.
-
-A calibration finds the least noise for one ε, with several proofs. For a picture the noise at forty ε is wanted, and
-a thousandth more than the least will do. The logarithm of the noise is nearly a straight line in that of the leakage:
-through the proofs that lie nearest a polynomial guesses the noise, and what counts is the proof of the guess.
+With ``noise="best"`` a search (:mod:`pufferfish._core`) proposes which counts to measure, with noise of which scales,
+so that a query errs least. It sees Θ, the query's weights, lengths and ε, and no rows. What counts is the proof of what
+it proposed, as for any other noise (docs/noise_shapes.md; why this is sound: docs/proofs/noise_shapes.md).
 """
 
 import itertools
@@ -28,7 +20,7 @@ import math
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any, ClassVar, TypeGuard
 
@@ -37,8 +29,8 @@ from numpy.typing import NDArray
 
 from pufferfish._base.progress import report_progress
 from pufferfish._base.words import number
-from pufferfish._core.numbers.rounding import UNIT
-from pufferfish._core.strategies import MOST_ASKED, MOST_STATES, Proposal, mean_shifts, proposals
+from pufferfish._core.numbers.rounding import UNIT, bracket
+from pufferfish._core.strategies import MOST_ASKED, MOST_STATES, mean_shifts, proposals
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.engine import (
@@ -58,97 +50,36 @@ from pufferfish.queries.record_loss import RecordLoss, as_record_loss, loss_of_q
 from pufferfish.queries.strategy import MOST_SHARP, Strategy
 from pufferfish.theta.model_class import Theta
 
-__all__ = ["InfluenceBound", "ProvedScales", "best_noise", "best_noise_at_accuracy"]
+__all__ = ["InfluenceBound"]
 
-# -- Noise that is proved to be enough at many ε, by about one proof for each: what one proof says guides ------------
+# -- Noise at many ε, to draw: what one proof says guides the next -----------------------------------------------------
 
 _MORE = 4e-4
 """Noise is taken whose leakage is below ε by at most this share."""
 
-_LEAST_ROOM, _ROOM = 1e-9, 4.0
-"""A guess aims below ε: by so many times what the last one was off, as a share, and at least so much."""
-
-_PROOFS = 6
-"""Proofs for one ε, after which it is left to others."""
-
 _NEAREST = 3
 """Proofs that a guess is made from."""
 
-_ALIKE = 1e-9
-"""Leakages nearer each other than this share are one to a guess."""
+_FARTHEST = 4.0
+"""A guess is at most so far, in logarithms, from the proof that lies nearest."""
 
 
-class ProvedScales:
-    """Scales of noise for a leakage that falls with the scale.
+def _guess(proofs: Sequence[tuple[float, float]], goal: float) -> float:
+    """Return the logarithm of a scale for that of a leakage, by a polynomial through the nearest proofs.
 
-    Parameters
-    ----------
-    leakage : callable
-        What noise of a scale leaks at most, proved; it is also told what it should not exceed.
-    epsilon, scale : float
-        An ε and noise that is about the least for it.
-
-    Examples
-    --------
-    >>> asked = []
-    >>> def leakage(scale, enough):
-    ...     asked.append(scale)
-    ...     return 2 / scale + 1 / scale**2
-    >>> found = ProvedScales(leakage, 3.0, 1.0)
-    >>> scales = [found.at(epsilon) for epsilon in (2.7, 2.4, 2.1, 1.8, 1.5)]
-    >>> [round(scale, 3) for scale in scales], len(asked)
-    ([1.083, 1.185, 1.315, 1.485, 1.721], 8)
+    The logarithm of the noise is nearly a straight line in that of the leakage.
     """
-
-    def __init__(self, leakage: Callable[[float, float], float], epsilon: float, scale: float) -> None:
-        self._leakage = leakage
-        self._proofs: list[tuple[float, float]] = [(math.log(epsilon), math.log(scale))]
-        self._room = _MORE / 2
-
-    def at(self, epsilon: float) -> float | None:
-        """Return a scale that is proved to leak at most ε, and little less; None where none is found soon."""
-        goal, first = math.log(epsilon * (1 - self._room)), True
-        too_small, enough = -math.inf, math.inf
-        for _ in range(_PROOFS):
-            guess = self._guess(goal)
-            if not too_small < guess < enough:
-                if not -math.inf < too_small < enough < math.inf:
-                    return None
-                guess = (too_small + enough) / 2
-            try:
-                scale = math.exp(guess)
-            except OverflowError:
-                return None
-            leakage = self._leakage(scale, epsilon)
-            if not 0 < leakage < math.inf:
-                return None
-            self._proofs.append((math.log(leakage), guess))
-            if first:
-                off, first = abs(math.log(leakage) - goal), False
-                self._room = min(max(_ROOM * off, _LEAST_ROOM), _MORE / 2)
-                goal = math.log(epsilon * (1 - _MORE / 2))
-            if epsilon * (1 - _MORE) <= leakage <= epsilon:
-                return scale
-            if leakage > epsilon:
-                too_small = max(too_small, guess)
-            else:
-                enough = min(enough, guess)
-        return None
-
-    def _guess(self, goal: float) -> float:
-        """Return the logarithm of a scale for that of a leakage, by a polynomial through the nearest proofs."""
-        near: list[tuple[float, float]] = []
-        for leakage, scale in sorted(self._proofs, key=lambda proof: abs(proof[0] - goal)):
-            if all(abs(leakage - known) > _ALIKE for known, _ in near):
-                near.append((leakage, scale))
-            if len(near) == _NEAREST:
-                break
-        if len(near) == 1:  # in proportion to one over the noise
-            return near[0][1] + near[0][0] - goal
-        return sum(
-            scale * math.prod((goal - known) / (leakage - known) for known, _ in near if known != leakage)
-            for leakage, scale in near
-        )
+    apart = {round(leakage, 9): (leakage, scale) for leakage, scale in proofs}.values()
+    near = sorted(apart, key=lambda proof: abs(proof[0] - goal))[:_NEAREST]
+    leakage, scale = near[0]
+    first = scale + leakage - goal  # in proportion to one over the noise
+    if len(near) == 1:
+        return first
+    through = sum(
+        scale * math.prod((goal - other) / (leakage - other) for other, _ in near if other != leakage)
+        for leakage, scale in near
+    )
+    return min(max(through, first - _FARTHEST), first + _FARTHEST)
 
 
 # -- ``noise="best"``: which counts to measure -----------------------------------------------------------------------
@@ -168,7 +99,7 @@ _WORTH_IT = 0.999
 _NARROW = 1e-6
 
 
-def best_noise(bound: "InfluenceBound", query: Query, epsilon: float) -> Calibration:
+def _best_noise(bound: "InfluenceBound", query: Query, epsilon: float) -> Calibration:
     """Return the calibration with the least expected L1 error found; that of one scale where none is better."""
     equal = bound.calibrate_strategy(query, None, epsilon)
     shape = _best_shape(bound, query, epsilon, _SUM, _WORTH_IT * equal.expected_l1_error)
@@ -181,7 +112,7 @@ def best_noise(bound: "InfluenceBound", query: Query, epsilon: float) -> Calibra
     return calibration if calibration.expected_l1_error < _WORTH_IT * equal.expected_l1_error else equal
 
 
-def best_noise_at_accuracy(
+def _best_noise_at_accuracy(
     bound: "InfluenceBound", query: Query, accuracy: float, alpha: float, *, joint: bool
 ) -> Calibration:
     """Return the calibration at the least ε found, of four digits, whose every output is as accurate as asked."""
@@ -191,7 +122,8 @@ def best_noise_at_accuracy(
         return equal
     steps = steps_within(accuracy, equal.linear.unit)
     widest = _widest(shape, steps, alpha, joint=joint)
-    losses = _losses(bound, query, shape)
+    linear: Any = equal.linear
+    losses = loss_of_query(shape.measured(linear), bound.theta, bound.length)
     leakage = bound.fast_estimate()(losses.divided(widest)) if widest > 0 else math.inf
     if not 0 < leakage < equal.epsilon:
         return equal
@@ -228,20 +160,16 @@ def _best_shape(
     k = linear.weights.shape[1]
     if len(linear.weights) == 1 or k > MOST_STATES:
         return None
-    known: dict[bytes, Strategy | None] = {}
+    known: dict[bytes, NDArray[np.bool_] | None] = {}
 
-    def of(rows: NDArray[np.int64]) -> Strategy | None:
+    def taken(rows: NDArray[np.int64]) -> NDArray[np.bool_] | None:
         key = rows.tobytes()
         if key not in known:
             try:
-                known[key] = Strategy(linear.weights, rows, np.ones(len(rows), dtype=np.int64))
+                known[key] = Strategy(linear.weights, rows, np.ones(len(rows), dtype=np.int64)).decode != 0
             except QueryError:
                 known[key] = None
         return known[key]
-
-    def taken(rows: NDArray[np.int64]) -> NDArray[np.bool_] | None:
-        strategy = of(rows)
-        return None if strategy is None else strategy.decode != 0
 
     guess = bound.fast_estimate()
     longest = (max(bound.length, key=lambda chain: (chain.steps, chain.records)),)
@@ -259,11 +187,7 @@ def _best_shape(
     best = next(proposals(taken, responses, leakage, epsilon, power, move=pairs), None)
     if best is None or best.error * float(linear.unit) >= below:
         return None
-    return _strategy(linear, best)
-
-
-def _strategy(linear: LinearQuery, proposal: Proposal) -> Strategy:
-    return Strategy(linear.weights, proposal.rows, _whole(proposal.scales)[0])
+    return Strategy(linear.weights, best.rows, _whole(best.scales)[0])
 
 
 def _whole(scales: NDArray[np.float64]) -> tuple[NDArray[np.int64], float]:
@@ -272,12 +196,6 @@ def _whole(scales: NDArray[np.float64]) -> tuple[NDArray[np.int64], float]:
     sharpness = np.minimum(np.rint(_FINENESS * largest / scales), MOST_SHARP).astype(np.int64)
     common = int(np.gcd.reduce(sharpness))
     return sharpness // common, largest * _FINENESS / common
-
-
-def _losses(bound: "InfluenceBound", query: Query, shape: Strategy) -> RecordLoss:
-    linear = bound.bind(query)
-    assert isinstance(linear, LinearQuery)
-    return loss_of_query(shape.measured(linear), bound.theta, bound.length)
 
 
 def _widest(shape: Strategy, steps: int, alpha: float, *, joint: bool) -> float:
@@ -315,18 +233,7 @@ _LITTLE_NOISE = 500.0
 class InfluenceBound(Mechanism):
     """A bound on what a release of known record-level losses tells about one record, under every θ in Θ.
 
-    Parameters
-    ----------
-    theta : model, sequence of models, or class
-        The class Θ.
-    length : int, ChainLength, or sequence of these
-        T, or the lengths of the data set's independent chains, such as ``sequences.length``; for networks the number of
-        rows of their table.
-
-    Raises
-    ------
-    NotApplicableError
-        If the bound does not cover Θ; the message says why.
+    Parameters and errors are those of :class:`Mechanism`; for networks ``length`` is the number of rows of their table.
     """
 
     of_all_records: ClassVar[bool] = False
@@ -347,16 +254,12 @@ class InfluenceBound(Mechanism):
 
     @cached_property
     def _engine(self) -> Engine:
-        """What proves: for the kind of Θ at hand, from losses to leakage and back; for mixed ones part by part."""
+        """What proves, from losses to leakage and back, for losses of steps too; for mixed kinds of Θ part by part."""
         # clocks last: they take longest, and are only checked where the others need as much noise
         parts = sorted(self.theta.parts, key=lambda part: part[1].step is not None)
         engines = [(first, self._engine_of(part)) for first, part in parts]
+        engines = [(first, engine if engine.takes_steps else WithSteps(engine)) for first, engine in engines]
         return engines[0][1] if len(engines) == 1 else SeveralEngines(engines)
-
-    @cached_property
-    def _asked(self) -> Engine:
-        """The engine, for losses of steps too."""
-        return self._engine if self._engine.takes_steps else WithSteps(self._engine)
 
     @abstractmethod
     def _engine_of(self, theta: Theta) -> Engine:
@@ -375,11 +278,11 @@ class InfluenceBound(Mechanism):
 
         Parameters
         ----------
-        record_loss : float, array_like, Profile, or list of these
+        record_loss : float, array_like, Profile, StepLoss, or list of these
             A number (every observed record), shape (T,) (one per step of the chain, 0 where unobserved), (k, k) or
-            (T, k, k) (one per pair of states), or a :class:`~pufferfish.Profile`. For several chains either one entry
-            for all of them, or a list with one entry per chain. For a network: a number, a sequence of entries of its
-            nodes, or a mapping from names of nodes to entries, each a number or of shape (k_node, k_node).
+            (T, k, k) (one per pair of states), or a :class:`~pufferfish.Profile`. For several chains one entry for all,
+            or a list with one per chain. For a network: a number, a sequence of entries of its nodes, or a mapping from
+            names of nodes to entries, each a number or of shape (k_node, k_node).
         enough : float, optional
             Leakage that must not be exceeded, such as a budget. Over a continuum bounds are narrowed to a relative gap
             below 1e-3, and further where that proves so much.
@@ -429,7 +332,7 @@ class InfluenceBound(Mechanism):
         epsilon = as_epsilon(epsilon)
         one = as_record_loss(1.0, self.theta, self.length)
         with self._lock:
-            for divisor, witness in self._asked.candidate_scales(one, epsilon):
+            for divisor, witness in self._engine.candidate_scales(one, epsilon):
                 if witness is None:
                     raise ModelError(
                         "under every θ each secret record has only one possible state: check the zeros of Θ"
@@ -445,27 +348,21 @@ class InfluenceBound(Mechanism):
         return self._prove(as_record_loss(record_loss, self.theta, self.length), enough)
 
     def fast_estimate(self) -> Callable[[RecordLoss], float]:
-        """Return what says about how much losses leak, quickly: for one search, whose outcome is proved afterwards."""
-        ask = self._engine.fast_estimate()
-
-        def guess(losses: RecordLoss) -> float:
-            with self._lock:
-                return ask(losses)
-
-        return guess
+        """Return what quickly estimates how much losses leak; for one search, under the lock, proved after."""
+        return self._engine.fast_estimate()
 
     def _prove(self, losses: RecordLoss, enough: float | None = None) -> Bound:
         with self._lock:
-            return self._asked.leakage(losses, enough)
+            return self._engine.leakage(losses, enough)
 
     def _searches_of(self, losses: RecordLoss) -> Sequence[Any] | None:
-        return self._asked.searches_of(losses)
+        return self._engine.searches_of(losses)
 
     def verify(self, calibration: Calibration) -> Bound:
         """Prove anew what a release with this noise leaks at most, in nats, and say where."""
         losses = self._losses_of(calibration.query, calibration.strategy)
         with self._lock:
-            return self._asked.verify(losses, calibration.unit_scale, calibration.epsilon)
+            return self._engine.verify(losses, calibration.unit_scale, calibration.epsilon)
 
     def _leaks_at(self, query: Query, unit_scale: float, enough: float) -> Bound:
         return self._prove(self._losses_of(query).divided(unit_scale), enough)
@@ -473,7 +370,7 @@ class InfluenceBound(Mechanism):
     def _losses_of(self, query: Query, strategy: Strategy | None = None) -> RecordLoss:
         """Return the record-level losses of a query, or of what is measured for it, with noise of scale 1.
 
-        Those of the last query are kept: they are asked for by the search for its noise and by each proof.
+        Those of the last query are kept: the search for its noise and each proof ask for them.
         """
         key, kept = self._key(query), self._last_losses
         if key is not None and kept is not None and kept[0] == key and kept[1] is strategy:
@@ -493,10 +390,12 @@ class InfluenceBound(Mechanism):
         return loss_of_query(strategy.measured(linear), self.theta, self.length)
 
     def _best(self, query: Query, epsilon: float) -> Calibration:
-        return best_noise(self, query, epsilon)
+        with self._lock:
+            return _best_noise(self, query, epsilon)
 
     def _best_at_accuracy(self, query: Query, accuracy: float, alpha: float, *, joint: bool) -> Calibration:
-        return best_noise_at_accuracy(self, query, accuracy, alpha, joint=joint)
+        with self._lock:
+            return _best_noise_at_accuracy(self, query, accuracy, alpha, joint=joint)
 
     def _calibrate(self, query: Query, epsilon: float) -> Calibration:
         return self.calibrate_strategy(query, None, epsilon)
@@ -512,14 +411,9 @@ class InfluenceBound(Mechanism):
         return _is_shaped(self.bind(query))
 
     def noise_to_compare(self, query: Query, epsilon: float) -> float:
-        """Return the noise multiplier that a calibration finds, without proving it anew: to compare, not to release.
+        """Return the noise multiplier that a calibration finds, not proved anew: to compare, not to release.
 
-        The search that found it had a bound for it on its way.
-
-        Raises
-        ------
-        ModelError, NotApplicableError, QueryError
-            As a calibration does.
+        The search had a bound for it on its way. It raises what a calibration raises.
         """
         with self._lock:
             linear, noises = self._noises(query, None, epsilon)
@@ -540,7 +434,7 @@ class InfluenceBound(Mechanism):
             raise QueryError(
                 "no record can change the answer of this query, which is therefore public: ask another query"
             )
-        noises = iter(self._asked.candidate_scales(losses, epsilon))
+        noises = iter(self._engine.candidate_scales(losses, epsilon))
         scale, witness = next(noises)
         if not scale < math.inf:  # others would be larger still
             raise NotApplicableError(f"no finite noise is enough at epsilon={number(epsilon, 6)}", self.title)
@@ -556,36 +450,40 @@ class InfluenceBound(Mechanism):
     def scales_around(self, made: Calibration, epsilons: Sequence[float]) -> list[float | None]:
         """Return scales of noise of the shape of a calibration, in units of the query, proved at several ε.
 
-        To draw, not to release: each is at most a thousandth more than the least. None where no noise is known.
-
-        Parameters
-        ----------
-        made : Calibration
-            A calibration by this mechanism; the search goes from its noise to smaller and to larger ε.
-        epsilons : sequence of float
-            Where scales are sought, from the least ε to the largest.
+        To draw, not to release: each is at most a thousandth more than the least; None where no noise is known. The ε
+        go up; the search goes from the calibration's noise to smaller and to larger ones.
         """
         losses = self._losses_of(made.query, made.strategy)
-        proved_scales = ProvedScales(
-            lambda scale, epsilon: self._prove(losses.divided(scale), epsilon)[0], made.epsilon, made.unit_scale
-        )
+        least = losses.largest / _LITTLE_NOISE  # below it a calibration says whether noise is needed at all
+        proofs = [(math.log(made.epsilon), math.log(made.unit_scale))]
+
+        def leakage(scale: float, epsilon: float) -> float:
+            nats = self._prove(losses.divided(scale), epsilon)[0] if scale > least else math.inf
+            if 0 < nats < math.inf:
+                proofs.append((math.log(nats), math.log(scale)))
+            return nats
+
+        def scale_at(epsilon: float) -> float | None:
+            start = math.exp(_guess(proofs, math.log(epsilon * (1 - _MORE / 2))))
+            falling = partial(leakage, epsilon=epsilon)
+            scale = bracket(falling, epsilon, start, tolerance=_MORE, from_above=False).enough
+            if scale < math.inf and leakage(scale, epsilon) >= epsilon * (1 - 2 * _MORE):
+                return scale
+            try:
+                return self.calibrate_strategy(made.query, made.strategy, epsilon).unit_scale
+            except NotApplicableError:
+                return None
+
         scales: dict[float, float | None] = {made.epsilon: made.unit_scale}
         below = [epsilon for epsilon in reversed(epsilons) if epsilon < made.epsilon]
         above = [epsilon for epsilon in epsilons if epsilon > made.epsilon]
         for side in (below, above):
             for epsilon in side:
                 report_progress("noise at other ε", len(scales) / (len(epsilons) + 1))
-                scales[epsilon] = scale = proved_scales.at(epsilon) or self._scale_at(made, epsilon)
+                scales[epsilon] = scale = scale_at(epsilon)
                 if scale is None:  # no finite noise is enough, or none is needed, and so farther on
                     break
         return [scales.get(epsilon) for epsilon in epsilons]
-
-    def _scale_at(self, made: Calibration, epsilon: float) -> float | None:
-        """Return the least noise of the shape of a calibration at another ε."""
-        try:
-            return self.calibrate_strategy(made.query, made.strategy, epsilon).unit_scale
-        except NotApplicableError:
-            return None
 
     def _check_needed(self, losses: RecordLoss, scale: float, epsilon: float) -> None:
         """Refuse to calibrate noise where the exact answer leaks no more than epsilon."""

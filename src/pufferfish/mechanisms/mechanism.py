@@ -1,11 +1,10 @@
 """What every mechanism is: noise for a query under a class Θ, and a proof that it is enough."""
 
 import math
-import threading
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import msgspec
@@ -16,7 +15,7 @@ from pufferfish._base.words import number
 from pufferfish._core.numbers import laplace
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish.errors import NotApplicableError, ParameterError, QueryError, shortened
-from pufferfish.mechanisms.calibration import Calibration
+from pufferfish.mechanisms.calibration import Calibration, Prover
 from pufferfish.mechanisms.engine import (
     LARGEST_ANSWER,
     LEAST_EPSILON,
@@ -26,24 +25,21 @@ from pufferfish.mechanisms.engine import (
     steps_within,
 )
 from pufferfish.mechanisms.protection import Protection
-from pufferfish.mechanisms.witness import AnyWitness, Nearest, Witness
+from pufferfish.mechanisms.witness import AnyWitness, Nearest
 from pufferfish.queries import BoundQuery, FunctionQuery, JointQuery, LinearQuery, Query, StepQuery
-from pufferfish.queries.record_loss import RecordLoss
 from pufferfish.queries.strategy import Strategy
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.chain_class import ChainClass, Continuum
 from pufferfish.theta.given_laws import GivenLaws
-from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.markov_chain import MarkovChain
-from pufferfish.theta.model_class import Described, Theta, as_theta, lengths_of, rows_of
-from pufferfish.theta.secrets import SecretPair
+from pufferfish.theta.model_class import Described, Theta
 
 __all__ = ["LEAST_EPSILON", "MOST_EPSILON", "Mechanism", "as_epsilon"]
 
 _MOST_NUDGES = 30
 
 
-class Mechanism(ABC):
+class Mechanism(Prover):
     """Noise for queries under every θ in Θ; made from public things only.
 
     Parameters
@@ -61,45 +57,19 @@ class Mechanism(ABC):
         If the mechanism does not cover Θ; the message says why.
     """
 
-    name: ClassVar[str]
-    """Name on the command line and in records."""
-
-    title: ClassVar[str]
-    """Name in tables."""
-
-    composes: ClassVar[bool] = True
-    """Whether losses of several releases may be added before leakage is asked."""
-
     hides_several: ClassVar[bool] = False
     """Whether it proves what is told of several records together, a stretch or columns of a row: :meth:`protecting`."""
-
-    witnesses: ClassVar[tuple[type[Witness], ...]]
-    """Kinds of witnesses that its proofs have; readers refuse releases with any other."""
 
     kinds: ClassVar[tuple[type, ...]] = (MarkovChain,)
     """Kinds of members of Θ, or of Θ, that it knows; :meth:`supports` says which of them it covers."""
 
-    _protection: Protection | None = None
-
     def __init__(self, theta: Any, length: Any = None) -> None:
-        self._kept: tuple[tuple[object, ...], Strategy | None, tuple[float, AnyWitness | None]] | None = None
-        self._lock = threading.RLock()  # mechanisms keep what they computed, and are asked by one thread at a time
-        self._theta = as_theta(theta)
-        self._model = theta if isinstance(theta, Described) else None
-        self._length = lengths_of(self._theta, length)
-        self._rows = rows_of(self._theta, length)
+        super().__init__(theta, length)
         reason = self._refuses(self._theta)
         if reason is not None:
             raise NotApplicableError(reason, self.title)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Keep what was computed under private names; the rest is read-only: a mechanism proves what it was made for.
-
-        Raises
-        ------
-        AttributeError
-            If the name is not private.
-        """
         if not name.startswith("_"):
             raise AttributeError(f"{type(self).__name__} is read-only: cannot set {name!r}; make a new one")
         super().__setattr__(name, value)
@@ -124,70 +94,22 @@ class Mechanism(ABC):
         return {}
 
     @property
-    def theta(self) -> Theta:
-        """The class Θ. Read-only, as is ``length``: a mechanism proves what it was made for."""
-        return self._theta
-
-    @property
-    def model(self) -> Described | None:
-        """The :class:`~pufferfish.Model` that Θ was given by, which knows the step of its tables; None without one."""
-        return self._model
-
-    @property
     def given_by(self) -> Described | Theta:
         """What another mechanism of the same class is made from: the model, or Θ where there is none."""
         return self._theta if self._model is None else self._model
-
-    @property
-    def chain_class(self) -> ChainClass:
-        """The class Θ, of Markov chains.
-
-        Raises
-        ------
-        NotApplicableError
-            If Θ is a class of other models.
-        """
-        if not isinstance(self._theta, ChainClass) or not self._theta.chains:
-            raise NotApplicableError(f"this needs Markov chains, and Θ is a class of {self._theta.kind}")
-        return self._theta
-
-    @property
-    def length(self) -> tuple[ChainLength, ...]:
-        """Lengths of the independent chains."""
-        return self._length
-
-    @property
-    def rows(self) -> int:
-        """Independent rows of the table of a network, each with a record for every node; 1 for other models."""
-        return self._rows
 
     @property
     def networks(self) -> tuple[BayesianNetwork, ...]:
         """The members of Θ, where they are Bayesian networks."""
         return self._theta.networks
 
-    @property
-    def secrets(self) -> tuple[SecretPair, ...] | None:
-        """The pairs of secrets that shall not be told apart; None for any two values of any record."""
-        return None
-
-    @property
-    def protection(self) -> Protection | None:
-        """What is hidden: steps in a row, columns of a row, or near values only; None for one record and any values."""
-        return self._protection
-
-    @property
-    def delta(self) -> float:
-        """Probability with which the promise may fail: 0 but for (ε, δ) mechanisms."""
-        return 0.0
-
     @classmethod
     @abstractmethod
     def supports(cls, theta: Any) -> str | None:
         """Return why the mechanism does not cover a Θ of one of its :attr:`kinds`, or None where it does.
 
-        The reason is one line, which stands after the title and "does not apply: ". A Θ of another kind is refused
-        before this is asked.
+        The reason is one line, which stands after the title and "does not apply: "; Θ of other kinds are refused
+        before.
         """
 
     @classmethod
@@ -248,7 +170,7 @@ class Mechanism(ABC):
         Raises
         ------
         ParameterError
-            If epsilon, accuracy or alpha is out of range, or not one of epsilon and accuracy is given.
+            If a parameter is out of range, or not one of epsilon and accuracy is given.
         QueryError
             If the query does not fit the model's states.
         ModelError
@@ -298,6 +220,8 @@ class Mechanism(ABC):
         ParameterError
             If it is no such thing, or nothing says how long a step takes.
         """
+        if self.hides_several:
+            return self.of(self.given_by, self._lengths, **{**self.settings, "protect": protect, "within": within})
         one = "for any two values of one record, not for near values only"  # 1 step is a record
         asked = protect.settings["protect"] if isinstance(protect, Protection) else protect
         less = one if asked in (None, 1) else "for one record, not for several together"
@@ -346,46 +270,15 @@ class Mechanism(ABC):
     def _calibrate(self, query: Query, epsilon: float) -> Calibration:
         """Return the least noise for which the mechanism proves that the query's release is private."""
 
-    @abstractmethod
-    def _leaks_at(self, query: Query, unit_scale: float, enough: float) -> tuple[float, AnyWitness | None]:
-        """Bound what a release with noise of a scale leaks, in nats, and say where; ``enough`` needs no less."""
-
     def verify(self, calibration: Calibration) -> tuple[float, AnyWitness | None]:
-        """Prove anew what a release with this noise leaks at most, in nats, and say where.
-
-        Raises
-        ------
-        NotApplicableError
-            If the noise has several scales, and this is no mechanism that knows them.
-        """
+        """Prove anew what a release with this noise leaks at most, in nats, and say where."""
         if calibration.strategy is not None:
             raise self._no_shapes()
         return self._leaks_at(calibration.query, calibration.unit_scale, calibration.epsilon)
 
-    def proof(self, calibration: Calibration) -> tuple[float, AnyWitness | None]:
-        """Return what :meth:`verify` proves, which is kept of the noise that was calibrated last.
-
-        The query is bound anew, for one that a user wrote may have changed since: of any other noise than the kept one
-        it is proved anew.
-        """
-        asked, kept = self._known_by(calibration), self._kept
-        if asked is not None and kept is not None and kept[0] == asked and kept[1] is calibration.strategy:
-            return kept[2]
-        return self.verify(calibration)
-
-    @contextmanager
-    def searched(self, losses: RecordLoss) -> Iterator[Sequence[Any] | None]:
-        """Lend the searches of the last proof, if it was of these losses; nobody else asks them meanwhile."""
-        with self._lock:
-            yield self._searches_of(losses)
-
-    def _searches_of(self, losses: RecordLoss) -> Sequence[Any] | None:
-        return None
-
-    def _known_by(self, calibration: Calibration) -> tuple[object, ...] | None:
-        """Return what a proof depends on; None where that is a function of the user's."""
-        key = self._key(calibration.query)
-        return None if key is None else (key, calibration.unit_scale, calibration.epsilon)
+    @abstractmethod
+    def _leaks_at(self, query: Query, unit_scale: float, enough: float) -> tuple[float, AnyWitness | None]:
+        """Bound what a release with noise of a scale leaks, in nats, and say where; ``enough`` needs no less."""
 
     def _key(self, query: Query) -> tuple[object, ...] | None:
         """Return what a query is known by among those on this Θ; None where something is a function of the user's."""
@@ -420,8 +313,6 @@ class Mechanism(ABC):
                 strategy=strategy,
             )
             leakage, decides = self.verify(calibration)
-            known = self._known_by(calibration)
-            self._kept = None if known is None else (known, strategy, (leakage, decides))
             if leakage <= epsilon and decides is not None:
                 return replace(calibration, witness=_found_at(decides, witness))
             missing = leakage / epsilon - 1
@@ -433,13 +324,7 @@ class Mechanism(ABC):
         raise NotApplicableError(f"no finite noise is enough at epsilon={number(epsilon, 6)}", self.title)
 
     def bind(self, query: Query) -> BoundQuery:
-        """Return a query on the states and records of Θ.
-
-        Raises
-        ------
-        QueryError
-            If it is no query, or does not fit.
-        """
+        """Return a query on the states and records of Θ; a :class:`QueryError` if it is no query, or does not fit."""
         if not isinstance(query, Query):
             raise QueryError(f"query is {query!r}, expected one such as Histogram() or Count(state)")
         records = self.rows * sum(chain.records for chain in self.length)
@@ -467,12 +352,12 @@ class Mechanism(ABC):
         return bound
 
     def __reduce__(self) -> Any:
-        return _again, (
-            type(self),
-            self.given_by,
-            self.rows if self.networks else self.length,
-            self.settings,
-        )
+        return partial(self.of, self.given_by, self._lengths, **self.settings), ()
+
+    @property
+    def _lengths(self) -> Any:
+        """The lengths that another such mechanism is made from."""
+        return self.rows if self.networks else self.length
 
 
 def _found_at(decides: AnyWitness, searched: AnyWitness) -> AnyWitness:
@@ -481,11 +366,6 @@ def _found_at(decides: AnyWitness, searched: AnyWitness) -> AnyWitness:
         return msgspec.structs.replace(decides, nearest=None)
     nearest = decides.nearest or Nearest(gap=searched.nearest.gap)
     return msgspec.structs.replace(decides, nearest=msgspec.structs.replace(nearest, gap=searched.nearest.gap))
-
-
-def _again(kind: type[Mechanism], theta: Any, length: Any, settings: dict[str, Any]) -> Mechanism:
-    """Return a copy of a mechanism."""
-    return kind.of(theta, length, **settings)
 
 
 def _check_share(query: Query, accuracy: Any) -> None:
@@ -498,13 +378,7 @@ def _check_share(query: Query, accuracy: Any) -> None:
 
 
 def as_epsilon(epsilon: Any) -> float:
-    """Return a privacy parameter as a float.
-
-    Raises
-    ------
-    ParameterError
-        If it is not a positive finite number, or below :data:`LEAST_EPSILON`.
-    """
+    """Return a privacy parameter as a float: positive and finite, and at least :data:`LEAST_EPSILON`."""
     value = real_number(epsilon)
     if isinstance(epsilon, Query):
         raise ParameterError("epsilon is a query: the query comes first, as in mechanism.calibrate(query, epsilon=1.0)")

@@ -23,7 +23,7 @@ from pufferfish._draw.network import draw_graph
 from pufferfish._draw.page import fold
 from pufferfish.errors import ParameterError, printable
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.network_quilts import ActiveQuilt
+from pufferfish.mechanisms.markov_quilt import ActiveQuilt
 from pufferfish.mechanisms.witness import AnyWitness, ClusterWitness, CouplingWitness, PhaseWitness, QuiltWitness
 from pufferfish.queries import JointQuery, LinearQuery
 from pufferfish.theta.bayesian_network import BayesianNetwork

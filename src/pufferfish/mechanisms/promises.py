@@ -7,19 +7,21 @@ is a bound on what the losses of the noise tell (``docs/proofs/stretches.md``). 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from pufferfish._base.durations import format_micros, parse_duration
 from pufferfish._base.frozen import FrozenRecord
 from pufferfish._base.progress import report_progress
 from pufferfish._base.view import counted
-from pufferfish.errors import NotApplicableError
-from pufferfish.mechanisms._propagation_on_networks import NetworkLeakage
+from pufferfish.mechanisms._propagation_on_chains import can_be_followed
+from pufferfish.mechanisms._propagation_on_networks import NetworkLeakage, leakage_of_row
 from pufferfish.mechanisms.calibration import Calibration
-from pufferfish.mechanisms.network_quilts import NodeSecrets
+from pufferfish.mechanisms.markov_quilt import NodeSecrets
 from pufferfish.mechanisms.protected import ProtectedStretch, leakage_of_series
-from pufferfish.mechanisms.protected_columns import leakage_of_row
 from pufferfish.mechanisms.protection import ColumnsProtection, StretchProtection
 from pufferfish.queries import FunctionQuery
 from pufferfish.queries.record_loss import RecordLoss, chains_that_can_decide, loss_of_query
@@ -68,7 +70,7 @@ class Promise(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     @property
     def in_the_next(self) -> bool:
         """Whether the next unit holds this one: what is told of that one at most is told of this one at most."""
-        return _in_the_next(self)
+        return not self.near and self.columns is None
 
 
 _WHOLE = "the whole series of one subject"
@@ -93,10 +95,6 @@ class Unit(NamedTuple):
     columns: tuple[str, ...] | None = None
 
 
-def _in_the_next(unit: "Unit | Promise") -> bool:
-    return not unit.near and unit.columns is None
-
-
 def promises_of(calibration: Calibration, step: str | None, *, cut: bool = False) -> list[Promise]:
     """Return what a noise promises of every unit, the smallest first.
 
@@ -111,27 +109,17 @@ def promises_of(calibration: Calibration, step: str | None, *, cut: bool = False
     """
     units, measured = units_of(calibration, step, cut=cut), calibration.measured
     if isinstance(measured, FunctionQuery):
-        losses = RecordLoss(())
-    else:
-        losses = loss_of_query(measured, calibration.theta, calibration.length).divided(calibration.unit_scale)
-    return _promised(units, losses)
+        return _promised(units, RecordLoss(()))
+    losses = loss_of_query(measured, calibration.theta, calibration.length)
+    return _promised(units, losses.divided(calibration.unit_scale))
 
 
 def promises_of_losses(
     bound: "InfluenceBound", losses: RecordLoss, epsilon: float, step: str | None, *, cut: bool = False
 ) -> list[Promise]:
-    """Return what is told of every unit by losses, as those of several releases together.
+    """Return what losses of several releases together tell of every unit.
 
-    Parameters
-    ----------
-    bound : InfluenceBound
-        Its Θ, its chains, and what it hides.
-    losses : RecordLoss
-        All of them together; of chains that were read alike one is enough.
-    epsilon : float
-        What they leak at most about what the bound hides.
-    step, cut
-        As for :func:`promises_of`.
+    Of chains that were read alike one is enough. The losses leak at most epsilon about what the bound hides.
     """
     return _promised(_units(bound, epsilon, step, cut=cut), losses)
 
@@ -141,12 +129,14 @@ def _promised(units: Sequence[Unit], losses: RecordLoss) -> list[Promise]:
     for unit in units:
         report_progress(unit.words, len(epsilons) / len(units))
         epsilons.append(unit.leakage(losses))
+    promises = promises_with(units, epsilons)
     # what is told of a larger unit at most is told of a smaller one at most; the last one is not about Θ
     least = math.inf
-    for i in reversed(range(len(epsilons) - 1)):
-        if _in_the_next(units[i]):
-            epsilons[i] = least = min(epsilons[i], least)
-    return promises_with(units, epsilons)
+    for i in reversed(range(len(promises) - 1)):
+        if promises[i].in_the_next:
+            least = min(promises[i].epsilon, least)
+            promises[i] = msgspec.structs.replace(promises[i], epsilon=least)
+    return promises
 
 
 def promises_with(units: Sequence[Unit], epsilons: Sequence[float]) -> list[Promise]:
@@ -160,22 +150,20 @@ def units_of(calibration: Calibration, step: str | None, *, cut: bool = False) -
 
     Where chains are cut a stretch of a subject, or its whole series, is in several of them, and no bound on one.
     """
-    function, delta = isinstance(calibration.measured, FunctionQuery), bool(calibration.delta)
-    return _units(calibration.bound, calibration.epsilon, step, cut=cut, function=function, delta=delta)
+    function = isinstance(calibration.measured, FunctionQuery)
+    return _units(calibration.bound, calibration.epsilon, step, cut=cut, function=function)
 
 
-def _units(
-    bound: Any, epsilon: float, step: str | None, *, cut: bool, function: bool = False, delta: bool = False
-) -> list[Unit]:
+def _units(bound: Any, epsilon: float, step: str | None, *, cut: bool, function: bool = False) -> list[Unit]:
     theta = bound.theta
     record = "one cell of a row" if theta.networks else "one record"
     alone = Unit(f"{record}, without any model", None, _ALONE, _of_one)
     if theta.of_chains and not theta.stands_for_more and not function:
-        units = [*_of_chains(bound, epsilon, step, delta=delta), alone]
+        units = [*_of_chains(bound, epsilon, step), alone]
         return [unit for unit in units if unit.steps in (None, 1) and unit.words != _WHOLE] if cut else units
-    cell = Unit(record, None, _VALUE, _as_asked(epsilon))
+    cell = Unit(record, None, _VALUE, _asked(epsilon))
     if bound.secrets is not None:
-        cell = Unit("the secrets that were named", None, "Which secret of a pair holds.", _as_asked(epsilon))
+        cell = cell._replace(words="the secrets that were named", holds="Which secret of a pair holds.")
     if function:
         return [cell]
     return [*_of_columns(bound, epsilon, cell), alone] if theta.networks else [cell, alone]
@@ -197,72 +185,60 @@ def _of_columns(bound: Any, epsilon: float, cell: Unit) -> Iterator[Unit]:
     if isinstance(protection, ColumnsProtection):
         if protection.names is not None:
             words = protection.in_words()
-            yield Unit(words, None, _COLUMNS, _as_asked(epsilon), columns=protection.names)
+            yield Unit(words, None, _COLUMNS, _asked(epsilon), columns=protection.names)
         engine = NetworkLeakage(networks, NodeSecrets(None, networks[0]))
         cell = cell._replace(leakage=lambda losses: engine.leakage(losses)[0])
     yield cell
     yield Unit("a whole row", None, _ROW, leakage_of_row)
 
 
-def _of_chains(bound: Any, epsilon: float, step: str | None, *, delta: bool) -> Iterator[Unit]:
+def _of_chains(bound: Any, epsilon: float, step: str | None) -> Iterator[Unit]:
     theta, length, protection = bound.theta, bound.length, bound.protection
     protection = protection if isinstance(protection, StretchProtection) else None
     longest = max(chain.steps for chain in length)
+    followed = can_be_followed(theta)
+    searches = cache(ProtectedStretch(theta, length, 1).new_searches)  # all stretches share them
 
-    try:
-        first = ProtectedStretch(theta, length, 1)
-    except NotApplicableError:
-        first = None
-
-    def stretch(steps: int, near: StretchProtection | None = None) -> Callable[[RecordLoss], float] | None:
-        mask = None if near is None else near.near(theta.states)
+    def stretch(steps: int, near: StretchProtection | None = None) -> Callable[[RecordLoss], float]:
+        engine = ProtectedStretch(theta, length, steps, None if near is None else near.near(theta.states))
 
         def leakage(losses: RecordLoss) -> float:
-            assert first is not None
-            with bound.searched(losses) as found:
-                return first.of(steps, near=mask, found=found).leakage(losses)
+            with bound.searched(losses) as known:
+                return engine.told(known or searches(), losses)[0]
 
-        return None if first is None else leakage
+        return leakage
 
     width = _width(theta.states)
-    nearest = None if width is None else StretchProtection(1, width)
+    nearest = None if width is None or not followed else StretchProtection(1, width)
     near = None if protection is None or protection.within is None else protection
-    for asked in dict.fromkeys([nearest, near]):  # one row where both are the same
-        leakage = _as_asked(epsilon) if asked == near else None if asked is None else stretch(1, asked)
-        if asked is not None and leakage is not None:
-            yield Unit(
-                asked.in_words(step, brief=True).removeprefix("any "), asked.steps_of(length), _NEAR, leakage, near=True
-            )
-    one = stretch(1)
-    own = bound.secrets is None and not delta
-    if protection is None and own:  # what its own mechanism proves of any record may be less
-        one = _as_asked(epsilon) if one is None else _least_of(_as_asked(epsilon), one)
+    for asked in dict.fromkeys(filter(None, [nearest, near])):  # one row where both are the same
+        words = asked.in_words(step, brief=True).removeprefix("any ")
+        leakage = _asked(epsilon) if asked == near else stretch(1, asked)
+        yield Unit(words, asked.steps_of(length), _NEAR, leakage, near=True)
+    one = stretch(1) if followed else None
+    if protection is None and bound.secrets is None and not bound.delta:
+        # what its own mechanism proves of any record may be less
+        told = one
+        one = _asked(epsilon) if told is None else lambda losses: min(epsilon, told(losses))
     if one is not None:
         yield Unit("one record", 1, "The state of one subject at one time, against any other state.", one)
-    asked = set() if protection is None else {protection.steps_of(length)}
-    for steps, name in sorted(names_of_stretches(step, asked).items()):
-        leakage = stretch(steps) if 1 < steps < longest else None
-        row = f"{counted(steps, 'step')} in a row"
-        if leakage is not None:
+    chosen = set() if protection is None else {protection.steps_of(length)}
+    for steps, name in sorted(names_of_stretches(step, chosen).items()):
+        if followed and 1 < steps < longest:
+            row = f"{counted(steps, 'step')} in a row"
             words = row if row.startswith(name) else f"{_SAID.get(name, name)} ({row})"
-            yield Unit(words, steps, _STRETCH if step is None else f"{_STRETCH} {_TIME.format(step)}", leakage)
+            yield Unit(words, steps, _STRETCH if step is None else f"{_STRETCH} {_TIME.format(step)}", stretch(steps))
     if longest < FOR_EVER:
         yield Unit(_WHOLE, longest, _SERIES, _of_series)
 
 
-def _as_asked(epsilon: float) -> Callable[[RecordLoss], float]:
+def _asked(epsilon: float) -> Callable[[RecordLoss], float]:
     """Return what is told of the unit that was asked for: the mechanism proves it."""
 
     def leakage(losses: RecordLoss) -> float:
         return epsilon
 
     return leakage
-
-
-def _least_of(
-    one: Callable[[RecordLoss], float], other: Callable[[RecordLoss], float]
-) -> Callable[[RecordLoss], float]:
-    return lambda losses: min(one(losses), other(losses))
 
 
 def names_of_stretches(step: str | None, asked: Iterable[int]) -> dict[int, str]:

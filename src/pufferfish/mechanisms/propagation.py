@@ -1,23 +1,21 @@
 """Leakage propagation: least noise known for chains and networks, beyond the paper; proofs in docs/proofs."""
 
-import math
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, ClassVar
 
 import msgspec
 
-from pufferfish._core.numbers.rounding import bracket
 from pufferfish._core.propagation.forgetting import told_by_profile, told_by_uniform
 from pufferfish.errors import ParameterError
 from pufferfish.mechanisms._propagation_on_chains import ChainLeakage, too_large
-from pufferfish.mechanisms._propagation_on_networks import NetworkLeakage
+from pufferfish.mechanisms._propagation_on_networks import NetworkLeakage, columns_engine
 from pufferfish.mechanisms.binary_interval import BinaryPropagation
-from pufferfish.mechanisms.engine import Bound, Engine, largest_bound
+from pufferfish.mechanisms.engine import Bound, Engine, largest_bound, largest_divisor, least_divisor
 from pufferfish.mechanisms.group_dp import total_of
 from pufferfish.mechanisms.influence_bound import InfluenceBound
-from pufferfish.mechanisms.network_quilts import NodeSecrets
-from pufferfish.mechanisms.protected import StretchEngine
-from pufferfish.mechanisms.protected_columns import columns_engine
+from pufferfish.mechanisms.markov_quilt import NodeSecrets
+from pufferfish.mechanisms.protected import ProtectedStretch
 from pufferfish.mechanisms.protection import ColumnsProtection, Protection, StretchProtection, step_of
 from pufferfish.mechanisms.witness import (
     AloneWitness,
@@ -38,9 +36,7 @@ from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import ModelClass, Theta
 from pufferfish.theta.secrets import SecretPair
 
-__all__ = ["ForgettingLeakage", "LeakagePropagation"]
-
-# -- Leakage propagation where only forgetting is known --------------------------------------------------------------
+__all__ = ["LeakagePropagation"]
 
 _ROUNDED = 1 + 1e-9
 """How far the recursion may be above the sum of all losses by its rounding."""
@@ -50,49 +46,29 @@ _TOLERANCE = 1e-9
 
 
 class ForgettingLeakage(Engine):
-    """Leakage under every Markov process that forgets so soon: of each record its largest loss counts.
-
-    Parameters
-    ----------
-    theta : ForgettingClass
-        The class Θ.
-    """
+    """Leakage under every Markov process that forgets so soon: of each record its largest loss counts."""
 
     def __init__(self, theta: ForgettingClass) -> None:
         self._pairs = theta.forgets
 
-    @property
-    def supports_step_losses(self) -> bool:
-        """N records that are replaced with their steps are part of n steps to either side."""
-        return True
+    supports_step_losses = True
+    """N records that are replaced with their steps are part of n steps to either side."""
 
     def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
-        """Bound the leakage of losses, and say where it is attained."""
+        """Bound the leakage by the worst chain."""
         return largest_bound(self._of_chain(chain) for chain in chains_that_can_decide(losses))
 
     def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
-        """Return the least number that divides the losses so that they leak at most epsilon."""
-        most: Bound = 0.0, None
-        for chain in chains_that_can_decide(losses):
-            if most[0] > 0 and self._of_chain(chain.divided(most[0]))[0] <= epsilon:
-                continue
-            most = largest_bound((most, self._least_divisor(chain, epsilon)))
-        return [most]
+        """Return the least number found."""
 
-    def _least_divisor(self, chain: BlockLoss, epsilon: float) -> Bound:
-        largest = float(chain.largest.max())
-        if not largest > 0:
-            return 0.0, None
-        start = largest / epsilon * min(2 * self._pairs[0].steps, chain.length.steps)
-        noises = bracket(
-            lambda divisor: self._of_chain(chain.divided(divisor))[0],
-            epsilon,
-            start,
-            tolerance=_TOLERANCE,
-            from_above=False,
-        )
-        witness = None if noises.enough == math.inf else self._of_chain(chain.divided(noises.enough))[1]
-        return noises.enough, witness
+        def leakage(chain: BlockLoss, divisor: float) -> Bound:
+            return self._of_chain(chain.divided(divisor))
+
+        def least(chain: BlockLoss) -> Bound:
+            start = float(chain.largest.max()) / epsilon * min(2 * self._pairs[0].steps, chain.length.steps)
+            return least_divisor(partial(leakage, chain), epsilon, start, _TOLERANCE) if start > 0 else (0.0, None)
+
+        return [largest_divisor(chains_that_can_decide(losses), leakage, least, epsilon)]
 
     def _of_chain(self, chain: BlockLoss) -> Bound:
         largest = chain.largest
@@ -207,23 +183,19 @@ class LeakagePropagation(InfluenceBound):
         """The pairs of secrets that shall not be told apart; None for any two values of any record. Read-only."""
         return None if self._secrets is None else self._secrets.pairs
 
-    def protecting(self, protect: Any = None, within: Any = None) -> "LeakagePropagation":
-        """Return the same mechanism, whose noise hides a stretch of a chain, columns of a row, or near values only."""
-        length: Any = self.rows if self.networks else self.length
-        return type(self)(self.given_by, length, **{**self.settings, "protect": protect, "within": within})
-
     @classmethod
     def supports(cls, theta: Theta) -> str | None:
         """Every class of Markov chains and of Bayesian networks is covered, but for very large clocks."""
         if theta.of_chains:
-            return next((reason for member in theta.members if (reason := too_large(member))), None)
+            return next(filter(None, map(too_large, theta.members)), None)
         if theta.networks:
             return None
         return f"it covers Markov chains and Bayesian networks, and Θ is a class of {theta.kind}"
 
     def _engine_of(self, theta: Theta) -> Engine:
         if isinstance(self._protection, StretchProtection):
-            return StretchEngine(theta, self.length, self._protection)
+            steps, near = self._protection.steps_of(self.length), self._protection.near(theta.states)
+            return ProtectedStretch(theta, self.length, steps, near)
         if isinstance(self._protection, ColumnsProtection):
             return columns_engine(self.networks, self._protection)
         if self._secrets is not None:

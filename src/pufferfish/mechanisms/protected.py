@@ -8,177 +8,92 @@ series, hence a person whose records are one chain.
 It is one stretch that is protected, not two of them together, and not "near or not" where only near values are secrets.
 """
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
-from typing import Any
+from functools import partial
+from itertools import product
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from pufferfish._base.checked import whole_number
-from pufferfish._core.numbers.rounding import bracket, float_up, up
+from pufferfish._core.numbers.rounding import float_up, up
 from pufferfish._core.propagation.chain import ChainPropagation, ends_apart
 from pufferfish._core.propagation.forgetting import told_by_stretch
 from pufferfish._core.propagation.sweep import Run
-from pufferfish.errors import NotApplicableError, ParameterError
-from pufferfish.mechanisms._propagation_on_chains import ChainSearch, as_runs, searches, too_large
-from pufferfish.mechanisms.engine import Bound, Engine
+from pufferfish.mechanisms._propagation_on_chains import ChainSearch, as_runs, searches, spreads
+from pufferfish.mechanisms.engine import Bound, Engine, largest_bound, largest_divisor, least_divisor
 from pufferfish.mechanisms.group_dp import total_of
-from pufferfish.mechanisms.protection import StretchProtection
 from pufferfish.mechanisms.witness import StretchWitness
-from pufferfish.queries.record_loss import BlockLoss, RecordLoss, as_record_loss, chains_that_can_decide
-from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
+from pufferfish.queries.record_loss import BlockLoss, RecordLoss, chains_that_can_decide
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.lengths import FOR_EVER, ChainLength
-from pufferfish.theta.model_class import Theta, as_theta, lengths_of
+from pufferfish.theta.model_class import Theta
 from pufferfish.theta.periodic_chain import PeriodicChain
 
-__all__ = [
-    "ProtectedStretch",
-    "StretchEngine",
-    "leakage_of_series",
-]
-
-Mask = NDArray[np.bool_]
-
-_TOLERANCE = 1e-6
-"""How near the leakage of the noise must come to ε, as a share of it."""
+__all__ = ["ProtectedStretch", "leakage_of_series"]
 
 
-StretchBound = tuple[float, StretchWitness | None]
-"""A leakage in nats, rounded up, and where it is attained; no witness where there is no secret."""
-
-
-class ProtectedStretch:
-    """What releases tell of any so many steps of a chain in a row.
+class ProtectedStretch(Engine):
+    """What losses tell of any so many steps of a chain in a row; a shorter chain is protected as a whole.
 
     Parameters
     ----------
-    theta : model, sequence of models, or class
-        The class Θ: chains with every kind of initial law, with a clock or more memory, :class:`IntervalChain`,
-        :class:`BinaryChainInterval`, or :class:`ForgettingClass`.
-    length : int, ChainLength, or sequence of these
-        T, or the lengths of the data set's independent chains.
+    theta : Theta
+        The class Θ, of chains that can be followed.
+    length : sequence of ChainLength
+        Lengths of the data set's independent chains.
     steps : int
-        Grid steps of a stretch, read or not. A shorter chain is protected as a whole.
-    near : (k, k) array_like of bool, optional
-        Which pairs of states are near. Only two courses of the stretch that are near at every
-        step are secrets then. It hides no event that holds of some values and not of others, such as "above 200".
-
-    Raises
-    ------
-    NotApplicableError
-        If the bound does not cover Θ; the message says why.
-    ParameterError
-        If steps or near are none.
-
-    Examples
-    --------
-    >>> import pufferfish as pf
-    >>> chain = pf.MarkovChain([[0.9, 0.1], [0.2, 0.8]])
-    >>> hour = ProtectedStretch(chain, 10_000, steps=60)
-    >>> round(hour.leakage(1 / 64.70552), 4), round(hour.least_divisor(1.0, epsilon=1.0), 2)
-    (1.0, 64.71)
+        Grid steps of a stretch, read or not.
+    near : (k, k) ndarray of bool, optional
+        Which pairs of states are near. Only two courses of the stretch that are near at every step are secrets then. It
+        hides no event that holds of some values and not of others, such as "above 200".
     """
 
-    def __init__(self, theta: Any, length: Any, steps: int, *, near: ArrayLike | None = None) -> None:
-        self.theta = as_theta(theta)
-        reason = _not_covered(self.theta)
-        if reason is not None:
-            raise NotApplicableError(reason, "protection of a stretch")
-        self.length = lengths_of(self.theta, length)
-        try:
-            self.steps = whole_number(steps)
-        except TypeError:
-            self.steps = 0
-        if self.steps < 1:
-            raise ParameterError(f"steps is {steps!r}, expected a whole number of grid steps, at least 1")
-        self.near = None if near is None else _as_near(near, self.theta.k)
+    takes_steps = True
 
-    def leakage(self, record_loss: Any) -> float:
-        """Bound what a release tells of a stretch, from its record-level losses.
+    def __init__(
+        self, theta: Theta, length: Sequence[ChainLength], steps: int, near: NDArray[np.bool_] | None = None
+    ) -> None:
+        self.theta, self.length, self.steps, self.near = theta, length, steps, near
 
-        Parameters
-        ----------
-        record_loss : float, array_like, Profile, StepLoss, or list of these
-            As :meth:`InfluenceBound.leakage` takes it.
-
-        Returns
-        -------
-        float
-            The leakage in nats, rounded up; ``inf`` where no bound holds.
-        """
-        return self.prove(record_loss)[0]
-
-    def prove(self, record_loss: Any) -> StretchBound:
-        """Return :meth:`leakage` and where it is attained (None: there is no secret to protect)."""
-        most: StretchBound = 0.0, None
-        for search, chain in self._each(record_loss):
-            bound = self._bound(search, chain)
-            if bound[1] is not None and (most[1] is None or bound[0] > most[0]):
-                most = bound
-        return most
-
-    def least_divisor(self, record_loss: Any, epsilon: float) -> float:
-        """Return the least number found that divides the losses so that a stretch leaks at most epsilon.
-
-        For the losses of a query with noise of scale 1 it is the least scale of the noise, on the private side within a
-        share of 1e-6 of ε; ``inf`` where no noise is enough, and 0 where there is no secret.
-        """
-        if not 0 < epsilon < math.inf:
-            raise ParameterError(f"epsilon is {epsilon!r}, expected a positive number of nats")
-        most = 0.0
-        for search, chain in self._each(record_loss):
-
-            def leakage(divisor: float, search: ChainSearch = search, chain: BlockLoss = chain) -> float:
-                return self._bound(search, chain.divided(divisor))[0]
-
-            largest = float(chain.largest.max()) + chain.step
-            if not largest > 0 or (most > 0 and leakage(most) <= epsilon):
-                continue
-            start = largest / epsilon * (min(self.steps, chain.length.steps) - 1 + search.spreads(chain))
-            most = max(most, bracket(leakage, epsilon, start, tolerance=_TOLERANCE, from_above=False).enough)
-        return most
-
-    def _each(self, record_loss: Any) -> Iterator[tuple[ChainSearch, BlockLoss]]:
-        """Yield every member of Θ with every chain that can decide."""
-        losses = (
-            record_loss if isinstance(record_loss, RecordLoss) else as_record_loss(record_loss, self.theta, self.length)
-        )
-        chains = list(chains_that_can_decide(losses, steps=True))
-        yield from itertools.product(self.searches, chains)
-
-    @cached_property
-    def searches(self) -> list[ChainSearch]:
-        """Its searches, one for each member of Θ, which know what they were asked.
-
-        A chain that has no end on either side may begin anywhere in what is asked about.
-        """
-        found = searches(self.theta)
+    def new_searches(self) -> list[ChainSearch]:
+        """Return a search for each member of Θ; a chain without ends may begin anywhere in what is asked about."""
+        new = searches(self.theta)
         if all(chain.steps < FOR_EVER for chain in self.length):
-            return found
+            return new
         return [
             search if search.propagation is None else replace(search, propagation=search.propagation.at_every_age())
-            for search in found
+            for search in new
         ]
 
-    def anew(self) -> "ProtectedStretch":
-        """Return the same with new searches, so that what it proves does not depend on what was asked before."""
-        return ProtectedStretch(self.theta, self.length, self.steps, near=self.near)
+    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
+        """Bound the leakage with new searches: what it proves does not depend on what was asked before."""
+        new = self.new_searches()
+        self._last = losses.key, new
+        return self.told(new, losses)
 
-    def of(
-        self, steps: int, *, near: Mask | None = None, found: Sequence[ChainSearch] | None = None
-    ) -> "ProtectedStretch":
-        """Return the same for another stretch, with the same searches, or with others that know what is asked."""
-        other = ProtectedStretch(self.theta, self.length, steps, near=near)
-        other.__dict__["searches"] = self.searches if found is None else found
-        return other
+    def told(self, known: Sequence[ChainSearch], losses: RecordLoss) -> Bound:
+        """Bound the leakage with searches that may know what they were asked before."""
+        return largest_bound(self._bound(*case) for case in _cases(known, losses))
 
-    def _bound(self, search: ChainSearch, chain: BlockLoss) -> StretchBound:
+    def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
+        """Return the least number found."""
+
+        def leakage(case: tuple[ChainSearch, BlockLoss], divisor: float) -> Bound:
+            search, chain = case
+            return self._bound(search, chain.divided(divisor))
+
+        def least(case: tuple[ChainSearch, BlockLoss]) -> Bound:
+            search, chain = case
+            largest = float(chain.largest.max()) + chain.step
+            start = largest / epsilon * (min(self.steps, chain.length.steps) - 1 + spreads(search.chain, chain))
+            return least_divisor(partial(leakage, case), epsilon, start) if largest > 0 else (0.0, None)
+
+        return [largest_divisor(_cases(self.new_searches(), losses), leakage, least, epsilon)]
+
+    def _bound(self, search: ChainSearch, chain: BlockLoss) -> Bound:
         if isinstance(search.chain, ForgettingClass):
             bound = self._by_forgetting(search.theta, search.chain, chain)
         elif search.propagation is None:
@@ -194,7 +109,7 @@ class ProtectedStretch:
             theta=search.theta, length=length, node=0, by="series", steps=length, own=total, past=0.0, future=0.0
         )
 
-    def _by_propagation(self, search: ChainSearch, propagation: ChainPropagation, chain: BlockLoss) -> StretchBound:
+    def _by_propagation(self, search: ChainSearch, propagation: ChainPropagation, chain: BlockLoss) -> Bound:
         length, names = chain.length.steps, self.theta.states
         steps = min(self.steps, length)
         step = chain.step if length > 1 else 0.0
@@ -219,7 +134,7 @@ class ProtectedStretch:
             phase=phase,
         )
 
-    def _by_forgetting(self, theta: int, member: ForgettingClass, chain: BlockLoss) -> StretchBound:
+    def _by_forgetting(self, theta: int, member: ForgettingClass, chain: BlockLoss) -> Bound:
         length = chain.length.steps
         steps, step = min(self.steps, length), chain.step if length > 1 else 0.0
         runs = [Run(int(n), np.array(loss)) for n, loss in zip(chain.steps, chain.largest, strict=True)]
@@ -243,25 +158,9 @@ class ProtectedStretch:
         )
 
 
-class StretchEngine(Engine):
-    """What losses tell of a stretch, as an engine of an influence bound; it takes losses of steps as they are."""
-
-    def __init__(self, theta: Theta, length: Sequence[ChainLength], protection: StretchProtection) -> None:
-        near = protection.near(theta.states)
-        self._stretch = ProtectedStretch(theta, length, protection.steps_of(length), near=near)
-
-    takes_steps = True
-
-    def prove(self, losses: RecordLoss, enough: float | None) -> Bound:
-        """Bound the leakage of losses, and say where it is attained."""
-        stretch = self._stretch.anew()
-        self._last = losses.key, stretch.searches
-        return stretch.prove(losses)
-
-    def candidate_scales(self, losses: RecordLoss, epsilon: float) -> Iterable[Bound]:
-        """Return the least number found that divides the losses so that a stretch leaks at most epsilon."""
-        divisor = self._stretch.anew().least_divisor(losses, epsilon)
-        return [(divisor, self.leakage(losses.divided(divisor), epsilon)[1] if 0 < divisor < np.inf else None)]
+def _cases(known: Sequence[ChainSearch], losses: RecordLoss) -> Iterator[tuple[ChainSearch, BlockLoss]]:
+    """Yield every member of Θ with every chain that can decide."""
+    return product(known, chains_that_can_decide(losses, steps=True))
 
 
 def leakage_of_series(losses: BlockLoss) -> float:
@@ -274,27 +173,3 @@ def leakage_of_series(losses: BlockLoss) -> float:
         return total
     steps = min(losses.length.records, losses.length.steps) - 1
     return float_up(Fraction(total) + Fraction(losses.step) * steps)
-
-
-def _not_covered(theta: Any) -> str | None:
-    for _, part in theta.parts:
-        if not part.of_chains or not (part.members or isinstance(part, _CONTINUA)):
-            known = "Markov chains, chains between bounds and forgetting classes"
-            return f"it covers {known}, and Θ is a class of {part.kind}"
-    return next((reason for _, part in theta.parts for one in part.members if (reason := too_large(one))), None)
-
-
-_CONTINUA = (BinaryChainInterval, IntervalChain, ForgettingClass)
-"""Those that :func:`searches` knows."""
-
-
-def _as_near(given: ArrayLike, k: int) -> Mask:
-    near = np.array(given)
-    if (
-        near.dtype != np.bool_
-        or near.shape != (k, k)
-        or not np.all(near.diagonal())
-        or not np.array_equal(near, near.T)
-    ):
-        raise ParameterError(f"near is no symmetric ({k}, {k}) array of bool with a true diagonal")
-    return near

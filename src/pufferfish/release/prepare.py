@@ -367,7 +367,7 @@ def check_query(query: Query, calibration: Calibration) -> Calibration:
 
 def prove(calibration: Calibration) -> tuple[float, AnyWitness]:
     """Return the proof that the noise is enough, from its mechanism, whatever the calibration says of itself."""
-    return check_proof(calibration, *calibration.bound.proof(calibration))
+    return check_proof(calibration, *calibration.bound.verify(calibration))
 
 
 def check_proof(calibration: Calibration, leakage: float, witness: AnyWitness | None) -> tuple[float, AnyWitness]:

@@ -12,13 +12,13 @@ from awkward_chains import dyadic_law, dyadic_matrix
 from propagation_oracle import Array, chain_law, losses_per_pair
 from pufferfish._core.propagation import chain as chain_module, forgetting, past_and_future
 from pufferfish._core.propagation.forgetting import Forgets, told_by_profile, told_by_stretch
-from pufferfish.errors import ModelError, NotApplicableError, ParameterError
+from pufferfish.errors import ModelError
 from pufferfish.mechanisms.promises import _of_one
-from pufferfish.mechanisms.protected import ProtectedStretch, leakage_of_series
+from pufferfish.mechanisms.protected import leakage_of_series
 from pufferfish.queries.record_loss import as_record_loss
 from pufferfish.theta.model_class import as_theta
 from stretch_oracle import supremum_of_stretch
-from stretches import leakage_of_stretch
+from stretches import leakage_of_stretch, noise_of_stretch
 
 STICKY, QUICK = [[0.9, 0.1], [0.2, 0.8]], [[0.6, 0.4], [0.3, 0.7]]
 
@@ -130,14 +130,13 @@ def test_folded_profiles_are_what_unfolded_ones_are(monkeypatch: pytest.MonkeyPa
 
 def test_noise_is_enough_and_hardly_more() -> None:
     members = [pf.MarkovChain(QUICK), pf.MarkovChain(STICKY, "any")]
-    stretch = ProtectedStretch(members, [100, 40], 10)
     for loss in (1.0, pf.StepLoss(1.0, 0.5)):
-        divisor = stretch.least_divisor(loss, 0.7)
-        blocks = as_record_loss(loss, stretch.theta, stretch.length).divided(divisor).blocks
+        divisor = noise_of_stretch(members, [100, 40], loss, 10, 0.7)
+        blocks = as_record_loss(loss, as_theta(members), (pf.ChainLength(100, 100),)).divided(divisor).blocks
         given = [float(blocks[0].stacked[0]), blocks[0].step]
-        leaks = stretch.leakage(pf.StepLoss(given[1], given[0]) if given[1] else given[0])
+        leaks, _ = leakage_of_stretch(members, [100, 40], pf.StepLoss(given[1], given[0]) if given[1] else given[0], 10)
         assert 0.7 * (1 - 2e-6) <= leaks <= 0.7
-    assert stretch.least_divisor(0.0, 1.0) == 0.0
+    assert noise_of_stretch(members, [100, 40], 0.0, 10, 1.0) == 0.0
 
 
 def test_without_a_model_and_whole_series() -> None:
@@ -163,24 +162,8 @@ def test_a_class_of_two_state_chains_is_its_two_corners(start: str) -> None:
         assert listed * (1 - 1e-9) <= bound <= listed * (1.03 if start == "any" else 1 + 1e-9)
         assert witness is not None
         assert witness.theta == 0
-        divisor = ProtectedStretch(theta, 30, n).least_divisor(losses, 1.0)
-        assert divisor >= ProtectedStretch(corners, 30, n).least_divisor(losses, 1.0) * (1 - 2e-6)
-
-
-def test_what_is_refused() -> None:
-    chain = pf.MarkovChain(STICKY)
-    first = {"a": pf.CPT(["x", "y"], [0.5, 0.5])}
-    with pytest.raises(NotApplicableError, match="Bayesian networks"):
-        ProtectedStretch(pf.BayesianNetwork(first), None, 2)
-    for steps in (0, -1, 1.5, True, "2"):
-        with pytest.raises(ParameterError, match="steps is"):
-            ProtectedStretch(chain, 10, steps)  # type: ignore[arg-type]
-    for near in (np.ones((3, 3), dtype=bool), [[True, False], [True, True]], [[1, 1], [1, 1]], np.zeros((2, 2), bool)):
-        with pytest.raises(ParameterError, match="near is"):
-            ProtectedStretch(chain, 10, 2, near=near)
-    for epsilon in (0.0, -1.0, math.inf, math.nan):
-        with pytest.raises(ParameterError, match="epsilon is"):
-            ProtectedStretch(chain, 10, 2).least_divisor(1.0, epsilon)
+        divisor = noise_of_stretch(theta, 30, losses, n, 1.0)
+        assert divisor >= noise_of_stretch(corners, 30, losses, n, 1.0) * (1 - 2e-6)
 
 
 # -- Forgetting classes -----------------------------------------------------------------------------------------------
