@@ -27,7 +27,7 @@ from paper.experiments.drawing import clean, legend, new_figure
 from paper.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, names_of
 from paper.experiments.sampling import discrete_laplace
 from paper.experiments.table import Table, number
-from pufferfish._draw.svg import MARKS
+from pufferfish._draw.figure import MARKS
 from pufferfish.queries import Count, Histogram
 
 if TYPE_CHECKING:

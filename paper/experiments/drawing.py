@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pufferfish._draw.figure import new_figure
-from pufferfish._draw.svg import INK, MARKS
+from pufferfish._draw.figure import INK, MARKS, new_figure
 
 __all__ = ["clean", "legend", "logarithmic", "marks", "new_figure", "series"]
 

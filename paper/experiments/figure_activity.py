@@ -10,7 +10,7 @@ from paper.experiments.drawing import clean, legend, new_figure
 from paper.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, names_of
 from paper.experiments.sampling import discrete_laplace
 from paper.experiments.table import Table
-from pufferfish._draw.svg import INK, MARKS, PALE, shortened
+from pufferfish._draw.figure import INK, MARKS, PALE, shortened
 from pufferfish.queries import Histogram
 from pufferfish.release.draw import exact_value
 

@@ -15,7 +15,7 @@ from paper.experiments.drawing import clean, legend, logarithmic, marks, new_fig
 from paper.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, names_of
 from paper.experiments.table import Table, number
 from paper.experiments.temporal_leakage import Step, record_epsilon, temporal_leakage
-from pufferfish._draw.svg import shortened
+from pufferfish._draw.figure import shortened
 from pufferfish.data import Sequences
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms import InfluenceBound

@@ -8,7 +8,7 @@ from paper.experiments.activity import ACTIVITY_CONTENDERS, EPSILON, READINGS, g
 from paper.experiments.drawing import clean, legend, logarithmic, marks, new_figure
 from paper.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, names_of
 from paper.experiments.table import Table, number, printed
-from pufferfish._draw.svg import shortened
+from pufferfish._draw.figure import shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

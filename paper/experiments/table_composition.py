@@ -15,7 +15,7 @@ from paper.experiments.datasets import Gaps
 from paper.experiments.drawing import clean, legend, marks, new_figure
 from paper.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, names_of
 from paper.experiments.table import Table, number
-from pufferfish._draw.svg import shortened
+from pufferfish._draw.figure import shortened
 from pufferfish.data import Sequences
 from pufferfish.errors import ModelError, NotApplicableError
 from pufferfish.fit.chain import fit_chain

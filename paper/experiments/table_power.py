@@ -10,7 +10,7 @@ from paper.experiments.drawing import clean, legend, logarithmic, marks, new_fig
 from paper.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, names_of
 from paper.experiments.sampling import l1_variance, summary, trial_errors
 from paper.experiments.table import Table, number, printed
-from pufferfish._draw.svg import shortened
+from pufferfish._draw.figure import shortened
 from pufferfish.queries import Histogram
 
 if TYPE_CHECKING:

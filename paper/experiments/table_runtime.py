@@ -16,7 +16,7 @@ from paper.experiments.contenders import CHAIN_BOUNDS, FOR_ONE_QUERY, Contender,
 from paper.experiments.drawing import clean, legend, logarithmic, marks, new_figure
 from paper.experiments.experiment import FITTED, Experiment, Part, Row, Settings, index, names_of
 from paper.experiments.table import Table, number, printed
-from pufferfish._draw.svg import shortened
+from pufferfish._draw.figure import shortened
 from pufferfish.data import Sequences
 from pufferfish.queries import Histogram, Mean, Query
 from pufferfish.theta import MarkovChain

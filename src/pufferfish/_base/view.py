@@ -3,8 +3,6 @@
 An object says what there is to see (:class:`View`, plain texts), and this file alone writes it for people: as text, and
 as the HTML of notebooks, where every table has a caption and headings that screen readers announce.
 
-Markup of HTML: every text in it is escaped, unless it is markup already.
-
 A :class:`Html` is text that is safe already; :func:`tag` escapes all other text, so a name from a table or model can
 never become markup. Notebooks and the pages of reports are written with it.
 """
@@ -32,6 +30,7 @@ __all__ = [
     "grid_lines",
     "grid_of",
     "html_of",
+    "in_columns",
     "in_short",
     "join",
     "listed_in_short",
@@ -263,10 +262,20 @@ def grid_lines(grid: Grid) -> list[str]:
         return []
     grid = part_shown(grid)
     cells = [[printable(in_short(cell)) for cell in row] for row in (grid.columns, *grid.rows)]
-    sides = [">" if right else "<" for right in _numeric_columns(grid)]
-    wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ["  ".join(f"{cell:{sides[i]}{wide[i]}}" for i, cell in enumerate(row)).rstrip() for row in cells]
-    return [printable(f"{grid.caption}:"), *lines]
+    return [printable(f"{grid.caption}:"), *in_columns(cells, _numeric_columns(grid))]
+
+
+def in_columns(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
+    """Return rows of texts as lines, each column as wide as its widest text; some stand on the right.
+
+    Examples
+    --------
+    >>> in_columns([["state", "n"], ["rest", "12"]], [False, True])
+    ['state   n', 'rest   12']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = [f"{'>' if on_right else '<'}{wide}" for on_right, wide in zip(right, widths, strict=True)]
+    return ["  ".join(f"{cell:{side}}" for cell, side in zip(row, sides, strict=True)).rstrip() for row in rows]
 
 
 def part_shown(grid: Grid, most: int = MOST_ROWS) -> Grid:
@@ -294,27 +303,26 @@ def _numeric_columns(grid: Grid) -> list[bool]:
 
 def _table(grid: Grid) -> Html:
     grid = part_shown(grid)
-    columns, rows, caption = grid.columns, grid.rows, grid.caption
     sides = [_RIGHT if right else _LEFT for right in _numeric_columns(grid)]
-    head = [tag("th", _text(name), scope="col", style=side) for name, side in zip(columns, sides, strict=True)]
-    body = [tag("tr", _cells(row, sides, grid.heads)) for row in rows]
+    heads = [tag("th", _text(name), scope="col", style=side) for name, side in zip(grid.columns, sides, strict=True)]
+    body: list[Html] = []
+    for row in grid.rows:
+        cells = [
+            tag("th", _text(cell), scope="row", style=f"{side};font-weight:normal")
+            if i < grid.heads
+            else tag("td", _text(cell, _LONGEST_FACT), style=side)
+            for i, (cell, side) in enumerate(zip(row, sides, strict=True))
+        ]
+        body.append(tag("tr", cells))
     return tag(
         "table",
-        tag("caption", _text(caption, _LONGEST_FACT), style=f"caption-side:top;white-space:nowrap;{_LEFT}"),
-        tag("thead", tag("tr", head)),
+        tag("caption", _text(grid.caption, _LONGEST_FACT), style=f"caption-side:top;white-space:nowrap;{_LEFT}"),
+        tag("thead", tag("tr", heads)),
         tag("tbody", body),
     )
 
 
 _NUMBER = re.compile(rf"({WEAK} )?(-?[\d,.]+(e[+-]?\d+)?|inf|nan)?")
-
-
-def _cells(row: Sequence[Any], sides: Sequence[str], heads: int) -> Iterable[Html]:
-    for i, (cell, side) in enumerate(zip(row, sides, strict=True)):
-        if i < heads:
-            yield tag("th", _text(cell), scope="row", style=f"{side};font-weight:normal")
-        else:
-            yield tag("td", _text(cell, _LONGEST_FACT), style=side)
 
 
 def _text(value: Any, most: int = _LONGEST) -> str:

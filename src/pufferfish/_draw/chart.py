@@ -1,7 +1,7 @@
 """What there is to draw, as data: tables of numbers, bars, lines and graphs, and pictures, which are made of these.
 
 An object says once which marks show it. From them its tables are written as text and for notebooks (``_base/view``, by
-:attr:`grid`), the pages of reports (``_draw/page``, ``_draw/heat``) and figures of matplotlib (``_draw/figure``,
+:attr:`grid`), the pages of reports (``_draw/page``) and figures of matplotlib (``_draw/figure``,
 ``_draw/network``). Numbers are single ones, or go from a least to a most: then a class is shown, and no estimate.
 """
 
@@ -32,18 +32,9 @@ def from_to(low: float, high: float) -> str | float:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """Probabilities in rows and columns; 0 is what is impossible.
+    """Probabilities in rows and columns, each from a least to a most; 0 is what is impossible.
 
-    Parameters
-    ----------
-    caption : str
-        What they are, of rows and columns.
-    rows, columns : sequence of str
-        Names.
-    low, high : (rows, columns) ndarray
-        The least and the most of each.
-    axes : (str, str)
-        What the names of rows, and those of columns, are.
+    ``low`` and ``high`` are (rows, columns) arrays; ``axes`` says what the names of rows, and those of columns, are.
     """
 
     caption: str
@@ -71,22 +62,11 @@ class Heat:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Numbers that are not negative, and may have no end: a bar for each.
+    """Numbers that are not negative, and may have no end: a bar for each, of the name beside it.
 
-    Parameters
-    ----------
-    caption, label : str
-        What they are: above a table, and along an axis.
-    names : sequence of str
-        What each is of.
-    low, high : (n,) ndarray
-        The least and the most of each; where they differ a bar goes from the one to the other.
-    points : (m, n) ndarray, optional
-        What the least and the most are taken of.
-    point : str
-        What one of ``points`` is of.
-    heads : (str, str)
-        Headings of the names and of the numbers in a table.
+    ``label`` stands along an axis, ``heads`` above the names and the numbers in a table. Where ``low`` and ``high``,
+    (n,) arrays, differ a bar goes from the one to the other; of (m, n) ``points``, each of a ``point``, they are the
+    ends.
     """
 
     caption: str
@@ -110,20 +90,9 @@ class Bars:
 class Line:
     """A line; what goes up in steps, or points; a band where its least and its most differ.
 
-    Parameters
-    ----------
-    name, head : str
-        What it is: in pictures, and in tables where that is another word.
-    x, low, high : (n,) ndarray
-        Where it goes, and the least and the most there.
-    look : str
-        How it looks.
-    mark : (str, str), optional
-        Colour and marker; by default those of its place among the others.
-    wide : bool
-        Whether it is drawn so wide that another one over it does not hide it, or stands out.
-    below : str
-        What is coloured below it, if anything is.
+    It goes through ``x``, ``low`` and ``high``, (n,) arrays. In tables it is called ``head``, where that is another
+    word than its name. Its colour and marker, ``mark``, are by default those of its place among the others. A ``wide``
+    line is not hidden by another one over it; a wide point stands out. ``below`` says what is coloured below it.
     """
 
     name: str
@@ -139,24 +108,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """Lines over one axis.
+    """Lines over one axis; a table has those over the places of the first points, or of the first line.
 
-    Parameters
-    ----------
-    caption : str
-        What they show.
-    lines : sequence of Line
-        The lines; a table has those over the places of the first points, or of the first line.
-    label, value_label : str
-        What the axes show.
-    head : str
-        Heading of the places in a table.
-    places : sequence of str, optional
-        Names of the places 0, 1, …; then lines are named where they end, else in a legend.
-    ticks : (sequence of float, sequence of str), optional
-        Which places are named along the axis, and how.
-    log : bool
-        Whether both axes are logarithmic; else values are shares.
+    ``head`` stands above the places in a table. With names of the ``places`` 0, 1, … lines are named where they end,
+    else in a legend. ``ticks`` says which places are named along the axis, and how. Both axes are logarithmic
+    (``log``), or values are shares.
     """
 
     caption: str
@@ -175,9 +131,8 @@ class Lines:
         lines = [line for line in self.lines if np.array_equal(line.x, positions)]
         few = lines[:MOST_COLUMNS]
         names = self.places or [int(x) for x in positions]
-        rows = [
-            [name, *(from_to(float(line.low[i]), float(line.high[i])) for line in few)] for i, name in enumerate(names)
-        ]
+        columns = [list(map(from_to, line.low.tolist(), line.high.tolist())) for line in few]
+        rows = [[name, *cells] for name, *cells in zip(names, *columns, strict=False)]
         return Grid(self.caption, [self.head, *(line.head or line.name for line in few)], rows, wide=len(lines))
 
     @property
@@ -199,20 +154,9 @@ Role = Literal["node", "quilt", "nearby", "remote", "plain"]
 class Graph:
     """Nodes with arrows between them, and what is said of them.
 
-    Parameters
-    ----------
-    places : tuple of int
-        Which nodes are drawn, by their places in the whole graph.
-    parents : tuple of tuple of int
-        For each drawn node those of its parents that are drawn as well, as places in ``places``.
-    names : tuple of str
-        Of the drawn nodes.
-    roles, filled : tuple
-        How each is drawn: in which shape and colours, and whether hollow.
-    title, note : str
-        What the picture shows, and what of the graph it does not.
-    legend : tuple of (role, filled, words)
-        What the shapes mean.
+    Of the whole graph the nodes at some ``places`` are drawn. Each has those of its ``parents`` that are drawn as well,
+    as places among the drawn ones, a name, a role, and may be hollow. ``note`` says what of the graph is not drawn, and
+    ``legend`` what shapes mean, hollow ones too.
     """
 
     places: tuple[int, ...]
@@ -230,17 +174,7 @@ Chart = Heat | Bars | Lines
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Charts side by side, and what is said of them.
-
-    Parameters
-    ----------
-    title : str
-        What the charts show.
-    charts : sequence of Heat, Bars or Lines
-        From the left.
-    notes : sequence of str
-        What to know of them, in full sentences.
-    """
+    """Charts side by side, from the left, and what is to be known of them, in full sentences."""
 
     title: str
     charts: Sequence[Chart]

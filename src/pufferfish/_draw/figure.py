@@ -1,32 +1,60 @@
-"""Figures of matplotlib: how charts are drawn, how figures are made, and how they are written."""
+"""Figures of matplotlib: their labels, colours and axes, how charts are drawn, and how figures are written.
+
+What all pictures share: titles that name the content, shares in percent, error bars or a sentence about them. The same
+mechanism looks the same in every picture, and all eyes can tell them apart: colours are Okabe and Ito's, and as shapes
+differ too, nothing rests on colour alone.
+"""
 
 import io
 import itertools
+import math
 import os
+import re
+import textwrap
+import unicodedata
 import warnings
+from collections.abc import Sequence
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pufferfish._base.reading import check_path, display_path
-from pufferfish._base.words import number
+from pufferfish._base.words import WEAK, number
 from pufferfish._base.writing import Kind, write_whole
 from pufferfish._draw.chart import Bars, Chart, Heat, Line, Lines, Picture
-from pufferfish._draw.svg import BLUE, INK, LINES, PALE, clean, log_ticks, name_ticks, shortened, titled, width_of
-from pufferfish.errors import ParameterError, RecordError
+from pufferfish.errors import ParameterError, RecordError, printable
 
 __all__ = [
+    "BLUE",
+    "INK",
+    "LINES",
+    "MARKS",
+    "ORANGE",
+    "PALE",
     "PICTURE",
-    "PICTURE_KINDS",
+    "bars_with_errors",
+    "clean",
     "draw_lines",
     "figure_of",
+    "lie_better",
+    "log_ticks",
+    "mark_of",
+    "name_ticks",
     "new_figure",
+    "percent",
     "picture_of",
     "require_matplotlib",
     "save_figure",
+    "shortened",
+    "titled",
+    "write_cells",
 ]
+
+# -- Figures, and how they are written -------------------------------------------------------------------------------
 
 PICTURE_KINDS = (".png", ".svg", ".pdf")
 
@@ -75,24 +103,12 @@ def _picture_class() -> Any:
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
-    """Write a figure as PNG, SVG or PDF; of what is there already only pictures of this program are replaced.
-
-    Raises
-    ------
-    RecordError
-        If the file cannot be written, or is something else.
-    """
+    """Write a figure as PNG, SVG or PDF; of what is there already only pictures of this program are replaced."""
     write_whole(path, picture_of(figure, path), PICTURE, overwrite=True)
 
 
 def picture_of(figure: Any, path: str | os.PathLike[str]) -> bytes:
-    """Return a figure as the content of a file with this name: PNG, SVG or PDF.
-
-    Raises
-    ------
-    RecordError
-        If the name ends otherwise.
-    """
+    """Return a figure as the content of a file with this name; refuse other names than those of the three kinds."""
     check_path(path)
     kind = Path(path).suffix.lower()
     if kind not in PICTURE_KINDS:
@@ -106,6 +122,311 @@ def _drawn(figure: Any, kind: str, dpi: int) -> bytes:
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # a box is drawn; the JSON has the name
         figure.savefig(picture, dpi=dpi, format=kind[1:], metadata={_MARKED[kind]: _MARK})
     return picture.getvalue()
+
+
+# -- Labels of pictures: how wide they are ---------------------------------------------------------------------------
+
+_LONGEST_LABEL = 24
+
+
+def shortened(text: str, longest: int = _LONGEST_LABEL) -> str:
+    """Cut a label to one that fits and prints, with the middle of a long one left out: ends tell labels apart.
+
+    Chinese, Japanese and Korean letters are as wide as two others.
+    """
+    plain = printable(text)
+    if width_of(plain) <= longest:
+        return plain
+    half = longest // 2
+    return f"{_beginning(plain, half)}…{_beginning(plain[::-1], half - 1)[::-1]}"
+
+
+def width_of(text: str) -> int:
+    """Return how wide a text is, in letters.
+
+    Examples
+    --------
+    >>> width_of("walk"), width_of("歩く")
+    (4, 4)
+    """
+    return sum(map(_columns, text))
+
+
+def _beginning(text: str, columns: int) -> str:
+    return "".join(c for c, end in zip(text, accumulate(map(_columns, text)), strict=True) if end <= columns)
+
+
+def _columns(letter: str) -> int:
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+# -- Colours and marks: the same mechanism looks the same in every picture -------------------------------------------
+
+BLUE, INK, PALE, ORANGE = "#0072B2", "#1a1a1a", "#9ecae1", "#D55E00"
+
+LINES = (
+    (BLUE, "o"),
+    (ORANGE, "s"),
+    ("#009E73", "D"),
+    ("#CC79A7", "v"),
+    ("#E69F00", "^"),
+    ("#56B4E9", "X"),
+    (INK, "P"),
+    ("#8c8c8c", "d"),
+)
+"""Colours and markers of lines in one panel, in this order."""
+
+MARKS = {
+    "entry-dp": ("#1a1a1a", "+"),
+    "participant-dp": ("#1a1a1a", "P"),
+    "group-dp": ("#8c8c8c", "X"),
+    "gk16": ("#D55E00", "s"),
+    "mqm-approx": ("#E69F00", "^"),
+    "mqm-exact": ("#009E73", "D"),
+    "markov-quilt": ("#1a1a1a", "d"),
+    "propagation": (BLUE, "o"),
+    "wasserstein": ("#CC79A7", "v"),
+    "exact-laplace": ("#56B4E9", "*"),
+    "bayesian-dp": ("#6A3D9A", "<"),
+    "temporal": ("#8B4513", ">"),
+}
+"""Colour and marker of every mechanism, and of bounds of other papers, by name."""
+
+
+def mark_of(mechanism: str) -> tuple[str, str]:
+    """Return the colour and marker of a mechanism by its name; those that have none of their own share one."""
+    return MARKS.get(mechanism, (ORANGE, "h"))
+
+
+_MOST_LINES = 5
+"""Lines of one sentence above a picture: what is longer ends after a word, with an ellipsis."""
+
+_LINE, _LINES_WITH_ROOM = 0.17, 3
+"""Inches that each line above a picture takes, and for how many of them figures have room as they are made."""
+
+_MOST_LABELS = 26
+_MOST_LOG_TICKS = 7
+_MOST_LABEL_LINES = 3
+_MOST_LYING = 40
+_LONG = 9
+"""Letters from which a name takes too much room below a bar where it is turned."""
+
+_LONGEST_ROW = 48
+"""Letters of a name beside a bar that lies."""
+
+_MARGINS = 0.7
+"""Inches of a panel that its axis does not take."""
+
+_MOST_NUMBERED = 14
+"""Bars up to which their numbers stand above them."""
+
+_LETTERS = 13
+"""Letters of a title that fit an inch."""
+
+Array = NDArray[np.float64]
+
+
+def in_percent(value: float, error: float) -> str:
+    """Return a share in percent, to three digits of its error: more would be noise.
+
+    Examples
+    --------
+    >>> in_percent(0.44872, 0.0038), in_percent(0.5, 0.7)
+    ('44.9%', '50%')
+    """
+    digits = 0 if error >= 0.1 else 1 if error >= 0.0005 else 3
+    return f"{100 * value:.{digits}f}%"
+
+
+def titled(figure: Any, *lines: str) -> None:
+    """Write what the picture shows above it, then how it was made; the picture grows where that takes many lines."""
+    wide, high = figure.get_size_inches()
+    first, *others = map(printable, lines)
+    title_lines = [
+        part for line in (first[:1].upper() + first[1:], *others) for part in _in_lines(line, int(_LETTERS * wide))
+    ]
+    figure.set_size_inches(wide, high + _LINE * max(0, len(title_lines) - _LINES_WITH_ROOM))
+    figure.suptitle("\n".join(title_lines), fontsize=10, x=0.01, ha="left", parse_math=False)
+
+
+def _in_lines(text: str, most: int) -> list[str]:
+    """Break a text between words into lines of so many letters, all about as long: no word stands alone at the end.
+
+    It ends after a word where it is too long.
+
+    Examples
+    --------
+    >>> _in_lines("survey-2019.csv, column activity", 20), _in_lines("word " * 99, 9)[-1]
+    (['survey-2019.csv,', 'column activity'], 'word …')
+    >>> _in_lines("noisy value ± 29 with 95% probability each", 40)
+    ['noisy value ± 29 with', '95% probability each']
+    """
+    wrapped = textwrap.wrap(text, most, max_lines=_MOST_LINES, placeholder=" …", break_on_hyphens=False)
+    if len(wrapped) < 2 or wrapped[-1].endswith(" …"):
+        return wrapped
+    longest = min(most, max(map(len, text.split())))
+    for narrower in range(max(longest, -(-len(text) // len(wrapped))), most):
+        lines = textwrap.wrap(text, narrower, break_on_hyphens=False)
+        if len(lines) == len(wrapped):
+            return lines
+    return wrapped
+
+
+def percent(share: float, _: object = None) -> str:
+    """Return a share as text of a scale, as matplotlib asks for it.
+
+    Examples
+    --------
+    >>> percent(0.1 + 0.2), percent(-0.025)
+    ('30%', '-2.5%')
+    """
+    return f"{100 * share:.6g}%"
+
+
+def clean(axes: Any, share: bool = False, *, lying: bool = False) -> None:
+    """Take away lines that say nothing, write shares in percent (below bars that lie), other numbers with commas."""
+    from matplotlib.ticker import MaxNLocator, ScalarFormatter
+
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    if share:
+        values = axes.xaxis if lying else axes.yaxis
+        values.set_major_formatter(percent)
+        values.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], min_n_ticks=4))
+    for axis in (axes.xaxis, axes.yaxis):
+        if isinstance(axis.get_major_formatter(), ScalarFormatter) and np.abs(axis.get_view_interval()).max() >= 1000:
+            axis.set_major_formatter("{x:,.10g}")
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Return about six round numbers between two positive ones, for a scale of logarithms.
+
+    Examples
+    --------
+    >>> log_ticks(6, 61), log_ticks(1, 9), log_ticks(0.5, 2e3), log_ticks(61, 64), log_ticks(2.1, 4.2)
+    ([10.0, 20.0, 50.0], [1.0, 2.0, 5.0], [1.0, 10.0, 100.0, 1000.0], [61.0, 62.0, 63.0, 64.0], [2.5, 3.0, 3.5, 4.0])
+    """
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for digits in ((1,), (1, 2, 5), tuple(range(1, 10))):
+        ticks = [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
+        inside = [value for value in ticks if low <= value <= high]
+        if len(inside) >= 3:
+            return inside[:: -(-len(inside) // _MOST_LOG_TICKS)]
+    step = 10.0 ** math.floor(math.log10(max(high - low, 1e-9 * high)))
+    room = (high - low) / step
+    step /= 1 if room >= 3 else 2 if room >= 2 else 5
+    return [step * i for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def name_ticks(axes: Any, labels: Sequence[str], wide: float, *, most: int = _MOST_LABELS) -> None:
+    """Write the names of places along the horizontal axis: in lines or turned where long, some where they are many."""
+    every = -(-len(labels) // most)
+    shown = labels[::every]
+    lines = [in_short_lines(label, _room(wide, len(shown))) for label in shown]
+    crowded = any(line is None for line in lines)
+    shown = shown if crowded else ["\n".join(line or []) for line in lines]
+    axes.set_xticks(
+        range(0, len(labels), every),
+        shown,
+        parse_math=False,
+        rotation=60 if crowded else 0,
+        ha="right" if crowded else "center",
+        rotation_mode="anchor" if crowded else "default",
+    )
+
+
+def _room(wide: float, names: int) -> int:
+    """Return how many letters each of some names has below a picture."""
+    return int(_LETTERS * max(wide - _MARGINS, 1.0) / max(names, 1)) - 1
+
+
+def in_short_lines(label: str, room: int) -> list[str] | None:
+    """Break a label at its spaces and signs into at most three lines of so many letters; None where it does not fit.
+
+    Examples
+    --------
+    >>> in_short_lines("intensive_care=yes", 10), in_short_lines("walk", 4), in_short_lines("walking", 4)
+    (['intensive_', 'care=yes'], ['walk'], None)
+    """
+    lines = [""]
+    for part in re.findall(r"[^\s=_,;/-]*[\s=_,;/-]*", label):
+        if lines[-1] and width_of((lines[-1] + part).rstrip()) > room:
+            lines.append("")
+        lines[-1] += part
+    stripped = [line.rstrip() for line in lines]
+    return stripped if len(stripped) <= _MOST_LABEL_LINES and max(map(width_of, stripped)) <= room else None
+
+
+def lie_better(labels: Sequence[str], wide: float) -> bool:
+    """Return whether bars should lie, because the names below standing ones would have to be turned and are long.
+
+    Examples
+    --------
+    >>> lie_better(["rest", "walk"], 5.0), lie_better([f"intensive_care={i}" for i in range(12)], 5.0)
+    (False, True)
+    """
+    turned = any(in_short_lines(label, _room(wide, len(labels))) is None for label in labels)
+    return turned and len(labels) <= _MOST_LYING and max(map(width_of, labels)) >= _LONG
+
+
+def bars_with_errors(
+    axes: Any,
+    names: Sequence[str],
+    values: Array,
+    noisy: Array,
+    errors: Array,
+    *,
+    wide: float,
+    share: bool,
+    seen: bool,
+    lying: bool,
+    most: int = _MOST_LABELS,
+) -> None:
+    """Draw named bars, with error bars where they can be seen, and the values in numbers where they are few.
+
+    A bar that is no longer than its own error is hollow, and its number has the sign of such a value.
+    """
+    positions, weak = np.arange(len(values)), np.abs(values) <= errors
+    low, high = noisy - errors, noisy + errors
+    width = 0.8 if len(positions) > 1 else 0.3
+    line = 0 if len(positions) > 120 else 0.8
+    colours = {"color": np.where(weak, "white", PALE), "edgecolor": BLUE, "linewidth": line}
+    if lying:
+        axes.barh(positions, values, height=width, **colours)
+    else:
+        axes.bar(positions, values, width=width, **colours)
+    if seen:
+        (axes.hlines if lying else axes.vlines)(positions, low, high, color=INK, linewidth=1.2)
+    (axes.axvline if lying else axes.axhline)(0, color=INK, linewidth=0.6)
+    if len(positions) == 1:
+        axes.set_xlim(-1, 1)
+    if len(positions) <= (_MOST_LYING if lying else _MOST_NUMBERED):
+        tops = np.maximum(high, np.maximum(values, 0.0))
+        for x, value, error, top, faint in zip(positions, values, errors, tops, weak, strict=True):
+            whole = error >= 0.5 or abs(value) >= 1000
+            text = in_percent(value, error) if share else f"{value:,.0f}" if whole else f"{value:.4g}"
+            place, off, where = ((top, x), (2, 0), {"va": "center"}) if lying else ((x, top), (0, 2), {"ha": "center"})
+            text = f"{WEAK} {text}" if faint else text
+            axes.annotate(text, place, off, textcoords="offset points", fontsize=8, **where)
+        axes.margins(**({"x": 0.15} if lying else {"y": 0.1}))
+    if lying:
+        name_rows(axes, [shortened(name, _LONGEST_ROW) for name in names])
+    else:
+        name_ticks(axes, [shortened(name) for name in names], wide, most=most)
+    clean(axes, share, lying=lying)
+
+
+def name_rows(axes: Any, labels: Sequence[str]) -> None:
+    """Write the names of places along the vertical axis, from the top."""
+    axes.set_yticks(range(len(labels)), labels, parse_math=False)
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+
+
+def write_cells(axes: Any, texts: NDArray[np.str_], dark: NDArray[np.bool_], size: float) -> None:
+    """Write a text into each cell of a table of colours, in white upon dark ones."""
+    for (row, column), text in np.ndenumerate(texts):
+        colour = "white" if dark[row, column] else INK
+        axes.text(column, row, text, ha="center", va="center", fontsize=size, color=colour)
 
 
 # -- Charts as figures -----------------------------------------------------------------------------------------------
@@ -177,11 +498,11 @@ def _draw_heat(figure: Any, axes: Any, heat: Heat) -> None:
     apart = bool(np.any(high > low))
     if len(heat.columns) <= _MOST_WRITTEN:
         crowded = len(heat.columns) > _MOST_ON_A_LINE
-        for (x, y), most in np.ndenumerate(high):
-            text = _probabilities(float(low[x, y]), float(most), "\n– " if crowded else " – ")
-            dark = float(norm(most)) > 0.6
-            size = 7 if apart and crowded else 8
-            axes.text(y, x, text, ha="center", va="center", fontsize=size, color="white" if dark else INK)
+        dash = "\n– " if crowded else " – "
+        texts = [
+            [_probabilities(*ends, dash) for ends in zip(*row, strict=True)] for row in zip(low, high, strict=True)
+        ]
+        write_cells(axes, np.array(texts), norm(high) > 0.6, 7 if apart and crowded else 8)
     figure.colorbar(image, ax=axes, shrink=0.8, ticks=[0, 0.01, 0.1, 0.25, 0.5, 1]).set_label(
         "largest probability\n(white: impossible)" if apart else "probability (white: impossible)"
     )
@@ -223,7 +544,7 @@ def _draw_bars(axes: Any, bars: Bars) -> None:
         known = np.flatnonzero(np.isfinite(values))
         axes.plot(values[known], known, color=INK, marker="o", markersize=2.5, linestyle="")
     if few:
-        axes.set_yticks(range(len(bars.names)), [shortened(name) for name in bars.names], parse_math=False)
+        name_rows(axes, [shortened(name) for name in bars.names])
     axes.set_ylim(len(bars.names) - 0.4, -0.6)
     axes.set_xlim(0, right)
     spread = f":\nleast to most in Θ{f'; a point for each {bars.point}' if len(points) else ''}" if apart else ""

@@ -7,8 +7,7 @@ import numpy as np
 
 from pufferfish._base.view import Grid, View
 from pufferfish._base.words import at_most
-from pufferfish._draw.figure import new_figure
-from pufferfish._draw.svg import BLUE, INK, LINES, PALE, clean, log_ticks, shortened, titled
+from pufferfish._draw.figure import BLUE, INK, LINES, PALE, clean, log_ticks, new_figure, shortened, titled
 from pufferfish.check.record import CheckFields
 from pufferfish.check.words import RICHER, STAYS, capital, richer_rows, stays_rows
 

@@ -3,9 +3,9 @@
 import os
 import shutil
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import Any, overload
 
 from pufferfish._base.checked import listed
 from pufferfish._base.view import Grid, Shown, View, frame_of_columns
@@ -13,38 +13,14 @@ from pufferfish._base.words import at_most
 from pufferfish._base.writing import write_whole
 from pufferfish._core.numbers.rounding import nearest
 from pufferfish._draw.page import PREVIEW
-from pufferfish.compare.rows import NOT_ASKED, ComparisonRow, NoiseCurve, by_reason, too_little
+from pufferfish.compare.rows import NOT_ASKED, ComparisonRow, by_reason, too_little
 from pufferfish.errors import NotApplicableError, ParameterError, printable
 from pufferfish.mechanisms.calibration import Calibration
-
-if TYPE_CHECKING:
-    from pufferfish.compare.noise import Previewed
 
 __all__ = ["Comparison", "ComparisonRow", "report_together"]
 
 _NARROWEST, _WIDEST, _WHERE_UNKNOWN = 80, 120, 100
 """Columns that the text of a comparison takes: those of the terminal, within bounds."""
-
-
-class Asked(Protocol):
-    """Mechanisms that can be asked again, at any ε."""
-
-    def at(self, epsilon: float) -> "Comparison":
-        """Return the noise of every mechanism at one ε."""
-        ...
-
-    def curves(self, made: Calibration) -> Sequence[NoiseCurve]:
-        """Return the noise of every mechanism at several ε around that of a calibration, and in its shape."""
-        ...
-
-    def calibration(self, row: ComparisonRow) -> Calibration:
-        """Return the calibration of a row."""
-        ...
-
-    @property
-    def hides_stretch(self) -> bool:
-        """Whether more than one record shall be hidden together."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -72,7 +48,7 @@ class Comparison(Shown, Sequence[ComparisonRow]):
     measure: str
     by_epsilon: bool = False
     bound_seconds: float = 0.0
-    contest: Asked | None = field(default=None, repr=False, compare=False)
+    contest: Any = field(default=None, repr=False, compare=False)
 
     @property
     def of_shapes(self) -> bool:
@@ -130,36 +106,42 @@ class Comparison(Shown, Sequence[ComparisonRow]):
         columns = {name: [getattr(row, name) for row in self.rows] for name in _TYPES}
         return frame_of_columns(columns, _TYPES, into)
 
+    @property
+    def _fit(self) -> list[ComparisonRow]:
+        return [row for row in self.rows if row.reason is None]
+
+    @property
+    def _lower(self) -> float | None:
+        return next((row.lower_bound for row in self._fit if row.noise == "equal"), None)
+
+    @property
+    def _decided(self) -> list[str]:
+        """Say which member of Θ decides the noise that is recommended, where there are several."""
+        return [
+            f"{row.decided_by} decides the noise of {row.title}"
+            for row in self._fit
+            if row.recommended and row.decided_by
+        ]
+
     def _view(self) -> View:
-        fit = [row for row in self.rows if row.reason is None]
-        columns = [
-            "mechanism",
-            "noise scale",
-            "± 95%",
-            "ε" if self.by_epsilon else "scale / least",
-            "seconds",
-            "remark",
-        ]
-        rows = [
-            [
-                f"{row.title}{', best' if row.noise == 'best' else ''}",
-                row.scale,
-                row.accuracy,
-                row.epsilon if self.by_epsilon else row.over_lower_bound,
-                f"{row.seconds:.2f}",
-                _remark(row),
-            ]
-            for row in fit
-        ]
+        last = "ε" if self.by_epsilon else "scale / least"
+        columns = ["mechanism", "noise scale", "± 95%", last, "seconds", "remark"]
+        rows: list[list[Any]] = []
+        for row in self._fit:
+            compared = row.epsilon if self.by_epsilon else row.over_lower_bound
+            rows.append([_name(row), row.scale, row.accuracy, compared, f"{row.seconds:.2f}", _remark(row)])
         rest = [list(pair) for pair in by_reason(self.rows)]
         grids = [
             Grid(f"Noise of each mechanism; ± 95% is in {self.measure}", columns, rows),
             Grid("Mechanisms that do not apply, or were not asked", ["mechanism", "reason"], rest),
         ]
-        return View(self.title, None, grids, [*self._notes(fit), *self._both()])
+        notes = [f"{text}." for text in self._decided]
+        if self._lower is not None and not self.by_epsilon:
+            notes += [f"Least: {self._lower:.6g}; no Laplace noise of a smaller scale {self._too_little}."]
+        return View(self.title, None, grids, [*notes, *self._both()])
 
     @property
-    def _asked(self) -> Asked:
+    def _again(self) -> Any:
         if self.contest is None:
             raise ParameterError(
                 "a comparison made by hand cannot be computed again: use compare(theta, query, epsilon)"
@@ -170,7 +152,7 @@ class Comparison(Shown, Sequence[ComparisonRow]):
         """Return the calibration of the recommended row."""
         if self.recommended is None:
             raise NotApplicableError("no mechanism applies, so there is no noise at any ε")
-        return self._asked.calibration(self.recommended)
+        return self._again.calibration(self.recommended)
 
     def at(self, epsilon: float) -> "Comparison":
         """Return the comparison at another ε; what was computed for this one is used again.
@@ -180,7 +162,7 @@ class Comparison(Shown, Sequence[ComparisonRow]):
         ParameterError
             If epsilon is not positive and finite, or the comparison was made by hand.
         """
-        return self._asked.at(epsilon)
+        return self._again.at(epsilon)
 
     def curve(self) -> tuple[ComparisonRow, ...]:
         """Return the noise of every mechanism from a tenth of this ε to ten times as much, as a slider needs it.
@@ -211,7 +193,7 @@ class Comparison(Shown, Sequence[ComparisonRow]):
                 scale=scale * float(unit),
                 accuracy=nearest(error * unit),
             )
-            for curve in self._asked.curves(made)
+            for curve in self._again.curves(made)
             for epsilon, scale, error in zip(curve.epsilons, curve.scales, curve.errors, strict=True)
             if scale is not None and error is not None
         )
@@ -240,15 +222,6 @@ class Comparison(Shown, Sequence[ComparisonRow]):
         """
         report_together([self], path, assumptions=assumptions)
 
-    def _previewed(self, command: str) -> "Previewed":
-        """Return what a preview needs of the mechanism that is recommended."""
-        from pufferfish.compare.noise import Previewed
-
-        contest, calibration = self._asked, self._calibration()
-        rows = contest.at(calibration.epsilon).rows if self.by_epsilon else self.rows
-        curves = contest.curves(calibration)
-        return Previewed(calibration=calibration, rows=rows, curves=curves, measure=self.measure, command=command)
-
     def __str__(self) -> str:
         width = min(max(shutil.get_terminal_size((_WHERE_UNKNOWN, 24)).columns, _NARROWEST), _WIDEST)
         return "\n".join(_wrapped(self._lines(), width))
@@ -256,39 +229,21 @@ class Comparison(Shown, Sequence[ComparisonRow]):
     def _lines(self) -> Iterator[tuple[str, int]]:
         """Yield lines, with the indent of what does not fit on them."""
         yield self.title, 2
-        fit = [row for row in self.rows if row.reason is None]
-        lower = next((row.lower_bound for row in fit if row.noise == "equal"), None)
+        fit, lower = self._fit, self._lower
         if fit:
-            least = "epsilon" if self.by_epsilon else "" if lower is None else "/ least"
-            wide, total = (_NAME, f"{'L1 error':>11}") if self.of_shapes else (18, "")
-            yield f"  {'mechanism':<{wide}}{'noise scale':>12}{'± 95%':>10}{total}{least:>9}{'seconds':>9}", 0
-        for row in fit:
-            mark = "*" if row.recommended else "1" if row.least else " "
-            least = "" if row.over_lower_bound is None else f"{row.over_lower_bound:.4g}"
-            if self.by_epsilon:
-                least = at_most(row.epsilon or 0.0)
-            note = f"  {_remark(row, marked=self.of_shapes)}".rstrip()
-            total = f"{_error(row.expected_l1_error or 0.0):>11}" if self.of_shapes else ""
-            numbers = f"{row.scale or 0.0:>12.6g}{_error(row.accuracy or 0.0):>10}{total}{least:>9}{row.seconds:>9.2f}"
-            name = f"{row.title}{', best' if row.noise == 'best' else ''}"
-            yield f"{mark} {name:<{_NAME if self.of_shapes else 18}}{numbers}{note}", 0
-        for row in fit:
-            if row.recommended and row.decided_by is not None:
-                yield f"{row.decided_by} decides the noise of {row.title}", 2
+            yield from self._table_lines(fit)
+        for text in self._decided:
+            yield text, 2
         if fit:
             yield f"± 95%: each value is within this of the exact one with 95% probability ({self.measure})", 2
         if self.of_shapes:
-            yield (
-                "best: noise of several scales, on the counts that lead to the least error found; the largest scale",
-                2,
-            )
+            best = "noise of several scales, on the counts that lead to the least error found; the largest scale"
+            yield f"best: {best}", 2
             yield f"L1 error: expected sum of the errors of all values, without sign ({self.measure})", 2
         if lower is not None:
             duration = "" if self.bound_seconds < _WORTH_TELLING else f"; found in {self.bound_seconds:.1f} seconds"
-            yield (
-                f"/ least: noise scale over {lower:.6g}, below which no Laplace noise {self._too_little}{duration}",
-                2,
-            )
+            below = f"below which no Laplace noise {self._too_little}{duration}"
+            yield f"/ least: noise scale over {lower:.6g}, {below}", 2
         if any(not row.composes for row in fit):
             yield "for this one query: not for a ledger, its epsilon adds to that of no other release", 2
         for line in self._both():
@@ -302,14 +257,27 @@ class Comparison(Shown, Sequence[ComparisonRow]):
             for title, why in rows:
                 yield f"  {title}: {why}", 4
 
-    def _notes(self, fit: Sequence[ComparisonRow]) -> list[str]:
-        lower = next((row.lower_bound for row in fit if row.noise == "equal"), None)
-        decided = [
-            f"{row.decided_by} decides the noise of {row.title}." for row in fit if row.recommended and row.decided_by
+    def _table_lines(self, fit: Sequence[ComparisonRow]) -> Iterator[tuple[str, int]]:
+        """Yield the table of the mechanisms that apply."""
+        columns: list[tuple[str, int, Callable[[ComparisonRow], str]]] = [
+            ("noise scale", 12, lambda row: f"{row.scale or 0.0:.6g}"),
+            ("± 95%", 10, lambda row: _error(row.accuracy)),
         ]
-        if lower is None or self.by_epsilon:
-            return decided
-        return [*decided, f"Least: {lower:.6g}; no Laplace noise of a smaller scale {self._too_little}."]
+        if self.of_shapes:
+            columns += [("L1 error", 11, lambda row: _error(row.expected_l1_error))]
+        if self.by_epsilon:
+            columns += [("epsilon", 9, lambda row: at_most(row.epsilon or 0.0))]
+        else:
+            head = "" if self._lower is None else "/ least"
+            columns += [(head, 9, lambda row: f"{row.over_lower_bound:.4g}" if row.over_lower_bound else "")]
+        columns += [("seconds", 9, lambda row: f"{row.seconds:.2f}")]
+        wide = 24 if self.of_shapes else 18  # a name with a shape of noise: a line then fits into 100 columns
+        yield f"  {'mechanism':<{wide}}" + "".join(f"{head:>{width}}" for head, width, _ in columns), 0
+        for row in fit:
+            mark = "*" if row.recommended else "1" if row.least else " "
+            numbers = "".join(f"{write(row):>{width}}" for _, width, write in columns)
+            note = f"  {_remark(row, marked=self.of_shapes)}".rstrip()
+            yield f"{mark} {_name(row):<{wide}}{numbers}{note}", 0
 
     @property
     def _too_little(self) -> str:
@@ -321,17 +289,16 @@ class Comparison(Shown, Sequence[ComparisonRow]):
         if once is None or many is None:
             return []
         if once is many:
-            rest = (
-                "and of all that a ledger can add up with other releases" if many.composes else "which no ledger counts"
-            )
+            rest = "which no ledger counts"
+            if many.composes:
+                rest = "and of all that a ledger can add up with other releases"
             return [f"*: the least for this release alone, {rest}"]
+        needs = f"needs {_times(many.scale, once.scale)} times its noise"
         if self.by_epsilon:
             needs = f"takes {_times(many.epsilon, once.epsilon)} times its epsilon"
-        else:
-            needs = f"needs {_times(many.scale, once.scale)} times its noise"
+        alone = "pufferfish release --once takes it, and no ledger can count it"
         return [
-            f"1: the least for this release alone, {once.title}: pufferfish release --once takes it, and no ledger can "
-            "count it",
+            f"1: the least for this release alone, {once.title}: {alone}",
             f"*: the least that a ledger can add up with other releases, {many.title}: it {needs}",
         ]
 
@@ -347,21 +314,25 @@ def report_together(
 
     ``commands`` are those that release each, up to the ε that follows: the page shows them for the place of its slider.
     """
-    from pufferfish.compare.noise import preview
+    from pufferfish.compare.noise import Noise, preview
 
     sentences = None
     if assumptions is not None:
         sentences = listed(assumptions, "assumptions", "sentences, such as data.assumptions")
-    told = commands or [""] * len(comparisons)
-    parts = [comparison._previewed(command) for comparison, command in zip(comparisons, told, strict=True)]
+    parts: list[tuple[Calibration, Noise, str]] = []
+    for comparison, command in zip(comparisons, commands or [""] * len(comparisons), strict=True):
+        contest, made = comparison._again, comparison._calibration()
+        rows = contest.at(made.epsilon).rows if comparison.by_epsilon else comparison.rows
+        parts += [(made, Noise.of(made, rows, contest.curves(made), comparison.measure), command)]
     write_whole(path, preview(parts, sentences), PREVIEW, overwrite=True)
 
 
-_NAME = 24
-"""Columns of a name with a shape of noise, such as LeakagePropagation, best: a line then fits into 100 columns."""
-
 _WORTH_TELLING = 0.5
 """Seconds from which on it is told how long the lower bound took."""
+
+
+def _name(row: ComparisonRow) -> str:
+    return f"{row.title}{', best' if row.noise == 'best' else ''}"
 
 
 def _remark(row: ComparisonRow, *, marked: bool = False) -> str:
@@ -386,7 +357,8 @@ _TYPES: dict[str, type] = {
 """Columns of the table of a comparison."""
 
 
-def _error(value: float) -> str:
+def _error(error: float | None) -> str:
+    value = error or 0.0
     return f"{value:,.0f}" if 1000 <= value < 1e7 else f"{value:.3g}"
 
 

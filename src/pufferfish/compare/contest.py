@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -62,14 +62,9 @@ _AS_LITTLE = 1.001
 class Contest:
     """The mechanisms for one query under Θ, made once and asked at any ε: what they computed is used again.
 
-    Parameters
-    ----------
-    theta, query, length, secrets, noise, protect, within
-        As for :func:`compare`.
-    kinds : tuple of Mechanism classes, optional
-        Those that are asked, however long it takes; by default all that are thought to take less than half a minute.
-    left_out : sequence of ComparisonRow, optional
-        Rows of mechanisms that are not asked, with the reason.
+    Of ``kinds`` each is asked, however long it takes; by default all that are thought to take less than half a minute.
+    ``left_out`` has rows of mechanisms that are not asked, with the reason. Other parameters are those of
+    :func:`compare`.
     """
 
     def __init__(
@@ -93,18 +88,16 @@ class Contest:
         lengths_of(self._theta, length)
         networks = self._theta.networks
         if secrets is not None and not networks:
-            raise ParameterError(
-                f"secrets only work with networks, but Θ is a class of {self._theta.kind}: leave them out"
-            )
+            kind = self._theta.kind
+            raise ParameterError(f"secrets only work with networks, but Θ is a class of {kind}: leave them out")
         if networks and isinstance(query, Query):
             refuse_pooling(query, networks[0].node_states)
         self._secrets = None if secrets is None else NodeSecrets(secrets, networks[0])
-        model = theta if isinstance(theta, Described) else None
-        self._step = step_of(self._theta, model)
+        self._step = step_of(self._theta, theta if isinstance(theta, Described) else None)
         self._protection = Protection.of(protect, within, self._theta, self._step)
         self._made: dict[str, Mechanism | NotApplicableError] = {}
         self._patient = kinds is not None
-        self._kinds: tuple[type[Mechanism], ...] = MECHANISMS if kinds is None else kinds
+        self._kinds = MECHANISMS if kinds is None else kinds
         self._scales: dict[tuple[str, float], float | None] = {}
         self._known: dict[tuple[str, str, float], tuple[Calibration, float]] = {}
         self._curves: BoundedCache[list[NoiseCurve]] = BoundedCache(4)
@@ -168,10 +161,11 @@ class Contest:
 
     def _followed(self, made: Calibration) -> list[NoiseCurve]:
         points, curves = points_around(made.epsilon), list[NoiseCurve]()
-        laws = [
-            (i, kind) for i, kind in enumerate(self._kinds) if issubclass(kind, LawMechanism) and self._applies(kind)
-        ]
-        for i, kind in reversed(laws):  # all are made now: the others hear the laws that the last one goes through
+        laws = [(i, kind) for i, kind in enumerate(self._kinds) if issubclass(kind, LawMechanism)]
+        for _, kind in laws:  # all are made first: the others hear the laws that the last one goes through
+            with suppress(NotApplicableError):
+                self._mechanism(kind)
+        for i, kind in reversed(laws):
             if kind.name != made.mechanism:
                 with self._working(i, f"at {len(points[::FEW])} ε"):
                     self._law_scales(kind, points[::FEW])
@@ -185,14 +179,6 @@ class Contest:
                 with self._working(i, f"at {len(epsilons)} ε"):
                     curves.append(self._curve(kind, epsilons, made))
         return [curve for curve in curves if any(scale is not None for scale in curve.scales)]
-
-    def _applies(self, kind: type[Mechanism]) -> bool:
-        """Whether a mechanism can be made, which it then is."""
-        try:
-            self._mechanism(kind)
-        except NotApplicableError:
-            return False
-        return True
 
     def _takes_long(self, kind: type[Mechanism]) -> bool:
         """Whether a mechanism is asked at few ε, its own release or not: laws of long chains, once for each ε."""
@@ -212,16 +198,13 @@ class Contest:
 
     def _curve(self, kind: type[Mechanism], epsilons: Sequence[float], made: Calibration | None) -> NoiseCurve:
         """Return the noise of a mechanism at several ε, in the shape of a calibration."""
-        scales: list[float | None] = [None] * len(epsilons)
         if issubclass(kind, LawMechanism):
-            pairs = zip(epsilons, self._law_scales(kind, epsilons), strict=True)
-            scales = [made.unit_scale if made is not None and made.epsilon == e else b for e, b in pairs]
-        elif made is not None:
-            bound = self._mechanism(kind)
-            assert isinstance(bound, InfluenceBound)
-            scales = bound.scales_around(made, epsilons)
+            scales = self._law_scales(kind, epsilons)
+            if made is not None:
+                scales = _as_released(made, epsilons, scales)
+        else:
+            scales = [None] * len(epsilons) if made is None else _proved(self._mechanism(kind), made, epsilons)
         strategy = None if made is None else made.strategy
-        errors = [None if b is None else _units(b, strategy) for b in scales]
         largest = 1.0 if strategy is None else float(max(strategy.scales(1.0)))
         return NoiseCurve(
             mechanism=kind.name,
@@ -229,7 +212,7 @@ class Contest:
             noise="equal" if strategy is None else "best",
             epsilons=tuple(epsilons),
             scales=tuple(None if b is None else b * largest for b in scales),
-            errors=tuple(errors),
+            errors=tuple(None if b is None else _units(b, strategy) for b in scales),
         )
 
     def _law_scales(self, kind: type[LawMechanism], epsilons: Sequence[float]) -> list[float | None]:
@@ -269,7 +252,7 @@ class Contest:
         lower = min(calibrations, key=lambda made: made.scale).lower_bound or None if calibrations else None
         seconds = time.perf_counter() - start
         title = f"{self._asked} at ε = {at_most(epsilon)}; Θ: {self._theta.origin}"
-        ordered = _in_order(rows, lower, _expected) if self._shapes else _in_order(rows, lower)
+        ordered = _in_order(rows, lower, lambda row: (row.expected_l1_error if self._shapes else row.scale) or 0.0)
         return Comparison(ordered, title, measure_of(self._query.kind), bound_seconds=seconds, contest=self)
 
     def _noises(self, kind: type[Mechanism]) -> tuple[Shape, ...]:
@@ -281,8 +264,7 @@ class Contest:
         try:
             calibration, seconds = self._calibration(kind, noise, **asked)
         except NotApplicableError as error:  # of the best shape the row of one scale says why, or stands alone
-            refused = ComparisonRow(mechanism=kind.name, title=kind.title, composes=kind.composes, reason=error.reason)
-            return [refused] if noise == "equal" else []
+            return [_refused(kind, error.reason)] if noise == "equal" else []
         if noise == "best" and calibration.strategy is None:
             return []
         return [replace(row_of(calibration, seconds, self._member(calibration.witness.theta)), noise=noise)]
@@ -300,9 +282,7 @@ class Contest:
     def _drawn(self, kind: type[Mechanism], scale: float | None) -> ComparisonRow:
         """Return a row of which only the scale is known, in units of the query."""
         if scale is None:
-            return ComparisonRow(
-                mechanism=kind.name, title=kind.title, composes=kind.composes, reason="no noise is known"
-            )
+            return _refused(kind, "no noise is known")
         bound = self._mechanism(kind).bind(self._query)
         multiplier = None if bound.unit_lipschitz is None else scale / bound.unit_lipschitz
         return ComparisonRow(
@@ -436,18 +416,25 @@ def _units(unit_scale: float, strategy: Strategy | None) -> int:
     return laplace.accuracy(unit_scale, 0.05) if strategy is None else strategy.error(unit_scale, 0.05)
 
 
+def _proved(bound: object, made: Calibration, epsilons: Sequence[float]) -> list[float | None]:
+    assert isinstance(bound, InfluenceBound)
+    return bound.scales_around(made, epsilons)
+
+
+def _as_released(made: Calibration, epsilons: Sequence[float], scales: Sequence[float | None]) -> list[float | None]:
+    """Return scales at several ε, that of a calibration at its own."""
+    return [made.unit_scale if e == made.epsilon else b for e, b in zip(epsilons, scales, strict=True)]
+
+
 def noise_at_each(made: Calibration, epsilons: Sequence[float]) -> list[int | None]:
     """Return what noise of an output exceeds with a probability of at most 5%, in units of the query, at several ε.
 
     It is noise of a calibration's mechanism and shape; None where none is known.
     """
-    bound = made.bound
-    if isinstance(bound, InfluenceBound):
-        scales = bound.scales_around(made, epsilons)
+    if isinstance(made.bound, LawMechanism):
+        scales = _as_released(made, epsilons, made.bound.scales(made.query, epsilons))
     else:
-        assert isinstance(bound, LawMechanism)
-        known = zip(epsilons, bound.scales(made.query, epsilons), strict=True)
-        scales = [made.unit_scale if epsilon == made.epsilon else scale for epsilon, scale in known]
+        scales = _proved(made.bound, made, epsilons)
     return [None if scale is None else _units(scale, made.strategy) for scale in scales]
 
 
@@ -467,6 +454,11 @@ def row_of(calibration: Calibration, seconds: float = 0.0, decided_by: str | Non
     )
 
 
+def _refused(kind: type[Mechanism], reason: str) -> ComparisonRow:
+    """Return the row of a mechanism that does not apply."""
+    return ComparisonRow(mechanism=kind.name, title=kind.title, composes=kind.composes, reason=reason)
+
+
 def one_query_rows(unit: Literal["group", "subject"]) -> list[ComparisonRow]:
     """Return the rows of the mechanisms that are left out where each group or each subject has values of its own.
 
@@ -475,23 +467,13 @@ def one_query_rows(unit: Literal["group", "subject"]) -> list[ComparisonRow]:
     >>> [row.title for row in one_query_rows("group")]
     ['Wasserstein', 'ExactLaplace']
     """
-    return [
-        ComparisonRow(mechanism=kind.name, title=kind.title, composes=False, reason=ONE_QUERY.format(unit))
-        for kind in MECHANISMS
-        if not kind.composes
-    ]
-
-
-def _expected(row: ComparisonRow) -> float:
-    return row.expected_l1_error or 0.0
+    return [_refused(kind, ONE_QUERY.format(unit)) for kind in MECHANISMS if not kind.composes]
 
 
 def _in_order(
-    rows: list[ComparisonRow],
-    lower: float | None,
-    cost: Callable[[ComparisonRow], float] = lambda row: row.scale or 0.0,
+    rows: list[ComparisonRow], lower: float | None, cost: Callable[[ComparisonRow], float]
 ) -> tuple[ComparisonRow, ...]:
-    """Return rows that apply by their noise, the best that composes and the least of all marked, then the others."""
+    """Return rows that apply by their cost, the best that composes and the least of all marked, then the others."""
     fit = sorted((row for row in rows if row.reason is None), key=cost)
     order = ["", *(mechanism.name for mechanism in MECHANISMS)]  # of equal noise the last one, which covers most
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pufferfish._base.view import Html, counted, join, tag
 from pufferfish._base.words import at_most, change_of_odds, number, to_the_noise
-from pufferfish._draw.page import fold, page, section, table
+from pufferfish._draw.page import fold, page, section, slider, table
 from pufferfish.compare.picture import noise_chart
 from pufferfish.compare.rows import ComparisonRow, NoiseCurve, by_reason, points_around, too_little
 from pufferfish.mechanisms.calibration import Calibration
@@ -31,7 +31,7 @@ from pufferfish.mechanisms.words import (
     witness_part,
 )
 
-__all__ = ["Noise", "Previewed", "noise_part", "preview", "promise_part"]
+__all__ = ["Noise", "noise_part", "preview", "promise_part"]
 
 _STEPS = 2
 """Places of the slider from one of the ε of :func:`points_around` to the next."""
@@ -44,26 +44,11 @@ _ALPHA = 0.05
 class Noise:
     """The noise of mechanisms at one ε, and around it.
 
-    Parameters
-    ----------
-    rows : sequence of ComparisonRow
-        At the ε that is asked for.
-    curves : sequence of NoiseCurve
-        The noise at all ε of :func:`points_around`, or at some of them, in equal ratios.
-    epsilon : float
-        The one that is asked for.
-    unit : float
-        By what the scales and errors of the curves are multiplied to be those of the query.
-    mechanism, noise : str
-        Which mechanism the page is about, and the shape of its noise.
-    lower : float or None
-        A scale below which no Laplace noise of one scale gives the guarantee.
-    measure : str
-        What answers, and their errors, are numbers of.
-    whole : bool
-        Whether errors are whole numbers, as those of counts are.
-    of_stretch : bool
-        Whether a stretch is hidden, and ``lower`` is what one record of it needs.
+    ``rows`` are at the ε that is asked for, ``curves`` have the noise at all ε of :func:`points_around` or at some of
+    them, in equal ratios; their scales and errors times ``unit`` are those of the query. The page is about one
+    ``mechanism`` and one shape of its ``noise``. Below ``lower`` no Laplace noise of one scale gives the guarantee:
+    where a stretch is hidden (``of_stretch``) that is what one record of it needs. ``measure`` says what answers and
+    errors are numbers of, and ``whole`` whether errors are whole numbers, as those of counts are.
     """
 
     rows: Sequence[ComparisonRow]
@@ -76,6 +61,25 @@ class Noise:
     lower: float | None
     whole: bool = False
     of_stretch: bool = False
+
+    @classmethod
+    def of(
+        cls, calibration: Calibration, rows: Sequence[ComparisonRow], curves: Sequence[NoiseCurve], measure: str
+    ) -> "Noise":
+        """Return the noise of mechanisms around that of a calibration, which is of the one that is recommended."""
+        protection = calibration.bound.protection
+        return cls(
+            rows=rows,
+            curves=curves,
+            unit=float(calibration.linear.unit),
+            epsilon=calibration.epsilon,
+            mechanism=calibration.mechanism,
+            noise="equal" if calibration.strategy is None else "best",
+            measure=measure,
+            whole=calibration.linear.unit.denominator == 1,
+            lower=next((row.lower_bound for row in rows if row.lower_bound), None),
+            of_stretch=protection is not None and protection.is_stretch,
+        )
 
     @property
     def epsilons(self) -> Sequence[float]:
@@ -116,9 +120,8 @@ def noise_part(about: Noise, name: str, command: str = "") -> tuple[Html, dict[s
     if own_place is None:
         return join(shown, *notes), None
     errors = [[None if error is None else error * about.unit for error in curve.errors] for curve in about.curves]
-    chart, frame = noise_chart(
-        [curve.title for curve in about.curves], errors, about.epsilons, about.epsilon, own_place
-    )
+    titles = [curve.title for curve in about.curves]
+    chart, frames = noise_chart(titles, errors, about.epsilons, about.epsilon, own_place)
     last = _STEPS * (len(about.epsilons) - 1)
     data = {
         "id": name,
@@ -130,7 +133,7 @@ def noise_part(about: Noise, name: str, command: str = "") -> tuple[Html, dict[s
         "own": own_place,
         "command": command,
         "curves": [_numbers(curve, last) for curve in about.curves],
-        **frame,
+        **frames,
     }
     told = tag("pre", tag("code", f"{command} {_plain(about.epsilon)}"), class_="command") if command else None
     return tag("div", _slider(about, own_place, name), told, chart, shown, *notes, id=name), data
@@ -149,15 +152,8 @@ def _numbers(curve: NoiseCurve, last: int) -> dict[str, Any]:
 
 def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
     is_own = (row.mechanism, row.noise) == (about.mechanism, about.noise)
-    note = (
-        "recommended"
-        if is_own
-        else ""
-        if row.composes
-        else "least for this one query"
-        if row.least
-        else "for one query only"
-    )
+    note = "" if row.composes else "least for this one query" if row.least else "for one query only"
+    note = "recommended" if is_own else note
     name = f"{row.title}{', best shape' if row.noise == 'best' else ''}"
     scale, error = row.scale or 0.0, row.accuracy or 0.0
     return tag(
@@ -171,39 +167,20 @@ def _row(about: Noise, row: ComparisonRow, place: int | None) -> Html:
 
 
 def _slider(about: Noise, own_place: int, name: str) -> Html:
-    middle = list(about.epsilons).index(about.epsilon)
+    last, middle = len(about.epsilons) - 1, list(about.epsilons).index(about.epsilon)
     curve = about.curves[own_place]
-    place = middle * (len(curve.scales) - 1) // (len(about.epsilons) - 1)
-    error = (curve.errors[place] or 0) * about.unit
-    scale = (curve.scales[place] or 0.0) * about.unit
-    sentence = f"ε = {at_most(about.epsilon)}: {error_in_words(about.written(error, scale))}"
-    control = tag(
-        "input",
-        type="range",
-        id=f"{name}-slider",
-        min=0,
-        max=_STEPS * (len(about.epsilons) - 1),
-        step=1,
-        value=_STEPS * middle,
-        aria_describedby=f"{name}-told",
-        autocomplete="off",
-        disabled=True,
-    )
-    ends = tag(
-        "div",
-        tag("span", f"ε = {at_most(about.epsilons[0])}: more private"),
-        tag("span", f"ε = {at_most(about.epsilons[-1])}: more exact"),
-        class_="ends",
-    )
-    back = tag("button", f"Back to ε = {at_most(about.epsilon)}", type="button")
-    return tag(
-        "div",
-        tag("label", "What if ε were another? Move it (arrow keys work too):", for_=f"{name}-slider"),
-        control,
-        ends,
-        tag("output", sentence, for_=f"{name}-slider", id=f"{name}-told", aria_live="polite"),
-        tag("div", back),
-        class_="slider",
+    place = middle * (len(curve.scales) - 1) // last
+    error, scale = ((numbers[place] or 0) * about.unit for numbers in (curve.errors, curve.scales))
+    here, *ends = (f"ε = {at_most(epsilon)}" for epsilon in (about.epsilon, about.epsilons[0], about.epsilons[-1]))
+    return slider(
+        name,
+        "What if ε were another? Move it (arrow keys work too):",
+        (f"{ends[0]}: more private", f"{ends[1]}: more exact"),
+        f"{here}: {error_in_words(about.written(error, scale))}",
+        f"Back to {here}",
+        last=_STEPS * last,
+        at=_STEPS * middle,
+        told=f"{name}-told",
     )
 
 
@@ -267,37 +244,14 @@ def promise_part(
 _NUMBERS = "the numbers of records, and where gaps are, were"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Previewed:
-    """One query of a preview.
-
-    Parameters
-    ----------
-    calibration : Calibration
-        Of the mechanism that is recommended.
-    rows : sequence of ComparisonRow
-        The noise of all mechanisms at its ε.
-    curves
-        Their noise at other ε.
-    measure : str
-        What the answers are numbers of.
-    command : str
-        The command that releases it, up to the ε that follows; "" where nobody knows it.
-    """
-
-    calibration: Calibration
-    rows: Sequence[ComparisonRow]
-    curves: Sequence[NoiseCurve]
-    measure: str
-    command: str = ""
-
-
-def preview(parts: Sequence[Previewed], assumptions: Sequence[str] | None = None) -> bytes:
+def preview(parts: Sequence[tuple[Calibration, Noise, str]], assumptions: Sequence[str] | None = None) -> bytes:
     """Return the page about queries, and about the mechanisms that their noise was chosen from.
 
-    ``assumptions`` are of the table that the numbers of records were read from; None where no table was read.
+    Each has a calibration of the mechanism that is recommended, the noise of all, and the command that releases it, up
+    to the ε that follows ("" where nobody knows it). ``assumptions`` are of the table that the numbers of records were
+    read from; None where no table was read.
     """
-    calibration = parts[0].calibration
+    calibration = parts[0][0]
     theta, protection = calibration.theta, calibration.bound.protection
     secrets, step = secrets_of(calibration), step_of(theta, calibration.bound.model)
     about: Any = {
@@ -314,9 +268,9 @@ def preview(parts: Sequence[Previewed], assumptions: Sequence[str] | None = None
         assumed = assumptions
     one = calibration.query.kind if len(parts) == 1 else f"{len(parts)} queries"
     title = f"Preview: {one}, hiding {hidden_in_words(secrets, **about, brief=True)}"
-    if len({part.calibration.epsilon for part in parts}) == 1:
+    if len({made.epsilon for made, _, _ in parts}) == 1:
         title += f", at ε = {at_most(calibration.epsilon)}"
-    shown = [_query_part(part, i) for i, part in enumerate(parts)]
+    shown = [_query_part(*part, f"noise-{i}") for i, part in enumerate(parts)]
     body = join(
         tag("h1", title),
         tag("p", f"Nothing was released or spent, and {read}.", class_="card"),
@@ -340,32 +294,15 @@ def preview(parts: Sequence[Previewed], assumptions: Sequence[str] | None = None
     return page("preview", title, body, [data for _, data in shown if data is not None])
 
 
-def _query_part(previewed: Previewed, i: int) -> tuple[Html, dict[str, Any] | None]:
+def _query_part(calibration: Calibration, noise: Noise, command: str, name: str) -> tuple[Html, dict[str, Any] | None]:
     """Return the noise of one query, with its slider and the command that releases it, and what the script reads."""
-    calibration, measure = previewed.calibration, previewed.measure
-    protection = calibration.bound.protection
-    noise = Noise(
-        rows=previewed.rows,
-        curves=previewed.curves,
-        unit=float(calibration.linear.unit),
-        epsilon=calibration.epsilon,
-        mechanism=calibration.mechanism,
-        noise="equal" if calibration.strategy is None else "best",
-        measure=measure,
-        whole=calibration.linear.unit.denominator == 1,
-        lower=next((row.lower_bound for row in previewed.rows if row.lower_bound), None),
-        of_stretch=protection is not None and protection.is_stretch,
+    each, together = (
+        noise.written(calibration.accuracy(0.05, joint=joint), calibration.scale) for joint in (False, True)
     )
-
-    def within(joint: bool) -> str:
-        return noise.written(calibration.accuracy(0.05, joint=joint), calibration.scale)
-
-    part, data = noise_part(noise, f"noise-{i}", previewed.command)
-    outputs = len(calibration.linear.labels)
+    part, data = noise_part(noise, name, command)
     lead = (
-        f"With {calibration.title} each of {counted(outputs, 'value')} would be within "
-        f"{within(joint=False)} of the exact one with 95% probability ({measure}), and all of them within "
-        f"{within(joint=True)}."
+        f"With {calibration.title} each of {counted(len(calibration.linear.labels), 'value')} would be within {each} "
+        f"of the exact one with 95% probability ({noise.measure}), and all of them within {together}."
     )
     why = witness_part(calibration.witness, calibration.epsilon, calibration.epsilon, calibration.theta)
     step = step_of(calibration.theta, calibration.bound.model)
@@ -375,7 +312,7 @@ def _query_part(previewed: Previewed, i: int) -> tuple[Html, dict[str, Any] | No
         *(tag("p", text, class_="card") for text in few_as_planned(calibration)),
         tag("p", f"The noise is for a table of {calibration.records:,} records.", class_="soft"),
         section("What error to expect, and the noise of every mechanism", part),
-        units_part(calibration.promises(step), step, protection),
+        units_part(calibration.promises(step), step, calibration.bound.protection),
         section("Which record decides the noise, and why", why),
     )
     return shown, data

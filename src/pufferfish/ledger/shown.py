@@ -11,8 +11,7 @@ import numpy as np
 
 from pufferfish._base.view import MOST_ROWS, Grid, View, counted, frame_of_columns
 from pufferfish._base.words import at_least, at_most, number
-from pufferfish._draw.figure import new_figure
-from pufferfish._draw.svg import BLUE, INK, ORANGE, PALE, clean, titled
+from pufferfish._draw.figure import BLUE, INK, ORANGE, PALE, clean, new_figure, titled
 from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.data.sequences import Base, Sequences
 from pufferfish.errors import BudgetExceeded, PufferfishError

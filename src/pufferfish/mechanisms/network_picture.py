@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 from pufferfish._base.view import Html, View, counted, in_short, join, tag
 from pufferfish._base.words import at_most
 from pufferfish._draw.chart import Graph, Role
-from pufferfish._draw.heat import chart_part
 from pufferfish._draw.network import draw_graph
-from pufferfish._draw.page import fold
+from pufferfish._draw.page import chart_part, fold
 from pufferfish.errors import ParameterError, printable
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.mechanisms.markov_quilt import ActiveQuilt

@@ -21,8 +21,7 @@ from pufferfish._base.reading import display_path
 from pufferfish._base.view import Grid, Printed, View, frame_of_columns
 from pufferfish._base.words import did_you_mean, names_of
 from pufferfish._core.numbers.laplace import laplace_sum
-from pufferfish._draw.figure import new_figure
-from pufferfish._draw.svg import PALE, clean, titled
+from pufferfish._draw.figure import PALE, clean, new_figure, titled
 from pufferfish.errors import ParameterError, shortened
 from pufferfish.release.record import ReleaseFields
 from pufferfish.release.release import Release

@@ -9,7 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 import pufferfish as pf
+from pufferfish._draw.figure import new_figure, titled
 from pufferfish.cli import main
+from pufferfish.compare.picture import draw_noise
 from pufferfish.compare.rows import ComparisonRow
 from pufferfish.release.show.values import values_part
 
@@ -296,9 +298,6 @@ def test_a_picture_says_once_of_how_much_it_is_and_no_word_stands_alone():
         figure = pf.release(table, query, bound.calibrate(query, 1.0)).plot()
         assert said in title(figure)
         assert title(figure).count(n) <= 1, title(figure)
-    from pufferfish._draw.figure import new_figure
-    from pufferfish._draw.svg import titled
-
     for words in ("noisy value ± 5 with 95% probability each, too little to be seen here", "a " * 40, "word " * 23):
         for wide in (3.0, 4.2, 5.0, 6.4):
             figure = new_figure(wide, 3.0)
@@ -310,8 +309,6 @@ def test_a_picture_says_once_of_how_much_it_is_and_no_word_stands_alone():
 
 
 def test_the_noise_of_all_mechanisms_says_of_what_it_is_and_hides_no_line(tmp_path):
-    from pufferfish.compare.picture import draw_noise
-
     def rows(e):
         scales = {"propagation": 2 / e, "exact-laplace": 2.001 / e, "group-dp": 50 / e}
         named = {"propagation": "LeakagePropagation", "exact-laplace": "ExactLaplace", "group-dp": "GroupDP"}
@@ -338,8 +335,6 @@ def test_the_noise_of_all_mechanisms_says_of_what_it_is_and_hides_no_line(tmp_pa
 
 
 def test_a_mechanism_without_a_mark_of_its_own_is_drawn_too():
-    from pufferfish.compare.picture import draw_noise
-
     names = ("propagation", "my-bound")
     rows = [ComparisonRow(mechanism=name, title=name.title(), epsilon=1.0, scale=2.0) for name in names]
     (axes,) = draw_noise({1.0: rows, 2.0: rows}).axes

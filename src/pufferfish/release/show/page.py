@@ -21,7 +21,7 @@ from pufferfish._base.view import Html, join, tag
 from pufferfish._base.words import at_least, at_most, change_of_odds, number
 from pufferfish._base.writing import read_file, write_whole
 from pufferfish._draw.chart import Lines
-from pufferfish._draw.page import CHECKED_HERE, REPORT, fold, page, table
+from pufferfish._draw.page import CHECKED_HERE, REPORT, fold, page, slider, table
 from pufferfish.compare.contest import noise_at_each
 from pufferfish.compare.rows import points_around
 from pufferfish.errors import ParameterError, PufferfishError, RecordError
@@ -36,7 +36,6 @@ from pufferfish.release.certificate import Certificate
 from pufferfish.release.check import check_record
 from pufferfish.release.commands import commands_of
 from pufferfish.release.derive import place_in
-from pufferfish.release.facts import LedgerRecord
 from pufferfish.release.prepare import FITTED_HERE
 from pufferfish.release.record import MeasurementFields, ReleaseFields, calibration_again, function_of_user
 from pufferfish.release.show.values import (
@@ -109,13 +108,7 @@ class Source:
 
 
 def read_source(path: str | os.PathLike[str], certificate: str | os.PathLike[str] | None = None) -> Source:
-    """Read a record of any kind, and its certificate; whether they hold is looked at when the page is made.
-
-    Raises
-    ------
-    RecordError
-        If the file cannot be read, or is no release.
-    """
+    """Read a record of any kind, and its certificate; whether they hold is looked at when the page is made."""
     content = read_file(path)
     release = any_release_in(content, display_path(path))
     proof = None if certificate is None else (content.decode(), read_file(certificate).decode(errors="replace"))
@@ -133,11 +126,6 @@ def write_report(
     """Write the page about releases as one file; ``options`` are those of :func:`report_page`.
 
     Of what is there already only an earlier report is replaced, and none without ``overwrite``.
-
-    Raises
-    ------
-    RecordError
-        If a record does not hold, or the file cannot be written or is something else.
     """
     opened = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
     ledger_path = ledger.path if isinstance(ledger, Ledger) else ledger
@@ -178,31 +166,12 @@ def report_page(
     verified: bool = False,
     suppress: bool = False,
 ) -> bytes:
-    """Return the page about releases.
+    """Return the page about releases, in their order; a record that does not hold is refused.
 
-    Parameters
-    ----------
-    sources : sequence of Source
-        The releases, in the order of the page.
-    ledger : Ledger, optional
-        The book that they were charged to: its history is shown.
-    ledger_name : str, optional
-        The file of that book, without its folder: it stands in the command by which its owner verifies a release.
-    cover : Cover, optional
-        Title, office, period, contact and note; labels of states; the words of the page.
-    brief : bool, default False
-        Without the slider for ε.
-    verified : bool, default False
-        Compute every proof again, and the noise at other ε, however long that takes; else what takes a few seconds.
-    suppress : bool, default False
-        Leave out values that are no larger than their own error.
-
-    Raises
-    ------
-    RecordError
-        If a record does not hold.
-    ParameterError
-        If there is no release, or none is in the ledger.
+    The history of ``ledger``, the book that they were charged to, is shown; ``ledger_name``, its file without its
+    folder, stands in the command by which its owner verifies a release. A ``brief`` page has no slider for ε.
+    ``verified``: every proof is computed again, and the noise at other ε, however long that takes, else what takes a
+    few seconds. ``suppress`` leaves out values that are no larger than their own error.
     """
     if not sources:
         raise ParameterError("there is no release to report on: name at least one record")
@@ -424,22 +393,13 @@ def _release_part(each: _Shown, look: Look, ledger: Ledger | None) -> Html:
     if isinstance(record, MeasurementFields):
         chains = f"{len(record.length):,}"
         records = f"{sum(records for _, records in record.length):,}"
-        size = say("size", records=records, subjects=chains, chains=chains)
-        made = say(
-            "made",
-            size=size,
-            column="",
-            filtered="",
-            title=record.measurement,
-            epsilon=at_most(record.epsilon),
-            date=in_words(record.created),
-        )
+        made = _made(record, say, say("size", records=records, subjects=chains, chains=chains), record.measurement)
         content, link = measured_part(record), None
     else:
         warnings = [say.of(text) for text in record.warnings]
         if each.calibration is None:
             warnings = [say("vouched"), *warnings]
-        made = " ".join([*(() if record.subjects else notes_of(record, look)), _made(record, say)])
+        made = " ".join([*(() if record.subjects else notes_of(record, look)), _made_of_query(record, say)])
         if record.subjects is None:
             content, link = values_part(record, look), csv_link(record, look, source.name)
         else:
@@ -461,7 +421,7 @@ def _release_part(each: _Shown, look: Look, ledger: Ledger | None) -> Html:
     )
 
 
-def _made(record: ReleaseFields, say: Words) -> str:
+def _made_of_query(record: ReleaseFields, say: Words) -> str:
     """Say by which mechanism and at which ε it was released, of which data, and when."""
     data, base = record.data, record.data.base
     if data.rows is not None:
@@ -469,16 +429,14 @@ def _made(record: ReleaseFields, say: Words) -> str:
     else:
         numbers = {"records": data.records, "subjects": data.subjects, "chains": data.chains}
         size = say("size", **{name: f"{number_of:,}" for name, number_of in numbers.items()})
-    where = None if base is None else base.where
-    return say(
-        "made",
-        size=size,
-        column="" if base is None else say("column", name=base.state),
-        filtered="" if where is None else say("filtered", filter=where),
-        title=record.mechanism.title,
-        epsilon=at_most(record.epsilon),
-        date=in_words(record.created),
-    )
+    column = "" if base is None else say("column", name=base.state)
+    filtered = "" if base is None or base.where is None else say("filtered", filter=base.where)
+    return _made(record, say, size, record.mechanism.title, column=column, filtered=filtered)
+
+
+def _made(record: AnyRelease, say: Words, size: str, title: str, *, column: str = "", filtered: str = "") -> str:
+    known = {"size": size, "column": column, "filtered": filtered, "title": title}
+    return say("made", **known, epsilon=at_most(record.epsilon), date=in_words(record.created))
 
 
 # -- Once for all releases: the promise, Θ, the budget ---------------------------------------------------------------
@@ -523,22 +481,28 @@ def _units_table(shown: Sequence[_Shown], say: Words) -> Html | None:
     known = [each for each in shown if each.query is not None and each.query.promises]
     if not known:
         return None
-    columns = _alike(known, lambda each: _told_of_units(each.query))
+
+    def told(each: _Shown) -> dict[str, tuple[str, str]]:
+        promises = () if each.query is None else each.query.promises
+        return {p.unit: (at_most(p.epsilon), f"× {change_of_odds(p.epsilon)}") for p in promises}
+
+    columns = _alike(known, told)
     units = {p.unit: p.holds for each in known if each.query is not None for p in each.query.promises}
     one = len(columns) == 1
     rows = [
-        [say.of(unit), *(part for told, _ in columns for part in told.get(unit, ("", ""))[: 1 + one])] for unit in units
+        [say.of(unit), *(part for column, _ in columns for part in column.get(unit, ("", ""))[: 1 + one])]
+        for unit in units
     ]
     heads = [join(say("epsilon_at_most"), tag("small", _whose(who, shown, say))) for _, who in columns]
     heads += [say("odds_change")] if one else []
     covered = tag("ul", *(tag("li", tag("strong", say.of(unit)), ": ", say.of(holds)) for unit, holds in units.items()))
     shown_table = join(table([say("unit"), *heads], rows, say("units"), class_="units"), fold(say("covers"), covered))
     first = known[0].query
-    picture: list[Html] = []
-    if first is not None and one and (chart := _chart_of(first)) is not None:
-        words: dict[str, Any] = {name: say.of(getattr(chart, name)) for name in _SAID}
-        picture = promise_picture(replace(chart, **words))
-    return tag("div", tag("div", shown_table), *picture, class_="beside") if picture else shown_table
+    chart = _chart_of(first) if one and first is not None else None
+    if chart is None:
+        return shown_table
+    words: dict[str, Any] = {name: say.of(getattr(chart, name)) for name in _SAID}
+    return tag("div", tag("div", shown_table), *promise_picture(replace(chart, **words)), class_="beside")
 
 
 _SAID = ("caption", "label", "value_label")
@@ -548,13 +512,6 @@ _SAID = ("caption", "label", "value_label")
 def _chart_of(record: ReleaseFields) -> Lines | None:
     """Return ε against the length of the stretch; None where nothing is promised of two lengths."""
     return promise_chart(record.promises, record.step, record.protection)
-
-
-def _told_of_units(record: ReleaseFields | None) -> dict[str, tuple[str, str]]:
-    """Return for every unit ε, and by which factor odds change, at most."""
-    if record is None:
-        return {}
-    return {p.unit: (at_most(p.epsilon), f"× {change_of_odds(p.epsilon)}") for p in record.promises}
 
 
 def _law(record: AnyRelease) -> str:
@@ -598,14 +555,17 @@ def _budget_part(shown: Sequence[_Shown], say: Words, ledger: Ledger | None) -> 
     if ledger is None:
         lines += [tag("p", say("not_counted"))] if here else []
         lines += [tag("p", say("no_ledger", numbers=", ".join(each.title for each in apart)))] if apart else []
-        rows = [_place_row(each, place) for each in shown if (place := each.record.ledger) is not None]
+        booked = [(each, place) for each in shown if (place := each.record.ledger) is not None]
+        rows = [
+            _budget_row(p.entry, _link(each, each.title), each.record.epsilon, p.spent, p.budget, own=False)
+            for each, p in booked
+        ]
     else:
         budget, left = number(ledger.budget, 6), at_least(ledger.remaining)
         spent = say("spent", spent=at_most(ledger.spent), budget=budget, bound=ledger.bound.title, remaining=left)
         lines += [tag("p", spent)]
-        for each in apart:
-            link = tag("a", each.title, href=f"#release-{each.number}")
-            lines += [tag("p", tag("strong", say("warning")), " ", link, f": {say('apart')}.")]
+        warning = tag("strong", say("warning"))
+        lines += [tag("p", warning, " ", _link(each, each.title), f": {say('apart')}.") for each in apart]
         rows = [_entry_row(entry, here.get(entry.number), ledger.budget, say) for entry in ledger.entries]
     bar = tag("th", "", scope="col", class_="bar")
     heads = [say("number"), say("release"), say("alone"), bar, say("leaks_together")]
@@ -614,17 +574,12 @@ def _budget_part(shown: Sequence[_Shown], say: Words, ledger: Ledger | None) -> 
 
 
 def _entry_row(entry: Entry, each: _Shown | None, budget: float, say: Words) -> Html:
-    what: Any = (
-        entry.what
-        if each is None
-        else join(tag("a", entry.what, href=f"#release-{each.number}"), f" ({say('on_page')})")
-    )
+    what: Any = entry.what if each is None else join(_link(each, entry.what), f" ({say('on_page')})")
     return _budget_row(entry.number, what, entry.epsilon, entry.spent, budget, own=each is not None)
 
 
-def _place_row(each: _Shown, place: LedgerRecord) -> Html:
-    what = tag("a", each.title, href=f"#release-{each.number}")
-    return _budget_row(place.entry, what, each.record.epsilon, place.spent, place.budget, own=False)
+def _link(each: _Shown, text: str) -> Html:
+    return tag("a", text, href=f"#release-{each.number}")
 
 
 def _budget_row(number_: int, what: Any, epsilon: float | None, spent: float, budget: float, *, own: bool) -> Html:
@@ -664,18 +619,11 @@ def _slider_part(shown: Sequence[_Shown], say: Words, patience: Patience) -> tup
         if each.calibration is None or not isinstance(each.calibration.bound, Mechanism):
             why = say("why_function")
             continue
-        epsilon = each.query.epsilon
-        points = [
-            point
-            for i, point in enumerate(points_around(epsilon))
-            if (i - points_around(epsilon).index(epsilon)) % _EVERY == 0
-        ]
-        factors = factors or [point / epsilon for point in points]
+        epsilon, points = each.query.epsilon, points_around(each.query.epsilon)
+        factors = factors or [point / epsilon for point in points[points.index(epsilon) % _EVERY :: _EVERY]]
         try:
             with patience.working(), part_of(f"ε of release {each.number}"):
-                errors = noise_at_each(
-                    each.calibration, [epsilon if factor == 1 else epsilon * factor for factor in factors]
-                )
+                errors = noise_at_each(each.calibration, [epsilon * factor for factor in factors])
         except TookTooLong:
             why = say("why_long")
             continue
@@ -685,41 +633,13 @@ def _slider_part(shown: Sequence[_Shown], say: Words, patience: Patience) -> tup
         rows.append((each, _errors(each.query, each.calibration, errors, say)))
     if not rows:
         return tag("section", tag("h2", say("slider")), tag("p", say("slider_none", why=why))), None
-    one = {each.query.epsilon for each, _ in rows if each.query is not None}
-    places = [
-        say("slider_epsilon", epsilon=at_most(one_epsilon * factor))
-        if len(one) == 1
-        else say("slider_factor", factor=number(factor, 3))
-        for factor in factors
-        for one_epsilon in [min(one)]
-    ]
-    middle = factors.index(1.0)
-    control = tag(
-        "input",
-        type="range",
-        id="noise-slider",
-        min=0,
-        max=len(places) - 1,
-        step=1,
-        value=middle,
-        autocomplete="off",
-        disabled=True,
-    )
-    ends = tag(
-        "div",
-        tag("span", f"{places[0]}: {say('private')}"),
-        tag("span", f"{places[-1]}: {say('exact_end')}"),
-        class_="ends",
-    )
-    slider = tag(
-        "div",
-        tag("label", say("slider_label"), for_="noise-slider"),
-        control,
-        ends,
-        tag("output", places[middle], for_="noise-slider", aria_live="polite"),
-        tag("div", tag("button", say("slider_back"), type="button")),
-        class_="slider",
-    )
+    epsilons = {each.record.epsilon for each, _ in rows}
+    places = [say("slider_factor", factor=number(factor, 3)) for factor in factors]
+    if len(epsilons) == 1:
+        places = [say("slider_epsilon", epsilon=at_most(min(epsilons) * factor)) for factor in factors]
+    last, middle = len(places) - 1, factors.index(1.0)
+    ends = f"{places[0]}: {say('private')}", f"{places[-1]}: {say('exact_end')}"
+    control = slider("noise", say("slider_label"), ends, places[middle], say("slider_back"), last=last, at=middle)
     body = [
         tag("tr", tag("th", each.title, scope="row"), tag("td", texts[middle], class_="n error"), data_row=i)
         for i, (each, texts) in enumerate(rows)
@@ -728,7 +648,7 @@ def _slider_part(shown: Sequence[_Shown], say: Words, patience: Patience) -> tup
     left_out = tag("p", say("slider_none", why=why), class_="soft") if why else None
     data = {"id": "noise", "places": places, "rows": [texts for _, texts in rows]}
     return tag(
-        "section", tag("h2", say("slider")), tag("div", slider, shown_table, class_="beside"), left_out, id="noise"
+        "section", tag("h2", say("slider")), tag("div", control, shown_table, class_="beside"), left_out, id="noise"
     ), data
 
 
@@ -761,21 +681,15 @@ def _how_part(shown: Sequence[_Shown], say: Words, ledger_name: str | None) -> H
         tag("p", _whose(who, shown, say), say("proved" if proved else "unproved"))
         for proved, who in _alike(proofs, lambda each: each.proved)
     ]
-    parts: list[Any] = [
-        tag("p", say("verify_how")),
-        _lines(map(_verify_command, shown)),
-    ]
+    parts: list[Any] = [tag("p", say("verify_how")), _lines(map(_verify_command, shown))]
     owned = [each for each in shown if each.query is not None and each.record.ledger is not None]
     if owned:
         file = "LEDGER.json" if ledger_name is None else ledger_name
         named = ", LEDGER.json," if ledger_name is None else ""
         command = [f"{_verify_command(each)} --ledger {shlex.quote(file)}" for each in owned]
         parts += [fold(say("owner", file=named), _lines(command))]
-    digests = [
-        tag("li", tag("code", f"{each.source.digest}  {each.source.name}"))
-        for each in shown
-        if each.source.digest is not None
-    ]
+    files = [each.source for each in shown if each.source.digest is not None]
+    digests = [tag("li", tag("code", f"{source.digest}  {source.name}")) for source in files]
     parts_found: dict[tuple[str, str, str], list[_Shown]] = {}
     for each in shown:
         for part in each.findings or ():
@@ -815,13 +729,7 @@ def sentences_of(sources: Sequence[Source]) -> list[str]:
     """Return what a page about releases says beside its words: sentences of records, and what stands in folds."""
     found: list[str] = []
     for record in (source.release for source in sources):
-        found += [
-            _hides(record),
-            record.promise,
-            *record.not_promised,
-            *record.assumptions,
-            _law(record),
-        ]
+        found += [_hides(record), record.promise, *record.not_promised, *record.assumptions, _law(record)]
         if isinstance(record, ReleaseFields):
             secrets = record.mechanism.secrets
             found += [alternatives_of(secrets, record.protection), record.query.description, *record.warnings]

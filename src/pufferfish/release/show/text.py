@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from pufferfish._base.view import MOST_ROWS, Grid, View, counted
+from pufferfish._base.view import MOST_ROWS, Grid, View, counted, in_columns
 from pufferfish._base.words import at_most, names_of, number, to_the_noise
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import printable, shortened
@@ -32,7 +32,6 @@ __all__ = [
     "lines_of_each",
     "measurement_view",
     "noise_line",
-    "on_values",
     "postprocessing_lines",
     "promise_line",
     "promise_lines",
@@ -81,63 +80,37 @@ def promise_lines(record: ReleaseFields) -> list[str]:
     """Return what one noise promises of every unit as lines of text; none where that is not known."""
     grid = promise_grid(record.promises)
     rows = [row[:3] for row in (grid.columns, *grid.rows)]
-    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [f"{unit:{wide[0]}}  {epsilon:>{wide[1]}}  {odds:>{wide[2]}}" for unit, epsilon, odds in rows]
-    return lines if record.promises else []
+    return in_columns(rows, [False, True, True]) if record.promises else []
 
 
 def summary(record: ReleaseFields, most: int = 60) -> str:
     """Return the values, the noise and the promise in a few lines; of very many values the first."""
-    hidden = printable(hides_line(record))
+    lines = [printable(hides_line(record))]
     if record.subjects is not None:
-        return "\n".join([hidden, *lines_of_each(record), *_closing_lines(record)])
-    return "\n".join(
-        [
-            hidden,
-            *quantile_lines(record),
-            *_table_lines(record, most),
-            *weak_lines(record),
-            noise_line(record),
-            *_closing_lines(record),
-        ]
-    )
+        lines += lines_of_each(record)
+    else:
+        lines += [*quantile_lines(record), *_table_lines(record, most), *weak_lines(record), noise_line(record)]
+    return "\n".join([*lines, *_closing_lines(record)])
 
 
 def _table_lines(record: ReleaseFields, most: int) -> list[str]:
-    """Return the values in columns, under their headings; at most so many of them."""
-    if record.groups is not None:
-        return _group_table_lines(record, record.groups, most)
-    first_rows = list(islice(lines_of(record), most))
-    rows = [("value", "± 95%"), *(row for _, *row in first_rows)]
-    names = [record.query.kind, *(shortened(printable(name), _MOST_LABEL) for name, *_ in first_rows)]
-    name_width = max(map(len, names))
-    columns = [max(len(row[i]) for row in rows) for i in (0, 1)]
-    lines = [
-        f"{name:{name_width}}  {value:>{columns[0]}}  {error:>{columns[1]}}"
-        for name, (value, error) in zip(names, rows, strict=True)
-    ]
+    """Return the values in columns, under their headings, and totals of groups; at most so many of each."""
+    groups = record.groups
+    if groups is None:
+        lines = _in_columns([record.query.kind, "value", "± 95%"], islice(lines_of(record), most), numbers=2)
+    else:
+        lines = _in_columns(heads_of_groups(record, groups), islice(rows_of_groups(record, groups), most))
     left = len(record.values) - most
-    return [*lines, f"… and {left:,} more in the record"] if left > 0 else lines
+    lines += [f"… and {left:,} more in the record"] if left > 0 else []
+    for title, heads, rows in [] if groups is None else totals_of_groups(record, groups):
+        lines += [f"{printable(title)}:", *_in_columns(heads, rows[:most])]
+    return lines
 
 
-def _group_table_lines(record: ReleaseFields, groups: GroupsRecord, most: int) -> list[str]:
-    """Return the values of groups in columns, under their headings, and totals; at most so many of each."""
-    printed = _in_columns(heads_of_groups(record, groups), islice(rows_of_groups(record, groups), most))
-    left = len(record.values) - most
-    printed += [f"… and {left:,} more in the record"] if left > 0 else []
-    for title, heads, rows in totals_of_groups(record, groups):
-        printed += [f"{printable(title)}:", *_in_columns(heads, rows[:most])]
-    return printed
-
-
-def _in_columns(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return rows under their headings; the last three columns are numbers."""
-    lines = [[shortened(printable(part), _MOST_LABEL) for part in row] for row in (heads, *rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    names = len(heads) - 3
-    return [
-        "  ".join(f"{part:{'<' if i < names else '>'}{widths[i]}}" for i, part in enumerate(line)) for line in lines
-    ]
+def _in_columns(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 3) -> list[str]:
+    """Return rows under their headings; the last columns are numbers."""
+    texts = [[shortened(printable(part), _MOST_LABEL) for part in row] for row in (heads, *rows)]
+    return in_columns(texts, [i >= len(heads) - numbers for i in range(len(heads))])
 
 
 def heads_of_groups(record: ReleaseFields, groups: GroupsRecord) -> list[str]:
@@ -267,7 +240,8 @@ def _noise_in_words(record: ReleaseFields) -> str:
     """Say on what there is noise of which scale."""
     measured = record.noise.measurements
     if measured is None:
-        return f"scale {record.scale:.6g} on {on_values(_outputs(record))}"
+        n = _outputs(record)
+        return f"scale {record.scale:.6g} on {'one value' if n == 1 else f'each of {n:,} values'}"
     least = min(measurement.scale for measurement in measured)
     scales = f"scale {record.scale:.6g}" if least == record.scale else f"scales {least:.6g} to {record.scale:.6g}"
     counts = "one count" if len(measured) == 1 else f"{len(measured)} counts"
@@ -349,17 +323,6 @@ def record_named(node: int | str) -> str:
     ('record 2159 (counted from 0)', 'record lung')
     """
     return f"record {node} (counted from 0)" if isinstance(node, int) else f"record {node}"
-
-
-def on_values(number: int, what: str = "value") -> str:
-    """Say on how many values there is noise.
-
-    Examples
-    --------
-    >>> on_values(1), on_values(1200), on_values(3, "count")
-    ('one value', 'each of 1,200 values', 'each of 3 counts')
-    """
-    return f"one {what}" if number == 1 else f"each of {number:,} {what}s"
 
 
 # -- What releases show in a notebook --------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ Before it: which values are no larger than their own error, of which text and pa
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,10 +19,8 @@ from numpy.typing import NDArray
 
 from pufferfish._base.view import Html, counted, join, tag
 from pufferfish._base.words import WEAK, number, with_error
-from pufferfish._draw.heat import MOST_COLUMNS, heat_map
-from pufferfish._draw.page import fold, table
-from pufferfish._draw.panels import MOST_LINES, Band, band_charts, small_multiples
-from pufferfish._draw.svg import is_share
+from pufferfish._draw.lines import MOST_LINES, Band, band_charts, small_multiples
+from pufferfish._draw.page import MANY_ROWS, MOST_COLUMNS, fold, heat_map, table
 from pufferfish.data.groups import cells_for_people, in_order
 from pufferfish.errors import ParameterError, PufferfishError, shortened
 from pufferfish.queries import Transitions, measure_of
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Look",
     "Numbers",
+    "are_shares",
     "csv_link",
     "each_part",
     "frame_of_subjects",
@@ -56,11 +56,15 @@ __all__ = [
 # -- Which released values are no larger than their own error: reports mark them, and it is said how many ------------
 
 
+def are_shares(record: ReleaseFields) -> bool:
+    """Return whether values are shares, which pages and pictures show in percent."""
+    return measure_of(record.query.kind).startswith("share")
+
+
 def weak_values(record: ReleaseFields) -> NDArray[np.bool_]:
     """Return which values are no larger than their error, or are shares with an error of all; shaped as ``value``."""
     errors = record.accuracies(0.05)
-    far = (errors >= 1) & is_share(measure_of(record.query.kind))
-    return (np.abs(record.value) <= errors) | far
+    return (np.abs(record.value) <= errors) | ((errors >= 1) & are_shares(record))
 
 
 def marked(text: str, weak: bool) -> str:
@@ -144,10 +148,8 @@ def values_part(record: ReleaseFields, look: Look | None = None) -> Html:
     """Return the values of a release as pictures and tables."""
     look = look or Look()
     totals = None if record.groups is None else _totals(record, record.groups, look)
-    record = _for_people(record, look)
-    weak = weak_values(record)
-    shown = _transitions(record, look, weak) if record.query.kind in Transitions.kinds else _drawn(record, look, weak)
-    return join(_quantiles(record, look), _weakness(look, weak), shown, totals, _counts_measured(record))
+    values = _Values(record, look)
+    return join(values.quantiles(), values.weakness(), values.drawn(), totals, _counts_measured(record))
 
 
 def _totals(record: ReleaseFields, groups: GroupsRecord, look: Look) -> Html:
@@ -215,7 +217,7 @@ class Numbers:
     @classmethod
     def of(cls, record: ReleaseFields) -> "Numbers":
         """Return how those of a release are."""
-        return cls(is_share(measure_of(record.query.kind)), record.whole)
+        return cls(are_shares(record), record.whole)
 
     def value(self, value: float, error: float) -> str:
         """Write a value alone."""
@@ -235,95 +237,253 @@ class Numbers:
         return number(100 * value, 3) + "%" if self.percent else number(value, 3)
 
 
-def _drawn(record: ReleaseFields, look: Look, weak: NDArray[np.bool_]) -> Html:
-    """Return values as what shows them best.
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """One released value: its names, itself, what noise left, its error, whether it is weak, its group's records."""
 
-    Bars; lines over hours, days or months with bands, one for each group or, of several outputs, a small chart for each
-    output; a heat table of two groupings, or of groups and outputs.
-    """
-    groups, labels = record.groups, record.query.labels
-    if groups is None:
-        return _bars(record, look)
-    over = [i for i, by in enumerate(groups.by) if _part(by)]
-    others = list(dict.fromkeys(_without(cell, over[0]) for cell in groups.cells)) if len(over) == 1 else []
-    if 0 < len(others) <= MOST_LINES and len(labels) <= MOST_COLUMNS:
-        return _over_time(record, groups, look, weak, over[0], others)
-    if len(labels) == 1:
-        return _two_ways(record, groups, look, weak) if len(groups.by) == 2 else _bars(record, look)
-    return _by_group(record, groups, look, weak) if len(labels) <= MOST_COLUMNS else _bars(record, look)
+    names: tuple[str, ...]
+    value: float
+    noisy: float
+    error: float
+    weak: bool
+    records: int
+
+
+class _Values:
+    """The values of a release as a page shows them: outputs and groups are named as people name them."""
+
+    def __init__(self, record: ReleaseFields, look: Look) -> None:
+        self._as_recorded = record.groups
+        self.record = record = _for_people(record, look)
+        self.look, self.say, self.write, self.labels = look, look.say, Numbers.of(record), record.query.labels
+        self.value, self.errors, self.weak = record.value, record.accuracies(0.05), weak_values(record)
+        self.noisy = np.array(record.noisy_values).reshape(self.value.shape)
+        self.measure = _measure(record, look)
+        self.of = f" ({self.labels[0]})" if len(self.labels) == 1 else ""
+
+    def drawn(self) -> Html:
+        """Return values as what shows them best.
+
+        Bars; lines over hours, days or months with bands, one for each group or, of several outputs, a small chart for
+        each output; a heat table of two groupings, or of groups and outputs; of steps one for each group.
+        """
+        groups, labels = self.record.groups, self.labels
+        if self.record.query.kind in Transitions.kinds:
+            return self._transitions() if groups is None or len(groups.cells) <= _MOST_MAPS else self._bars()
+        if groups is None:
+            return self._bars()
+        over = [i for i, by in enumerate(groups.by) if _part(by)]
+        others = list(dict.fromkeys(_without(cell, over[0]) for cell in groups.cells)) if len(over) == 1 else []
+        if 0 < len(others) <= MOST_LINES and len(labels) <= MOST_COLUMNS:
+            return self._over_time(groups, over[0], others)
+        if len(labels) == 1:
+            return self._two_ways(groups) if len(groups.by) == 2 else self._bars()
+        return self._by_group(groups) if len(labels) <= MOST_COLUMNS else self._bars()
+
+    def weakness(self) -> Html | None:
+        """Say what the sign beside values means, and how many have it."""
+        if not self.weak.any():
+            return None
+        n, total = int(self.weak.sum()), self.weak.size
+        how_many = self.say("weak_one") if total == 1 else self.say("weak", n=f"{n:,}", total=f"{total:,}")
+        left_out = f" {self.say('suppressed')}" if self.look.suppress else None
+        return tag("p", tag("strong", WEAK, aria_hidden="true"), f" {how_many}", left_out)
+
+    def quantiles(self) -> Html | None:
+        """Return the quantiles with their intervals, if there are any."""
+        if not self.record.quantiles:
+            return None
+        rows, say = list(quantile_rows(self.record)), self.say
+        shown = [[number(x) if isinstance(x, float) else x for x in row.values()] for row in rows]
+        cells = [[*row[:-3], *(tag("td", part) for part in row[-3:])] for row in shown]
+        by = map(self.look.grouping, list(rows[0])[:-4])
+        return table([*by, say("share"), say("quantile"), say("low"), say("high")], cells, say("quantiles"))
+
+    def _ordered(self, groups: GroupsRecord, i: int) -> list[str]:
+        """Return the labels of one grouping, as they are ordered in records: what people read may sort otherwise."""
+        recorded = groups if self._as_recorded is None else self._as_recorded
+        shown = {(cell[i],): named[i] for cell, named in zip(recorded.cells, groups.cells, strict=True)}
+        return [shown[label,] for (label,) in in_order(shown)]
+
+    def _over_time(self, groups: GroupsRecord, over: int, others: Sequence[tuple[str, ...]]) -> Html:
+        """Return lines over a part of times, one for each group, a chart for each output; the numbers are folded."""
+        places = self._ordered(groups, over)
+        rows = [others.index(_without(cell, over)) for cell in groups.cells]
+        at = rows, [places.index(cell[over]) for cell in groups.cells]
+        shape = len(others), len(places), len(self.labels)
+        weak = np.zeros(shape, dtype=np.bool_)
+        weak[at] = self.weak
+        lines: list[NDArray[np.float64]] = []  # the values and both ends of their bands, where there are any
+        for numbers in (self.value, self.noisy - self.errors, self.noisy + self.errors):
+            lines.append(np.full(shape, np.nan))
+            lines[-1][at] = np.where(self.weak & self.look.suppress, np.nan, numbers)
+        panels: list[tuple[str, list[Band]]] = []
+        for j, output in enumerate(self.labels):
+            bands: list[Band] = []
+            for i, other in enumerate(others):
+                values, low, high = (line[i, :, j] for line in lines)
+                if not np.isnan(values).all():
+                    bands.append(Band(", ".join(other) or output, values, low, high, weak[i, :, j]))
+            panels += [(output, bands)] if bands else []
+        if not panels:
+            return self._folded()
+        grouping, ticks = self.look.grouping(groups.by[over]), self.write.tick
+        label = f"{self.measure}, {grouping}"
+        if len(self.labels) == 1:
+            chart = band_charts(panels[0][1], places, ticks, label)
+        else:
+            chart = small_multiples(panels, places, ticks, label)
+        caption = tag("p", f"{self.measure}{self.of}, {grouping}. {self.say('bands')}", class_="caption")
+        return join(caption, chart, self._folded())
+
+    def _two_ways(self, groups: GroupsRecord) -> Html:
+        """Return a heat table of two groupings, the longer one down the page."""
+        ways = [self._ordered(groups, i) for i in (0, 1)]
+        down = 0 if len(ways[0]) >= len(ways[1]) else 1
+        rows, columns = ways[down], ways[1 - down]
+        at = tuple([ways[i].index(cell[i]) for cell in groups.cells] for i in (down, 1 - down))
+        values, errors, weak = (np.full((len(rows), len(columns)), empty) for empty in (np.nan, np.nan, False))
+        values[at], errors[at], weak[at] = self.value[:, 0], self.errors[:, 0], self.weak[:, 0]
+        told = {self.write.error(error) for error in self.errors.ravel().tolist()}
+        alike = f"; {self.say('each_error', error=told.pop())}" if len(told) == 1 else ""
+        write = self.write.value if alike else self.write.both
+
+        def text(i: int, j: int) -> str:
+            return "" if math.isnan(values[i, j]) else write(values[i, j], errors[i, j])
+
+        named = [self.look.grouping(groups.by[i]) for i in (down, 1 - down)]
+        caption = self.say("by_group", measure=f"{self.measure}{self.of}", by=" × ".join(named), alike=alike)
+        picture = self._heat(rows, columns, values, weak, caption, corner=" \\ ".join(named), text=text)
+        return join(picture, self._folded() if _many(rows, columns) else None)
+
+    def _by_group(self, groups: GroupsRecord) -> Html:
+        """Return a heat table with a row for each group and a column for each output; where these are many bars too."""
+        write, say, names = self.write, self.say, [", ".join(cell) for cell in groups.cells]
+        records = [f"{count:,}" for count in groups.records]
+        of_group = [write.error(error) for error in self.errors.max(axis=1).tolist()]
+        measured = say("error" if self.record.noise.measurements is None else "error_at_most")
+        columns = [(say("records"), records), (measured, of_group)]
+        beside = [(tag("span", head, class_="whole"), cells) for head, cells in columns if len(set(cells)) > 1]
+        told = [say("each_records", n=records[0]), say("each_error", error=of_group[0])]
+        alike = "".join(f"; {text}" for text, (_, cells) in zip(told, columns, strict=True) if len(set(cells)) == 1)
+        many = _many(names, [*self.labels, *(head for head, _ in beside)])
+        beside = beside[: 0 if many else None]  # before the outputs: what they are read with is seen without scrolling
+        first = len(beside)
+
+        def text(i: int, j: int) -> str:
+            return beside[j][1][i] if j < first else write.value(self.value[i, j - first], self.errors[i, j - first])
+
+        empty = np.full((len(names), first), np.nan)
+        named = ", ".join(map(self.look.grouping, groups.by))
+        picture = self._heat(
+            names,
+            [*(head for head, _ in beside), *self.labels],
+            np.column_stack([empty, self.value]),
+            np.column_stack([empty > 0, self.weak]),
+            say("by_group", measure=self.measure, by=named, alike=alike),
+            corner=named,
+            text=text,
+            plain=first,
+        )
+        return join(picture, self._folded() if many else None)
+
+    def _transitions(self) -> Html:
+        """Return a heat table of the steps from each state to each, for every group."""
+        states, groups = [self.look.name(state) for state in self.record.theta.states], self.record.groups
+        cells = [""] if groups is None else [f": {', '.join(cell)}" for cell in groups.cells]
+        numbers = (x.reshape(-1, len(states), len(states)) for x in (self.value, self.errors, self.weak))
+        parts: list[Html] = []
+        for cell, matrix, errors, weak in zip(cells, *numbers, strict=True):
+
+            def text(i: int, j: int, matrix: Any = matrix, errors: Any = errors) -> str:
+                return self.write.value(matrix[i, j], errors[i, j])
+
+            each = self.say("each_error", error=self.write.error(float(errors.max())))
+            caption = f"{self.say('steps_of', measure=self.measure, cell=cell)}; {each}"
+            parts.append(self._heat(states, states, matrix, weak, caption, corner="→", text=text))
+        return join(parts)
+
+    def _heat(
+        self,
+        rows: Sequence[str],
+        columns: Sequence[str],
+        values: NDArray[np.float64],
+        weak: NDArray[np.bool_],
+        caption: str,
+        **shown: Any,
+    ) -> Html:
+        """Return a heat table; where weak values are left out squares do not show them either."""
+        if self.look.suppress and _many(rows, columns):
+            values = np.where(weak, np.nan, values)
+        marked = partial(self.look.marked, weak=True)
+        return heat_map(rows, columns, values, caption, weak=weak, marked=marked, **shown)
+
+    def _folded(self) -> Html:
+        """Return the numbers behind a picture as a table, folded."""
+        return fold(self.say("as_table"), self._bars(pictures=False))
+
+    def _bars(self, *, pictures: bool = True) -> Html:
+        """Return a table with a row and a bar for each value: the first are seen, more folded, very many left out."""
+        values, write, say, groups = list(self._each()), self.write, self.say, self.record.groups
+        least = min(0.0, *(min(v.value, v.noisy - v.error) for v in values))
+        most = max(0.0, *(max(v.value, v.noisy + v.error) for v in values))
+        changed = self.record.postprocessing is not None and not self.look.suppress
+        by = list[str]() if groups is None else [self.look.grouping(name) for name in groups.by]
+        names = by if by and self.of else [*by, say("output")]  # of one output the caption says which it is
+        alike = len({v.records for v in values}) == 1
+        with_records = bool(by) and not alike
+        heads = [
+            *names,
+            *([say("records")] if with_records else []),
+            say("value"),
+            *([say("noisy")] if changed else []),
+            *([tag("span", say("picture"), class_="picture")] if pictures else []),
+        ]
+
+        def row(v: _Value) -> Html:
+            hidden = v.weak and self.look.suppress
+            return tag(
+                "tr",
+                *(tag("th", name, scope="row") for name in v.names[: len(names)]),
+                tag("td", f"{v.records:,}", class_="n") if with_records else None,
+                tag("td", self.look.marked(write.both(v.value, v.error), v.weak), class_="n"),
+                tag("td", write.value(v.noisy, v.error), class_="n") if changed else None,
+                tag("td", None if hidden else _bar(v, least, most), class_="bar") if pictures else None,
+            )
+
+        records = f"; {say('each_records', n=f'{values[0].records:,}')}" if by and alike else ""
+        caption = say("values_of", measure=self.measure, of=self.of if by else "", alike=records)
+        caption += f". {say('bars')}" if pictures else "."
+
+        def part(rows: Sequence[_Value]) -> Html:
+            return table(heads, map(row, rows), caption, names=len(names), class_="values", search=say("search"))
+
+        seen = _FIRST if pictures and len(values) > _FIRST else _MOST
+        more, left = values[seen:_MOST], len(values) - _MOST
+        return join(
+            part(values[:seen]),
+            fold(say("more", n=f"{len(more):,}"), part(more)) if more else None,
+            tag("p", say("rest", n=f"{left:,}"), class_="soft") if left > 0 else None,
+        )
+
+    def _each(self) -> Iterator[_Value]:
+        """Yield the values, those of the first group first."""
+        groups = self.record.groups
+        cells, records = ([()], [0]) if groups is None else (groups.cells, groups.records)
+        numbers = (x.ravel().tolist() for x in (self.value, self.noisy, self.errors, self.weak))
+        flat = zip(*numbers, strict=True)
+        for cell, size in zip(cells, records, strict=True):
+            for label, (value, noisy, error, weak) in zip(self.labels, flat, strict=False):
+                yield _Value((*cell, label), value, noisy, error, weak, size)
 
 
 def _without(cell: Sequence[str], i: int) -> tuple[str, ...]:
     return tuple(label for j, label in enumerate(cell) if j != i)
 
 
-def _labels_in_order(record: ReleaseFields, groups: GroupsRecord, i: int) -> list[str]:
-    """Return the labels of one grouping, as they are ordered in records: what people read may sort otherwise."""
-    by_number = {label: place for place, label in enumerate(dict.fromkeys(cell[i] for cell in groups.cells))}
-    days = {
-        name: place
-        for place, name in enumerate(day for [day] in cells_for_people(["weekday("], [[str(d)] for d in range(7)]))
-    }
-    sizes = {label: days.get(label) if groups.by[i].startswith("weekday(") else None for label in by_number}
-    if all(size is not None for size in sizes.values()):
-        return sorted(by_number, key=lambda label: sizes[label] or 0)
-    return [label for (label,) in in_order([(label,) for label in by_number])]
-
-
-def _over_time(
-    record: ReleaseFields,
-    groups: GroupsRecord,
-    look: Look,
-    weak: NDArray[np.bool_],
-    over: int,
-    others: Sequence[tuple[str, ...]],
-) -> Html:
-    """Return lines over a part of times, a line for each group, and a chart for each output; the numbers are folded."""
-    labels, write = record.query.labels, Numbers.of(record)
-    places = _labels_in_order(record, groups, over)
-    at = {
-        (place, other): i
-        for i, (place, other) in enumerate((cell[over], _without(cell, over)) for cell in groups.cells)
-    }
-    errors, values, noisy = (
-        record.accuracies(0.05),
-        record.value,
-        np.array(record.noisy_values).reshape(record.value.shape),
-    )
-
-    def line(other: tuple[str, ...], j: int) -> Band:
-        cells = [at.get((place, other)) for place in places]
-        nan, gone = math.nan, [i is None or (look.suppress and bool(weak[i, j])) for i in cells]
-        found = [-1 if i is None else i for i in cells]
-        return Band(
-            name=", ".join(other) or labels[j],
-            values=[nan if no else float(values[i, j]) for i, no in zip(found, gone, strict=True)],
-            low=[nan if no else float(noisy[i, j] - errors[i, j]) for i, no in zip(found, gone, strict=True)],
-            high=[nan if no else float(noisy[i, j] + errors[i, j]) for i, no in zip(found, gone, strict=True)],
-            weak=[bool(weak[i, j]) for i in found],
-        )
-
-    measure = _measure(record, look)
-    label = f"{measure}, {look.grouping(groups.by[over])}"
-    panels = [(name, [line(other, j) for other in others]) for j, name in enumerate(labels)]
-    panels = [
-        (name, kept)
-        for name, lines in panels
-        if (kept := [one for one in lines if not all(map(math.isnan, one.values))])
-    ]
-    if not panels:
-        return _folded_values(record, look)
-    chart = (
-        band_charts(panels[0][1], places, write.tick, label)
-        if len(labels) == 1
-        else small_multiples(panels, places, write.tick, label)
-    )
-    caption = tag(
-        "p",
-        f"{measure}{_of(labels)}, {look.grouping(groups.by[over])}. {look.say('bands')}",
-        class_="caption",
-    )
-    return join(caption, chart, _folded_values(record, look))
+def _many(rows: Sequence[str], columns: Sequence[str]) -> bool:
+    """Return whether a heat table has no room for numbers, and shows squares."""
+    return len(columns) > MOST_COLUMNS or len(rows) > MANY_ROWS
 
 
 def measure_in_words(record: ReleaseFields) -> str:
@@ -335,132 +495,6 @@ def measure_in_words(record: ReleaseFields) -> str:
 def _measure(record: ReleaseFields, look: Look) -> str:
     """Say the same in the words of a page."""
     return look.say.of(measure_in_words(record))
-
-
-def _of(labels: Sequence[str]) -> str:
-    return f" ({labels[0]})" if len(labels) == 1 else ""
-
-
-def _folded_values(record: ReleaseFields, look: Look) -> Html:
-    """Return the numbers behind a picture as a table, folded."""
-    return fold(look.say("as_table"), _bars(record, look, pictures=False))
-
-
-def _two_ways(record: ReleaseFields, groups: GroupsRecord, look: Look, weak: NDArray[np.bool_]) -> Html:
-    """Return a heat table of two groupings, the longer one down the page."""
-    ways = [_labels_in_order(record, groups, i) for i in (0, 1)]
-    down = 0 if len(ways[0]) >= len(ways[1]) else 1
-    rows, columns, write = ways[down], ways[1 - down], Numbers.of(record)
-    shape = len(rows), len(columns)
-    values, errors, faint = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape, dtype=np.bool_)
-    found = zip(groups.cells, record.value[:, 0], record.accuracies(0.05)[:, 0], weak[:, 0], strict=True)
-    for cell, value, error, is_weak in found:
-        at = rows.index(cell[down]), columns.index(cell[1 - down])
-        values[at], errors[at], faint[at] = value, error, is_weak
-    told = {write.error(error) for error in record.accuracies(0.05).ravel().tolist()}
-    alike = f"; {look.say('each_error', error=told.pop())}" if len(told) == 1 else ""
-    named = [look.grouping(groups.by[i]) for i in (down, 1 - down)]
-    measure = _measure(record, look)
-    many = len(columns) > MOST_COLUMNS or len(rows) > 60
-
-    def text(i: int, j: int) -> str:
-        if math.isnan(values[i, j]):
-            return ""
-        return write.value(values[i, j], errors[i, j]) if alike else write.both(values[i, j], errors[i, j])
-
-    picture = heat_map(
-        rows,
-        columns,
-        np.where(faint, np.nan, values) if look.suppress and many else values,
-        look.say("by_group", measure=f"{measure}{_of(record.query.labels)}", by=" × ".join(named), alike=alike),
-        corner=" \\ ".join(named),
-        text=text,
-        weak=faint,
-        marked=lambda part: look.marked(part, weak=True),
-    )
-    return join(picture, _folded_values(record, look) if many else None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """One released value: its names, itself, what noise left, its error, whether it is weak, its group's records."""
-
-    names: tuple[str, ...]
-    value: float
-    noisy: float
-    error: float
-    weak: bool
-    records: int = 0
-
-
-def _values(record: ReleaseFields) -> Iterator[_Value]:
-    """Yield the values, those of the first group first."""
-    labels, groups = record.query.labels, record.groups
-    cells = [()] if groups is None else groups.cells
-    records = [0] if groups is None else groups.records
-    flat = zip(
-        record.values,
-        record.noisy_values,
-        record.accuracies(0.05).ravel().tolist(),
-        weak_values(record).ravel().tolist(),
-        strict=True,
-    )
-    for cell, size in zip(cells, records, strict=True):
-        for label, numbers in zip(labels, flat, strict=False):
-            yield _Value((*cell, label), *numbers, size)
-
-
-def _bars(record: ReleaseFields, look: Look, *, pictures: bool = True) -> Html:
-    """Return a table with a row and a bar for each value: the first are seen, more are folded, very many left out."""
-    values, write, say = list(_values(record)), Numbers.of(record), look.say
-    least = min(0.0, *(min(v.value, v.noisy - v.error) for v in values))
-    most = max(0.0, *(max(v.value, v.noisy + v.error) for v in values))
-    changed = record.postprocessing is not None and not look.suppress
-    by: list[str] = [] if record.groups is None else [look.grouping(name) for name in record.groups.by]
-    one_output = bool(by) and len(record.query.labels) == 1  # then the caption has the output
-    names = [*by, *([] if one_output else [say("output")])]
-    same = {v.records for v in values}
-    alike = f"; {say('each_records', n=f'{values[0].records:,}')}" if by and len(same) == 1 else ""
-    with_records = bool(by) and not alike
-    heads = [
-        *names,
-        *([say("records")] if with_records else []),
-        say("value"),
-        *([say("noisy")] if changed else []),
-        *([tag("span", say("picture"), class_="picture")] if pictures else []),
-    ]
-
-    def row(v: _Value) -> Html:
-        return tag(
-            "tr",
-            *(tag("th", name, scope="row") for name in v.names[: len(names)]),
-            tag("td", f"{v.records:,}", class_="n") if with_records else None,
-            tag("td", look.marked(write.both(v.value, v.error), v.weak), class_="n"),
-            tag("td", write.value(v.noisy, v.error), class_="n") if changed else None,
-            tag("td", None if v.weak and look.suppress else _bar(v, least, most), class_="bar") if pictures else None,
-        )
-
-    measure = _measure(record, look)
-    caption = say(
-        "values_of",
-        measure=measure,
-        of=_of(record.query.labels) if one_output else "",
-        alike=alike,
-    )
-    caption += f". {say('bars')}" if pictures else "."
-
-    def part(rows: Sequence[_Value]) -> Html:
-        return table(heads, map(row, rows), caption, names=len(names), class_="values", search=say("search"))
-
-    if not pictures or len(values) <= _FIRST:
-        shown = [part(values[:_MOST])]
-    else:
-        shown = [
-            part(values[:_FIRST]),
-            fold(say("more", n=f"{len(values[_FIRST:_MOST]):,}"), part(values[_FIRST:_MOST])),
-        ]
-    left = len(values) - _MOST
-    return join(*shown, tag("p", say("rest", n=f"{left:,}"), class_="soft") if left > 0 else None)
 
 
 def _bar(v: _Value, least: float, most: float) -> Html:
@@ -481,96 +515,6 @@ def _bar(v: _Value, least: float, most: float) -> Html:
         preserveAspectRatio="none",
         aria_hidden="true",
     )
-
-
-def _by_group(record: ReleaseFields, groups: GroupsRecord, look: Look, weak: NDArray[np.bool_]) -> Html:
-    """Return a heat map with a row for each group and a column for each output; where these are many a table too."""
-    labels, say, write = record.query.labels, look.say, Numbers.of(record)
-    values, errors = record.value, record.accuracies(0.05)
-    names = [", ".join(cell) for cell in groups.cells]
-    records = [f"{count:,}" for count in groups.records]
-    of_group = [write.error(error) for error in errors.max(axis=1).tolist()]
-    measured = say("error" if record.noise.measurements is None else "error_at_most")
-    columns = [(say("records"), records), (measured, of_group)]
-    beside = [(tag("span", head, class_="whole"), cells) for head, cells in columns if len(set(cells)) > 1]
-    told = [say("each_records", n=records[0]), say("each_error", error=of_group[0])]
-    alike = "".join(f"; {text}" for text, (_, cells) in zip(told, columns, strict=True) if len(set(cells)) == 1)
-    measure = _measure(record, look)
-    many = len(names) > 60 or len(labels) + len(beside) > MOST_COLUMNS
-    beside = beside[: 0 if many else None]  # before the outputs: what they are read with is seen without scrolling
-    first = len(beside)
-
-    def text(i: int, j: int) -> str:
-        return beside[j][1][i] if j < first else write.value(values[i, j - first], errors[i, j - first])
-
-    empty = np.full((len(names), first), np.nan)
-    drawn = np.where(weak, np.nan, values) if look.suppress and many else values
-    named = ", ".join(map(look.grouping, groups.by))
-    picture = heat_map(
-        names,
-        [*(head for head, _ in beside), *labels],
-        np.column_stack([empty, drawn]),
-        say("by_group", measure=measure, by=named, alike=alike),
-        corner=named,
-        text=text,
-        plain=first,
-        weak=np.column_stack([np.zeros(empty.shape, dtype=np.bool_), weak]),
-        marked=lambda part: look.marked(part, weak=True),
-    )
-    return join(picture, _folded_values(record, look) if many else None)
-
-
-def _weakness(look: Look, weak: NDArray[np.bool_]) -> Html | None:
-    """Say what the sign beside values means, and how many have it."""
-    if not weak.any():
-        return None
-    how_many = (
-        look.say("weak_one") if weak.size == 1 else look.say("weak", n=f"{int(weak.sum()):,}", total=f"{weak.size:,}")
-    )
-    return tag(
-        "p",
-        tag("strong", WEAK, aria_hidden="true"),
-        f" {how_many}",
-        f" {look.say('suppressed')}" if look.suppress else None,
-    )
-
-
-def _transitions(record: ReleaseFields, look: Look, weak: NDArray[np.bool_]) -> Html:
-    """Return a heat map of the steps from each state to each, for every group; of very many groups a table."""
-    if record.groups is not None and len(record.groups.cells) > _MOST_MAPS:
-        return _bars(record, look)
-    states, write = [look.name(state) for state in record.theta.states], Numbers.of(record)
-    shape = (-1, len(states), len(states))
-    value, errors, weak = record.value.reshape(shape), record.accuracies(0.05).reshape(shape), weak.reshape(shape)
-    cells = [""] if record.groups is None else [f": {', '.join(cell)}" for cell in record.groups.cells]
-    measure = _measure(record, look)
-    parts = [
-        heat_map(
-            states,
-            states,
-            np.where(faint, np.nan, matrix) if look.suppress and len(states) > MOST_COLUMNS else matrix,
-            look.say("steps_of", measure=measure, cell=cell)
-            + f"; {look.say('each_error', error=write.error(float(error.max())))}",
-            corner="→",
-            text=lambda i, j, m=matrix, e=error: write.value(m[i, j], e[i, j]),
-            weak=faint,
-            marked=lambda part: look.marked(part, weak=True),
-        )
-        for cell, matrix, error, faint in zip(cells, value, errors, weak, strict=True)
-    ]
-    return join(parts)
-
-
-def _quantiles(record: ReleaseFields, look: Look) -> Html:
-    """Return the quantiles with their intervals, if there are any."""
-    if not record.quantiles:
-        return Html("")
-    rows = list(quantile_rows(record))
-    heads, say = list(rows[0])[:-3], look.say
-    shown = [[number(x) if isinstance(x, float) else x for x in row.values()] for row in rows]
-    cells = [[*row[:-3], tag("td", row[-3]), tag("td", row[-2]), tag("td", row[-1])] for row in shown]
-    by = map(look.grouping, heads[:-1])
-    return table([*by, say("share"), say("quantile"), say("low"), say("high")], cells, say("quantiles"))
 
 
 def middles_of(record: ReleaseFields) -> BinValues | None:
