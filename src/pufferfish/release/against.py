@@ -146,13 +146,7 @@ _AS_ONE = 0.01
 
 
 def _walk(member: Any) -> Walk:
-    """Return a member of Θ as a chain with a law at each step.
-
-    Raises
-    ------
-    ModelError
-        If it has none, or several.
-    """
+    """Return a member of Θ as a chain with a law at each step."""
     seen = np.arange(member.k)
     match member:
         case MarkovChain():
@@ -187,13 +181,7 @@ def _members(theta: Theta) -> Sequence[Any]:
 
 
 def chain_sums(theta: Theta) -> Callable[[LinearQuery | StepQuery, int, DataRecord], tuple[LogMoments, float, int]]:
-    """Return what bounds the moments of an output of a query on chains, the most a record adds, and of how many.
-
-    Raises
-    ------
-    ModelError
-        If a member of Θ says no law of the states: then any number of records in each is possible.
-    """
+    """Return what bounds the moments of an output of a query on chains, the most a record adds, and of how many."""
     walks = [_walk(member) for member in _members(theta)]
 
     def of(query: LinearQuery | StepQuery, output: int, data: DataRecord) -> tuple[LogMoments, float, int]:
@@ -225,13 +213,7 @@ def chain_sums(theta: Theta) -> Callable[[LinearQuery | StepQuery, int, DataReco
 def network_sums(
     theta: Theta,
 ) -> Callable[[LinearQuery | JointQuery, int, DataRecord], tuple[LogMoments, float, int]]:
-    """Return the same of an output of a query on networks, whose rows are independent.
-
-    Raises
-    ------
-    ModelError
-        By the callable: if an output counts cells of several columns one by one.
-    """
+    """Return the same of an output of a query on networks, whose rows are independent."""
 
     def of(query: LinearQuery | JointQuery, output: int, data: DataRecord) -> tuple[LogMoments, float, int]:
         laws, weights, nodes = list[Array](), np.ones(1), list[int]()
@@ -266,13 +248,7 @@ def _law(network: Any, nodes: Sequence[int]) -> Array:
 
 
 def step_bounds(theta: Theta) -> tuple[Array, Array]:
-    """Return bounds on the probability of each step, whatever was before; two arrays (k, k).
-
-    Raises
-    ------
-    ModelError
-        If a member of Θ allows any.
-    """
+    """Return bounds on the probability of each step, whatever was before; two arrays (k, k)."""
     bounds = [_bounds(member) for member in _members(theta)]
     return np.min([low for low, _ in bounds], axis=0), np.max([high for _, high in bounds], axis=0)
 

@@ -172,15 +172,7 @@ class Cells:
 
 @hide_traceback
 def cells_of(data: Sequences | Rows, calibration: Calibration, *, by_subject: bool = False) -> Cells:
-    """Return a query, which can be asked of each, on the subjects of a table, or on the groups that it was read with.
-
-    Raises
-    ------
-    ReleaseRefused
-        If groups cannot be asked it.
-    DataError
-        If the data holds states that the model lacks.
-    """
+    """Return a query on the subjects of a table, or on the groups that it was read with."""
     linear, theta, strategy = calibration.linear, calibration.theta, calibration.strategy
     assert isinstance(linear, LinearQuery | StepQuery | JointQuery)
     outputs, unit = len(linear.labels), linear.unit * (linear.divided_by or 1)
@@ -258,13 +250,7 @@ def _outputs_of_rows(rows: Rows, query: LinearQuery, theta: Theta) -> NDArray[np
 
 
 def errors_of_groups(data: Sequences | Rows, calibration: Calibration) -> list[float]:
-    """Return what each group's values will be within, with 95% probability; it reads public numbers only.
-
-    Raises
-    ------
-    ReleaseRefused
-        If such a release by groups would be refused.
-    """
+    """Return what each group's values will be within, with 95% probability; it reads public numbers only."""
     groups = data.groups
     assert groups is not None
     divisors = divisions_of(calibration, len(groups.cells), groups.records, data.records)

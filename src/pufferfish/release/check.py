@@ -51,13 +51,7 @@ BROKEN += (RecursionError, MemoryError)  # what is nested too deep, or of more r
 
 
 def check_record(record: ReleaseFields) -> None:
-    """Derive again what follows from the facts of a record, and see that it can be written.
-
-    Raises
-    ------
-    RecordError
-        If it contradicts itself, or holds text that no file can.
-    """
+    """Derive again what follows from the facts of a record, and see that it can be written."""
     wrong = next(differences(record), None)
     if wrong is not None:
         raise RecordError(f"expected that {wrong[1]}")

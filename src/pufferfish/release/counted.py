@@ -86,13 +86,7 @@ def _added(weights: NDArray[np.int64]) -> list[Added]:
 
 
 def record_loss_of(counted: CountedRecord) -> NDArray[np.float64]:
-    """Return the loss of a record of a chain that counts most, for every pair of states, in nats; shape (k, k).
-
-    Raises
-    ------
-    QueryError
-        If steps, or the cells of a network's table, are counted.
-    """
+    """Return the loss of a record of a chain that counts most, for every pair of states, in nats; shape (k, k)."""
     if counted.each != "record":
         raise QueryError(f"what got noise counts each {counted.each}, and one matrix says the losses of records alone")
     (columns,) = counted.adds

@@ -190,11 +190,6 @@ def derived(record: AnyFields, calibration: Calibration | None) -> AnyFields:
         The facts, and anything in place of what follows.
     calibration : Calibration or None
         Made of the facts; None where a function of the user's decides.
-
-    Raises
-    ------
-    PufferfishError, ValueError, ArithmeticError
-        If facts do not go together, so that nothing follows.
     """
     if calibration is None:
         return with_values(record, None)
@@ -312,13 +307,7 @@ def _noise(calibration: Calibration, worth: Fraction) -> NoiseRecord:
 
 
 def possible_values_of(calibration: Calibration, data: DataRecord, groups: GroupsRecord | None = None) -> InRecord:
-    """Return what makes noisy values the nearest possible ones; of the data only public numbers are used.
-
-    Raises
-    ------
-    ParameterError
-        If which values are possible is not known.
-    """
+    """Return what makes noisy values the nearest possible ones; of the data only public numbers are used."""
     linear, query = calibration.linear, calibration.query
     if groups is not None:
         return _possible_in_groups(calibration, data, groups)

@@ -94,13 +94,7 @@ PrivateData = Sequences | Rows | Database
 
 
 def database_of(data: Mapping[Any, Any] | Sequence[Any], calibration: Calibration) -> Database:
-    """Return a mapping from the records' names to their states, or a sequence of states, as a database of Θ.
-
-    Raises
-    ------
-    DataError
-        If its records or states are not those of Θ.
-    """
+    """Return a mapping from the records' names to their states, or a sequence of states, as a database of Θ."""
     theta = calibration.theta
     member: Any = None if theta.of_chains else theta.members[0]
     records = sum(chain.records for chain in calibration.length)
@@ -132,13 +126,7 @@ def database_of(data: Mapping[Any, Any] | Sequence[Any], calibration: Calibratio
 
 
 def exact_value(data: PrivateData, query: BoundQuery, theta: Theta) -> list[int]:
-    """Return a query's exact outputs, in units.
-
-    Raises
-    ------
-    DataError
-        If the data holds states the model lacks.
-    """
+    """Return a query's exact outputs, in units."""
     states = theta.states
     if isinstance(query, StepQuery):
         return query.counted(_counted_steps(data, states))
@@ -215,13 +203,7 @@ def _counted_steps(data: PrivateData, states: tuple[str, ...]) -> list[list[int]
 
 
 def steps_in_model_order(data: Sequences, steps: NDArray[np.int64], states: tuple[str, ...]) -> list[list[int]]:
-    """Return numbers of steps between the states of a table, (k, k), as those between the model's states.
-
-    Raises
-    ------
-    DataError
-        If the data holds states that the model lacks.
-    """
+    """Return numbers of steps between the states of a table, (k, k), as those between the model's states."""
     in_model_order(data, states)  # refuses states outside the model
     column_of = {name: x for x, name in enumerate(data.states)}
     counts: list[list[int]] = steps.tolist()
@@ -246,13 +228,7 @@ def _outputs_of_rows(rows: Rows, query: LinearQuery, theta: Theta) -> list[int]:
 
 
 def joint_counts(data: PrivateData, query: JointQuery, theta: Theta) -> NDArray[np.int64]:
-    """Return the rows in each combination of states, of each group; of shape (groups, outputs).
-
-    Raises
-    ------
-    ParameterError
-        If the table was read without counting these columns together.
-    """
+    """Return the rows in each combination of states, of each group; of shape (groups, outputs)."""
     nodes = [theta.networks[0].nodes[place] for place in query.nodes]
     counts = data.together(nodes) if isinstance(data, Rows) else None
     if counts is None:

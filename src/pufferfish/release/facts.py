@@ -72,13 +72,7 @@ class NotPlain(ValueError):
 
 
 def encode(value: Any) -> Any:
-    """Return a query, a secret, a setting, or a list or dict of these as values that JSON has.
-
-    Raises
-    ------
-    NotPlain
-        If it is, or holds, a function.
-    """
+    """Return a query, a secret, a setting, or a list or dict of these as values that JSON has."""
     if value is None or isinstance(value, bool | str | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, list | tuple):
@@ -102,13 +96,7 @@ def _encoded_field(value: Any, name: str) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """Return what :func:`encode` described, made by its constructor, which checks it.
-
-    Raises
-    ------
-    PufferfishError
-        If it describes none.
-    """
+    """Return what :func:`encode` described, made by its constructor, which checks it."""
     if isinstance(value, list):
         return [decode(part) for part in value]
     if not isinstance(value, dict):
@@ -167,14 +155,7 @@ class CalibrationRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True, k
     places: list[list[_Whole]] | None = None
 
     def chains(self) -> tuple[ChainLength, ...]:
-        """Return lengths of chains as they were: those that can decide, and shorter ones that make up the number.
-
-        Raises
-        ------
-        ParameterError
-            If there are more than can be, or they have more records than all chains together; or places are not those
-            of the lengths.
-        """
+        """Return lengths of chains as they were: those that can decide, and shorter ones that make up the number."""
         left = self.records - sum(records * times for _, records, times in self.lengths)
         longest = max((records for _, records, _ in self.lengths), default=1)
         if left < 0:
@@ -401,13 +382,7 @@ class NoiseRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 
 
 def strategy_of(kind: str, states: Sequence[str], noise: NoiseRecord) -> Strategy | None:
-    """Return the strategy that a record's measurements say, of a kind of query on these states.
-
-    Raises
-    ------
-    QueryError
-        If they are none, or the query's outputs do not follow from them.
-    """
+    """Return the strategy that a record's measurements say, of a kind of query on these states."""
     if noise.measurements is None:
         return None
     if len(states) > MOST_STATES:
@@ -476,13 +451,7 @@ class DataRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
 
     @property
     def chain_lengths(self) -> list[tuple[ChainLength, int]]:
-        """The chains that are named, and how many there are of each.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such chain.
-        """
+        """The chains that are named, and how many there are of each."""
         return _named_chains(self.lengths, self.places)
 
 

@@ -54,11 +54,6 @@ def discrete_laplace_noise(exact: Sequence[int], scale: float, *, lipschitz: int
         Scale b of P(Z = z) ∝ exp(−|z|/b), positive and finite. The noise drawn is a rounding wider.
     lipschitz : int
         L1 change of the vector when one record changes; OpenDP must confirm a loss of at most lipschitz/scale.
-
-    Raises
-    ------
-    ReleaseRefused
-        If the scale is not positive and finite, values would leave 64 bits, or OpenDP's map does not confirm.
     """
     measurement = _measurement(len(exact), max((abs(v) for v in exact), default=0), scale, lipschitz)
     return lambda: [int(v) for v in measurement([int(v) for v in exact])]

@@ -59,13 +59,6 @@ def notebook_of(
         The same of its table; by default the file that the record names.
     ledger_path : str, optional
         The same of the ledger that it was charged to; by default the reader has to fill it in.
-
-    Raises
-    ------
-    NotApplicableError
-        If a record of this kind does not say all that it takes.
-    RecordError
-        If query, mechanism and Θ of the record do not go together.
     """
     refusal = "a notebook repeats the release of a table from its record, but "
     if record.subjects is not None:

@@ -51,13 +51,7 @@ class Projected(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_field
         return "projected, column by column, to the nearest non-negative counts of its total"
 
     def of(self, noisy: list[float]) -> list[float]:
-        """Return the nearest possible values.
-
-        Raises
-        ------
-        ValueError
-            If the totals are not those of distinct outputs, or no numbers have them.
-        """
+        """Return the nearest possible values."""
         places = [place for block in self.outputs for place in block]
         distinct = len(set(places)) == len(places) and all(0 <= place < len(noisy) for place in places)
         if not distinct or not all(self.outputs) or len(self.outputs) != len(self.totals):
@@ -83,13 +77,7 @@ class Ranged(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     high: float
 
     def within(self, values: Sequence[float]) -> list[float]:
-        """Return the values inside the range: what is outside goes to its nearer end.
-
-        Raises
-        ------
-        ValueError
-            If the range is none.
-        """
+        """Return the values inside the range: what is outside goes to its nearer end."""
         if not self.low <= self.high:
             raise ValueError("postprocessing has a range whose low end is above its high end")
         return [min(max(v, self.low), self.high) for v in values]
@@ -125,13 +113,7 @@ class ClippedByGroup(FrozenRecord, frozen=True, forbid_unknown_fields=True, tag_
         return "clipped, group by group, to the possible range"
 
     def of(self, noisy: list[float]) -> list[float]:
-        """Return the values inside the ranges.
-
-        Raises
-        ------
-        ValueError
-            If a range is none, or there is not one for each group.
-        """
+        """Return the values inside the ranges."""
         m = self.outputs
         if m < 1 or not len(noisy) == m * len(self.low) == m * len(self.high):
             raise ValueError("postprocessing has not one range for each group")

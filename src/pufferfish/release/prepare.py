@@ -143,11 +143,6 @@ def check_step(data: Sequences | Rows | Database, model: Described) -> None:
 
     A model with a clock needs times, and believes no step that is only stated. Times without ``max_gap`` say how far
     apart most records are, and not all: where some are missing, two records would count as neighbours that are not.
-
-    Raises
-    ------
-    DataError
-        If the table has another step than the model, or none.
     """
     expected = model.step
     if expected is None or not isinstance(data, Sequences):
@@ -206,14 +201,6 @@ def warnings_of_model(
     """Return what a release under a model warns of, besides what its data warn of; refuse data of another step.
 
     Without a table, as for a measurement, only the model's verdict is asked.
-
-    Raises
-    ------
-    DataError
-        As :func:`check_step`.
-    ReleaseRefused
-        If the model was fitted to these very data or to a part of them, or checked against them, and ``accept`` does
-        not name "public"; or a check said "do not go on", and it does not name "model".
     """
     if model is None:
         return []
@@ -297,13 +284,7 @@ _OPTIONS = ("postprocess", "warnings", "ledger", "window", "coarsening", "accept
 
 
 def check_arguments(data: Any, query: Any, calibration: Any, unknown: Mapping[str, Any]) -> Calibration:
-    """Return the calibration; refuse what release does not take, and say what to do instead.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is missing, of another kind, in another's place, or not known.
-    """
+    """Return the calibration; refuse what release does not take, and say what to do instead."""
     for name in unknown:
         if name in ("epsilon", "mechanism", "theta", "length", "noise", "accuracy", "alpha"):
             raise ParameterError(f"release has no option {name}: it belongs to the calibration; {_CALIBRATE}")
@@ -399,13 +380,7 @@ def check_units(calibration: Calibration) -> None:
 
 
 def check_fit(data: DataRecord, calibration: Calibration) -> None:
-    """Refuse noise that is not for the records that were read, or a Θ that needs to know what was not.
-
-    Raises
-    ------
-    ReleaseRefused
-        If it is not, and why.
-    """
+    """Refuse noise that is not for the records that were read, or a Θ that needs to know what was not."""
     if (data.steps is not None) != isinstance(calibration.linear, StepQuery):
         raise ReleaseRefused("the number of steps is public where they are counted, and is said only there")
     if data.rows is not None:
@@ -644,11 +619,6 @@ def divisions_of(
         The records, or rows, of each.
     all_records : int
         Those of the table.
-
-    Raises
-    ------
-    ReleaseRefused
-        If the query is about single records, or the noise is for this one query of all records.
     """
     linear, query, theta = calibration.linear, calibration.query, calibration.theta
     if isinstance(linear, StepQuery) and not linear.of_groups:
@@ -678,13 +648,7 @@ def divisions_of(
 
 
 def check_each_subject(calibration: Calibration) -> None:
-    """Refuse a query that each subject cannot be asked, or noise that is not for each.
-
-    Raises
-    ------
-    ReleaseRefused
-        If it is one of steps, cumulative, or for one query of all records.
-    """
+    """Refuse a query that each subject cannot be asked, or noise that is not for each."""
     linear, query = calibration.linear, calibration.query
     by_subject = calibration.theta.of_chains and calibration.composes
     if not (by_subject and isinstance(linear, LinearQuery) and linear.factors is None):

@@ -280,13 +280,7 @@ def composes(mechanism: str) -> bool:
 
 
 def function_of_user(record: ReleaseFields) -> str | None:
-    """Return what of a release is a function of the user's, which no record holds; None where nothing is.
-
-    Raises
-    ------
-    RecordError
-        If it is said to be one, and cannot be.
-    """
+    """Return what of a release is a function of the user's, which no record holds; None where nothing is."""
     stated, kind = record.calibration, record.query.kind
     if stated.query is None and kind.removeprefix(WEIGHTED) in KINDS:
         raise RecordError(f"expected that calibration.query says which {kind} it is: it is no function of yours")
@@ -302,13 +296,7 @@ def function_of_user(record: ReleaseFields) -> str | None:
 
 
 def mechanism_again(record: ReleaseFields, theta: Theta | None = None) -> Mechanism:
-    """Return the mechanism of a release, made again from its record: Θ, if no other is given, lengths and settings.
-
-    Raises
-    ------
-    PufferfishError
-        If they are none, or do not go together; or Θ is a function of the user's.
-    """
+    """Return the mechanism of a release, made again from its record: Θ, if no other is given, lengths and settings."""
     stated = record.calibration
     kind = mechanism_named(record.mechanism.name)
     theta = record.theta.any_theta() if theta is None else theta
@@ -342,12 +330,6 @@ def calibration_again(record: ReleaseFields, theta: Theta | None = None) -> Cali
     """Return the calibration of a release, made again from its record alone; nothing in it is proved yet.
 
     Where another Θ is given, it is that of the same noise under it.
-
-    Raises
-    ------
-    PufferfishError
-        If Θ, the mechanism, the query or the lengths are none, or do not go together; or one is a function of the
-        user's.
     """
     bound, query = mechanism_again(record, theta), query_again(record)
     return Calibration(
@@ -365,13 +347,7 @@ def calibration_again(record: ReleaseFields, theta: Theta | None = None) -> Cali
 
 
 def frame_of(release: ReleaseFields, of: str | None = None, into: str = "polars") -> Any:
-    """Return what a release says as a table: a row for each value, of each group if there are any, or each quantile.
-
-    Raises
-    ------
-    ParameterError
-        If ``of`` or ``into`` is something else than what is known, or quantiles are asked of a release without any.
-    """
+    """Return what a release says as a table: a row for each value, of each group if there are any, or each quantile."""
     if of not in (None, "values", "quantiles"):
         library = f"; a library is named by into: to_frame(into={of!r})" if one_of(of, FRAMES) else ""
         raise ParameterError(f'of is {of!r}, expected "values" or "quantiles"{library}')
@@ -444,13 +420,7 @@ def columns_of(valid: bool) -> list[str]:
 
 
 def read_table(record: ReleaseFields, path: str | os.PathLike[str]) -> "pl.DataFrame":
-    """Return the values of each subject: the table beside the record, refused where it is not the one it names.
-
-    Raises
-    ------
-    RecordError
-        If the file cannot be read, or is another one.
-    """
+    """Return the values of each subject: the table beside the record, refused where it is not the one it names."""
     import polars as pl
 
     table = None if record.subjects is None else record.subjects.table
@@ -520,13 +490,7 @@ class MeasurementFields(FrozenRecord, frozen=True, forbid_unknown_fields=True, k
 
 
 def encoded(record: ReleaseFields | MeasurementFields) -> bytes:
-    """Return a record as JSON.
-
-    Raises
-    ------
-    RecordError
-        If it holds what no file can.
-    """
+    """Return a record as JSON."""
     try:
         return msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n"
     except TypeError as error:

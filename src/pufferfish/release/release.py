@@ -476,13 +476,7 @@ AnyRecorded = TypeVar("AnyRecorded", bound=Recorded)
 
 
 def read_recorded(kind: type[AnyRecorded], path: str | os.PathLike[str]) -> AnyRecorded:
-    """Return a release of a query of one kind from its file, validated; it may be unfinished.
-
-    Raises
-    ------
-    RecordError
-        If the file is damaged, of another version, of another kind of release, or contradicts itself.
-    """
+    """Return a release of a query of one kind from its file, validated; it may be unfinished."""
     record = read_record(path, kind, format_=FORMAT, version=VERSION, complete=True)
     right_kind = Release if record.subjects is None else EachRelease
     if not issubclass(kind, right_kind):

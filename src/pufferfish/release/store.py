@@ -158,13 +158,6 @@ class OutputFiles:
         Whether the files of an earlier release for each subject may be replaced.
     for_spreadsheets : bool, default False
         Whether names that are formulas to a spreadsheet are quoted.
-
-    Raises
-    ------
-    ParameterError
-        If the name does not say which kind of table it is, or quotes are asked for that only CSV needs.
-    RecordError
-        If something is in the way.
     """
 
     def __init__(self, output: str | os.PathLike[str], *, overwrite: bool, for_spreadsheets: bool = False) -> None:

@@ -74,13 +74,7 @@ def verify_together(releases: Sequence[AnyRelease | str | os.PathLike[str]]) -> 
 
 
 def any_release_in(content: bytes, source: str) -> AnyRelease:
-    """Return a release of any kind from the content of a file, which messages call ``source``.
-
-    Raises
-    ------
-    RecordError
-        If it is no release.
-    """
+    """Return a release of any kind from the content of a file, which messages call ``source``."""
     if not MEASUREMENT.holds(content):
         return release_in(content, source)
     form, version = MEASUREMENT_FORMAT, MEASUREMENT_VERSION
@@ -88,13 +82,7 @@ def any_release_in(content: bytes, source: str) -> AnyRelease:
 
 
 def check_named_once(releases: Sequence[tuple[str, Any]]) -> None:
-    """Refuse a release that is named twice: its noise would be taken for that of two.
-
-    Raises
-    ------
-    ParameterError
-        If there is one.
-    """
+    """Refuse a release that is named twice: its noise would be taken for that of two."""
     known: dict[bytes, str] = {}
     for name, release in releases:
         content = msgspec.json.encode(release)

@@ -450,11 +450,6 @@ def release_in(content: bytes, source: str) -> ReleaseFields:
     """Return a release from the content of a file, which messages call ``source``.
 
     Whether it contradicts itself is not looked at.
-
-    Raises
-    ------
-    RecordError
-        If it is no release.
     """
     return decode_record(content, source, ReleaseFields, format_=FORMAT, version=VERSION, complete=True)
 
@@ -606,13 +601,7 @@ def _numbers(value: Any) -> list[float]:
 
 
 def verify_measurement(record: MeasurementFields) -> float:
-    """Compute again what the record-level loss of a measurement leaks, and return it, in nats.
-
-    Raises
-    ------
-    RecordError
-        If it is more than ``epsilon``, or a field contradicts another.
-    """
+    """Compute again what the record-level loss of a measurement leaks, and return it, in nats."""
     try:
         bound = bound_of(
             record.mechanism,
