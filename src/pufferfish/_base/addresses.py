@@ -14,8 +14,6 @@ def is_address(where: Any) -> bool:
 def shown_address(where: str) -> str:
     """Return an address without its password, which stands in no message and no file.
 
-    Examples
-    --------
     >>> shown_address("postgresql://office:secret@host/clinic?table=steps&password=secret")
     'postgresql://office@host/clinic?table=steps&password='
     """

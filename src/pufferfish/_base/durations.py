@@ -25,8 +25,6 @@ __all__ = ["Duration", "format_micros", "in_words", "is_moment", "now", "parse_d
 def now(after: str | None = None) -> str:
     """Return the time, in UTC, to the second; never one before ``after``: clocks are set back.
 
-    Examples
-    --------
     >>> is_moment(now())
     True
     """
@@ -37,8 +35,6 @@ def now(after: str | None = None) -> str:
 def is_moment(text: str) -> bool:
     r"""Whether a text is a time in ISO 8601, with a time zone, and nothing else.
 
-    Examples
-    --------
     >>> is_moment("2026-01-31T12:00:00+00:00"), is_moment("2026-01-31T12:00:00"), is_moment("today")
     (True, False, False)
     >>> is_moment("2026-01-31T12:00:00+00:00\x00"), is_moment("2026-01-31\x1b12:00:00+00:00")
@@ -55,8 +51,6 @@ def is_moment(text: str) -> bool:
 def in_words(moment: str) -> str:
     """Return a time as people read it, in UTC.
 
-    Examples
-    --------
     >>> in_words("2026-11-22T23:30:00+09:00")
     '2026-11-22 14:30:00 UTC'
     """
@@ -84,21 +78,12 @@ _LARGEST = 10**17  # microseconds: about 3,000 years, so that no engine's 64-bit
 class Duration:
     """A positive length of time.
 
-    Parameters
-    ----------
-    value : int or float
-        Microseconds if ``has_unit``, else a number in the unit of the time column.
-    has_unit : bool
-        Whether the length was given with a unit of time.
-
-    Examples
-    --------
     >>> str(Duration(600_000_000, has_unit=True)), str(Duration(5, has_unit=False))
     ('10min', '5')
     """
 
-    value: int | float
-    has_unit: bool
+    value: int | float  # microseconds if ``has_unit``, else a number in the unit of the time column
+    has_unit: bool  # whether the length was given with a unit of time
 
     def __str__(self) -> str:
         return format_micros(int(self.value)) if self.has_unit else repr(self.value)
@@ -107,8 +92,6 @@ class Duration:
 def format_micros(micros: int) -> str:
     """Microseconds as the shortest text that :func:`parse_duration` reads back.
 
-    Examples
-    --------
     >>> format_micros(5_400_000_000), format_micros(12_500_000), format_micros(2 * 86_400_000_000)
     ('1h30min', '12s500ms', '2d')
     """
@@ -123,8 +106,6 @@ def format_micros(micros: int) -> str:
 def rounded_micros(micros: float) -> str:
     """Microseconds in the largest unit that they fill, to three digits.
 
-    Examples
-    --------
     >>> rounded_micros(211_764_706), rounded_micros(90.25 * 3_600_000_000), rounded_micros(math.inf)
     ('3.53min', '3.76d', '∞')
     """
@@ -137,13 +118,6 @@ def rounded_micros(micros: float) -> str:
 def parse_duration(value: Any, name: str) -> Duration:
     """Read a length of time; ``name`` is the option's name in messages.
 
-    Raises
-    ------
-    ParameterError
-        If it is not a length of time, or not positive and finite.
-
-    Examples
-    --------
     >>> parse_duration("10min", "max_gap")
     Duration(value=600000000, has_unit=True)
     >>> parse_duration("600", "max_gap")

@@ -19,13 +19,6 @@ _WHOLE = r"[+-]?[0-9]{1,4000}"
 def plain_number(text: str) -> float:
     """Return the number that a text is.
 
-    Raises
-    ------
-    ValueError
-        If it is no plain decimal.
-
-    Examples
-    --------
     >>> plain_number("1e-3")
     0.001
     >>> plain_number("1_0")
@@ -39,13 +32,7 @@ def plain_number(text: str) -> float:
 
 
 def plain_whole(text: str) -> int:
-    """Return the whole number that a text is.
-
-    Raises
-    ------
-    ValueError
-        If it is no plain whole number.
-    """
+    """Return the whole number that a text is."""
     if re.fullmatch(_WHOLE, text.strip()) is None:
         raise ValueError(f"{text.strip()!r} is not a plain whole number such as 10 or 5000")
     return int(text)
@@ -54,8 +41,6 @@ def plain_whole(text: str) -> int:
 def split_list(text: str) -> list[str]:
     """Parts of a list with commas; a part in double quotes may hold some, and ``=`` with a value may follow it.
 
-    Examples
-    --------
     >>> split_list('home, "ward, general"')
     ['home', 'ward, general']
     >>> split_list('"ward, general"=1,*=0')

@@ -26,8 +26,6 @@ class BoundedCache(Generic[T]):
     most : int
         How many are kept.
 
-    Examples
-    --------
     >>> squares = BoundedCache(most=2)
     >>> [squares.of(n, lambda n=n: n * n) for n in (3, 4, 3)]
     [9, 16, 9]
@@ -99,8 +97,6 @@ def listening(listener: Listener) -> Generator[None]:
 def part_of(whole: str, place: int = 0, many: int = 1) -> Generator[None]:
     """Name, inside the block, what all that is reported there is a part of; of many blocks, tell the share of all.
 
-    Examples
-    --------
     >>> with listening(lambda task, share: print(task, share)), part_of("Wasserstein"):
     ...     report_progress("laws of the query", 0.5)
     Wasserstein: laws of the query 0.5
@@ -124,8 +120,6 @@ class TookTooLong(Exception):
 class Patience:
     """Seconds of computing that may be spent on what a caller can do without; work ends where it reports progress.
 
-    Examples
-    --------
     >>> patience = Patience(0.0)
     >>> with patience.working():
     ...     report_progress("search", 0.5)

@@ -65,8 +65,6 @@ def failing(failure: str, path: Any) -> Generator[None]:
 def near_files(path: str | os.PathLike[str]) -> str:
     """Return the question whether a file of the same folder was meant, with the space before it; empty if none is near.
 
-    Examples
-    --------
     >>> near_files("no/such/folder/model.json")
     ''
     """
@@ -89,8 +87,6 @@ def _lacking(path: Any) -> str:
 def leads_nowhere(path: str | os.PathLike[str]) -> str | None:
     """Return what a link names, in words, where that is not there; None for all other paths.
 
-    Examples
-    --------
     >>> leads_nowhere("model.json")
     """
     link = Path(path)
@@ -103,13 +99,7 @@ def leads_nowhere(path: str | os.PathLike[str]) -> str | None:
 
 
 def check_path(path: Any) -> None:
-    """Refuse what is no path: a number would be taken for an open file.
-
-    Raises
-    ------
-    RecordError
-        If it is neither text nor a path, is JSON itself, or ends as the name of a folder does.
-    """
+    """Refuse what is no path: a number would be taken for an open file."""
     if not isinstance(path, str | os.PathLike):
         type_name = path.__name__ if isinstance(path, type) else type(path).__name__
         raise RecordError(f"the path of a file is {type_name}, expected its name as text, or a pathlib.Path")
@@ -123,13 +113,7 @@ def check_path(path: Any) -> None:
 
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
-    """Return the content of a regular file.
-
-    Raises
-    ------
-    RecordError
-        If it cannot be read, is no regular file, or is larger than :data:`LARGEST`.
-    """
+    """Return the content of a regular file."""
     check_path(path)
     with failing("cannot read", path):
         if nowhere := leads_nowhere(path):
@@ -168,13 +152,7 @@ def read_record(
     version: int,
     complete: bool = False,
 ) -> T:
-    """Read a JSON record of this package, validated; parameters as for :func:`decode_record`.
-
-    Raises
-    ------
-    RecordError
-        If the file cannot be read, is not JSON, is of another format or version, or lacks a field.
-    """
+    """Read a JSON record of this package, validated; parameters as for :func:`decode_record`."""
     return decode_record(read_file(path), display_path(path), kind, format_=format_, version=version, complete=complete)
 
 
@@ -205,11 +183,6 @@ def decode_record(
         Takes the content once its format and version are known; raises ``ValueError`` where it is damaged.
     anew : str, optional
         What to do with a file of another version, if the program that wrote it is not at hand.
-
-    Raises
-    ------
-    RecordError
-        If it is not JSON, is of another format or version, or lacks a field.
     """
     try:
         # some editors leave a byte order mark

@@ -74,40 +74,19 @@ _ENDINGS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a command writes into a file.
+    """What a command writes into a file."""
 
-    Parameters
-    ----------
-    name : str
-        In words, such as "release".
-    holds : callable
-        Whether the content of a file is of this kind.
-    keep : str
-        Why such a file is not replaced unasked, and what to do.
-    endings : tuple of str
-        How names of such files end, in small letters.
-    any_name : bool, default False
-        Whether a name may also end in something else, if it is no other kind's: for files that only this program reads,
-        which knows them by their content.
-    secret : bool, default False
-        Whether a new one is for its owner alone to read.
-    """
-
-    name: str
-    holds: Callable[[bytes], bool]
-    keep: str
-    endings: tuple[str, ...]
+    name: str  # in words, such as "release"
+    holds: Callable[[bytes], bool]  # whether the content of a file is of this kind
+    keep: str  # why such a file is not replaced unasked, and what to do
+    endings: tuple[str, ...]  # how names of such files end, in small letters
+    # whether a name may also end in something else, if it is no other kind's: for files that only this program
+    # reads, which knows them by their content
     any_name: bool = False
-    secret: bool = False
+    secret: bool = False  # whether a new one is for its owner alone to read
 
     def check_name(self, option: str, path: str) -> None:
-        """Refuse a name that promises another kind of file than will be written there.
-
-        Raises
-        ------
-        ParameterError
-            If it does.
-        """
+        """Refuse a name that promises another kind of file than will be written there."""
         ending = Path(path).suffix.lower()
         if ending not in self.endings and not (self.any_name and ending not in _ENDINGS):
             raise ParameterError(
@@ -132,11 +111,6 @@ def check_output(path: str | os.PathLike[str], kind: Kind | None, *, overwrite: 
         What shall be written; None for files of a folder that is this package's own, which are replaced unseen.
     overwrite : bool
         Whether a file of the same kind may be replaced. No other file ever is.
-
-    Raises
-    ------
-    RecordError
-        If there is no such folder, or something stands there that must not be replaced.
     """
     check_path(path)
     if os.fspath(path) == "-":
@@ -234,13 +208,7 @@ _ALIVE: set[str] = set()
 
 
 def check_room(path: Path, size: int, given: str) -> None:
-    """Refuse to begin a file where its disk has no room for so many bytes, about; ``given`` is its name in messages.
-
-    Raises
-    ------
-    RecordError
-        If there is too little.
-    """
+    """Refuse to begin a file where its disk has no room for so many bytes, about; ``given`` is its name in messages."""
     with failing("cannot write", given):
         free = shutil.disk_usage(path.parent).free
     if free < size:
@@ -258,11 +226,6 @@ class Output:
         What will be written; see :func:`pufferfish._base.writing.check_output`.
     overwrite : bool
         Whether an earlier file of the same kind may be replaced.
-
-    Raises
-    ------
-    RecordError
-        If nothing can be written there, or what is there must not be replaced.
     """
 
     def __init__(self, path: str | os.PathLike[str], kind: Kind | None, *, overwrite: bool) -> None:
@@ -284,13 +247,7 @@ class Output:
             self._close()
 
     def reserve(self, size: int) -> None:
-        """Take room on the disk for so many bytes, where the disk can.
-
-        Raises
-        ------
-        RecordError
-            If there is too little.
-        """
+        """Take room on the disk for so many bytes, where the disk can."""
         if hasattr(os, "posix_fallocate"):
             with failing("cannot write", self._given):
                 try:
@@ -300,13 +257,7 @@ class Output:
                         raise
 
     def write(self, content: bytes) -> None:
-        """Write the file, once: when this returns, it is on the disk.
-
-        Raises
-        ------
-        RecordError
-            If it cannot be written; what was there before stays.
-        """
+        """Write the file, once: when this returns, it is on the disk."""
         if self._kind is not None and len(content) > LARGEST:  # what is not known by its content is not read whole
             raise RecordError(f"cannot write {display_path(self._given)}: it would have more than {LARGEST >> 20} MiB")
         with failing("cannot write", self._given):
@@ -452,13 +403,7 @@ _LARGEST_LOCK = 200
 
 
 def check_lock(lock: Path, target: str) -> None:
-    """Refuse to take somebody's file for a lock.
-
-    Raises
-    ------
-    RecordError
-        If the file that is there is none.
-    """
+    """Refuse to take somebody's file for a lock."""
     if os.path.lexists(lock):
         status = lock.lstat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_LOCK:

@@ -67,43 +67,23 @@ _EPOCH = datetime(1970, 1, 1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A column as two expressions that are never null: its values, and where they are missing.
+    """A column as two expressions that are never null: its values, and where they are missing."""
 
-    Parameters
-    ----------
-    name : str
-        Its name.
-    kind : str
-        What the values are: numbers, text, booleans, instants (microseconds), or nothing at all.
-    value, missing : narwhals Expr
-        The values (anything where they are missing), and where they are missing.
-    zoned : bool
-        For instants, whether they have a time zone.
-    untyped : bool
-        For text, whether it could have been times: the file does not say what it is, and some values are none.
-    """
-
-    name: str
-    kind: Kind
-    value: nw.Expr
+    name: str  # its name
+    kind: Kind  # what the values are: numbers, text, booleans, instants (microseconds), or nothing at all
+    value: nw.Expr  # the values (anything where they are missing), and where they are missing
     missing: nw.Expr
-    zoned: bool = False
+    zoned: bool = False  # for instants, whether they have a time zone
+    # for text, whether it could have been times: the file does not say what it is, and some values are none
     untyped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TextProfile:
-    """How many values of a text column look like what.
+    """How many values of a text column look like what."""
 
-    Parameters
-    ----------
-    values : int
-        Values that are not missing.
-    booleans, integers, numbers, instants, zoned, plain : int
-        Values that look like it; ``zoned`` are the instants with an offset, ``plain`` those like 2016-04-13 08:00:00.
-    """
-
-    values: int
+    values: int  # values that are not missing
+    # values that look like it; ``zoned`` are the instants with an offset, ``plain`` those like 2016-04-13 08:00:00
     booleans: int
     integers: int
     numbers: int
@@ -153,13 +133,7 @@ def native_column(name: str, dtype: Any, *, zoned: bool = False, polars: bool = 
 
 
 def state_column(name: str, dtype: Any) -> nw.Expr:
-    """Read a column of states by its type, null where they are missing; very large whole numbers as text.
-
-    Raises
-    ------
-    DataError
-        If states are neither text, numbers nor true/false.
-    """
+    """Read a column of states by its type, null where they are missing; very large whole numbers as text."""
     column, kind = nw.col(name), kind_of(dtype)
     if kind == "boolean":
         value = nw.when(column.fill_null(False)).then(nw.lit("true")).otherwise(nw.lit("false"))
@@ -174,13 +148,7 @@ def state_column(name: str, dtype: Any) -> nw.Expr:
 
 
 def subject_column(name: str, dtype: Any) -> nw.Expr:
-    """Read a column of subjects by its type, null where they are missing.
-
-    Raises
-    ------
-    DataError
-        If subjects are neither text, numbers, true/false nor times.
-    """
+    """Read a column of subjects by its type, null where they are missing."""
     column, kind = nw.col(name), kind_of(dtype)
     if kind == "other":
         raise DataError(f"subject column {name!r} holds {dtype}, expected text or numbers")
@@ -254,8 +222,6 @@ def with_text_column(
 def is_absent(value: Any) -> bool:
     """Whether a value of a collected result is missing: None, or NaN.
 
-    Examples
-    --------
     >>> is_absent(None), is_absent(float("nan")), is_absent(0)
     (True, True, False)
     """
@@ -272,6 +238,11 @@ def count_where(condition: nw.Expr) -> nw.Expr:
 def collected(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     """Collect the few numbers that a look at all rows gives; polars then holds only some rows at a time."""
     return frame.collect(engine="streaming") if frame.implementation.is_polars() else frame.collect()
+
+
+def row_count(frame: nw.LazyFrame[Any]) -> int:
+    """Return how many rows a frame has."""
+    return int(collected(frame.select(nw.len().alias("n"))).item())
 
 
 def clean_text(column: nw.Expr) -> nw.Expr:
@@ -371,8 +342,6 @@ def instant_micros(column: nw.Expr, dtype: Any) -> nw.Expr:
 def parse_instant(text: str) -> tuple[int, bool] | None:
     """Microseconds since 1970 of one ISO text and whether it has an offset, or None if it is not one.
 
-    Examples
-    --------
     >>> parse_instant("1970-01-01T01:00+01:00"), parse_instant("1970-01-02"), parse_instant("yesterday")
     ((0, True), (86400000000, False), None)
     """
@@ -391,8 +360,6 @@ def parse_instant(text: str) -> tuple[int, bool] | None:
 def other_date(text: str) -> bool:
     """Whether text begins with a date that is not in the order of ISO.
 
-    Examples
-    --------
     >>> [other_date(text) for text in ("28.03.2026 10:00", "3/28/26", "2026/3/28", "2026-03-28")]
     [True, True, True, False]
     """
@@ -402,8 +369,6 @@ def other_date(text: str) -> bool:
 def format_instant(micros: int, *, zone: tzinfo | None = None) -> str:
     """Microseconds since 1970 as ISO text; of an instant as the clocks of a zone show it.
 
-    Examples
-    --------
     >>> format_instant(60_000_000), format_instant(60_000_000, zone=UTC)
     ('1970-01-01 00:01:00', '1970-01-01 00:01:00+00:00')
     """

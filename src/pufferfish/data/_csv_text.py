@@ -74,13 +74,7 @@ LONGEST_LINE = 10**6
 
 
 def refuse_long_lines(path: Path, *, packed: bool) -> None:
-    """Refuse a text file that has a line of more than :data:`LONGEST_LINE` bytes.
-
-    Raises
-    ------
-    DataError
-        If it has; the first such line is named by the byte at which it begins.
-    """
+    """Refuse a text file that has a line of more than :data:`LONGEST_LINE` bytes."""
     if path.stat().st_size * (1 if not packed else _MOST_PACKED) <= LONGEST_LINE:
         return
     start = _in_packed(path) if packed else _in_plain(path)
@@ -227,14 +221,7 @@ def line_with(name: str, path: Path) -> int | None:
 
 
 def refuse_text(path: Path) -> None:
-    """Refuse a CSV file whose text the engine would take for other lines, or for other names, than it has.
-
-    Raises
-    ------
-    DataError
-        If it is UTF-16 or UTF-32, its lines end in CR alone, its first line is very long, empty or no UTF-8, or a quote
-        is stray.
-    """
+    """Refuse a CSV file whose text the engine would take for other lines, or for other names, than it has."""
     _refuse_other_packing(path)
     with _opened(path) as file:
         head = file.read(_HEAD)

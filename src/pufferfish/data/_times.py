@@ -40,13 +40,7 @@ _FIRST, _LAST = datetime(1800, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UT
 
 
 def zone_named(name: str, column: str) -> tzinfo:
-    """Return a time zone by its name, such as Europe/Berlin, UTC or +05:30.
-
-    Raises
-    ------
-    DataError
-        If the name is not known.
-    """
+    """Return a time zone by its name, such as Europe/Berlin, UTC or +05:30."""
     try:
         if (fixed := _OFFSET.fullmatch(name)) is not None:
             east = timedelta(hours=int(fixed[2]), minutes=int(fixed[3]))
@@ -60,13 +54,7 @@ def zone_named(name: str, column: str) -> tzinfo:
 
 
 def given_zone(name: Any) -> tzinfo:
-    """Return the time zone of the option ``time_zone``: one of the names that all machines know, or a fixed offset.
-
-    Raises
-    ------
-    ParameterError
-        If there is none of this name.
-    """
+    """Return the time zone of the option ``time_zone``: one of the names that all machines know, or a fixed offset."""
     known = available_timezones()
     if isinstance(name, str) and (name in known or _OFFSET.fullmatch(name)):
         with suppress(DataError):  # +99:00
@@ -79,13 +67,6 @@ def given_zone(name: Any) -> tzinfo:
 class LocalClock:
     """The clock of a time zone, over the years that a table spans: which instants its local times are.
 
-    Parameters
-    ----------
-    offsets : sequence of (int, int)
-        From which instants on the zone has which offset, in microseconds.
-
-    Examples
-    --------
     In Berlin clocks were set forward on 31 March 2024 at 2:00, and back on 27 October at 3:00:
 
     >>> hour, spring = 3_600_000_000, 1_711_843_200_000_000
@@ -94,7 +75,7 @@ class LocalClock:
     [(1, 1, 2), (5041, 2, 1)]
     """
 
-    offsets: Sequence[tuple[int, int]]
+    offsets: Sequence[tuple[int, int]]  # from which instants on the zone has which offset, in microseconds
 
     @classmethod
     def between(cls, zone: tzinfo, first: int, last: int) -> "LocalClock":
@@ -130,8 +111,6 @@ def _within_any(wall: nw.Expr, spans: Sequence[tuple[int, int]]) -> nw.Expr:
 def offsets_of(zone: tzinfo, first: int, last: int) -> list[tuple[int, int]]:
     """Return from which instants on a zone has which offset, in microseconds, for instants from first to last.
 
-    Examples
-    --------
     >>> hour = 3_600_000_000
     >>> offsets = offsets_of(ZoneInfo("Europe/Berlin"), 0, 2 * 365 * 24 * hour)
     >>> [(start // hour, offset // hour) for start, offset in offsets]
@@ -167,13 +146,7 @@ def _offset_at(time: nw.Expr, offsets: Sequence[tuple[int, int]]) -> nw.Expr:
 
 
 def local_time(frame: nw.LazyFrame[Any], instant: str, zone: str, column: str) -> nw.Expr:
-    """Return what the clocks of a zone show at the instants in a column of a frame; ``column`` is its name in messages.
-
-    Raises
-    ------
-    DataError
-        If the zone is not known.
-    """
+    """Return what the clocks of a zone show at the instants in a column, which messages call ``column``."""
     time = nw.col(instant)
     ends = collected(frame.select(time.min().alias("first"), time.max().alias("last"))).row(0)
     first, last = (int(end or 0) for end in ends)
@@ -207,11 +180,6 @@ def local_columns(
     -------
     (narwhals LazyFrame, dict of str to Column)
         The frame with more columns, and the columns, which refer to them.
-
-    Raises
-    ------
-    DataError
-        If a column holds no times, or dates where their hour is asked for.
     """
     schema, columns = table.schema, dict[str, Column]()
     for i, name in enumerate(names):

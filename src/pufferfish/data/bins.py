@@ -26,13 +26,6 @@ _REMEDY = "give increasing edges such as '0,200,400' or '0,200,...,10200'"
 def parse_bins(bins: str | Sequence[float]) -> tuple[float, ...]:
     """Edges of the bins from numbers or text; ``...`` (or ``…``) continues the last step to the last edge.
 
-    Raises
-    ------
-    ParameterError
-        If there are fewer than 2 bins, or an edge is not finite or not above the one before it.
-
-    Examples
-    --------
     >>> parse_bins("0,200,...,1000")
     (0.0, 200.0, 400.0, 600.0, 800.0, 1000.0)
     """
@@ -54,8 +47,6 @@ def parse_bins(bins: str | Sequence[float]) -> tuple[float, ...]:
 def bin_labels(edges: Sequence[float]) -> tuple[str, ...]:
     """State names of the bins between ``edges``, in order.
 
-    Examples
-    --------
     >>> bin_labels((0, 200, 400, 600.5))
     ('<200', '200-400', '>=400')
     """
@@ -67,8 +58,6 @@ def bin_labels(edges: Sequence[float]) -> tuple[str, ...]:
 def inner_edges_of(labels: Sequence[str], candidates: Sequence[float]) -> tuple[float, ...] | None:
     """Inner edges, out of some candidates, whose bins have these labels; None where there are none.
 
-    Examples
-    --------
     >>> inner_edges_of(("<200", "200-600", ">=600"), (200.0, 400.0, 600.0))
     (200.0, 600.0)
     """

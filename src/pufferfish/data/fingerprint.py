@@ -60,8 +60,6 @@ Blocks = dict[int, int]
 def name_digest(subject: str) -> int:
     """Return the digest of a subject's name; 0 where there are no subjects.
 
-    Examples
-    --------
     >>> name_digest(""), name_digest("ann") == name_digest("bob")
     (0, False)
     """
@@ -94,8 +92,6 @@ def fingerprint_of(counted: Any, changes: int, sample: Mapping[str, Blocks]) -> 
 def fingerprint_of_rows(counts: Mapping[str, Mapping[str, int]]) -> str:
     """Return the fingerprint of a table of independent rows, given of each column the number of rows in each state.
 
-    Examples
-    --------
     >>> patients = {"smoke": {"no": 60, "yes": 40}, "lung": {"no": 98, "yes": 2}}
     >>> whole, part = fingerprint_of_rows(patients), fingerprint_of_rows({"lung": {"yes": 2, "no": 98}})
     >>> same_table(whole, part), same_table(whole, fingerprint_of_rows({"lung": {"yes": 3, "no": 97}}))
@@ -107,13 +103,7 @@ def fingerprint_of_rows(counts: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def check_fingerprint(fingerprint: Any) -> None:
-    """Refuse what is no fingerprint of a table, nor several with spaces between them.
-
-    Raises
-    ------
-    ParameterError
-        If it is something else, such as the digest of a file.
-    """
+    """Refuse what is no fingerprint of a table, nor several with spaces between them."""
     try:
         if not isinstance(fingerprint, str):
             raise ValueError("no text")
@@ -131,8 +121,6 @@ def same_table(one: str, other: str) -> bool:
 
     The first may be several, with spaces between them: whether one of them is.
 
-    Examples
-    --------
     >>> hours = {"": {hour: MIXED + hour for hour in range(20)}}
     >>> morning = {"": {hour: MIXED + hour for hour in range(6, 12)}}
     >>> elsewhere = {"": {hour: MIXED + hour + 1 for hour in range(20)}}

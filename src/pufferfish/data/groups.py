@@ -30,33 +30,19 @@ MAX_CELLS = 100_000
 class Groups(ReadOnly):
     """Cells of public groupings, in a fixed order, with the counts of each; private, except for the numbers of records.
 
-    Parameters
-    ----------
-    by : tuple of str
-        The groupings: columns, and parts of times such as ``hour(time)``.
-    cells : tuple of tuple of str
-        For each cell its label under every grouping.
-    records : tuple of int
-        Observed records, or rows, of each cell (public).
-    counts : dict to (cells, k) ndarray of int64
-        For the state column, or for every node that was read, the records of each cell in each state; made read-only.
-    steps : (cells, k, k) ndarray of int64, optional
-        How often each state is followed by each, by the cell of the record that follows; made read-only. None for
-        tables of rows, and where cells are so many that their steps were not counted.
-    nested : tuple of str, default ()
-        The groupings of which each group is in one group of the next grouping, as it was asked by ``zone<region``.
-
-    Examples
-    --------
     >>> Groups(by=("sex",), cells=(("f",), ("m",)), records=(3, 2), counts={"activity": [[2, 1], [0, 2]]})
     Groups(2 cells by sex)
     """
 
-    by: tuple[str, ...]
-    cells: tuple[tuple[str, ...], ...]
-    records: tuple[int, ...]
+    by: tuple[str, ...]  # the groupings: columns, and parts of times such as ``hour(time)``
+    cells: tuple[tuple[str, ...], ...]  # for each cell its label under every grouping
+    records: tuple[int, ...]  # observed records, or rows, of each cell (public)
+    # for the state column, or for every node that was read, the records of each cell in each state; made read-only
     counts: Mapping[Any, NDArray[np.int64]]
+    # how often each state is followed by each, by the cell of the record that follows; made read-only. None for
+    # tables of rows, and where cells are so many that their steps were not counted
     steps: NDArray[np.int64] | None = None
+    # the groupings of which each group is in one group of the next grouping, as it was asked by ``zone<region``
     nested: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -105,8 +91,6 @@ class Groups(ReadOnly):
 def nested_in_order(by: Sequence[str], cells: Sequence[Sequence[str]], nested: Sequence[str]) -> bool:
     """Whether some groupings, in their order, have each of their groups in one group of the next grouping.
 
-    Examples
-    --------
     >>> nested_in_order(["zone", "region"], [["a", "n"], ["b", "n"]], ["zone"])
     True
     >>> nested_in_order(["zone", "region"], [["a", "n"], ["a", "s"]], ["zone"])
@@ -139,8 +123,6 @@ def sentence_of(by: tuple[str, ...], records: str) -> str:
 def in_order(cells: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
     """Return cells in their one order, grouping by grouping: by size where all labels are numbers, else as text.
 
-    Examples
-    --------
     >>> in_order([("10", "m"), ("9", "m"), ("9", "f")])
     (('9', 'f'), ('9', 'm'), ('10', 'm'))
     """
@@ -167,8 +149,6 @@ def _size(label: str) -> float | None:
 def cells_for_people(by: Sequence[str], cells: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return the labels of groups with the names of weekdays, which records count from Monday, 0.
 
-    Examples
-    --------
     >>> cells_for_people(["weekday(time)", "hour(time)"], [["0", "5"], ["6", "23"]])
     [['Mon', '5'], ['Sun', '23']]
     """

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import check_kind, listed, texts, whole_array, whole_number
+from pufferfish._base.checked import check_choice, check_kind, listed, texts, whole_array, whole_number
 from pufferfish._base.frozen import FrozenDict, ReadOnly, read_only
 from pufferfish._base.view import Printed, View, counted, listed_in_short
 from pufferfish.data.groups import Groups, check_by, sentence_of
@@ -21,13 +21,7 @@ __all__ = ["Rows", "RowsBase", "check_columns", "check_subject"]
 
 
 def check_columns(columns: Mapping[str, str]) -> None:
-    """Refuse a column that is read as two nodes: its one record would count as two, which the proof keeps apart.
-
-    Raises
-    ------
-    ParameterError
-        If one is.
-    """
+    """Refuse a column that is read as two nodes: its one record would count as two, which the proof keeps apart."""
     taken: dict[str, str] = {}
     for node, column in columns.items():
         if column in taken:
@@ -36,13 +30,7 @@ def check_columns(columns: Mapping[str, str]) -> None:
 
 
 def check_subject(subject: str | None, private: Collection[str]) -> None:
-    """Refuse the column of a node as that of subjects, who are public.
-
-    Raises
-    ------
-    ParameterError
-        If it is one.
-    """
+    """Refuse the column of a node as that of subjects, who are public."""
     if subject in private:
         raise ParameterError(
             f"subject is {subject!r}, the column of a node: expected the column that names the subject of each row"
@@ -90,21 +78,14 @@ class RowsBase(ReadOnly):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", FrozenDict(self.columns))
-        if self.missing not in ("refuse", "unobserved"):
-            raise ParameterError(f"missing is {self.missing!r}, expected one of refuse, unobserved")
+        check_choice("missing", self.missing, ("refuse", "unobserved"))
         check_columns(self.columns)
         if self.by is not None:
             object.__setattr__(self, "by", check_by(self.by))
         self.check_private(())
 
     def check_private(self, nodes: Iterable[str]) -> None:
-        """Refuse a subject, filter or grouping that is a column of a node; one that is not read is as private.
-
-        Raises
-        ------
-        PufferfishError
-            If one is.
-        """
+        """Refuse a subject, filter or grouping that is a column of a node; one that is not read is as private."""
         private = {*nodes, *self.columns.values()}
         check_subject(self.subject, private)
         if self.where is not None:

@@ -29,7 +29,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import check_kind, listed, texts, whole_array, whole_number
+from pufferfish._base.checked import check_choice, check_kind, listed, texts, whole_array, whole_number
 from pufferfish._base.durations import Duration, parse_duration
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.view import Printed, View, counted
@@ -40,7 +40,7 @@ from pufferfish.errors import ParameterError, shortened
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.states import clock_named
 
-__all__ = ["HOUR", "Base", "Sequences", "TimeGrid", "check_roles", "check_step", "slack_of", "widened"]
+__all__ = ["HOUR", "Base", "Sequences", "TimeGrid", "check_chain_options", "slack_of", "widened"]
 
 # -- Where chains begin and end on the axis of time ------------------------------------------------------------------
 
@@ -52,26 +52,17 @@ HOUR = 3_600_000_000
 class TimeGrid(ReadOnly):
     """Times of chains as whole numbers of steps.
 
-    Parameters
-    ----------
-    step : int
-        Time that a step takes: microseconds, or the unit of numbers that are times.
-    ends : tuple of ((int, int) or None)
-        Times of each chain's first and last record; None for a chain with records that are no whole numbers of steps
-        apart.
-    slack : int, default 0
-        How many steps a record may be from where its time says, because times have no zone (:func:`slack_of`).
-
-    Examples
-    --------
     An hour of the second of two days, in minutes:
 
     >>> TimeGrid(1, ((1500, 1559),)).places(0, TimeGrid(1, ((0, 1439), (1440, 2879))), 1)
     (60, 119)
     """
 
-    step: int
+    step: int  # time that a step takes: microseconds, or the unit of numbers that are times
+    # times of each chain's first and last record; None for a chain with records that are no whole numbers of steps
+    # apart
     ends: tuple[tuple[int, int] | None, ...]
+    # how many steps a record may be from where its time says, because times have no zone (:func:`slack_of`)
     slack: int = 0
 
     def __post_init__(self) -> None:
@@ -106,8 +97,6 @@ def _span(ends: Any) -> tuple[int, int]:
 def slack_of(step: int) -> int:
     """Return how many steps of so many microseconds a change of clocks may put between two times without a zone.
 
-    Examples
-    --------
     >>> slack_of(60_000_000), slack_of(7_200_000_000), slack_of(86_400_000_000)
     (60, 1, 0)
     """
@@ -117,8 +106,6 @@ def slack_of(step: int) -> int:
 def widened(spans: Iterable[tuple[int, int]], by: int, size: int) -> tuple[tuple[int, int], ...]:
     """Return spans of steps, in order, that reach further on both sides, within a chain; those that meet become one.
 
-    Examples
-    --------
     >>> widened([(0, 60), (120, 180), (600, 660)], 60, 660)
     ((0, 240), (540, 660))
     """
@@ -133,20 +120,23 @@ def widened(spans: Iterable[tuple[int, int]], by: int, size: int) -> tuple[tuple
 
 MANY_CHAINS, SHORT_CHAIN = 20, 5  # so many chains of a median of so many records look like a wrong column
 
-_CHOICES = {
-    "missing": ("unobserved", "split", "refuse"),
-    "gaps": ("unobserved", "independent"),
-    "ambiguous": ("earlier", "later", "drop"),
-}
 
+def check_chain_options(
+    state: str,
+    subject: str | None,
+    time: str | None,
+    missing: Any,
+    gaps: Any,
+    *,
+    max_gap: Any,
+    step: Any,
+    time_zone: Any,
+    ambiguous: Any,
+) -> tuple[Duration | None, Duration | None]:
+    """Return ``max_gap`` and ``step`` as lengths of time; refuse options that no table of chains can be read by.
 
-def check_roles(state: str, subject: str | None, time: str | None) -> None:
-    """Refuse a column that is read as two things: subjects or times that are states would be told as public.
-
-    Raises
-    ------
-    ParameterError
-        If one is.
+    A column that is read as two things is one: subjects or times that are states would be told as public. So is a step
+    that is longer than the longest time between neighbours, who would be less than a step apart.
     """
     roles = {"state": state, "subject": subject, "time": time}
     named = [name for name in roles.values() if name is not None]
@@ -154,18 +144,23 @@ def check_roles(state: str, subject: str | None, time: str | None) -> None:
         if named.count(name) > 1:
             both = " and ".join(role for role, column in roles.items() if column == name)
             raise ParameterError(f"{both} are the same column {name!r}, expected different ones")
-
-
-def check_step(step: Duration | None, max_gap: Duration | None) -> None:
-    """Refuse a step that is longer than the longest time between neighbours: they would be less than a step apart.
-
-    Raises
-    ------
-    ParameterError
-        If it is, or they have different units.
-    """
-    if max_gap and step and (step.has_unit != max_gap.has_unit or step.value > max_gap.value):
-        raise ParameterError(f"step is {step} and max_gap is {max_gap}, expected step <= max_gap in the same unit")
+    check_choice("missing", missing, ("unobserved", "split", "refuse"))
+    check_choice("gaps", gaps, ("unobserved", "independent"))
+    for option, value in (("max_gap", max_gap), ("time_zone", time_zone)):
+        if value is not None and time is None:
+            raise ParameterError(f"{option} is {value!r} but there is no time: give time=, the column of times")
+    longest = None if max_gap is None else parse_duration(max_gap, "max_gap")
+    one = None if step is None else parse_duration(step, "step")
+    if longest and one and (one.has_unit != longest.has_unit or one.value > longest.value):
+        raise ParameterError(f"step is {one} and max_gap is {longest}, expected step <= max_gap in the same unit")
+    if ambiguous is not None:
+        check_choice("ambiguous", ambiguous, ("earlier", "later", "drop"))
+        if time_zone is None:
+            raise ParameterError(
+                f"ambiguous is {ambiguous!r} and time_zone is missing: give the time zone by time_zone=, such as "
+                "'Europe/Paris'"
+            )
+    return longest, one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,22 +222,19 @@ class Base(ReadOnly):
     ambiguous: str | None = None
 
     def __post_init__(self) -> None:
-        for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed and not (name == "ambiguous" and self.ambiguous is None):
-                raise ParameterError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(allowed)}")
-        check_roles(self.state, self.subject, self.time)
-        step, max_gap = (
-            None if length is None else parse_duration(length, name)
-            for name, length in (("step", self.step), ("max_gap", self.max_gap))
+        check_chain_options(
+            self.state,
+            self.subject,
+            self.time,
+            self.missing,
+            self.gaps,
+            max_gap=self.max_gap,
+            step=self.step,
+            time_zone=self.time_zone,
+            ambiguous=self.ambiguous,
         )
-        check_step(step, max_gap)
-        if self.max_gap is not None and self.time is None:
-            raise ParameterError(f"max_gap is {self.max_gap!r} but there is no time: give the column of times")
-        zone = self.time_zone
-        if zone is not None and (self.time is None or not (isinstance(zone, str) and zone.strip())):
-            raise ParameterError(f"time_zone is {zone!r}, expected the zone of a column of times, or None")
-        if self.ambiguous is not None and zone is None:
-            raise ParameterError(f"ambiguous is {self.ambiguous!r} but there is no time_zone, whose clocks it is about")
+        if self.time_zone is not None and not (isinstance(self.time_zone, str) and self.time_zone.strip()):
+            raise ParameterError(f"time_zone is {self.time_zone!r}, expected the name of a zone, or None")
         if self.where is not None:
             from pufferfish.data.where import parse_where  # here: it loads what reads tables
 
@@ -260,8 +252,6 @@ class Base(ReadOnly):
     def _in_column(self, text: str) -> str:
         """Return the words that say what a bare number is counted in; none for a length with a unit of time.
 
-        Examples
-        --------
         >>> base = Base(source="day.csv", state="activity", time="minute")
         >>> base._in_column("10min"), base._in_column("1")
         ('', " in column 'minute'")

@@ -27,7 +27,7 @@ from polars.io.plugins import register_io_source
 from pufferfish._base.addresses import shown_address
 from pufferfish._base.reading import display_path, leads_nowhere, near_files
 from pufferfish._base.words import did_you_mean, names_of, nearest
-from pufferfish.data._columns import Column, collected, kind_of, native_column, profile_text, with_text_column
+from pufferfish.data._columns import Column, kind_of, native_column, profile_text, row_count, with_text_column
 from pufferfish.data._csv_text import (
     KINDS,
     is_parquet,
@@ -69,32 +69,16 @@ Needed = Sequence[str] | Callable[[Sequence[str]], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table on its way in.
+    """A table on its way in."""
 
-    Parameters
-    ----------
-    frame : narwhals LazyFrame
-        The needed columns, and ``ROW``, the number of each row, but where it is one of Spark.
-    name : str
-        File name without folder, or the kind of table.
-    ordered : bool
-        Whether rows have an order of their own, so that their numbers tell where they are.
-    untyped : bool
-        Whether all columns are text because the file says nothing about types (CSV).
-    zoned : frozenset of str
-        Columns that had a time zone before the edge turned them into UTC, where their type does not say so.
-    path : Path, optional
-        The file, if it is one.
-    zones : mapping
-        The time zones that columns had on the way in, where their types need no longer say so.
-    """
-
-    frame: nw.LazyFrame[Any]
-    name: str
-    ordered: bool
-    untyped: bool = False
+    frame: nw.LazyFrame[Any]  # the needed columns, and ``ROW``, the number of each row, but where it is one of Spark
+    name: str  # file name without folder, or the kind of table
+    ordered: bool  # whether rows have an order of their own, so that their numbers tell where they are
+    untyped: bool = False  # whether all columns are text because the file says nothing about types (CSV)
+    # columns that had a time zone before the edge turned them into UTC, where their type does not say so
     zoned: frozenset[str] = frozenset()
-    path: Path | None = None
+    path: Path | None = None  # the file, if it is one
+    # the time zones that columns had on the way in, where their types need no longer say so
     zones: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
@@ -130,7 +114,7 @@ class Source:
 
     def nothing(self, where: str | None) -> DataError:
         """Error for a table of which no row is left."""
-        total = int(collected(self.frame.select(nw.len().alias("n"))).item())
+        total = row_count(self.frame)
         if not total:
             return DataError(f"{self.name} has no rows")
         return DataError(f"no row of {self.name} is left where {where} ({total:,} before)")
@@ -147,8 +131,6 @@ _DAMAGED = "File out of specification"
 def engine_errors(name: str, path: Path | None = None) -> Generator[None]:
     """Turn whatever an engine raises into one line; the path of a CSV file helps to say which of its lines is wrong.
 
-    Examples
-    --------
     >>> with engine_errors("table.csv"):
     ...     raise OSError("unexpected end of file")
     Traceback (most recent call last):
@@ -211,11 +193,6 @@ def open_source(
         Those that may have been meant as parts of time, ``hour`` of ``hour(time)``: what a message about them says.
     order : str, optional
         The column of times by which the rows of a database are ordered.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, the object is not a table, or a column is not found.
     """
     if is_path(source):
         return _no_empty_text(_from_path(source, columns, parts, order))

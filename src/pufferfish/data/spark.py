@@ -36,24 +36,12 @@ _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
 @dataclass(frozen=True, slots=True)
 class SparkFiles:
-    """Files that a cluster reads, as a source for ``read_sequences`` and ``read_rows``.
+    """Files that a cluster reads, as a source for ``read_sequences`` and ``read_rows``."""
 
-    Parameters
-    ----------
-    paths : tuple of str
-        Files, folders or globs, as Spark finds them.
-    name : str
-        Their names without folders.
-    frame : pyspark DataFrame
-        All their columns.
-    separator : str or None
-        What separates cells, for CSV; None for Parquet.
-    """
-
-    paths: tuple[str, ...]
-    name: str
-    frame: Any
-    separator: str | None
+    paths: tuple[str, ...]  # files, folders or globs, as Spark finds them
+    name: str  # their names without folders
+    frame: Any  # all their columns
+    separator: str | None  # what separates cells, for CSV; None for Parquet
 
     @property
     def untyped(self) -> bool:
@@ -65,13 +53,7 @@ class SparkFiles:
 
 
 def of_spark(native: Any, columns: Sequence[str]) -> tuple[nw.LazyFrame[Any], frozenset[str]]:
-    """Select columns, instants as times in UTC; return them, and which ones were instants.
-
-    Raises
-    ------
-    DataError
-        If Spark would take the name of a column for something else.
-    """
+    """Select columns, instants as times in UTC; return them, and which ones were instants."""
     functions: Any = import_module("pyspark.sql.functions")
     kinds = {field.name: field.dataType.typeName() for field in native.schema.fields}
     zoned = frozenset(name for name in columns if kinds[name] == "timestamp")
@@ -108,13 +90,7 @@ def held(frame: nw.LazyFrame[Any]) -> Generator[nw.LazyFrame[Any]]:
 
 
 def spark_files(session: Any, paths: Sequence[str]) -> SparkFiles:
-    """Open Parquet or CSV files, folders of them, or globs, on the machines of a cluster.
-
-    Raises
-    ------
-    DataError
-        If there are no such files, or they are not all of one kind.
-    """
+    """Open Parquet or CSV files, folders of them, or globs, on the machines of a cluster."""
     names = [file for path in paths for file in _names(session, path)]
     if not names:
         raise DataError(f"{display_path(', '.join(paths))} holds no files")
@@ -152,11 +128,6 @@ def refuse_lines(files: SparkFiles) -> None:
 
     Spark reads lines, each by itself: it would cut a cell of several lines into records, put signs in the place of what
     is no UTF-8, take bytes of no text for a part of a name, and leave out cells that are too many.
-
-    Raises
-    ------
-    DataError
-        If there are such lines, or there is only one column.
     """
     if files.separator is None:
         return
@@ -204,11 +175,6 @@ def spark_session(master: str) -> Generator[Any]:
     """Start Spark on a master such as ``local[4]`` or ``spark://host:7077``, and stop it; leave one that runs running.
 
     Everything else is set as for any program of Spark, in ``spark-defaults.conf``.
-
-    Raises
-    ------
-    ParameterError
-        If PySpark or Java is missing, or the master cannot be reached.
     """
     if find_spec("pyspark") is None:
         raise public(ParameterError("--spark needs PySpark: pip install 'pufferfish-privacy[spark]'"))

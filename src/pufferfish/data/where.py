@@ -48,24 +48,12 @@ class _Truth:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A parsed filter.
+    """A parsed filter."""
 
-    Parameters
-    ----------
-    text : str
-        What was given.
-    columns : tuple of str
-        Columns it reads.
-    timed : tuple of str
-        Columns of which it reads parts of time.
-    hours : tuple of str
-        Those of which it reads the hour.
-    """
-
-    text: str
-    columns: tuple[str, ...]
-    timed: tuple[str, ...]
-    hours: tuple[str, ...]
+    text: str  # what was given
+    columns: tuple[str, ...]  # columns it reads
+    timed: tuple[str, ...]  # columns of which it reads parts of time
+    hours: tuple[str, ...]  # those of which it reads the hour
     _tree: ast.expr
 
     def refuse_unquoted(self, present: Collection[str]) -> None:
@@ -110,15 +98,6 @@ def parse_where(text: Any, private: Collection[str], called: str) -> Where:
     called : str
         What such a column is called in messages.
 
-    Raises
-    ------
-    ParameterError
-        If it is no text.
-    DataError
-        If it is not in the language, or refers to a private column.
-
-    Examples
-    --------
     >>> parse_where('awake and col("day no") < 7', ["activity"], "state column").columns
     ('awake', 'day no')
     """
