@@ -1,4 +1,4 @@
-"""Numbers that users give: real numbers, and nothing that merely can be turned into them.
+"""What users give: real numbers, and nothing that merely can be turned into them; lists, choices, and typed text.
 
 numpy turns much into numbers without a word: truth values into 0 and 1, text into what it spells, complex numbers into
 their real part, masked entries into what lies below the mask. Each of these is a slip, and a model or a budget that was
@@ -8,6 +8,7 @@ A call with missing, unknown or too many arguments is Python's own TypeError, as
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -61,14 +62,14 @@ def real_number(value: Any) -> float | None:
 
 
 def whole_number(value: Any) -> int:
-    """Return a whole number as an int."""
+    """Return a whole number as an int; a TypeError for anything else, such as a truth value."""
     if why_no_number(value) is not None:
         raise TypeError
     return index(value)
 
 
 def real_array(given: Any) -> NDArray[np.float64]:
-    """Return a new array of real numbers.
+    """Return a new array of real numbers; a TypeError says what else it holds, or that rows differ in length.
 
     >>> real_array([[1, 0], [0.5, 0.5]]).shape
     (2, 2)
@@ -109,7 +110,7 @@ def probabilities(given: Any, name: str) -> NDArray[np.float64]:
 
 
 def whole_array(given: Any) -> NDArray[np.int64]:
-    """Return a new array of whole numbers; numpy would cut 2.7 to 2."""
+    """Return a new array of whole numbers, where numpy would cut 2.7 to 2; a TypeError says what else it holds."""
     numbers = real_array(given)
     if not np.all((np.abs(numbers) < 2.0**53) & (numbers == np.floor(numbers))):
         raw = np.asarray(given)
@@ -202,12 +203,7 @@ def whole_at_least(given: Any, name: str, least: int, also: str = "") -> int:
 def accepted_words(given: Any, words: tuple[str, ...]) -> frozenset[str]:
     """Return the refusals that a user accepts: each is named by a word of its own, and no word accepts them all.
 
-    Parameters
-    ----------
-    given : str or collection of str
-        A word, or a list of words; a word may name a refusal that does not come up.
-    words : tuple of str
-        Those that the function knows.
+    A word may name a refusal that does not come up.
 
     >>> sorted(accepted_words(["b", "a"], ("a", "b", "c"))), sorted(accepted_words("c", ("a", "b", "c")))
     (['a', 'b'], ['c'])
@@ -233,3 +229,67 @@ def check_choice(option: str, given: Any, allowed: Sequence[str]) -> None:
 def one_of(given: Any, words: tuple[str | None, ...]) -> bool:
     """Return whether something is one of a few words; an array is none, though it compares with each of them."""
     return (given is None or isinstance(given, str)) and given in words
+
+
+# -- Numbers and lists as people type them ---------------------------------------------------------------------------
+# Python reads ``1_0`` as 10, and digits of other scripts too. On a command line these are slips of the finger, and some
+# decide how much privacy is left. So plain decimals are read, and nothing else that Python would take for a number.
+
+_NUMBER = r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|inf|nan)"
+"""Also what is infinite or no number: which values an option may have is said where it is used."""
+
+_WHOLE = r"[+-]?[0-9]{1,4000}"
+
+
+def plain_number(text: str) -> float:
+    """Return the number that a text is; a ValueError if it is no plain decimal.
+
+    >>> plain_number("1e-3")
+    0.001
+    >>> plain_number("1_0")
+    Traceback (most recent call last):
+        ...
+    ValueError: '1_0' is not a plain number such as 1, 0.5 or 1e-3
+    """
+    if re.fullmatch(_NUMBER, text.strip()) is None:
+        raise ValueError(f"{text.strip()!r} is not a plain number such as 1, 0.5 or 1e-3")
+    return float(text)
+
+
+def plain_whole(text: str) -> int:
+    """Return the whole number that a text is; a ValueError if it is no plain one."""
+    if re.fullmatch(_WHOLE, text.strip()) is None:
+        raise ValueError(f"{text.strip()!r} is not a plain whole number such as 10 or 5000")
+    return int(text)
+
+
+def split_list(text: str) -> list[str]:
+    """Parts of a list with commas; a part in double quotes may hold some, and ``=`` with a value may follow it.
+
+    >>> split_list('home, "ward, general"')
+    ['home', 'ward, general']
+    >>> split_list('"ward, general"=1,*=0')
+    ['ward, general=1', '*=0']
+    """
+    parts, start = list[str](), 0
+    while start <= len(text):
+        part = _PART.match(text, start)
+        if part is None:
+            raise ParameterError(f'{text!r} is not a list: put a part with a comma in quotes, as in one,"two, three"')
+        quoted, value, plain = part.groups()
+        parts.append(plain.strip() if quoted is None else quoted.replace('""', '"').strip() + value.strip())
+        start = part.end() + 1
+    if not all(parts):
+        raise ParameterError(f"{text!r} has an empty part: remove the extra comma, or add what is missing")
+    return parts
+
+
+_PART = re.compile(r'\s*+(?:"((?:[^"]|"")*)"\s*((?:=[^,"]*)?)|(?!")([^,]*))(?=,|\Z)')
+
+
+def each_once(parts: list[str], text: str) -> list[str]:
+    """Return names as they are, and refuse one that is given twice."""
+    for i, part in enumerate(parts):
+        if part in parts[:i]:
+            raise ParameterError(f"{text!r} names {part!r} twice: name it once")
+    return parts

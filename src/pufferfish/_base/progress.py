@@ -21,11 +21,6 @@ T = TypeVar("T")
 class BoundedCache(Generic[T]):
     """Results by what they depend on; where there are too many, those that were made first go.
 
-    Parameters
-    ----------
-    most : int
-        How many are kept.
-
     >>> squares = BoundedCache(most=2)
     >>> [squares.of(n, lambda n=n: n * n) for n in (3, 4, 3)]
     [9, 16, 9]

@@ -20,19 +20,6 @@ import msgspec
 from pufferfish._base.words import nearest
 from pufferfish.errors import PufferfishError, RecordError, shortened
 
-__all__ = [
-    "LARGEST",
-    "check_path",
-    "decode_record",
-    "display_path",
-    "failing",
-    "file_digest",
-    "leads_nowhere",
-    "near_files",
-    "read_file",
-    "read_record",
-]
-
 T = TypeVar("T")
 
 LARGEST = 256 * 2**20
@@ -47,6 +34,22 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 def display_path(path: Any) -> str:
     """Return a path for a message; a very long one is cut in its middle."""
     return shortened(str(path))
+
+
+def is_address(where: Any) -> bool:
+    """Whether somebody names a database, by an address such as ``sqlite:///book.db``, and not a file."""
+    return isinstance(where, str) and "://" in where
+
+
+def shown_address(where: str) -> str:
+    """Return an address without its password, which stands in no message and no file.
+
+    >>> shown_address("postgresql://office:secret@host/clinic?table=steps&password=secret")
+    'postgresql://office@host/clinic?table=steps&password='
+    """
+    address, mark, name = where.partition("#")
+    address = re.sub("://([^/:@]*):[^/]*@", r"://\1@", address)
+    return re.sub("(?<=[?&])password=[^&]*", "password=", address) + mark + name
 
 
 @contextmanager
@@ -167,22 +170,12 @@ def decode_record(
     check: Callable[[bytes], None] | None = None,
     anew: str = "make the file again",
 ) -> T:
-    """Return the record that the content of a file holds.
+    """Return the record that the content of a file holds; ``source`` is the file's name in messages.
 
-    Parameters
-    ----------
-    content, source : bytes, str
-        The file, and its name in messages.
-    kind : type
-        What it holds.
-    format_, version : str, int
-        What stands at its top.
-    complete : bool, default False
-        Whether every key has to be there, as this package writes it; by default those with a default may be left out.
-    check : callable, optional
-        Takes the content once its format and version are known; raises ``ValueError`` where it is damaged.
-    anew : str, optional
-        What to do with a file of another version, if the program that wrote it is not at hand.
+    ``format_`` and ``version`` stand at its top. With ``complete`` every key has to be there, as this package writes
+    it; by default those with a default may be left out. ``check`` takes the content once its format and version are
+    known, and raises ``ValueError`` where it is damaged. ``anew`` says what to do with a file of another version, if
+    the program that wrote it is not at hand.
     """
     try:
         # some editors leave a byte order mark

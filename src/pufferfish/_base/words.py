@@ -1,31 +1,14 @@
-"""What a misspelt name was probably meant to be, for every message about a name that is not known.
-
-How numbers are written for people: in few digits, with commas, without powers of ten where that can be.
+"""Words and numbers for people: what a misspelt name was probably meant to be, and numbers in few digits.
 
 What may leak is rounded up and what is left is rounded down, so that no text says less than is true.
 """
 
 import math
+import re
 import unicodedata
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from difflib import get_close_matches
-
-__all__ = [
-    "WEAK",
-    "at_least",
-    "at_most",
-    "change_of_odds",
-    "composed",
-    "did_you_mean",
-    "names_of",
-    "nearest",
-    "number",
-    "same_name",
-    "to_the_noise",
-    "unseen_difference",
-    "with_error",
-]
 
 # -- How numbers are written for people ------------------------------------------------------------------------------
 
@@ -169,10 +152,9 @@ def unseen_difference(first: str, second: str) -> str:
 
 
 def composed(name: str) -> str:
-    """Return a name with each accented letter as one code point, where Unicode has one (NFC).
+    """Return a name with each accented letter as one code point, where Unicode has one (NFC), to compare it by.
 
-    Names that look the same may have other code points, and are other names. This is for messages that say so: tables
-    and models are never changed.
+    Names that look the same may have other code points, and are other names: tables and models are never changed.
 
     >>> len("e" + chr(0x301)), len(composed("e" + chr(0x301)))
     (2, 1)
@@ -201,6 +183,4 @@ def names_of(names: Iterable[object], most: int = 20) -> str:
 
 
 def _bare(name: object) -> str:
-    return "".join(
-        character for character in composed(str(name)).casefold() if not character.isspace() and character not in "-_"
-    )
+    return re.sub(r"[\s_-]", "", composed(str(name)).casefold())

@@ -4,18 +4,15 @@ An :class:`Output` is made before what it shall hold is known: whatever can fail
 then, and not after a budget was spent. Its hidden file is locked as long as its program lives, so that those of killed
 programs are known, and the next program to write there removes them.
 
-Which file may be replaced: only what the same command would itself have written, known by its content.
+Which file may be replaced: only what the same command would itself have written, known by its content. A name says
+nothing: ``model.json`` may be a ledger, and what stands at ``release.json`` may be the only record of budget that is
+spent.
 
-A name says nothing: ``model.json`` may be a ledger, and what stands at ``release.json`` may be the only record of
-budget that is spent. So a file that is in the way is opened, and is replaced only if it holds the kind of thing that
-shall be written there.
-
-Lock files: who holds one keeps other programs out. They stay: one that is removed could be held by two programs.
-
-Who removes a lock while another program waits for it leaves that program with a file that has no name, and a third one
-makes a new file. A program could look, once it holds a lock, whether the name still is that of its file. But all of
-them would have to: older versions of this package and of filelock do not, and on a network disk a removed file that is
-open keeps a name. A budget that is spent twice is worse than an empty file.
+Lock files: who holds one keeps other programs out. They stay. Who removes a lock while another program waits for it
+leaves that program with a file that has no name, and a third one makes a new file. A program could look, once it holds
+a lock, whether the name still is that of its file. But all of them would have to: older versions of this package and of
+filelock do not, and on a network disk a removed file that is open keeps a name. A budget that is spent twice is worse
+than an empty file.
 """
 
 import errno
@@ -23,7 +20,6 @@ import os
 import re
 import shutil
 import stat
-import unicodedata
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
@@ -44,6 +40,7 @@ from pufferfish._base.reading import (
     read_file,
     read_record,
 )
+from pufferfish._base.words import composed
 from pufferfish.errors import ParameterError, RecordError
 
 __all__ = [
@@ -80,9 +77,7 @@ class Kind:
     holds: Callable[[bytes], bool]  # whether the content of a file is of this kind
     keep: str  # why such a file is not replaced unasked, and what to do
     endings: tuple[str, ...]  # how names of such files end, in small letters
-    # whether a name may also end in something else, if it is no other kind's: for files that only this program
-    # reads, which knows them by their content
-    any_name: bool = False
+    any_name: bool = False  # whether other endings may do, that are no other kind's: only this program reads it
     secret: bool = False  # whether a new one is for its owner alone to read
 
     def check_name(self, option: str, path: str) -> None:
@@ -103,14 +98,8 @@ def record_kind(name: str, format_: str, keep: str, *, secret: bool = False) -> 
 def check_output(path: str | os.PathLike[str], kind: Kind | None, *, overwrite: bool) -> Path:
     """Return where an output is to be written, all links followed: the one rule of what may be replaced.
 
-    Parameters
-    ----------
-    path : path-like
-        As the user names it.
-    kind : Kind or None
-        What shall be written; None for files of a folder that is this package's own, which are replaced unseen.
-    overwrite : bool
-        Whether a file of the same kind may be replaced. No other file ever is.
+    ``kind`` is what shall be written; None for files of a folder that is this package's own, which are replaced unseen.
+    ``overwrite`` says whether a file of the same kind may be replaced. No other file ever is.
     """
     check_path(path)
     if os.fspath(path) == "-":
@@ -176,7 +165,7 @@ def same_file(one_path: str | os.PathLike[str], other_path: str | os.PathLike[st
 
 def _folded(name: str) -> str:
     """Return a name as a disk that takes no notice of capitals knows it."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+    return composed(composed(name).casefold())
 
 
 class _Head(msgspec.Struct):
@@ -216,17 +205,7 @@ def check_room(path: Path, size: int, given: str) -> None:
 
 
 class Output:
-    """A place for one file, kept ready until its content is known; use it by ``with``.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; links are followed.
-    kind : Kind or None
-        What will be written; see :func:`pufferfish._base.writing.check_output`.
-    overwrite : bool
-        Whether an earlier file of the same kind may be replaced.
-    """
+    """A place for one file, kept ready until its content is known; use it by ``with``. See :func:`check_output`."""
 
     def __init__(self, path: str | os.PathLike[str], kind: Kind | None, *, overwrite: bool) -> None:
         self._given, self._kind, self._overwrite = path, kind, overwrite

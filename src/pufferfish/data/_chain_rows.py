@@ -29,7 +29,6 @@ from pufferfish.data._columns import (
     native_column,
     no_time,
     other_date,
-    profile_plain,
     profile_text,
     row_count,
     state_column,
@@ -207,8 +206,9 @@ class ChainRows:
             if asked.issuperset(text_tests(TIME)):
                 profile = TextProfile(**{key: int(counts[key]) for key in asked})
             else:
-                profile = profile_plain(int(counts["values"])) if counts["plain"] == counts["values"] else None
-                profile = profile or profile_text(frame, [TIME])[TIME]
+                values = int(counts["values"])
+                plain = TextProfile(values, 0, 0, 0, instants=values, zoned=0, plain=values)
+                profile = plain if counts["plain"] == values else profile_text(frame, [TIME])[TIME]
             frame = self._in_order(self._timed_text(frame, options.time, profile))
         else:
             frame = self._timed(frame, options.time, time_type)

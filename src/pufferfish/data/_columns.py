@@ -17,34 +17,6 @@ import narwhals as nw
 
 from pufferfish.errors import DataError
 
-__all__ = [
-    "ISO",
-    "NUMBER",
-    "Column",
-    "Kind",
-    "TextProfile",
-    "clean_text",
-    "collected",
-    "count_where",
-    "format_instant",
-    "instant_micros",
-    "is_absent",
-    "kind_of",
-    "missing",
-    "native_column",
-    "no_time",
-    "parse_instant",
-    "profile_plain",
-    "profile_text",
-    "state_column",
-    "subject_column",
-    "text_number",
-    "text_tests",
-    "with_text_column",
-    "with_text_instants",
-    "with_text_looks",
-]
-
 Kind = Literal["number", "text", "boolean", "instant", "nothing", "other"]
 
 INTEGER = r"^-?[0-9]{1,18}$"
@@ -69,27 +41,25 @@ _EPOCH = datetime(1970, 1, 1)
 class Column:
     """A column as two expressions that are never null: its values, and where they are missing."""
 
-    name: str  # its name
-    kind: Kind  # what the values are: numbers, text, booleans, instants (microseconds), or nothing at all
-    value: nw.Expr  # the values (anything where they are missing), and where they are missing
+    name: str
+    kind: Kind
+    value: nw.Expr  # anything where it is missing; of instants microseconds
     missing: nw.Expr
     zoned: bool = False  # for instants, whether they have a time zone
-    # for text, whether it could have been times: the file does not say what it is, and some values are none
-    untyped: bool = False
+    untyped: bool = False  # for text of a file without types, which could have been times, and some values are none
 
 
 @dataclass(frozen=True, slots=True)
 class TextProfile:
     """How many values of a text column look like what."""
 
-    values: int  # values that are not missing
-    # values that look like it; ``zoned`` are the instants with an offset, ``plain`` those like 2016-04-13 08:00:00
+    values: int  # those that are not missing
     booleans: int
     integers: int
     numbers: int
     instants: int
-    zoned: int
-    plain: int
+    zoned: int  # instants with an offset
+    plain: int  # instants like 2016-04-13 08:00:00
 
 
 def kind_of(dtype: Any) -> Kind:
@@ -120,7 +90,7 @@ def native_column(name: str, dtype: Any, *, zoned: bool = False, polars: bool = 
     """Read a column by its type; ``zoned`` for instants in UTC whose type does not say so."""
     column, kind = nw.col(name), kind_of(dtype)
     if kind == "instant":
-        value = polars_micros(column) if polars else instant_micros(column, dtype)
+        value = _polars_micros(column) if polars else _spark_micros(column, dtype)
     elif kind == "text":
         value = column.cast(nw.String).fill_null("")
     elif kind == "boolean":
@@ -164,11 +134,6 @@ def profile_text(frame: nw.LazyFrame[Any], names: Sequence[str]) -> dict[str, Te
         name: TextProfile(**{key: int(counts[f"{i} {key}"] or 0) for key in text_tests(name)})
         for i, name in enumerate(names)
     }
-
-
-def profile_plain(values: int) -> TextProfile:
-    """Return the profile of a column whose values are all plain times."""
-    return TextProfile(values, booleans=0, integers=0, numbers=0, instants=values, zoned=0, plain=values)
 
 
 def with_text_looks(frame: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
@@ -225,9 +190,7 @@ def is_absent(value: Any) -> bool:
     >>> is_absent(None), is_absent(float("nan")), is_absent(0)
     (True, True, False)
     """
-    if value is None:
-        return True
-    return bool(value != value)
+    return value is None or bool(value != value)
 
 
 def count_where(condition: nw.Expr) -> nw.Expr:
@@ -262,19 +225,17 @@ def with_text_instants(
 ) -> nw.LazyFrame[Any]:
     """Replace a column of ISO text by microseconds since 1970; digits after the sixth are dropped.
 
-    Where all texts are ``plain``, polars reads them itself: five times as fast. It would also read what is no ISO text,
-    so they must have been looked at. With ``wall``, what the text says without its offset, the local clock, is kept in
-    a column of that name.
-
     Every value is ISO text, with an offset, which is taken off, or without one, as ``zoned`` says; or it is missing or
-    empty, and becomes 0. In steps, each a column of its own: engines would evaluate a part once for every place it
-    stands in.
+    empty, and becomes 0. With ``wall``, what the text says without its offset, the local clock, is kept in a column of
+    that name. Where all texts are ``plain``, polars reads them itself: five times as fast. It would also read what is
+    no ISO text, so they must have been looked at. Else it goes in steps, each a column of its own: engines would
+    evaluate a part once for every place it stands in.
     """
     local, offset = f"{name}_local", f"{name}_offset"
     text = clean_text(nw.col(name))
     if plain and frame.implementation.is_polars():
         whole = nw.when(text != "").then(text).otherwise(nw.lit("1970-01-01 00:00:00"))
-        frame = frame.with_columns(polars_micros(whole.str.to_datetime("%Y-%m-%d %H:%M:%S")).alias(name))
+        frame = frame.with_columns(_polars_micros(whole.str.to_datetime("%Y-%m-%d %H:%M:%S")).alias(name))
         return frame if wall is None else frame.with_columns(nw.col(name).alias(wall))
     frame = frame.with_columns(nw.when(text != "").then(text).otherwise(nw.lit("1970-01-01")).alias(local))
     if not zoned:
@@ -282,7 +243,8 @@ def with_text_instants(
         frame = frame.with_columns(_instant(nw.col(local)).alias(name)).drop(local)
         return frame if wall is None else frame.with_columns(nw.col(name).alias(wall))
     # the default has no offset: nothing is cut from it, and it is 0 minutes east
-    frame = frame.with_columns(_zone(nw.col(local)).alias(offset), _without_zone(nw.col(local)).alias(local))
+    without = nw.col(local).str.replace_all(_ZONE + "$", "")
+    frame = frame.with_columns(_zone(nw.col(local)).alias(offset), without.alias(local))
     frame = frame.with_columns(_full(nw.col(local)).alias(local), _minutes_east(nw.col(offset)).alias(offset))
     if wall is not None:
         frame = frame.with_columns(_instant(nw.col(local)).alias(wall))
@@ -300,10 +262,6 @@ def _minutes_east(zone: nw.Expr) -> nw.Expr:
     return east * (_integer(zone, 1, 2) * 60 + _integer(zone, 3, 2))
 
 
-def _without_zone(text: nw.Expr) -> nw.Expr:
-    return text.str.replace_all(_ZONE + "$", "")
-
-
 def _full(local: nw.Expr) -> nw.Expr:
     """Text with a time to the microsecond."""
     size = local.str.len_chars()
@@ -319,17 +277,15 @@ def _instant(full: nw.Expr) -> nw.Expr:
     return (minute * 60 + _integer(full, 17, 2)) * 1_000_000 + _integer(full, 20, 6)
 
 
-def polars_micros(column: nw.Expr) -> nw.Expr:
-    """Do what :func:`instant_micros` does, where an instant is the number of its microseconds: ten times as fast."""
+def _polars_micros(column: nw.Expr) -> nw.Expr:
+    """Microseconds since 1970, where an instant is their number; 0 where it is null."""
     return column.cast(nw.Datetime("us")).dt.timestamp("us").fill_null(0)
 
 
-def instant_micros(column: nw.Expr, dtype: Any) -> nw.Expr:
-    """Microseconds since 1970 (UTC where the column has a time zone); 0 where it is null."""
+def _spark_micros(column: nw.Expr, dtype: Any) -> nw.Expr:
+    """Microseconds since 1970 of Spark's times, which are in UTC and have no zone any more; 0 where they are null."""
     if dtype == nw.Date:
         column = column.cast(nw.Datetime("us"))
-    elif getattr(dtype, "time_zone", None) is not None:
-        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     # with a type, or an engine takes it for a time in a zone of its own
     part = column.fill_null(nw.lit(_EPOCH, nw.Datetime("us"))).dt
     day = _days(part.year().cast(nw.Int64), part.month().cast(nw.Int64), part.day().cast(nw.Int64))

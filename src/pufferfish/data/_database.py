@@ -15,14 +15,11 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import polars as pl
 
-from pufferfish._base.addresses import shown_address
-from pufferfish._base.reading import display_path
+from pufferfish._base.reading import display_path, shown_address
 from pufferfish.errors import DataError, ParameterError, public
 
-__all__ = ["DatabaseTable", "table_at"]
-
 _SCHEMES = ("duckdb", "sqlite", "postgresql")
-_FETCHED = 100_000
+FETCHED = 100_000
 """Rows that are asked for at a time."""
 
 _TYPES: dict[int, Any] = {
@@ -39,13 +36,7 @@ _HOW = "write duckdb:///FILE?table=NAME, sqlite:///FILE?table=NAME or postgresql
 
 
 class DatabaseTable:
-    """A table of a database, not opened yet.
-
-    Attributes
-    ----------
-    name : str
-        How records and messages call it, without a password.
-    """
+    """A table of a database, not opened yet; ``name`` is how records and messages call it, without a password."""
 
     def __init__(self, address: str) -> None:
         parts = urlsplit(address)
@@ -98,7 +89,7 @@ class DatabaseTable:
             asked = f"SELECT {', '.join(columns)} FROM {table}" + (f" ORDER BY {_quoted(order)}" if order else "")
             schema = {name: kinds[name] or pl.String for name in names}
             cursor, parts = connection.execute(asked), list[pl.DataFrame]()
-            while rows := cursor.fetchmany(_FETCHED):
+            while rows := cursor.fetchmany(FETCHED):
                 parts.append(pl.DataFrame(rows, schema, orient="row"))
             return pl.concat([pl.DataFrame(schema=schema), *parts])
 

@@ -4,21 +4,6 @@ A chain is one subject's series (MATH: "Many chains"): different chains are inde
 are not. A chain of n observed records spans at least n steps; steps without a record are unobserved records
 of the same chain. Queries read ``counts``; a model fitted to public data reads ``transitions``; calibration
 reads ``length``, which is published.
-
-Where chains begin and end on the axis of time, where all their times are whole numbers of steps apart.
-
-Two readings of one table then say where the records of one are among those of the other: a record's place in its chain
-is its time less that of the first record, in steps. A ledger asks this of a part that it charges (docs/ledger.md).
-
-**Times without a zone** do not say it exactly: nobody knows where clocks were changed between two of them. Clocks show
-standard time, or an hour more. So two local times are as far apart as they say, or an hour less (the hour that clocks
-skip in spring never was), or an hour more. Fewer steps between two records mostly let more leak, but not always: in a
-chain that nearly goes around in a cycle, a record a whole cycle away tells more than a nearer one. So no hour is just
-taken away. A record may be at each place up to an hour from the one that its time says, and is charged at all of them
-(:func:`widened`): gaps have as few unread steps as they can have, and larger losses never leak less. That is so
-wherever clocks are changed by an hour or less, however often. A chain with a gap is an hour longer than times say:
-where an hour came twice inside of the gap, so long is the true one. Records without a gap between them are next to each
-other, as ``max_gap`` says.
 """
 
 from collections.abc import Iterable
@@ -29,20 +14,32 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import check_choice, check_kind, listed, texts, whole_array, whole_number
+from pufferfish._base.checked import check_choice, check_kind, listed, texts, whole_number
 from pufferfish._base.durations import Duration, parse_duration
-from pufferfish._base.frozen import ReadOnly, read_only
+from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.view import Printed, View, counted
 from pufferfish.data.bins import parse_bins
 from pufferfish.data.daily import Daily
-from pufferfish.data.groups import Groups, check_by, sentence_of
+from pufferfish.data.groups import Groups, check_by, checked_counts, kept_rows, sentence_of
 from pufferfish.errors import ParameterError, shortened
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.states import clock_named
 
-__all__ = ["HOUR", "Base", "Sequences", "TimeGrid", "check_chain_options", "slack_of", "widened"]
-
 # -- Where chains begin and end on the axis of time ------------------------------------------------------------------
+#
+# Where all times of a chain are whole numbers of steps apart, two readings of one table say where the records of one
+# are among those of the other: a record's place in its chain is its time less that of the first record, in steps. A
+# ledger asks this of a part that it charges (docs/ledger.md).
+#
+# Times without a zone do not say it exactly: nobody knows where clocks were changed between two of them. Clocks show
+# standard time, or an hour more. So two local times are as far apart as they say, or an hour less (the hour that clocks
+# skip in spring never was), or an hour more. Fewer steps between two records mostly let more leak, but not always: in a
+# chain that nearly goes around in a cycle, a record a whole cycle away tells more than a nearer one. So no hour is just
+# taken away. A record may be at each place up to an hour from the one that its time says, and is charged at all of them
+# (`widened`): gaps have as few unread steps as they can have, and larger losses never leak less. That is so wherever
+# clocks are changed by an hour or less, however often. A chain with a gap is an hour longer than times say: where an
+# hour came twice inside of the gap, so long is the true one. Records without a gap between them are next to each other,
+# as `max_gap` says.
 
 HOUR = 3_600_000_000
 """By so much, in microseconds, clocks are changed in summer; in a few zones by less."""
@@ -59,8 +56,7 @@ class TimeGrid(ReadOnly):
     """
 
     step: int  # time that a step takes: microseconds, or the unit of numbers that are times
-    # times of each chain's first and last record; None for a chain with records that are no whole numbers of steps
-    # apart
+    # times of each chain's first and last record; None where its records are no whole numbers of steps apart
     ends: tuple[tuple[int, int] | None, ...]
     # how many steps a record may be from where its time says, because times have no zone (:func:`slack_of`)
     slack: int = 0
@@ -169,57 +165,23 @@ class Base(ReadOnly):
 
     Only plain values, so that it goes into a release as JSON. The source is named without its folder.
 
-    Parameters
-    ----------
-    source : str
-        File name without folder, or the kind of table.
-    state : str
-        Column of the states.
-    subject, time : str or None
-        Columns of the independent unit and of time.
-    max_gap, step : str or None
-        Longest time between adjacent records, and the time one step takes, as text; None for a step that gaps are not
-        counted in, unless it was given.
-    bins : tuple of float or None
-        Edges of the bins.
-    where : str or None
-        Row filter.
-    missing : {"unobserved", "split", "refuse"}
-        What a missing state is.
-    gaps : {"unobserved", "independent"}
-        What a gap is.
-    by : tuple of str or None
-        Public groupings of the records, which are counted by group too.
-    time_zone : str or None
-        Time zone whose local times the times are, where they have none of their own and one was given.
-    ambiguous : {"earlier", "later", "drop"} or None
-        What a time is that its clocks show twice; None where there was to be none.
-
-    Raises
-    ------
-    ParameterError
-        If ``max_gap`` or ``step`` is no length of time, ``max_gap`` has no time, the filter is empty, bins are none, or
-        ``missing``, ``gaps`` or ``ambiguous`` has no such choice, or a time zone has no time.
-
-    Examples
-    --------
     >>> Base(source="day.csv", state="activity").assumptions[0]
     'The table is one chain: any record may depend on any other.'
     """
 
-    source: str
-    state: str
-    subject: str | None = None
-    time: str | None = None
-    max_gap: str | None = None
-    step: str | None = None
-    bins: tuple[float, ...] | None = None
-    where: str | None = None
-    missing: str = "unobserved"
-    gaps: str = "unobserved"
-    by: tuple[str, ...] | None = None
-    time_zone: str | None = None
-    ambiguous: str | None = None
+    source: str  # file name, or the kind of table
+    state: str  # column of the states
+    subject: str | None = None  # column of the independent unit
+    time: str | None = None  # column of time
+    max_gap: str | None = None  # longest time between adjacent records
+    step: str | None = None  # time that one step takes; None if gaps are not counted in it, unless it was given
+    bins: tuple[float, ...] | None = None  # edges of the bins
+    where: str | None = None  # row filter
+    missing: str = "unobserved"  # what a missing state is: "unobserved", "split" or "refuse"
+    gaps: str = "unobserved"  # what a gap is: "unobserved" or "independent"
+    by: tuple[str, ...] | None = None  # public groupings of the records, which are counted by group too
+    time_zone: str | None = None  # time zone of times that have none of their own, if one was given
+    ambiguous: str | None = None  # which time is meant that its clocks show twice: "earlier", "later" or "drop"
 
     def __post_init__(self) -> None:
         check_chain_options(
@@ -304,10 +266,7 @@ class Base(ReadOnly):
             }[self.ambiguous]
             zone = f"Times are what clocks of {self.time_zone} show{twice}."
         if self.where:
-            where = (
-                f"Only rows where {self.where} are used; which rows those are is public, and assumed independent of "
-                "the states."
-            )
+            where = kept_rows(self.where)
         if self.bins:
             bins = (
                 f"Values of {self.state!r} below {self.bins[0]:g} count in the first bin, values above "
@@ -409,15 +368,8 @@ class Sequences(Printed, ReadOnly):
         if self.histories is not None:
             shapes["histories"] = (k,) * np.ndim(self.histories)
         for name, shape in shapes.items():
-            try:
-                array = whole_array(getattr(self, name))
-            except TypeError as error:
-                raise ParameterError(f"{name} {error}; expected numbers of records") from None
-            if array.shape != shape:
-                raise ParameterError(f"{name} has shape {array.shape}, expected {shape}: chains by states")
-            if (array < 0).any():
-                raise ParameterError(f"{name} has a negative entry, expected numbers of records")
-            object.__setattr__(self, name, read_only(array))
+            array = checked_counts(getattr(self, name), name, "records", shape, f"{shape}: chains by states")
+            object.__setattr__(self, name, array)
         cut = self.base.gaps == "independent"
         if not (1 <= self.subjects <= chains if cut else self.subjects == chains):
             raise ParameterError(

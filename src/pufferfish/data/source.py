@@ -8,12 +8,9 @@ CSV columns are read as text whatever they look like: a type guessed from the fi
 word; text is given its meaning later, from all rows.
 """
 
-import gzip
 import os
 import re
-import zlib
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib import import_module
@@ -24,34 +21,30 @@ import narwhals as nw
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from pufferfish._base.addresses import shown_address
-from pufferfish._base.reading import display_path, leads_nowhere, near_files
+from pufferfish._base.reading import display_path, leads_nowhere, near_files, shown_address
 from pufferfish._base.words import did_you_mean, names_of, nearest
 from pufferfish.data._columns import Column, kind_of, native_column, profile_text, row_count, with_text_column
 from pufferfish.data._csv_text import (
     KINDS,
+    engine_errors,
     is_parquet,
     line_with,
     other_kind,
     other_separator,
     refuse_text,
     separator_of,
-    wrong_line,
-    wrong_text,
 )
-from pufferfish.data._database import table_at
+from pufferfish.data._database import FETCHED, table_at
 from pufferfish.data.groupings import PARTS
 from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
-from pufferfish.errors import DataError, PufferfishError, public
+from pufferfish.errors import DataError, public
 from pufferfish.theta.states import state_label
 
 __all__ = [
     "ROW",
-    "Needed",
     "Source",
     "are_paths",
     "engine_errors",
-    "is_path",
     "numbered",
     "open_source",
     "paths_of",
@@ -59,9 +52,6 @@ __all__ = [
 ]
 
 ROW = "__pf_row"
-
-FETCHED = 100_000
-"""Rows that a database is asked for at a time."""
 
 Needed = Sequence[str] | Callable[[Sequence[str]], Sequence[str]]
 """Names of the columns that are needed, or a function that chooses them from those that are there."""
@@ -75,11 +65,9 @@ class Source:
     name: str  # file name without folder, or the kind of table
     ordered: bool  # whether rows have an order of their own, so that their numbers tell where they are
     untyped: bool = False  # whether all columns are text because the file says nothing about types (CSV)
-    # columns that had a time zone before the edge turned them into UTC, where their type does not say so
-    zoned: frozenset[str] = frozenset()
+    zoned: frozenset[str] = frozenset()  # columns that are in UTC now, and whose type does not say that they had a zone
     path: Path | None = None  # the file, if it is one
-    # the time zones that columns had on the way in, where their types need no longer say so
-    zones: Mapping[str, str] = field(default_factory=dict[str, str])
+    zones: Mapping[str, str] = field(default_factory=dict[str, str])  # the time zones that columns had on the way in
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -90,12 +78,7 @@ class Source:
         """Read columns as numbers, text, true/false or instants: by their types, or by all their values if untyped.
 
         Only for columns that are public, such as those of a row filter: where the table says no types, what one value
-        is taken for depends on the others.
-
-        Returns
-        -------
-        (narwhals LazyFrame, dict of str to Column)
-            The frame with more columns, which hold the values, and the columns of a filter, which refer to them.
+        is taken for depends on the others. Values are in new columns of the frame, to which the columns refer.
         """
         frame, columns = self.frame, dict[str, Column]()
         profiles = profile_text(frame, names) if self.untyped else {}
@@ -123,50 +106,21 @@ class Source:
 _ANY_ZONE = "POLARS_IGNORE_TIMEZONE_PARSE_ERROR"
 """Without it polars panics, in many lines, on zones such as +05:30. What zones mean is known to :mod:`.local_time`."""
 
-_DAMAGED = "File out of specification"
-"""What polars says of a Parquet file whose parts do not fit together."""
 
-
-@contextmanager
-def engine_errors(name: str, path: Path | None = None) -> Generator[None]:
-    """Turn whatever an engine raises into one line; the path of a CSV file helps to say which of its lines is wrong.
-
-    >>> with engine_errors("table.csv"):
-    ...     raise OSError("unexpected end of file")
-    Traceback (most recent call last):
-    pufferfish.errors.DataError: table.csv cannot be read: unexpected end of file
-    """
-    try:
-        yield
-    except (PufferfishError, MemoryError):
-        raise
-    except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
-        line = " ".join(str(error).split()) or type(error).__name__
-        if path is not None and separator_of(path.name) is not None:  # the engine's words are for its own users
-            line = wrong_text(path) or wrong_line(path) or line.partition(" The current offset")[0]
-            if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile) or "gzip" in str(error):
-                line = "the compressed file is incomplete or damaged: copy or compress it again"
-        elif _DAMAGED in line:
-            line = f"the file is damaged ({line.rpartition(_DAMAGED)[2].strip(' :')[:100]}): copy or write it again"
-        raise DataError(f"{name} cannot be read: {line[:300]}") from error
-
-
-def is_path(source: Any) -> bool:
+def _is_path(source: Any) -> bool:
     """Whether a source names a file."""
     return isinstance(source, str | os.PathLike)
 
 
 def are_paths(source: Any) -> bool:
     """Whether a source is a list of files."""
-    return isinstance(source, list | tuple) and len(source) > 0 and all(map(is_path, source))
+    return isinstance(source, list | tuple) and len(source) > 0 and all(map(_is_path, source))
 
 
 def paths_of(source: Any) -> list[str]:
     """Return the files of a source as words of a command line; TABLE for what is no file."""
     paths = source if are_paths(source) else [source]
-    return [shown_address(os.fspath(path)) if is_path(path) else "TABLE" for path in paths]
+    return [shown_address(os.fspath(path)) if _is_path(path) else "TABLE" for path in paths]
 
 
 def open_source(
@@ -177,24 +131,14 @@ def open_source(
     parts: Collection[str] = (),
     order: str | None = None,
 ) -> Source:
-    """Open a file or table and select its needed columns.
+    """Open a file or table, or several files as one table, and select its needed columns.
 
-    Parameters
-    ----------
-    source : path, list of paths, or table
-        What to open; several files are one table.
-    columns : sequence of str, or function
-        The needed columns.
-    public : collection of str
-        Those that hold nothing private, such as times and the columns of a filter. In a pandas column of Python
-        objects, their values together say of what type it is; the values of other columns become labels, each by
-        itself.
-    parts : collection of str
-        Those that may have been meant as parts of time, ``hour`` of ``hour(time)``: what a message about them says.
-    order : str, optional
-        The column of times by which the rows of a database are ordered.
+    ``public`` columns hold nothing private, such as times and the columns of a filter. In a pandas column of Python
+    objects, their values together say of what type it is; the values of other columns become labels, each by itself.
+    ``parts`` may have been meant as parts of time, ``hour`` of ``hour(time)``: what a message about them says.
+    ``order`` is the column of times by which the rows of a database are ordered.
     """
-    if is_path(source):
+    if _is_path(source):
         return _no_empty_text(_from_path(source, columns, parts, order))
     if are_paths(source):
         return _no_empty_text(_one_of(source, columns, parts, order))
@@ -211,10 +155,9 @@ def _from_path(given: Any, needed: Needed, parts: Collection[str], order: str | 
             rows = table.rows(lambda present: _require(needed, present, parts=parts), order)
             source = _from_table(rows, needed, (), parts, order)
             return replace(source, name=table.name, ordered=False, untyped=table.untyped)
-    _refuse_no_file(os.fsdecode(given))
     path = Path(os.fsdecode(given))
     with engine_errors(display_path(path.name), path):
-        return _from_file(path, needed, parts)
+        return _from_file(os.fsdecode(given), needed, parts)
 
 
 def _one_of(paths: Sequence[Any], needed: Needed, parts: Collection[str], order: str | None) -> Source:
@@ -243,42 +186,40 @@ def _one_of(paths: Sequence[Any], needed: Needed, parts: Collection[str], order:
     )
 
 
-def _refuse_no_file(name: str) -> None:
-    """Refuse what a path would be made of though it names no file of this machine."""
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", name):  # a drive of Windows has one letter; a path has lost one slash
-        raise public(
-            DataError(f"{display_path(name)} is a web address, but only local files are read: download it first")
-        )
-    if name.endswith(("/", os.sep)) and not os.path.isdir(name):
-        raise public(
-            DataError(f"{display_path(name)} ends in {name[-1]}, as only the name of a folder does: name a file")
-        )
-
-
-def _from_file(path: Path, needed: Needed, parts: Collection[str]) -> Source:
+def _why_no_table(path: Path) -> str | None:
+    """Return why a path of this machine is no table that can be read; None if it may be one."""
+    shown, name = display_path(path), path.name
     if path.is_dir():
-        raise public(DataError(f"{display_path(path)} is a folder, expected a file ({KINDS})"))
+        return f"{shown} is a folder, expected a file ({KINDS})"
     if nowhere := leads_nowhere(path):
-        raise public(DataError(f"{display_path(path)} cannot be read: {nowhere}"))
+        return f"{shown} cannot be read: {nowhere}"
     if not path.exists():
-        raise public(DataError(f"file {display_path(path)} not found.{near_files(path)}".rstrip(".")))
+        return f"file {shown} not found.{near_files(path)}".rstrip(".")
     if not path.is_file():
-        raise public(DataError(f"{display_path(path)} is a device or a pipe; name a regular file"))
-    if not path.name.isprintable():  # it is written into releases and ledgers, as text
-        raise public(DataError(f"the file name {path.name!r} has characters that do not print: rename the file"))
-    separator = separator_of(path.name)
+        return f"{shown} is a device or a pipe; name a regular file"
+    if not name.isprintable():  # it is written into releases and ledgers, as text
+        return f"the file name {name!r} has characters that do not print: rename the file"
+    if separator_of(name) is None and not is_parquet(name):
+        return f"{display_path(name)} {other_kind(name)}"
+    return f"{name} is empty (0 bytes)" if path.stat().st_size == 0 else None
+
+
+def _from_file(given: str, needed: Needed, parts: Collection[str]) -> Source:
+    path, why = Path(given), None
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", given):  # a drive of Windows has one letter; a path has lost one slash
+        why = f"{display_path(given)} is a web address, but only local files are read: download it first"
+    elif given.endswith(("/", os.sep)) and not os.path.isdir(given):
+        why = f"{display_path(given)} ends in {given[-1]}, as only the name of a folder does: name a file"
+    if why := why or _why_no_table(path):
+        raise public(DataError(why))
     parquet = is_parquet(path.name)
-    if separator is None and not parquet:
-        raise public(DataError(f"{display_path(path.name)} {other_kind(path.name)}"))
-    if path.stat().st_size == 0:
-        raise public(DataError(f"{path.name} is empty (0 bytes)"))
     if parquet:
         _refuse_no_parquet(path)
         os.environ.setdefault(_ANY_ZONE, "1")  # for good: rows are read, and the schema is looked up, later
         scan = pl.scan_parquet(path, glob=False)
     else:
         refuse_text(path)
-        scan = pl.scan_csv(path, separator=separator or ",", infer_schema=False, glob=False)
+        scan = pl.scan_csv(path, separator=separator_of(path.name) or ",", infer_schema=False, glob=False)
         # polars leaves a quote that is written twice as it is, in the header; a quote that is not is refused
         scan = scan.rename({name: name.replace('""', '"') for name in scan.collect_schema().names() if '""' in name})
     schema = scan.collect_schema()

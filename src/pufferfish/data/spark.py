@@ -26,10 +26,8 @@ from typing import Any
 import narwhals as nw
 
 from pufferfish._base.reading import display_path
-from pufferfish.data._csv_text import NO_TEXT, is_parquet, other_kind, separator_of
-from pufferfish.errors import DataError, ParameterError, PufferfishError, public
-
-__all__ = ["SparkFiles", "held", "of_spark", "refuse_lines", "spark_files", "spark_session"]
+from pufferfish.data._csv_text import NO_TEXT, engine_errors, is_parquet, other_kind, separator_of
+from pufferfish.errors import DataError, ParameterError, public
 
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
@@ -102,7 +100,7 @@ def spark_files(session: Any, paths: Sequence[str]) -> SparkFiles:
     name = ", ".join(os.path.basename(path.rstrip("/")) or path for path in paths)
     if not name.isprintable():  # it is written into releases and ledgers, as text
         raise DataError(f"the file name {name!r} has characters that do not print: rename the file")
-    with _reading(name):
+    with engine_errors(name):
         if separator is None:
             return SparkFiles(tuple(paths), name, session.read.parquet(*paths), None)
         lines = session.read.options(header=True, enforceSchema=False, escape='"', recursiveFileLookup=True)
@@ -111,7 +109,7 @@ def spark_files(session: Any, paths: Sequence[str]) -> SparkFiles:
 
 def _names(session: Any, path: str) -> list[str]:
     """Return the files that a path stands for; no file is opened for it."""
-    with _reading(display_path(path)):
+    with engine_errors(display_path(path)):
         return [str(file) for file in session.read.text(path, recursiveFileLookup=True).inputFiles()]
 
 
@@ -152,19 +150,6 @@ def refuse_lines(files: SparkFiles) -> None:
     for fault, n in zip(faults, counted, strict=True):
         if n:
             raise DataError(f"{files.name} cannot be read: it has {fault} ({n:,} line{'' if n == 1 else 's'})")
-
-
-@contextmanager
-def _reading(name: str) -> Generator[None]:
-    """Turn what Spark says of files into one line."""
-    try:
-        yield
-    except PufferfishError:
-        raise
-    except Exception as error:
-        if "PATH_NOT_FOUND" in str(error):
-            raise DataError(f"file {name} not found") from error
-        raise DataError(f"{name} cannot be read: {' '.join(str(error).split())[:300]}") from error
 
 
 # -- the session -----------------------------------------------------------------------------------------------
