@@ -17,8 +17,6 @@ import numpy as np
 from pufferfish._base.words import number
 from pufferfish.errors import ParameterError
 
-__all__ = ["Duration", "format_micros", "in_words", "is_moment", "now", "parse_duration", "rounded_micros"]
-
 # -- When something was made, as text in releases and ledgers --------------------------------------------------------
 
 

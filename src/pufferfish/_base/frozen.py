@@ -17,8 +17,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FrozenDict", "FrozenList", "FrozenRecord", "ReadOnly", "frozen", "read_only"]
-
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 _Number = TypeVar("_Number", bound=np.generic)

@@ -11,8 +11,6 @@ from typing import Generic, TypeVar
 
 from pufferfish.errors import ParameterError
 
-__all__ = ["BoundedCache", "Listener", "Patience", "TookTooLong", "listening", "part_of", "report_progress"]
-
 # -- The last few results of something that takes long ---------------------------------------------------------------
 
 T = TypeVar("T")

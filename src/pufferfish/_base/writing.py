@@ -31,34 +31,17 @@ from typing import Any
 import msgspec
 
 from pufferfish._base.reading import (
-    LARGEST,
+    LARGEST as LARGEST,
     check_path,
-    decode_record,
+    decode_record as decode_record,
     display_path,
     failing,
     leads_nowhere,
-    read_file,
-    read_record,
+    read_file as read_file,
+    read_record as read_record,
 )
 from pufferfish._base.words import composed
 from pufferfish.errors import ParameterError, RecordError
-
-__all__ = [
-    "LARGEST",
-    "Kind",
-    "Output",
-    "check_lock",
-    "check_output",
-    "check_room",
-    "check_writable",
-    "decode_record",
-    "read_file",
-    "read_record",
-    "record_kind",
-    "same_file",
-    "sweep",
-    "write_whole",
-]
 
 # -- Which file may be replaced --------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import Any
 import narwhals as nw
 
 from pufferfish.data._cells import RowLocator, missing_group, selected
-from pufferfish.data._chains import CELL, KEEP, PHASE, STATE, SUBJECT, TIME, Frame, Layout
+from pufferfish.data._chains import CELL, EARLIER, KEEP, PHASE, STATE, SUBJECT, TIME, Frame, Layout
 from pufferfish.data._columns import (
     ISO,
     NUMBER,
@@ -244,7 +244,7 @@ class ChainRows:
             value, where = self._first(frame.filter(~fits), nw.col(TIME))
             remedy = "write dates as year-month-day" if other_date(str(value)) else "correct or drop such rows"
             raise DataError(f"column {name!r} holds {value!r}{where}, expected {like}: {remedy}")
-        if instants and profile.zoned not in (0, profile.values):
+        if instants and profile.mixed:
             value, where = self._first(frame.filter(text.str.contains(ZONED)), nw.col(TIME))
             raise DataError(
                 f"column {name!r} mixes times with and without a UTC offset, e.g. {value!r}{where}: give all of them "
@@ -252,12 +252,9 @@ class ChainRows:
             )
         if instants:
             self.instants, self.zoned = True, profile.zoned > 0
-            plain = profile.plain == profile.values
-            wall = None if self.options.clock is None else PHASE
-            frame = with_text_instants(frame, TIME, zoned=self.zoned, wall=wall, plain=plain)
-            if wall is not None:
-                frame = frame.with_columns(self._phase(nw.col(PHASE)))
-            return frame
+            if self.options.clock is None:
+                return with_text_instants(frame, TIME, profile)
+            return with_text_instants(frame, TIME, profile, wall=PHASE).with_columns(self._phase(nw.col(PHASE)))
         self._refuse_numbers(name)
         integer = profile.integers == profile.values
         frame = frame.with_columns(text_number(text, integer=integer).alias(TIME))
@@ -433,7 +430,7 @@ class Disorder:
             return
         for duplicate, n in self.layout.fault_counts(ordered).items():
             if n and duplicate not in self.first:
-                earlier, later = nw.col(self.layout.earlier), nw.col(TIME)
+                earlier, later = nw.col(EARLIER), nw.col(TIME)
                 faults = self.layout.faults(ordered, duplicate=duplicate)
                 self.first[duplicate] = self.rows.places.head(faults, earlier.alias("earlier"), later.alias("later"))
             self.counts[duplicate] += n

@@ -33,12 +33,15 @@ from pufferfish.theta.states import state_label
 
 SUBJECT, TIME, STATE, KEEP = "__pf_subject", "__pf_time", "__pf_state", "__pf_keep"
 _POSITION, _BEFORE, _APART, _LINKED = "__pf_position", "__pf_before", "__pf_apart", "__pf_linked"
-_SECOND, _STEPS, _COUNT, _EARLIER = "__pf_second", "__pf_steps", "__pf_count", "__pf_earlier"
-_LASTED, _RUN, _SEGMENT = "__pf_lasted", "__pf_run", "__pf_segment"
+_SECOND, _STEPS, _COUNT, EARLIER = "__pf_second", "__pf_steps", "__pf_count", "__pf_earlier"
+LASTED, _RUN, _SEGMENT = "__pf_lasted", "__pf_run", "__pf_segment"
 PHASE, _BEGAN = "__pf_phase", "__pf_began"
 CARRIED = "__pf_carried"
 CELL = "__pf_cell_"
 """Begins the names of the columns that say in which group of each grouping a row is."""
+
+CHAIN_KEYS = (SUBJECT, _SECOND, STATE)
+"""By what chains are counted: subject, segment or gap, and state; then come number and steps."""
 
 Frame = nw.LazyFrame[Any]
 
@@ -91,7 +94,7 @@ class Layout:
         if not self.timed:
             return frame
         earlier = self._before(nw.col(TIME))
-        return frame.with_columns(earlier.alias(_EARLIER)).with_columns((nw.col(TIME) - nw.col(_EARLIER)).alias(_APART))
+        return frame.with_columns(earlier.alias(EARLIER)).with_columns((nw.col(TIME) - nw.col(EARLIER)).alias(_APART))
 
     def faults(self, frame: Frame, *, duplicate: bool) -> Frame:
         """Return the rows of :meth:`in_order` that repeat the time before them, or go back."""
@@ -105,11 +108,6 @@ class Layout:
         back, same = self._new(frame).select(*of_kinds).collect().row(0)
         return {True: int(same or 0), False: int(back or 0)}
 
-    @property
-    def earlier(self) -> str:
-        """Column of :meth:`in_order` with the time before."""
-        return _EARLIER
-
     def link(self, frame: Frame, *, filtered: bool) -> Frame:
         """Compare kept rows of :meth:`in_order` each with the one before; ``filtered`` if they have ``KEEP``."""
         by_position = self.max_gap is None
@@ -117,12 +115,10 @@ class Layout:
             frame = frame.filter(nw.col(KEEP))
         if self.split:
             frame = frame.filter(~nw.col(STATE).is_null())
-        axis = nw.col(_POSITION if by_position else TIME)
-        frame = frame.with_columns(
-            (axis - self._before(axis)).alias(_APART), self._before(nw.col(STATE)).alias(_BEFORE)
-        )
+        apart = self._axis - self._before(self._axis)
+        frame = frame.with_columns(apart.alias(_APART), self._before(nw.col(STATE)).alias(_BEFORE))
         if self.timed and by_position:
-            frame = frame.with_columns((nw.col(TIME) - self._before(nw.col(TIME))).alias(_LASTED))
+            frame = frame.with_columns((nw.col(TIME) - self._before(nw.col(TIME))).alias(LASTED))
         if self.clock:
             frame = frame.with_columns(self._before(nw.col(PHASE)).alias(_BEGAN))
         apart = nw.col(_APART)
@@ -170,18 +166,9 @@ class Layout:
         return counted(marked, keys, steps=True)
 
     @property
-    def chain_keys(self) -> list[str]:
-        """By what chains are counted: subject, segment or gap, and state; then come number and steps."""
-        return [SUBJECT, _SECOND, STATE]
-
-    @property
     def transition_keys(self) -> list[str]:
         """By what linked rows are counted: state before, state, and phase or what was before it; then comes number."""
         return [_BEFORE, STATE, *self._more]
-
-    def chains_of(self, groups: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
-        """Add up groups by the keys of chains."""
-        return added_up(groups, self.chain_keys, steps=True)
 
     def transitions_of(self, groups: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
         """Add up groups of linked rows by the keys of transitions."""
@@ -193,11 +180,6 @@ class Layout:
         return [*([_POSITION] if self.max_gap is None or self.split else []), *([_SEGMENT] if self.independent else [])]
 
     @property
-    def lasted_keys(self) -> list[str]:
-        """By what rows of :meth:`steps_of` are counted."""
-        return [_LASTED]
-
-    @property
     def _more(self) -> list[str]:
         """What transitions are counted by besides: the phase they begin in, or what was before the state before."""
         return [*([_BEGAN] if self.clock else []), *(_lag(lag) for lag in range(2, self.memory + 1))]
@@ -207,9 +189,9 @@ class Layout:
         run = self._over((~nw.col(_LINKED)).cast(nw.Int64).cum_sum()).alias(_RUN)
         frame = linked.with_columns(run, self._named).with_columns(
             self._over(nw.col(STATE).shift(steps)).alias(_BEFORE),
-            self._over(nw.col(_RUN).shift(steps)).alias(_EARLIER),
+            self._over(nw.col(_RUN).shift(steps)).alias(EARLIER),
         )
-        together = ~nw.col(_EARLIER).is_null() & (nw.col(_EARLIER) == nw.col(_RUN))
+        together = ~nw.col(EARLIER).is_null() & (nw.col(EARLIER) == nw.col(_RUN))
         both = frame.filter(together & ~nw.col(_BEFORE).is_null() & ~nw.col(STATE).is_null())
         return counted(both, [SUBJECT, _BEFORE, STATE]).collect()
 
@@ -220,12 +202,10 @@ class Layout:
         time that it leads into; see :meth:`runs`.
         """
         known = nw.col(_LINKED) & ~nw.col(_BEFORE).is_null() & ~nw.col(STATE).is_null()
-        earlier = nw.when(nw.col(_LINKED)).then(nw.col(_BEFORE)).alias(_EARLIER)
+        earlier = nw.when(nw.col(_LINKED)).then(nw.col(_BEFORE)).alias(EARLIER)
         frame = linked.with_columns(earlier, self._block(block), self._named)
-        frame = frame.with_columns(self._over(nw.col(_EARLIER).shift(1)).alias(_EARLIER)).filter(known)
-        return counted(
-            frame, [SUBJECT, _SEGMENT, *([_BEGAN] if self.clock else []), _EARLIER, _BEFORE, STATE]
-        ).collect()
+        frame = frame.with_columns(self._over(nw.col(EARLIER).shift(1)).alias(EARLIER)).filter(known)
+        return counted(frame, [SUBJECT, _SEGMENT, *([_BEGAN] if self.clock else []), EARLIER, _BEFORE, STATE]).collect()
 
     def by_phase(self, linked: Frame) -> nw.DataFrame[Any]:
         """Count observed records by phase and state."""
@@ -243,17 +223,17 @@ class Layout:
         frame = linked.with_columns(
             (~known | moved).cast(nw.Int64).alias(_RUN),
             moved.cast(nw.Int64).alias(_SECOND),
-            nw.when(moved).then(nw.col(STATE)).alias(_EARLIER),
+            nw.when(moved).then(nw.col(STATE)).alias(EARLIER),
             self._block(block),
             self._named,
         )
         frame = frame.with_columns(
-            self._over(nw.col(_RUN).cum_sum()).alias(_RUN), self._over(nw.col(_EARLIER).shift(-1)).alias(_EARLIER)
+            self._over(nw.col(_RUN).cum_sum()).alias(_RUN), self._over(nw.col(EARLIER).shift(-1)).alias(EARLIER)
         ).filter(~nw.col(STATE).is_null())
         runs = frame.group_by(SUBJECT, _RUN, STATE).agg(
-            nw.len().alias(_LASTED), nw.col(_SECOND).max(), nw.col(_EARLIER).max(), nw.col(_SEGMENT).min()
+            nw.len().alias(LASTED), nw.col(_SECOND).max(), nw.col(EARLIER).max(), nw.col(_SEGMENT).min()
         )
-        return counted(runs, [SUBJECT, _SEGMENT, STATE, _LASTED, _SECOND, _EARLIER]).collect()
+        return counted(runs, [SUBJECT, _SEGMENT, STATE, LASTED, _SECOND, EARLIER]).collect()
 
     def _block(self, block: float) -> nw.Expr:
         axis = nw.col(TIME if self.timed else _POSITION)
@@ -286,32 +266,28 @@ class Layout:
 
     def apart(self, linked: Frame, step: int) -> Frame:
         """Return the rows that are not one step after the row before: subject, place, how far apart, whether linked."""
-        apart, axis = nw.col(_APART), nw.col(_POSITION if self.max_gap is None else TIME)
+        apart = nw.col(_APART)
         rows = self._new(linked).filter(~apart.is_null() & ((apart != step) | ~nw.col(_LINKED)))
-        return rows.select(self._named, axis.alias(_SECOND), apart, nw.col(_LINKED))
+        return rows.select(self._named, self._axis.alias(_SECOND), apart, nw.col(_LINKED))
 
     def ends(self, linked: Frame, step: int) -> Frame:
-        """Return the places of each subject's first and last row, and how many rows are off the grid between."""
-        axis = nw.col(_POSITION if self.max_gap is None else TIME)
-        rows = self._new(linked).select(self._named, axis.alias(_SECOND), self._off(step).alias(_STEPS))
+        """Return the places of each subject's first and last row, and how many rows are off the grid between.
+
+        Off is a row that is no whole number of steps after the row before, or is linked otherwise than by one step.
+        """
+        apart = nw.col(_APART)
+        near = apart <= (1 if self.max_gap is None else self.max_gap)
+        off = (apart // step * step != apart) | (near != (apart == step))  # not every engine has a remainder
+        counted_off = nw.when(~apart.is_null() & off).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64)
+        rows = self._new(linked).select(self._named, self._axis.alias(_SECOND), counted_off.alias(_STEPS))
         places = nw.col(_SECOND).min().alias(_BEGAN), nw.col(_SECOND).max().alias(_SEGMENT)
         ends = rows.group_by(SUBJECT).agg(*places, nw.col(_STEPS).sum())
         return ends.select(SUBJECT, _BEGAN, _SEGMENT, _STEPS)
 
-    def _off(self, step: int) -> nw.Expr:
-        """Return 1 for a row that is no whole number of steps after the row before, or is linked otherwise than by one.
-
-        Rows that are one step apart are linked, and no others.
-        """
-        apart = nw.col(_APART)
-        linked = apart <= (1 if self.max_gap is None else self.max_gap)
-        off = (apart // step * step != apart) | (linked != (apart == step))  # not every engine has a remainder
-        return nw.when(~apart.is_null() & off).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64)
-
     def steps_of(self, linked: Frame) -> Frame:
         """Return the time since the row before, of rows that are linked."""
-        lasted = _LASTED if self.max_gap is None else _APART
-        return self._new(linked).filter(nw.col(_LINKED)).select(nw.col(lasted).alias(_LASTED))
+        lasted = LASTED if self.max_gap is None else _APART
+        return self._new(linked).filter(nw.col(_LINKED)).select(nw.col(lasted).alias(LASTED))
 
     def gaps(self, linked: Frame, step: float | None, changes: Sequence[int]) -> Gaps:
         """Look at the times between rows, which are timed: see :class:`Gaps`.
@@ -319,7 +295,7 @@ class Layout:
         Hardly longer than ``max_gap`` is by a quarter at most, and by no whole number of steps: records are missing
         there, and none is late. Changes of clocks are given as times.
         """
-        shortest = nw.when(nw.col(_LINKED)).then(nw.col(_LASTED if self.max_gap is None else _APART)).min()
+        shortest = nw.when(nw.col(_LINKED)).then(nw.col(LASTED if self.max_gap is None else _APART)).min()
         if self.max_gap is None:
             return Gaps(shortest=self._new(linked).select(shortest.alias(_BEGAN)).collect().item())
         apart, longest = nw.col(_APART), self.max_gap
@@ -331,7 +307,7 @@ class Layout:
         none = nw.lit(0)
         gaps = self._new(linked).select(
             count_where(late).alias(_COUNT),
-            nw.when(late).then(apart).otherwise(none).max().alias(_LASTED),
+            nw.when(late).then(apart).otherwise(none).max().alias(LASTED),
             nw.when(one_chain).then(apart).otherwise(none).max().alias(_APART),
             count_where(one_chain & reduce(or_, through, apart.is_null())).alias(_RUN),
             shortest.alias(_BEGAN),
@@ -342,7 +318,12 @@ class Layout:
     @staticmethod
     def most_frequent(lasted: Frame) -> nw.DataFrame[Any]:
         """Return the most frequent time between linked rows, the shortest of those that tie, if any rows are linked."""
-        return lasted.sort(_COUNT, _LASTED, descending=[True, False]).head(1).collect()
+        return lasted.sort(_COUNT, LASTED, descending=[True, False]).head(1).collect()
+
+    @property
+    def _axis(self) -> nw.Expr:
+        """Where a row is in its series, in the unit of ``max_gap``."""
+        return nw.col(_POSITION if self.max_gap is None else TIME)
 
     @property
     def _named(self) -> nw.Expr:

@@ -61,6 +61,11 @@ class TextProfile:
     zoned: int  # instants with an offset
     plain: int  # instants like 2016-04-13 08:00:00
 
+    @property
+    def mixed(self) -> bool:
+        """Whether some instants have an offset, and others none."""
+        return self.zoned not in (0, self.values)
+
 
 def kind_of(dtype: Any) -> Kind:
     """Say what a column of a narwhals data type can be used as."""
@@ -175,11 +180,9 @@ def with_text_column(
         integer = profile.integers == profile.values
         frame = frame.with_columns(text_number(text, integer=integer).alias(parsed))
         return frame, Column(name, "number", value, absent if integer else absent | value.is_nan())
-    if profile.instants == profile.values and profile.zoned in (0, profile.values):
-        zoned = profile.zoned > 0
-        plain = profile.plain == profile.values
-        frame = with_text_instants(frame.with_columns(text.alias(parsed)), parsed, zoned=zoned, plain=plain)
-        return frame, Column(name, "instant", value, absent, zoned)
+    if profile.instants == profile.values and not profile.mixed:
+        frame = with_text_instants(frame.with_columns(text.alias(parsed)), parsed, profile)
+        return frame, Column(name, "instant", value, absent, profile.zoned > 0)
     frame = frame.with_columns(nw.col(name).fill_null("").alias(parsed))
     return frame, Column(name, "text", value, absent, untyped=True)
 
@@ -221,24 +224,24 @@ def text_number(text: nw.Expr, *, integer: bool) -> nw.Expr:
 
 
 def with_text_instants(
-    frame: nw.LazyFrame[Any], name: str, *, zoned: bool, wall: str | None = None, plain: bool = False
+    frame: nw.LazyFrame[Any], name: str, profile: TextProfile, wall: str | None = None
 ) -> nw.LazyFrame[Any]:
     """Replace a column of ISO text by microseconds since 1970; digits after the sixth are dropped.
 
-    Every value is ISO text, with an offset, which is taken off, or without one, as ``zoned`` says; or it is missing or
-    empty, and becomes 0. With ``wall``, what the text says without its offset, the local clock, is kept in a column of
-    that name. Where all texts are ``plain``, polars reads them itself: five times as fast. It would also read what is
-    no ISO text, so they must have been looked at. Else it goes in steps, each a column of its own: engines would
-    evaluate a part once for every place it stands in.
+    Every value is ISO text, with an offset, which is taken off, or without one, as its profile says; or it is missing
+    or empty, and becomes 0. With ``wall``, what the text says without its offset, the local clock, is kept in a column
+    of that name. Where all texts are plain, polars reads them itself: five times as fast. It would also read what is no
+    ISO text, so they must have been looked at. Else it goes in steps, each a column of its own: engines would evaluate
+    a part once for every place it stands in.
     """
     local, offset = f"{name}_local", f"{name}_offset"
     text = clean_text(nw.col(name))
-    if plain and frame.implementation.is_polars():
+    if profile.plain == profile.values and frame.implementation.is_polars():
         whole = nw.when(text != "").then(text).otherwise(nw.lit("1970-01-01 00:00:00"))
         frame = frame.with_columns(_polars_micros(whole.str.to_datetime("%Y-%m-%d %H:%M:%S")).alias(name))
         return frame if wall is None else frame.with_columns(nw.col(name).alias(wall))
     frame = frame.with_columns(nw.when(text != "").then(text).otherwise(nw.lit("1970-01-01")).alias(local))
-    if not zoned:
+    if not profile.zoned:
         frame = frame.with_columns(_full(nw.col(local)).alias(local))
         frame = frame.with_columns(_instant(nw.col(local)).alias(name)).drop(local)
         return frame if wall is None else frame.with_columns(nw.col(name).alias(wall))

@@ -25,7 +25,19 @@ import polars as pl
 from pufferfish._base.durations import Duration
 from pufferfish.data._cells import MAX_PAIRS, refuse_many_cells
 from pufferfish.data._chain_rows import ChainRows, Disorder
-from pufferfish.data._chains import CARRIED, CELL, STATE, SUBJECT, Frame, Gaps, Layout, added_up, counted
+from pufferfish.data._chains import (
+    CARRIED,
+    CELL,
+    CHAIN_KEYS,
+    LASTED,
+    STATE,
+    SUBJECT,
+    Frame,
+    Gaps,
+    Layout,
+    added_up,
+    counted,
+)
 from pufferfish.data._options import Options
 from pufferfish.data._sampling import Sample
 from pufferfish.data.bins import MAX_STATES
@@ -308,8 +320,8 @@ class Counted:
         layout, rows, options = self._layout, self._rows, self._options
         between = between or step
         self._divided_by, self.gaps = step, Gaps()
-        self.chains, self.transitions = Sums(layout.chain_keys, steps=True), Sums(layout.transition_keys)
-        self._lasted, self.cells = Sums(layout.lasted_keys), Sums(layout.cell_keys)
+        self.chains, self.transitions = Sums(CHAIN_KEYS, steps=True), Sums(layout.transition_keys)
+        self._lasted, self.cells = Sums([LASTED]), Sums(layout.cell_keys)
         self.cell_steps: Sums | None = Sums(layout.cell_step_keys)
         self.stretches = _stretches_of(layout, options, zoned=not rows.wall)
         # blocks of rows are of times, if a step that is given is in their unit
@@ -322,7 +334,7 @@ class Counted:
                 if not layout.batched:  # the only batch, which would be counted in vain
                     disorder.refuse()
                 if self._asks_step:
-                    lasted = counted(layout.steps_of(linked), layout.lasted_keys)
+                    lasted = counted(layout.steps_of(linked), [LASTED])
                     self._lasted.add(lasted.collect() if layout.batched else layout.most_frequent(lasted))
                     between = between or self._usual_step
                     if self._divided_by is None and self._divides:
@@ -335,7 +347,7 @@ class Counted:
                 self.sample.add(linked, between)
                 if len(states) <= MAX_STATES + 1:  # else there are hardly fewer groups than rows
                     groups = self._groups(linked)
-                    self.chains.add(layout.chains_of(groups))
+                    self.chains.add(added_up(groups, CHAIN_KEYS, steps=True))
                     self.transitions.add(layout.transitions_of(groups))
                     states.update(groups.get_column(STATE).unique().to_list())
                     if options.by:

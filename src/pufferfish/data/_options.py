@@ -304,18 +304,13 @@ def _together(
     several: list[Any] = list(joint) if is_list(joint) else []
     if not several:
         raise ParameterError(f"joint is {joint!r}, {example}")
-    lists = (
-        several
-        if all(is_list(node_list) and state_label(node_list) not in nodes for node_list in several)
-        else [several]
-    )
+    of_lists = all(is_list(node_list) and state_label(node_list) not in nodes for node_list in several)
+    lists = several if of_lists else [several]
     label_lists: list[tuple[str, ...]] = []
     for node_list in lists:
         labels = tuple(state_label(node) for node in node_list)
         for label in labels:
-            if label not in nodes:
-                ask = did_you_mean(label, nodes)
-                raise ParameterError(f"joint names {label!r}, which is not a node.{ask} Nodes: {listed(list(nodes))}")
+            _check_node("joint", label, nodes)
             if read is not None and label not in read:
                 raise ParameterError(
                     f"joint names the node {label!r}, and columns does not: name it in both, to read its column"
@@ -327,6 +322,12 @@ def _together(
     return tuple({frozenset(labels): labels for labels in label_lists}.values())
 
 
+def _check_node(option: str, node: Any, nodes: Mapping[str, Any]) -> None:
+    if state_label(node) not in nodes:
+        ask = did_you_mean(state_label(node), nodes)
+        raise ParameterError(f"{option} names {node!r}, which is not a node.{ask} Nodes: {listed(list(nodes))}")
+
+
 def _chosen(columns: Any, nodes: Mapping[str, Any]) -> dict[str, str]:
     """Return the column of every node that is to be read, in the order of the network."""
     if not (is_list(columns) or isinstance(columns, set | frozenset | Mapping)):
@@ -335,9 +336,7 @@ def _chosen(columns: Any, nodes: Mapping[str, Any]) -> dict[str, str]:
     nodes_given: list[Any] = list(columns)
     for node in nodes_given:
         label = state_label(node)
-        if label not in nodes:
-            ask = did_you_mean(label, nodes)
-            raise ParameterError(f"columns names {node!r}, which is not a node.{ask} Nodes: {listed(list(nodes))}")
+        _check_node("columns", node, nodes)
         column: Any = columns[node] if isinstance(columns, Mapping) else label
         if not isinstance(column, str):
             raise ParameterError(f"columns[{node!r}] is {column!r}, expected the name of a column")

@@ -17,8 +17,6 @@ from typing import Any
 from pufferfish.errors import ParameterError
 from pufferfish.theta.states import MOST_STATES
 
-__all__ = ["MAX_STATES", "bin_labels", "inner_edges_of", "parse_bins"]
-
 MAX_STATES = MOST_STATES
 _REMEDY = "give increasing edges such as '0,200,400' or '0,200,...,10200'"
 

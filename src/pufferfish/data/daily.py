@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from pufferfish._base.frozen import ReadOnly, read_only
 
-__all__ = ["Daily", "Runs", "Steps"]
-
 Whole = NDArray[np.int64]
 
 

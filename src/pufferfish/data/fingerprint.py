@@ -36,8 +36,6 @@ from typing import Any
 
 from pufferfish.errors import ParameterError, shortened
 
-__all__ = ["MIXED", "check_fingerprint", "fingerprint_of", "name_digest", "same_table"]
-
 MIXED = 1 << 31
 """The bit of a block's digest that says that the block has two or more states."""
 

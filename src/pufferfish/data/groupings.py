@@ -20,18 +20,6 @@ from pufferfish._base.checked import is_list
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.states import state_label
 
-__all__ = [
-    "DATES",
-    "MICROS_OF_DAY",
-    "NODE_COLUMN",
-    "PARTS",
-    "RANGES",
-    "Grouping",
-    "never_negative",
-    "parse_by",
-    "part_of",
-]
-
 # -- Parts of time ---------------------------------------------------------------------------------------------------
 
 _HOUR = 3_600_000_000
@@ -109,8 +97,9 @@ DATES = ("date", "week")
 RANGES = {"hour": (0, 23), "weekday": (0, 6), "month": (1, 12)}
 """The least and the greatest that these parts are."""
 
+# -- Groupings -------------------------------------------------------------------------------------------------------
 
-MAX_GROUPINGS = 8
+_MOST = 8
 
 NODE_COLUMN = "node column"
 """What a private column of a network's table is called: its states can be counted with those of other nodes."""
@@ -155,9 +144,9 @@ def parse_by(by: Any, *, time: str | None, private: Collection[str], called: str
     if by is None:
         return ()
     texts: list[Any] = [by] if isinstance(by, str) else list(by) if is_list(by) else []
-    if not 1 <= len(texts) <= MAX_GROUPINGS or not all(isinstance(text, str) and text.strip() for text in texts):
+    if not 1 <= len(texts) <= _MOST or not all(isinstance(text, str) and text.strip() for text in texts):
         raise ParameterError(
-            f"by is {by!r}, expected 1 to {MAX_GROUPINGS} groupings, each a column or a part of its times, such as "
+            f"by is {by!r}, expected 1 to {_MOST} groupings, each a column or a part of its times, such as "
             "['hour(time)', 'sex']"
         )
     groupings = tuple(

@@ -36,18 +36,6 @@ from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
 from pufferfish.theta.states import clock_named, state_label
 
-__all__ = [
-    "Habits",
-    "PairsApart",
-    "PublicRows",
-    "as_steps",
-    "daily_of",
-    "opened",
-    "read_habits",
-    "read_pairs_apart",
-    "read_public_rows",
-]
-
 Whole = NDArray[np.int64]
 
 _DAY = 86_400_000_000

@@ -40,17 +40,6 @@ from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
 from pufferfish.errors import DataError, public
 from pufferfish.theta.states import state_label
 
-__all__ = [
-    "ROW",
-    "Source",
-    "are_paths",
-    "engine_errors",
-    "numbered",
-    "open_source",
-    "paths_of",
-    "rows_beside",
-]
-
 ROW = "__pf_row"
 
 Needed = Sequence[str] | Callable[[Sequence[str]], Sequence[str]]
