@@ -6,6 +6,7 @@ number has the unit of a numeric time column, whatever that is.
 
 import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -123,20 +124,20 @@ def parse_duration(value: Any, name: str) -> Duration:
     """
     if isinstance(value, np.timedelta64):
         value = value.astype("timedelta64[us]").item()
+    if isinstance(value, Integral) and abs(int(value)) > _LARGEST:  # may have too many digits to be shown
+        raise ParameterError(f"{name} has more than 17 digits, expected a length of time")
     if isinstance(value, timedelta):
-        micros = value // timedelta(microseconds=1)
-        return _positive(Duration(micros, has_unit=True), value, name)
-    if isinstance(value, str):
-        return _positive(_from_text(value, name), value, name)
-    if isinstance(value, bool):
+        length = Duration(value // timedelta(microseconds=1), has_unit=True)
+    elif isinstance(value, str):
+        length = _from_text(value, name)
+    elif isinstance(value, Real) and not isinstance(value, bool):
+        length = Duration(int(value) if isinstance(value, Integral) else float(value), has_unit=False)
+    else:
         raise _unreadable(value, name)
-    if isinstance(value, Integral):
-        if abs(int(value)) > _LARGEST:  # may have too many digits to be shown
-            raise ParameterError(f"{name} has more than 17 digits, expected a length of time")
-        return _positive(Duration(int(value), has_unit=False), value, name)
-    if isinstance(value, Real):
-        return _positive(Duration(float(value), has_unit=False), value, name)
-    raise _unreadable(value, name)
+    if not math.isfinite(length.value) or not 0 < length.value <= _LARGEST:
+        limit = " (and below 3,000 years)" if length.has_unit else " and finite"
+        raise ParameterError(f"{name} is {value!r}, expected more than 0{limit}")
+    return length
 
 
 def _from_text(text: str, name: str) -> Duration:
@@ -145,13 +146,8 @@ def _from_text(text: str, name: str) -> Duration:
         raise ParameterError(
             f"{name} has {len(stripped):,} characters, expected a length of time such as '10min' in at most {_LONGEST}"
         )
-    try:
-        number = float(stripped)
-    except ValueError:
-        number = None
-    if number is not None:
-        whole = re.fullmatch(r"[0-9]+", stripped) is not None
-        return Duration(int(stripped) if whole else number, has_unit=False)
+    with suppress(ValueError):
+        return Duration(int(stripped) if re.fullmatch("[0-9]+", stripped) else float(stripped), has_unit=False)
     total, end = Fraction(0), 0
     while part := _PART.match(stripped, end):
         unit = _NAMES.get(part[2])
@@ -164,14 +160,6 @@ def _from_text(text: str, name: str) -> Duration:
     if total.denominator != 1:
         raise ParameterError(f"{name} is {text!r}, expected whole microseconds")
     return Duration(int(total), has_unit=True)
-
-
-def _positive(duration: Duration, given: Any, name: str) -> Duration:
-    value = duration.value
-    if not (isinstance(value, int) or math.isfinite(value)) or not 0 < value <= _LARGEST:
-        limit = " (and below 3,000 years)" if duration.has_unit else " and finite"
-        raise ParameterError(f"{name} is {given!r}, expected more than 0{limit}")
-    return duration
 
 
 def _unreadable(value: Any, name: str) -> ParameterError:

@@ -148,12 +148,7 @@ def _check_regular(status: os.stat_result) -> None:
 
 
 def read_record(
-    path: str | os.PathLike[str],
-    kind: type[T],
-    *,
-    format_: str,
-    version: int,
-    complete: bool = False,
+    path: str | os.PathLike[str], kind: type[T], *, format_: str, version: int, complete: bool = False
 ) -> T:
     """Read a JSON record of this package, validated; parameters as for :func:`decode_record`."""
     return decode_record(read_file(path), display_path(path), kind, format_=format_, version=version, complete=complete)

@@ -34,13 +34,9 @@ class RowLocator:
 
     def head(self, frame: nw.LazyFrame[Any], *more: nw.Expr) -> dict[str, Any]:
         """First row of a frame: its subject, row number, and more."""
-        columns: list[nw.Expr] = list(more)
-        if self.subject:
-            columns.append(nw.col(SUBJECT))
-        if self.ordered:
-            frame = frame.sort(ROW)
-            columns.append(nw.col(ROW))
-        return collected(frame.select(columns).head(1)).rows(named=True)[0] if columns else {}
+        columns = [*more, *([nw.col(SUBJECT)] if self.subject else []), *([nw.col(ROW)] if self.ordered else [])]
+        rows = (frame.sort(ROW) if self.ordered else frame).select(columns).head(1)
+        return collected(rows).rows(named=True)[0] if columns else {}
 
     @property
     def below(self) -> str:

@@ -161,10 +161,8 @@ class ChainRows:
         text = clean_text(column)
         number = text_number(text, integer=False)
         status = nw.when(text.str.contains(NUMBER)).then(nw.lit(_NUMERIC)).otherwise(nw.lit(BAD))
-        return {
-            _NUMBER: number,
-            STATE: nw.when((text == "") | number.is_nan()).then(nw.lit(_ABSENT)).otherwise(status),
-        }
+        absent = (text == "") | number.is_nan()
+        return {_NUMBER: number, STATE: nw.when(absent).then(nw.lit(_ABSENT)).otherwise(status)}
 
     # -- checks ------------------------------------------------------------------------------------------
 
@@ -214,6 +212,9 @@ class ChainRows:
             frame = self._timed(frame, options.time, time_type)
         if options.max_gap is not None:
             self._check_units(options.time)
+        if (clock := options.clock) is not None:  # its phase, in the place of the local time
+            phase = (never_negative(nw.col(PHASE)) // clock.micros + clock.at_1970) % clock.phases
+            frame = frame.with_columns(phase.cast(nw.Int64).alias(PHASE))
         return self._in_zone(frame, options.time)
 
     def _timed(self, frame: Frame, name: str, dtype: Any) -> Frame:
@@ -222,12 +223,14 @@ class ChainRows:
             polars = frame.implementation.is_polars()
             column = native_column(TIME, dtype, zoned=name in self.table.zoned, polars=polars)
             self.instants, self.zoned = True, column.zoned
-            frame = frame.with_columns(column.value.alias(TIME))
-            return frame if self.options.clock is None else self._local(frame, name)
-        if kind == "number":
-            self._refuse_numbers(name)
+            frame, zone = frame.with_columns(column.value.alias(TIME)), self.table.zones.get(name)
+            if self.options.clock is None:
+                return frame
+            wall = nw.col(TIME) if zone is None else local_time(frame, TIME, zone, name)
+            return frame.with_columns(wall.alias(PHASE))
         if kind != "number":
             raise DataError(f"time column {name!r} holds {dtype}, expected times, dates, ISO text or numbers")
+        self._refuse_numbers(name)
         if dtype.is_integer():
             if dtype in (nw.UInt64, nw.Int128, nw.UInt128):
                 large = (nw.col(TIME) > _LARGEST) | (nw.col(TIME) < -_LARGEST)
@@ -252,9 +255,7 @@ class ChainRows:
             )
         if instants:
             self.instants, self.zoned = True, profile.zoned > 0
-            if self.options.clock is None:
-                return with_text_instants(frame, TIME, profile)
-            return with_text_instants(frame, TIME, profile, wall=PHASE).with_columns(self._phase(nw.col(PHASE)))
+            return with_text_instants(frame, TIME, profile, wall=None if self.options.clock is None else PHASE)
         self._refuse_numbers(name)
         integer = profile.integers == profile.values
         frame = frame.with_columns(text_number(text, integer=integer).alias(TIME))
@@ -265,19 +266,6 @@ class ChainRows:
         if self.table.ordered or ROW not in self.schema:
             return frame
         return numbered(frame.sort(TIME).drop(ROW).to_native()).with_columns(nw.col(ROW).cast(nw.Int64))
-
-    def _local(self, frame: Frame, name: str) -> Frame:
-        """Add the phase at which the local clock is, for a column of instants."""
-        zone = self.table.zones.get(name)
-        wall = nw.col(TIME) if zone is None else local_time(frame, TIME, zone, name)
-        return frame.with_columns(self._phase(wall))
-
-    def _phase(self, wall: nw.Expr) -> nw.Expr:
-        """Return the phase of the clock that the local time of a row is at."""
-        clock = self.options.clock
-        assert clock is not None
-        number = never_negative(wall) // clock.micros + clock.at_1970
-        return (number % clock.phases).cast(nw.Int64).alias(PHASE)
 
     def _refuse_numbers(self, name: str) -> None:
         """Refuse a clock or a time zone of times that are numbers."""
@@ -448,16 +436,11 @@ class Disorder:
         of = f" for subject {state_label(fault[SUBJECT])!r}" if rows.layout.subject else ""
         column, order = f"column {rows.options.time!r}", "times increase strictly within a subject"
         whose = "" if rows.layout.subject else ", or give subject="
-        check = (
-            f"check that column {rows.options.subject!r} names the subject of each record, then "
-            if rows.layout.subject
-            else ""
-        )
-        set_back = (
-            "; where clocks were set back, write times with their offset, such as 2024-10-27T02:00+01:00"
-            if clocks or rows.options.zone is not None
-            else ""
-        )
+        check = set_back = ""
+        if rows.layout.subject:
+            check = f"check that column {rows.options.subject!r} names the subject of each record, then "
+        if clocks or rows.options.zone is not None:
+            set_back = "; where clocks were set back, write times with their offset, such as 2024-10-27T02:00+01:00"
         if set_back and rows.options.max_gap is not None:
             zone = rows.options.time_zone
             set_back += f", or leave that hour out: {'' if zone else 'time_zone= and '}ambiguous='drop'"

@@ -188,8 +188,7 @@ class Layout:
         """Count pairs of observed states so many linked steps apart: subject, earlier state, state, and number."""
         run = self._over((~nw.col(_LINKED)).cast(nw.Int64).cum_sum()).alias(_RUN)
         frame = linked.with_columns(run, self._named).with_columns(
-            self._over(nw.col(STATE).shift(steps)).alias(_BEFORE),
-            self._over(nw.col(_RUN).shift(steps)).alias(EARLIER),
+            self._over(nw.col(STATE).shift(steps)).alias(_BEFORE), self._over(nw.col(_RUN).shift(steps)).alias(EARLIER)
         )
         together = ~nw.col(EARLIER).is_null() & (nw.col(EARLIER) == nw.col(_RUN))
         both = frame.filter(together & ~nw.col(_BEFORE).is_null() & ~nw.col(STATE).is_null())

@@ -82,10 +82,8 @@ class DatabaseTable:
             cursor = connection.execute(f"SELECT * FROM {table} LIMIT 0")
             kinds = {column[0]: pl.String if self.untyped else _TYPES.get(column[1]) for column in cursor.description}
             names, casts = choose(list(kinds)), {pl.String: "TEXT", None: "TEXT", pl.Float64: "FLOAT"}
-            columns = [
-                f"CAST({_quoted(name)} AS {casts[kinds[name]]})" if kinds[name] in casts else _quoted(name)
-                for name in names
-            ]
+            as_cast = {name: casts.get(kinds[name]) for name in names}
+            columns = [f"CAST({_quoted(n)} AS {cast})" if cast else _quoted(n) for n, cast in as_cast.items()]
             asked = f"SELECT {', '.join(columns)} FROM {table}" + (f" ORDER BY {_quoted(order)}" if order else "")
             schema = {name: kinds[name] or pl.String for name in names}
             cursor, parts = connection.execute(asked), list[pl.DataFrame]()

@@ -224,13 +224,11 @@ class Base(ReadOnly):
     def _sentences(self) -> list[str]:
         far = "" if self.max_gap is None else f"{self.max_gap} apart{self._in_column(self.max_gap)}"
         gap = f"records more than {far}" if far else "left-out rows"
-        if self.subject is None:
-            unit = "The table is one chain: any record may depend on any other."
-        else:
+        cut = self.gaps == "independent"
+        unit = "" if cut else "The table is one chain: any record may depend on any other."
+        if self.subject is not None:
             unit = f"Different subjects (column {self.subject!r}) are independent of each other."
-        if self.gaps == "independent":
-            if self.subject is None:
-                unit = ""
+        if cut:
             between = (
                 f"Stretches of records on the two sides of a gap ({gap}) are taken to be independent "
                 "(gaps='independent', the reading of Song, Wang and Chaudhuri 2017). This under-protects where "
@@ -410,11 +408,9 @@ class Sequences(Printed, ReadOnly):
 
     def _check_kinds(self) -> None:
         """Refuse arguments that are other things than they should be, and keep copies of lists."""
-        check_kind(self.base, Base, "base")
-        if self.grid is not None:
-            check_kind(self.grid, TimeGrid, "grid")
-        if self.daily is not None:
-            check_kind(self.daily, Daily, "daily")
+        for name, kind in (("base", Base), ("grid", TimeGrid), ("daily", Daily)):
+            if name == "base" or getattr(self, name) is not None:
+                check_kind(getattr(self, name), kind, name)
         if self.clock_changes not in (None, "possible", "known"):
             raise ParameterError(f"clock_changes is {self.clock_changes!r}, expected 'possible', 'known' or None")
         if self.late is not None:
@@ -485,8 +481,8 @@ class Sequences(Printed, ReadOnly):
         if self.late is None:
             return ()
         number, longest = self.late
-        cut = self.base.gaps == "independent"
-        are = "chains of their own begin after them" if cut else "they count as unobserved records"
+        independent = self.base.gaps == "independent"
+        are = "chains of their own begin after them" if independent else "they count as unobserved records"
         return (
             f"{number:,} gaps between records are only slightly longer than max_gap ({self.base.max_gap}): {are}, and "
             f"no transition crosses them. If these records are only a little late, give max_gap={longest!r}, which "

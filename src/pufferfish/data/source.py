@@ -113,12 +113,7 @@ def paths_of(source: Any) -> list[str]:
 
 
 def open_source(
-    source: Any,
-    columns: Needed,
-    public: Collection[str] = (),
-    *,
-    parts: Collection[str] = (),
-    order: str | None = None,
+    source: Any, columns: Needed, public: Collection[str] = (), *, parts: Collection[str] = (), order: str | None = None
 ) -> Source:
     """Open a file or table, or several files as one table, and select its needed columns.
 
@@ -168,10 +163,7 @@ def _one_of(paths: Sequence[Any], needed: Needed, parts: Collection[str], order:
             )
     frames = [nw.to_native(file.frame.drop(ROW)) for file in files]
     return replace(
-        first,
-        frame=numbered(pl.concat(frames, how="vertical")),
-        name=", ".join(file.name for file in files),
-        path=None,
+        first, frame=numbered(pl.concat(frames, how="vertical")), name=", ".join(file.name for file in files), path=None
     )
 
 
@@ -435,12 +427,9 @@ def _typed(column: Any) -> Any:
     """Give a public column of Python objects the type that all of them have, or else their labels."""
     pd: Any = import_module("pandas")
     kind: str = pd.api.types.infer_dtype(column, skipna=True)
-    if kind == "boolean":
-        return column.astype("boolean")
-    if kind == "integer":
-        return column.astype("Int64")
-    if kind in {"floating", "mixed-integer-float", "decimal"}:
-        return column.astype("Float64" if kind == "mixed-integer-float" else float)
+    types = {"boolean": "boolean", "integer": "Int64", "mixed-integer-float": "Float64"}
+    if (held := types.get(kind, float if kind in {"floating", "decimal"} else None)) is not None:
+        return column.astype(held)
     if kind in {"datetime", "datetime64", "date"}:
         known = column.dropna()
         if kind == "date" and not any(isinstance(value, datetime) for value in known):  # a timestamp is a date, too
@@ -483,29 +472,33 @@ def _require(
         if name.startswith("__pf_"):
             raise DataError(f"column {name!r} has a name that begins with '__pf_', kept for internal use: rename it")
         if name not in present:
-            hint = ""
-            if untyped and (separated := other_separator(present)):
-                hint = separated
-            elif untyped and len(present) == 1 and "," in present[0].removeprefix("sep="):
-                hint = " Each line of the file seems to be one quoted cell: save it as CSV again."
-            elif untyped and re.match("sep=|#", present[0]):
-                hint = " The first line of the file does not name the columns: delete it."
-            elif path is not None and (line := line_with(name, path)):
-                hint = f" Line {line} of the file has this name: delete the lines above it."
-            meant = did_you_mean(name, present)
             if name in index:
                 raise DataError(
                     f"column {name!r} not found: {name!r} is the index of the frame, not a column; give "
                     "frame.reset_index()"
                 )
+            meant = did_you_mean(name, present)
             if name in parts and name in PARTS:
                 meant = f" For a part of a time, name the column: {name}(column)."
             elif name in parts and not meant and (part := nearest(name, PARTS)):
                 meant = f" A part of the time is called {part!r}."
             there = names_of(_names(present, untyped=untyped))
+            hint = _hint(name, present, path) if untyped else ""
             raise DataError(f"column {name!r} not found.{meant} Columns: {there}.{hint}")
         base = again[1] if untyped and (again := _AGAIN.fullmatch(name)) and again[1] in present else name
         twice = untyped and any((again := _AGAIN.fullmatch(p)) and again[1] == base for p in present)
         if twice or present.count(name) > 1:
             raise DataError(f"column {base!r} occurs more than once: rename or drop the others")
     return columns
+
+
+def _hint(name: str, present: Sequence[str], path: Path | None) -> str:
+    """Say why a CSV file may lack a column that somebody names."""
+    if separated := other_separator(present):
+        return separated
+    if len(present) == 1 and "," in present[0].removeprefix("sep="):
+        return " Each line of the file seems to be one quoted cell: save it as CSV again."
+    if re.match("sep=|#", present[0]):
+        return " The first line of the file does not name the columns: delete it."
+    line = None if path is None else line_with(name, path)
+    return f" Line {line} of the file has this name: delete the lines above it." if line else ""

@@ -31,6 +31,12 @@ from pufferfish.errors import DataError, ParameterError, public
 
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
+_SETTINGS = {
+    "spark.log.level": "ERROR",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.caseSensitive": "true",  # as on every other engine
+}
+
 
 @dataclass(frozen=True, slots=True)
 class SparkFiles:
@@ -89,7 +95,10 @@ def held(frame: nw.LazyFrame[Any]) -> Generator[nw.LazyFrame[Any]]:
 
 def spark_files(session: Any, paths: Sequence[str]) -> SparkFiles:
     """Open Parquet or CSV files, folders of them, or globs, on the machines of a cluster."""
-    names = [file for path in paths for file in _names(session, path)]
+    names: list[str] = []
+    for path in paths:  # no file is opened for it
+        with engine_errors(display_path(path)):
+            names += session.read.text(path, recursiveFileLookup=True).inputFiles()
     if not names:
         raise DataError(f"{display_path(', '.join(paths))} holds no files")
     separators = {_separator(name) for name in names}
@@ -105,12 +114,6 @@ def spark_files(session: Any, paths: Sequence[str]) -> SparkFiles:
             return SparkFiles(tuple(paths), name, session.read.parquet(*paths), None)
         lines = session.read.options(header=True, enforceSchema=False, escape='"', recursiveFileLookup=True)
         return SparkFiles(tuple(paths), name, lines.csv(list(paths), sep=separator), separator)
-
-
-def _names(session: Any, path: str) -> list[str]:
-    """Return the files that a path stands for; no file is opened for it."""
-    with engine_errors(display_path(path)):
-        return [str(file) for file in session.read.text(path, recursiveFileLookup=True).inputFiles()]
 
 
 def _separator(name: str) -> str | None:
@@ -175,33 +178,19 @@ def spark_session(master: str) -> Generator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PySpark's opinion of the version of pandas, which is not used here
         spark: Any = import_module("pyspark.sql").SparkSession
-    running = spark.getActiveSession()
+        running = session = spark.getActiveSession()
+        if running is None:
+            builder = spark.builder.master(master).appName("pufferfish")
+            try:
+                session = builder.config(map=_SETTINGS).getOrCreate()
+            except Exception as error:
+                line = " ".join(str(error).split()).rpartition("Exception: ")[2][:300]
+                given = display_path(master)
+                raise public(ParameterError(f"--spark: Spark does not start on {given!r}: {line}")) from error
     if running is not None:
         yield running
         return
-    session = _started(spark.builder.master(master).appName("pufferfish"), master)
     try:
         yield session
     finally:
         session.stop()
-
-
-def _started(builder: Any, master: str) -> Any:
-    for name, value in _SETTINGS.items():
-        builder = builder.config(name, value)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return builder.getOrCreate()
-    except Exception as error:
-        message = " ".join(str(error).split()).rpartition("Exception: ")[2]
-        raise public(
-            ParameterError(f"--spark: Spark does not start on {display_path(master)!r}: {message[:300]}")
-        ) from error
-
-
-_SETTINGS = {
-    "spark.log.level": "ERROR",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.caseSensitive": "true",  # as on every other engine
-}
