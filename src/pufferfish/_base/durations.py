@@ -66,8 +66,7 @@ _NAMES = {
     "d": "d", "day": "d", "days": "d",
     "w": "w", "week": "w", "weeks": "w",
 }  # fmt: skip
-_READ = {**_UNITS, "w": 7 * _UNITS["d"]}
-"""Units that are read; weeks are written as days."""
+_READ = {**_UNITS, "w": 7 * _UNITS["d"]}  # units that are read; weeks are written as days
 _PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zµμ]+)")
 _LONGEST = 50  # characters, far more than any length of time needs
 _LARGEST = 10**17  # microseconds: about 3,000 years, so that no engine's 64-bit integers overflow

@@ -43,8 +43,7 @@ class BoundedCache(Generic[T]):
         return made
 
 
-Listener = Callable[[str, float], None]
-"""Called with what is being done and the share of it that is done, 0 to 1."""
+Listener = Callable[[str, float], None]  # called with what is being done and the share of it that is done, 0 to 1
 
 _listener: ContextVar[Listener | None] = ContextVar("pufferfish_progress", default=None)
 

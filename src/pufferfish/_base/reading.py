@@ -25,8 +25,7 @@ T = TypeVar("T")
 LARGEST = 256 * 2**20
 """Most bytes of a model, release or ledger: a chain of 2,000 states, the most there may be, has half as many."""
 
-_MOST_NEAR = 1_000
-"""So many files of a folder are looked at for one that was meant."""
+_MOST_NEAR = 1_000  # so many files of a folder are looked at for one that was meant
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

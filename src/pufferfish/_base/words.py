@@ -12,8 +12,7 @@ from difflib import get_close_matches
 
 # -- How numbers are written for people ------------------------------------------------------------------------------
 
-WEAK = "○"
-"""The sign beside a value that is no larger than its own error."""
+WEAK = "○"  # the sign beside a value that is no larger than its own error
 
 _NO_DIFFERENCE = 1e-6
 """What rounding may lose against the side it is meant for, as a share: sums of doubles are off by less."""

@@ -172,11 +172,8 @@ except ImportError:  # not a Unix: hidden files of killed programs stay
     fcntl: Any = None
 
 _OURS = re.compile(r"\.pufferfish-[0-9a-f]{32}\.tmp")
-_NOT_HERE = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
-"""What a disk answers that cannot reserve room."""
-
-_ALIVE: set[str] = set()
-"""Hidden files of this program: on some network disks a program cannot see its own locks."""
+_NOT_HERE = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)  # what a disk answers that cannot reserve room
+_ALIVE: set[str] = set()  # hidden files of this program: on some network disks a program cannot see its own locks
 
 
 def check_room(path: Path, size: int, given: str) -> None:
@@ -360,8 +357,7 @@ def _mode_for(target: Path, kind: Kind | None) -> int:
 
 # -- Lock files ------------------------------------------------------------------------------------------------------
 
-_LARGEST_LOCK = 200
-"""Bytes that a lock file may have: programs may write into it who they are."""
+_LARGEST_LOCK = 200  # bytes that a lock file may have: programs may write into it who they are
 
 
 def check_lock(lock: Path, target: str) -> None:

@@ -65,8 +65,7 @@ class RowLocator:
         )
 
 
-MAX_PAIRS = 1_000_000
-"""States of a cell, over all cells: so many numbers are held, and released."""
+MAX_PAIRS = 1_000_000  # states of a cell, over all cells: so many numbers are held, and released
 
 
 def selected(table: Source, chosen: dict[str, nw.Expr], where: Where | None, by: Sequence[Grouping]) -> Frame:

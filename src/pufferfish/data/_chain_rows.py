@@ -48,8 +48,7 @@ from pufferfish.theta.states import state_label
 
 BAD = -2  # number of the bin of text that is not a number
 _NUMERIC, _ABSENT = 1, 0
-_LARGEST = 2**62 - 1
-"""Two whole numbers up to this are at most 2^63 - 1 apart, which a difference can be."""
+_LARGEST = 2**62 - 1  # two whole numbers up to this are at most 2^63 - 1 apart, which a difference can be
 _VALUE, _NUMBER = "__pf_value", "__pf_number"
 _START, _STOP = "__pf_start", "__pf_stop"
 

@@ -37,8 +37,7 @@ _SECOND, _STEPS, _COUNT, EARLIER = "__pf_second", "__pf_steps", "__pf_count", "_
 LASTED, _RUN, _SEGMENT = "__pf_lasted", "__pf_run", "__pf_segment"
 PHASE, _BEGAN = "__pf_phase", "__pf_began"
 CARRIED = "__pf_carried"
-CELL = "__pf_cell_"
-"""Begins the names of the columns that say in which group of each grouping a row is."""
+CELL = "__pf_cell_"  # begins the names of the columns that say in which group of each grouping a row is
 
 CHAIN_KEYS = (SUBJECT, _SECOND, STATE)
 """By what chains are counted: subject, segment or gap, and state; then come number and steps."""
@@ -136,8 +135,8 @@ class Layout:
             frame = frame.with_columns(earlier).with_columns(self._before(nw.col(_lag(lag))).alias(_lag(lag)))
         return frame
 
-    def marked(self, linked: Frame, step: int | float | None) -> Frame:
-        """Say of linked rows by what they are counted, and how many steps they take.
+    def groups(self, linked: Frame, step: int | float | None) -> Frame:
+        """Count linked rows by all that chains and transitions are counted by, and add up the steps that they take.
 
         Gaps that are not divided by whole numbers count as no step here, and rows are counted by gap too.
         """
@@ -158,12 +157,7 @@ class Layout:
             nw.when(is_gap).then(in_gap).otherwise(nw.lit(1)).cast(nw.Int64).alias(_STEPS),
             self._named,
         )
-        return marked.select(SUBJECT, _SECOND, _BEFORE, STATE, _LINKED, *self._more, _STEPS)
-
-    def groups(self, marked: Frame) -> Frame:
-        """Count marked rows by all that they are counted by, and add up their steps."""
-        keys = [SUBJECT, _SECOND, _BEFORE, STATE, _LINKED, *self._more]
-        return counted(marked, keys, steps=True)
+        return counted(marked, [SUBJECT, _SECOND, _BEFORE, STATE, _LINKED, *self._more], steps=True)
 
     @property
     def transition_keys(self) -> list[str]:

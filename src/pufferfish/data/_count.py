@@ -49,8 +49,7 @@ from pufferfish.theta.states import state_label
 
 # -- Rows that polars reads come in batches --------------------------------------------------------------------------
 
-BATCH = 250_000
-"""Rows of a batch. More take more memory, fewer more time."""
+BATCH = 250_000  # rows of a batch. More take more memory, fewer more time.
 
 
 def _batches(rows: ChainRows, layout: Layout) -> Generator[tuple[Frame, Frame]]:
@@ -150,11 +149,8 @@ class Sums:
 
 # -- Where the observed records of a chain are -----------------------------------------------------------------------
 
-_MOST = 4096
-"""Gaps of all subjects together, and stretches of different chains, up to which places are kept."""
-
-_MOST_ASKED = 1 << 22
-"""The same where a ledger of a table that grows asks for them."""
+_MOST = 4096  # gaps of all subjects together, and stretches of different chains, up to which places are kept
+_MOST_ASKED = 1 << 22  # the same where a ledger of a table that grows asks for them
 
 
 class Stretches:
@@ -358,7 +354,7 @@ class Counted:
 
     def _groups(self, linked: Frame) -> nw.DataFrame[Any]:
         """Count linked rows by chain and transition in one query: on a cluster each one costs a pass."""
-        groups = self._layout.groups(self._layout.marked(linked, self._divided_by))
+        groups = self._layout.groups(linked, self._divided_by)
         if self._layout.batched:
             return groups.collect()
         with held(groups) as kept:  # states are counted before they leave the cluster

@@ -54,9 +54,7 @@ def other_separator(columns: Sequence[str]) -> str:
 
 # -- What is wrong with a text ---------------------------------------------------------------------------------------
 
-_LONGEST_LINE = 10**6
-"""Bytes of a line, and of the names of all columns."""
-
+_LONGEST_LINE = 10**6  # bytes of a line, and of the names of all columns
 _HEAD = 2**16  # bytes by which the kind of text is told
 _CHUNK = 2**20
 _TITLE_LINES = 20  # among which the names of the columns are looked for
@@ -64,8 +62,7 @@ _QUOTE = ord('"')
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x19\x1b-\x1f\x7f]")
 """Bytes of characters that no table has; Ctrl-Z is told by itself."""
 
-_ONE_IN = 8
-"""One in so many bytes at least is NUL where characters have two bytes and many of them are Latin letters."""
+_ONE_IN = 8  # one in so many bytes at least is NUL where characters have two bytes and many of them are Latin letters
 
 _STRAY = "it has a stray quote"
 _BOM = b"\xef\xbb\xbf"  # what some programs write before UTF-8
@@ -326,5 +323,4 @@ def engine_errors(name: str, path: Path | None = None) -> Generator[None]:
         raise DataError(f"{name} cannot be read: {line[:300]}") from error
 
 
-_DAMAGED = "File out of specification"
-"""What polars says of a Parquet file whose parts do not fit together."""
+_DAMAGED = "File out of specification"  # what polars says of a Parquet file whose parts do not fit together

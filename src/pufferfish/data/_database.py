@@ -19,8 +19,7 @@ from pufferfish._base.reading import display_path, shown_address
 from pufferfish.errors import DataError, ParameterError, public
 
 _SCHEMES = ("duckdb", "sqlite", "postgresql")
-FETCHED = 100_000
-"""Rows that are asked for at a time."""
+FETCHED = 100_000  # rows that are asked for at a time
 
 _TYPES: dict[int, Any] = {
     16: pl.Boolean,

@@ -26,11 +26,8 @@ from pufferfish.data.source import ROW, Source, are_paths, engine_errors, open_s
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.lengths import ChainLength
 
-_FEW = 10
-"""Fewer late records are not spoken of, nor fewer than one in a hundred."""
-
-_UNITS = (1_000_000, 1_000)
-"""Microseconds of a second, and of a millisecond."""
+_FEW = 10  # fewer late records are not spoken of, nor fewer than one in a hundred
+_UNITS = (1_000_000, 1_000)  # microseconds of a second, and of a millisecond
 
 
 def read_chains(source: Any, **reading: Any) -> Sequences:

@@ -43,8 +43,7 @@ from pufferfish.theta.states import state_label
 
 _CELL, _STATE, _COUNT = "__pf_cell", "__pf_state", "__pf_count"
 
-_MOST_HELD = 100_000_000
-"""Cells of distinct rows that are held at once."""
+_MOST_HELD = 100_000_000  # cells of distinct rows that are held at once
 
 Held = list[tuple[tuple[Any, ...], Any, int]]
 """Of one column how many rows of each group hold what; None stands for a missing state, and () for no groups."""

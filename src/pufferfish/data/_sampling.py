@@ -28,8 +28,7 @@ _RECORDS, _SUBJECTS, _BLOCKS, _EACH, _MOST = 16, 128, 1024, 8, 4096
 """Records of a block; subjects that are kept; blocks of all of them, and of each one at least; blocks at most."""
 
 _PRIME, _FACTOR, _SHIFT = 2**31 - 1, 1_103_515_245, 907_633_385
-_FINE = 2**20
-"""Into so many parts at least the width of a block is divided, where times are no whole numbers."""
+_FINE = 2**20  # into so many parts at least the width of a block is divided, where times are no whole numbers
 
 _BLOCK, _PLACE, _HASH, _COUNT = "__pf_block", "__pf_place", "__pf_hash", "__pf_n"
 

@@ -151,8 +151,7 @@ def local_time(frame: nw.LazyFrame[Any], instant: str, zone: str, column: str) -
 
 # -- Columns of times as their local clocks show them ----------------------------------------------------------------
 
-_DATE = 10
-"""Characters of a date without a time of day."""
+_DATE = 10  # characters of a date without a time of day
 
 
 def local_columns(

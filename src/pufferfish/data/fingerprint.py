@@ -36,23 +36,15 @@ from typing import Any
 
 from pufferfish.errors import ParameterError, shortened
 
-MIXED = 1 << 31
-"""The bit of a block's digest that says that the block has two or more states."""
-
-_LEAST = 4
-"""Blocks that must agree."""
-
-_SHARE = 2 / 3
-"""Of the blocks that both tables kept, so many must agree."""
-
-_FEW = 100
-"""Changes of state below which two tables may be counted alike by chance."""
+MIXED = 1 << 31  # the bit of a block's digest that says that the block has two or more states
+_LEAST = 4  # blocks that must agree
+_SHARE = 2 / 3  # of the blocks that both tables kept, so many must agree
+_FEW = 100  # changes of state below which two tables may be counted alike by chance
 
 _OF_ROWS = "rows"
 _HEAD, _BLOCK = struct.Struct(">IH"), struct.Struct(">II")
 
-Blocks = dict[int, int]
-"""The digests of the blocks of one subject, by what tells a block from the others of a subject."""
+Blocks = dict[int, int]  # the digests of the blocks of one subject, by what tells a block from the others of a subject
 
 
 def name_digest(subject: str) -> int:

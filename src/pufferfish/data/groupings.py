@@ -25,17 +25,10 @@ from pufferfish.theta.states import state_label
 _HOUR = 3_600_000_000
 MICROS_OF_DAY = 24 * _HOUR
 
-_DAYS_BEFORE = 7 * 200_000
-"""So many days before 1970, whole weeks, is before the year 1."""
-
-_THURSDAY = 3
-"""1970 began on a Thursday; Monday is 0."""
-
-_ERA = 146_097
-"""Days of 400 years."""
-
-_MARCH_0 = 719_468
-"""Days from 1 March of the year 0 to 1970."""
+_DAYS_BEFORE = 7 * 200_000  # so many days before 1970, whole weeks, is before the year 1
+_THURSDAY = 3  # 1970 began on a Thursday; Monday is 0
+_ERA = 146_097  # days of 400 years
+_MARCH_0 = 719_468  # days from 1 March of the year 0 to 1970
 
 
 def never_negative(wall: nw.Expr) -> nw.Expr:
@@ -91,11 +84,8 @@ PARTS: Mapping[str, Callable[[nw.Expr], nw.Expr]] = {
 }
 """Parts of local time as whole numbers: weekdays from Monday, 0; dates and Mondays of weeks as days since 1970."""
 
-DATES = ("date", "week")
-"""The parts that are dates."""
-
-RANGES = {"hour": (0, 23), "weekday": (0, 6), "month": (1, 12)}
-"""The least and the greatest that these parts are."""
+DATES = ("date", "week")  # the parts that are dates
+RANGES = {"hour": (0, 23), "weekday": (0, 6), "month": (1, 12)}  # the least and the greatest that these parts are
 
 # -- Groupings -------------------------------------------------------------------------------------------------------
 
@@ -104,8 +94,7 @@ _MOST = 8
 NODE_COLUMN = "node column"
 """What a private column of a network's table is called: its states can be counted with those of other nodes."""
 
-TAKEN = ("output", "records", "value", "noisy_value", "error_95")
-"""Columns of the table of a release."""
+TAKEN = ("output", "records", "value", "noisy_value", "error_95")  # columns of the table of a release
 
 _PART = re.compile(rf"({'|'.join(PARTS)})\s*\((.*)\)", re.DOTALL)
 _COLUMN = re.compile(r"""col\s*\(\s*(?:"([^"]*)"|'([^']*)')\s*\)""")

@@ -38,11 +38,8 @@ from pufferfish.theta.states import clock_named, state_label
 
 Whole = NDArray[np.int64]
 
-_DAY = 86_400_000_000
-"""Microseconds of 24 hours."""
-
-_BLOCKS = 10
-"""Parts of the longest series that take the place of days, without times."""
+_DAY = 86_400_000_000  # microseconds of 24 hours
+_BLOCKS = 10  # parts of the longest series that take the place of days, without times
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -41,8 +41,7 @@ from pufferfish.theta.states import clock_named
 # hour came twice inside of the gap, so long is the true one. Records without a gap between them are next to each other,
 # as `max_gap` says.
 
-HOUR = 3_600_000_000
-"""By so much, in microseconds, clocks are changed in summer; in a few zones by less."""
+HOUR = 3_600_000_000  # by so much, in microseconds, clocks are changed in summer; in a few zones by less
 
 
 @dataclass(frozen=True, slots=True)

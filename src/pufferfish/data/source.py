@@ -93,7 +93,7 @@ class Source:
 
 
 _ANY_ZONE = "POLARS_IGNORE_TIMEZONE_PARSE_ERROR"
-"""Without it polars panics, in many lines, on zones such as +05:30. What zones mean is known to :mod:`.local_time`."""
+"""Without it polars panics, in many lines, on zones such as +05:30. What zones mean is known to :mod:`._times`."""
 
 
 def _is_path(source: Any) -> bool:
@@ -122,34 +122,34 @@ def open_source(
     ``parts`` may have been meant as parts of time, ``hour`` of ``hour(time)``: what a message about them says.
     ``order`` is the column of times by which the rows of a database are ordered.
     """
+    wanted = _Wanted(columns, public, parts, order)
     if _is_path(source):
-        return _no_empty_text(_from_path(source, columns, parts, order))
+        return _no_empty_text(_from_path(source, wanted))
     if are_paths(source):
-        return _no_empty_text(_one_of(source, columns, parts, order))
+        return _no_empty_text(_one_of(source, wanted))
     if isinstance(source, SparkFiles):
         with engine_errors(source.name):
-            return _no_empty_text(_from_spark(source, columns, parts))
+            return _no_empty_text(_from_spark(source, wanted))
     with engine_errors(f"{type(source).__module__.partition('.')[0]} {type(source).__name__}"):
-        return _no_empty_text(_from_table(source, columns, public, parts, order))
+        return _no_empty_text(_from_table(source, wanted))
 
 
-def _from_path(given: Any, needed: Needed, parts: Collection[str], order: str | None) -> Source:
+def _from_path(given: Any, wanted: "_Wanted") -> Source:
     if (table := table_at(given)) is not None:
         with engine_errors(table.name):
-            rows = table.rows(lambda present: _require(needed, present, parts=parts), order)
-            source = _from_table(rows, needed, (), parts, order)
+            source = _from_table(table.rows(wanted.columns, wanted.order), replace(wanted, public=()))
             return replace(source, name=table.name, ordered=False, untyped=table.untyped)
     path = Path(os.fsdecode(given))
     with engine_errors(display_path(path.name), path):
-        return _from_file(os.fsdecode(given), needed, parts)
+        return _from_file(os.fsdecode(given), wanted)
 
 
-def _one_of(paths: Sequence[Any], needed: Needed, parts: Collection[str], order: str | None) -> Source:
+def _one_of(paths: Sequence[Any], wanted: "_Wanted") -> Source:
     """Return several files as one table, the rows of each after those of the one before."""
     files = list[Source]()
     for path in paths:
         try:
-            files.append(_from_path(path, needed, parts, order))
+            files.append(_from_path(path, wanted))
         except DataError as error:
             name = display_path(Path(os.fsdecode(path)).name)
             error.args = (str(error) if name in str(error) else f"{name}: {error}",)
@@ -162,9 +162,8 @@ def _one_of(paths: Sequence[Any], needed: Needed, parts: Collection[str], order:
                 "table only if their columns are the same"
             )
     frames = [nw.to_native(file.frame.drop(ROW)) for file in files]
-    return replace(
-        first, frame=numbered(pl.concat(frames, how="vertical")), name=", ".join(file.name for file in files), path=None
-    )
+    frame = numbered(pl.concat(frames, how="vertical"))
+    return replace(first, frame=frame, name=", ".join(file.name for file in files), path=None)
 
 
 def _why_no_table(path: Path) -> str | None:
@@ -185,7 +184,7 @@ def _why_no_table(path: Path) -> str | None:
     return f"{name} is empty (0 bytes)" if path.stat().st_size == 0 else None
 
 
-def _from_file(given: str, needed: Needed, parts: Collection[str]) -> Source:
+def _from_file(given: str, wanted: "_Wanted") -> Source:
     path, why = Path(given), None
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", given):  # a drive of Windows has one letter; a path has lost one slash
         why = f"{display_path(given)} is a web address, but only local files are read: download it first"
@@ -204,7 +203,7 @@ def _from_file(given: str, needed: Needed, parts: Collection[str]) -> Source:
         # polars leaves a quote that is written twice as it is, in the header; a quote that is not is refused
         scan = scan.rename({name: name.replace('""', '"') for name in scan.collect_schema().names() if '""' in name})
     schema = scan.collect_schema()
-    columns = _require(needed, schema.names(), untyped=not parquet, path=None if parquet else path, parts=parts)
+    columns = wanted.columns(schema.names(), untyped=not parquet, path=None if parquet else path)
     if not parquet and len(schema) > 1:  # a blank line is no row, and no step between its neighbours
         blank = pl.all_horizontal(pl.col(schema.names()).is_null())
         scan = scan.with_row_index(ROW).filter(~blank).drop(ROW)  # unnumbered, polars filters in its parser, slowly
@@ -226,8 +225,8 @@ def _refuse_no_parquet(path: Path) -> None:
         raise DataError(f"{display_path(path.name)} is incomplete: copy or write it again")
 
 
-def _from_spark(files: SparkFiles, needed: Needed, parts: Collection[str]) -> Source:
-    columns = _require(needed, files.frame.columns, untyped=files.untyped, parts=parts)
+def _from_spark(files: SparkFiles, wanted: "_Wanted") -> Source:
+    columns = wanted.columns(files.frame.columns, untyped=files.untyped)
     frame, zoned = of_spark(files.frame.dropna("all") if files.untyped else files.frame, columns)  # a blank line
     if files.untyped:
         refuse_lines(files)
@@ -247,15 +246,13 @@ def _no_empty_text(source: Source) -> Source:
 # -- Tables in memory and in databases become one polars frame -------------------------------------------------------
 
 
-def _from_table(
-    table: Any, needed: Needed, public: Collection[str], parts: Collection[str], order: str | None
-) -> Source:
+def _from_table(table: Any, wanted: "_Wanted") -> Source:
     native: Any = nw.to_native(table, pass_through=True)
     if type(native).__module__.partition(".")[0] == "pandas" and hasattr(native, "columns"):
-        rows, zones = _of_pandas(native, needed, public, parts)
+        rows, zones = _of_pandas(native, wanted)
         return Source(numbered(rows.lazy()), "pandas frame", ordered=True, zones=zones)
     if hasattr(native, "column_names") and hasattr(native, "select"):  # Arrow's: a join may have a name twice
-        native = native.select(_require(needed, native.column_names, parts=parts))
+        native = native.select(wanted.columns(native.column_names))
     try:
         held: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(native)
     except TypeError:
@@ -264,7 +261,7 @@ def _from_table(
         ) from None
     kind = held.implementation
     schema = held.collect_schema()
-    columns = _require(needed, list(native.columns) if kind.is_duckdb() else schema.names(), parts=parts)
+    columns = wanted.columns(list(native.columns) if kind.is_duckdb() else schema.names())
     zones = _zones(schema, columns)
     if kind.is_pyspark():
         relation, zoned = of_spark(native, columns)
@@ -275,7 +272,7 @@ def _from_table(
         name = "Arrow table" if kind.is_pyarrow() else f"{kind.name.lower()} frame"
         return Source(numbered(_of_arrow(held.select(columns).to_arrow()).lazy()), name, ordered=True, zones=zones)
     name = "DuckDB relation" if kind.is_duckdb() else f"{kind.name.lower()} table"
-    return Source(numbered(_of_database(held.select(columns), order)), name, ordered=False, zones=zones)
+    return Source(numbered(_of_database(held.select(columns), wanted.order)), name, ordered=False, zones=zones)
 
 
 def _zones(schema: Mapping[str, Any], columns: Sequence[str]) -> dict[str, str]:
@@ -359,9 +356,7 @@ def _of_database(rows: nw.LazyFrame[Any], order: str | None) -> pl.LazyFrame:
     return register_io_source(batches, schema=_of_arrow(relation.limit(0).to_arrow_table()).schema)
 
 
-def _of_pandas(
-    native: Any, needed: Needed, public: Collection[str], parts: Collection[str]
-) -> tuple[pl.DataFrame, dict[str, str]]:
+def _of_pandas(native: Any, wanted: "_Wanted") -> tuple[pl.DataFrame, dict[str, str]]:
     """Return the needed columns of a pandas frame, and the time zones of those that have one.
 
     How one record is read must not depend on another: Python objects become labels one by one, but in public columns.
@@ -370,7 +365,7 @@ def _of_pandas(
     labels = {str(label): label for label in native.columns}  # they need not be text
     index = [str(name) for name in native.index.names if name is not None]
     columns, zones = list[pl.Series](), dict[str, str]()
-    for name in _require(needed, [str(name) for name in native.columns], parts=parts, index=index):
+    for name in wanted.columns([str(name) for name in native.columns], index=index):
         column: Any = native[labels[name]]
         if isinstance(column.dtype, pd.CategoricalDtype):
             values = column.cat.categories.array
@@ -378,7 +373,7 @@ def _of_pandas(
                 values = pd.array(values, dtype="Int64" if values.dtype.kind == "i" else "UInt64")
             column = pd.Series(pd.api.extensions.take(values, column.cat.codes.to_numpy(), allow_fill=True))
         if column.dtype == object:
-            column = _typed(column) if name in public else _labelled(column)
+            column = _typed(column) if name in wanted.public else _labelled(column)
         if (zone := getattr(getattr(column.dtype, "pyarrow_dtype", column.dtype), "tz", None)) is not None:
             zones[name] = str(zone)
         columns.append(_series(name, column))
@@ -443,8 +438,7 @@ def _typed(column: Any) -> Any:
     return _labelled(column)
 
 
-_AGAIN = re.compile(r"(.*)_duplicated_[0-9]+", re.DOTALL)
-"""What the engine calls a column whose name is there already."""
+_AGAIN = re.compile(r"(.*)_duplicated_[0-9]+", re.DOTALL)  # what the engine calls a column whose name is there already
 
 
 def _names(present: Sequence[str], *, untyped: bool) -> list[str]:
@@ -453,43 +447,47 @@ def _names(present: Sequence[str], *, untyped: bool) -> list[str]:
     return [name or "(one without a name)" for name in names]
 
 
-def _require(
-    needed: Needed,
-    present: Sequence[str],
-    *,
-    untyped: bool = False,
-    path: Path | None = None,
-    parts: Collection[str] = (),
-    index: Collection[str] = (),
-) -> Sequence[str]:
-    """Return the needed columns; refuse those that are not there, or there twice.
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What :func:`open_source` is asked for."""
 
-    ``path`` is that of a CSV file, ``parts`` are the columns that may have been meant as parts of time, and ``index``
-    the names of a pandas index.
-    """
-    columns = needed(present) if callable(needed) else needed
-    for name in columns:
-        if name.startswith("__pf_"):
-            raise DataError(f"column {name!r} has a name that begins with '__pf_', kept for internal use: rename it")
-        if name not in present:
-            if name in index:
+    needed: Needed
+    public: Collection[str]
+    parts: Collection[str]
+    order: str | None
+
+    def columns(
+        self, present: Sequence[str], *, untyped: bool = False, path: Path | None = None, index: Collection[str] = ()
+    ) -> Sequence[str]:
+        """Return the needed columns; refuse those that are not there, or there twice.
+
+        ``path`` is that of a CSV file, and ``index`` are the names of a pandas index.
+        """
+        columns = self.needed(present) if callable(self.needed) else self.needed
+        for name in columns:
+            if name.startswith("__pf_"):
                 raise DataError(
-                    f"column {name!r} not found: {name!r} is the index of the frame, not a column; give "
-                    "frame.reset_index()"
+                    f"column {name!r} has a name that begins with '__pf_', kept for internal use: rename it"
                 )
-            meant = did_you_mean(name, present)
-            if name in parts and name in PARTS:
-                meant = f" For a part of a time, name the column: {name}(column)."
-            elif name in parts and not meant and (part := nearest(name, PARTS)):
-                meant = f" A part of the time is called {part!r}."
-            there = names_of(_names(present, untyped=untyped))
-            hint = _hint(name, present, path) if untyped else ""
-            raise DataError(f"column {name!r} not found.{meant} Columns: {there}.{hint}")
-        base = again[1] if untyped and (again := _AGAIN.fullmatch(name)) and again[1] in present else name
-        twice = untyped and any((again := _AGAIN.fullmatch(p)) and again[1] == base for p in present)
-        if twice or present.count(name) > 1:
-            raise DataError(f"column {base!r} occurs more than once: rename or drop the others")
-    return columns
+            if name not in present:
+                if name in index:
+                    raise DataError(
+                        f"column {name!r} not found: {name!r} is the index of the frame, not a column; give "
+                        "frame.reset_index()"
+                    )
+                meant = did_you_mean(name, present)
+                if name in self.parts and name in PARTS:
+                    meant = f" For a part of a time, name the column: {name}(column)."
+                elif name in self.parts and not meant and (part := nearest(name, PARTS)):
+                    meant = f" A part of the time is called {part!r}."
+                there = names_of(_names(present, untyped=untyped))
+                hint = _hint(name, present, path) if untyped else ""
+                raise DataError(f"column {name!r} not found.{meant} Columns: {there}.{hint}")
+            base = again[1] if untyped and (again := _AGAIN.fullmatch(name)) and again[1] in present else name
+            twice = untyped and any((again := _AGAIN.fullmatch(p)) and again[1] == base for p in present)
+            if twice or present.count(name) > 1:
+                raise DataError(f"column {base!r} occurs more than once: rename or drop the others")
+        return columns
 
 
 def _hint(name: str, present: Sequence[str], path: Path | None) -> str:
