@@ -94,24 +94,20 @@ def check_output(path: str | os.PathLike[str], kind: Kind | None, *, overwrite: 
     with failing("cannot write", path):
         target = Path(path).resolve()
         if not target.parent.is_dir():
-            if nowhere := leads_nowhere(path):
-                raise RecordError(f"cannot write {display_path(path)}: {nowhere}")
-            raise RecordError(
-                f"cannot write {display_path(path)}: there is no folder {display_path(Path(path).parent)}; "
-                "make it first"
-            )
+            no_folder = f"there is no folder {display_path(Path(path).parent)}; make it first"
+            raise OSError(0, leads_nowhere(path) or no_folder)
         try:
             mode = target.stat().st_mode  # a name that is too long for the disk is noticed here
         except FileNotFoundError:
             return target
         if stat.S_ISDIR(mode):
-            raise RecordError(f"cannot write {display_path(path)}: it is a folder; name a file")
+            raise OSError(0, "it is a folder; name a file")
         if not stat.S_ISREG(mode):
-            raise RecordError(f"cannot write {display_path(path)}: it is a device or a pipe; name a file")
+            raise OSError(0, "it is a device or a pipe; name a file")
         if kind is not None:
             _check_kind(path, target, kind, overwrite=overwrite)
         if not os.access(target, os.W_OK):
-            raise RecordError(f"cannot write {display_path(path)}: the file is write-protected")
+            raise OSError(0, "the file is write-protected")
     return target
 
 
@@ -247,18 +243,15 @@ class Output:
         except FileExistsError:
             raise
         except (OSError, NotImplementedError):
-            self._claim_the_name()
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            try:
+                os.replace(self._hidden, self.path)
+            except BaseException:
+                self.path.unlink(missing_ok=True)
+                raise
         else:
             with suppress(OSError):  # the file is written: a second name that stays is swept away later
                 self._hidden.unlink()
-
-    def _claim_the_name(self) -> None:
-        os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        try:
-            os.replace(self._hidden, self.path)
-        except BaseException:
-            self.path.unlink(missing_ok=True)
-            raise
 
     def _close(self) -> None:
         _ALIVE.discard(self._hidden.name)
@@ -328,10 +321,9 @@ def _hidden_in(folder: Path) -> tuple[Path, int]:
 def _is_still(path: Path, status: os.stat_result) -> bool:
     """Whether a name still is that of an open file."""
     try:
-        now = os.stat(path, follow_symlinks=False)
+        return os.path.samestat(os.lstat(path), status)
     except FileNotFoundError:
         return False
-    return (now.st_dev, now.st_ino) == (status.st_dev, status.st_ino)
 
 
 def _flush_folder(folder: Path) -> None:

@@ -153,36 +153,32 @@ _MOST = 4096  # gaps of all subjects together, and stretches of different chains
 _MOST_ASKED = 1 << 22  # the same where a ledger of a table that grows asks for them
 
 
+@dataclass(slots=True, kw_only=True)
 class Stretches:
-    """What times say of where rows are, collected from batches.
+    """What times say of where rows are, collected from batches."""
 
-    ``gaps`` says that times alone say which rows are kept, so that gaps are of interest; ``zoned`` that differences of
-    times are known, as those of instants and numbers are; ``most`` is the number of gaps up to which places are kept.
-    """
-
-    def __init__(self, layout: Layout, *, gaps: bool, zoned: bool, most: int = _MOST) -> None:
-        self._layout = layout
-        self._most = most
-        self._zoned = zoned
-        self._asks_gaps = gaps
-        self._step = 0
-        self._known = True
-        self._ends: dict[str, tuple[Any, Any]] = {}
-        self._off: set[str] = set()
-        self._gaps: list[tuple[Any, ...]] = []
+    layout: Layout
+    gaps: bool  # whether times alone say which rows are kept, so that gaps are of interest
+    zoned: bool  # whether differences of times are known, as those of instants and numbers are
+    most: int  # gaps up to which places are kept
+    _step: int = 0
+    _known: bool = True
+    _ends: dict[str, tuple[Any, Any]] = field(default_factory=dict[str, tuple[Any, Any]])
+    _off: set[str] = field(default_factory=set[str])
+    _gaps: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
 
     def add(self, linked: Frame, step: float | None) -> None:
         """Look at linked rows, all of them or those of a batch; gaps are divided by the step, where they are times."""
         whole_step = (
-            1 if self._layout.max_gap is None else 0 if step is None or not float(step).is_integer() else int(step)
+            1 if self.layout.max_gap is None else 0 if step is None or not float(step).is_integer() else int(step)
         )
         self._known = self._known and whole_step > 0 and self._step in (0, whole_step)
         self._step = whole_step
         if not self._known:
             return
-        if self._asks_gaps and len(self._gaps) <= self._most:
-            self._gaps += self._layout.apart(linked, self._step).head(self._most + 1).collect().iter_rows()
-        for subject, first, last, off in self._layout.ends(linked, self._step).collect().iter_rows():
+        if self.gaps and len(self._gaps) <= self.most:
+            self._gaps += self.layout.apart(linked, self._step).head(self.most + 1).collect().iter_rows()
+        for subject, first, last, off in self.layout.ends(linked, self._step).collect().iter_rows():
             label = state_label(subject)
             before, after = self._ends.get(label, (first, last))
             self._ends[label] = min(before, first), max(after, last)
@@ -191,18 +187,18 @@ class Stretches:
 
     def of(self, subjects: Iterable[str]) -> dict[str, tuple[int, ...]]:
         """Return of each subject how many steps are observed, not observed, observed, …, where that is known."""
-        if not (self._known and self._asks_gaps) or len(self._gaps) > self._most or self._hidden:
+        if not (self._known and self.gaps) or len(self._gaps) > self.most or self._hidden:
             return {}
         gaps: dict[str, list[tuple[Any, Any, bool]]] = {}
         for subject, place, apart, linked in self._gaps:
             gaps.setdefault(state_label(subject), []).append((place, apart, linked))
         by_subject = {subject: self._one(subject, sorted(gaps.get(subject, ()))) for subject in subjects}
         known = {subject: stretches for subject, stretches in by_subject.items() if stretches}
-        return known if sum(map(len, set(known.values()))) <= self._most else {}
+        return known if sum(map(len, set(known.values()))) <= self.most else {}
 
     def grid(self, chains: Sequence[tuple[str, int]]) -> TimeGrid | None:
         """Return the ends of chains, given of each its subject and its steps; None where times do not say them."""
-        if not self._known or self._layout.max_gap is None or self._step < 1 or self._hidden:
+        if not self._known or self.layout.max_gap is None or self._step < 1 or self._hidden:
             return None
         ends = tuple(self._span(subject, steps) for subject, steps in chains)
         return TimeGrid(self._step, ends, self._slack) if any(ends) else None
@@ -210,12 +206,12 @@ class Stretches:
     @property
     def _slack(self) -> int:
         """How many steps a record may be from where its time says; none where steps are rows, and not times."""
-        return 0 if self._zoned or self._layout.max_gap is None else slack_of(self._step)
+        return 0 if self.zoned or self.layout.max_gap is None else slack_of(self._step)
 
     @property
     def _hidden(self) -> bool:
         """Whether clocks may have been set forward between rows that are linked: then gaps may add up to hours."""
-        return self._slack > 0 and (self._layout.max_gap or 0) > HOUR
+        return self._slack > 0 and (self.layout.max_gap or 0) > HOUR
 
     def _span(self, subject: str, steps: int) -> tuple[int, int] | None:
         """Return the times of a subject's first and last row, if its chain has as many steps as they say."""
@@ -261,7 +257,7 @@ def _stretches_of(layout: Layout, options: Options, *, zoned: bool) -> Stretches
     gaps = tells_grid and (options.taken is not None or by_time)
     if not gaps and (layout.max_gap is None or not tells_grid):
         return None
-    return Stretches(layout, gaps=gaps, zoned=zoned, most=_MOST if options.taken is None else _MOST_ASKED)
+    return Stretches(layout=layout, gaps=gaps, zoned=zoned, most=_MOST if options.taken is None else _MOST_ASKED)
 
 
 def with_places(chain: ChainLength, stretches: tuple[int, ...]) -> ChainLength:

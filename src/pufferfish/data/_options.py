@@ -163,10 +163,8 @@ def _order(order: Any, clock: Clock | None) -> int:
     except TypeError:
         raise ParameterError(f"order is {order!r}, expected a whole number such as 2") from None
     if not 1 <= whole_order <= _MOST_ORDER:
-        raise ParameterError(
-            f"order is {whole_order}, expected 1 to {_MOST_ORDER}, the number of earlier records "
-            "that each one depends on"
-        )
+        expected = f"expected 1 to {_MOST_ORDER}, the number of earlier records that each one depends on"
+        raise ParameterError(f"order is {whole_order}, {expected}")
     if whole_order > 1 and clock is not None:
         raise ParameterError(
             f"order is {whole_order} and clock is {clock.name!r}: a model has a clock or a longer memory, not both"

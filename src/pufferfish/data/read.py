@@ -16,7 +16,7 @@ from pufferfish.theta.model_class import Described, ModelClass
 if TYPE_CHECKING:
     from pufferfish.data._options import Taken
 
-__all__ = ["check_reading", "columns", "read_lengths", "read_rest", "read_rows", "read_sequences"]
+_STATE = "state of a record"  # a column that is put beside a table whose states are not read
 
 
 def read_rows(
@@ -230,21 +230,13 @@ def check_reading(**reading: Any) -> None:
     check_options(**reading)
 
 
-# -- What everybody may know of a table ------------------------------------------------------------------------------
-
-
 def columns(source: Any) -> list[str]:
     """Return the names of a table's columns; no row is read.
 
     Parameters
     ----------
     source : path, list of paths, or table
-        As for :func:`read_sequences`.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, or the object is no table.
+        As for :func:`read_sequences`; a DataError says why it cannot be read.
 
     Examples
     --------
@@ -269,23 +261,15 @@ def read_lengths(source: Any, *, subject: str | None = None, **reading: Any) -> 
 
     Parameters
     ----------
-    source : path, list of paths, or table
-        As for :func:`read_sequences`.
-    subject : str, optional
-        Column of the independent unit.
-    **reading
-        ``time``, ``time_zone``, ``ambiguous``, ``max_gap``, ``step`` and ``gaps``, as for :func:`read_sequences`.
+    source, subject, **reading
+        As for :func:`read_sequences`; of its options ``time``, ``time_zone``, ``ambiguous``, ``max_gap``, ``step`` and
+        ``gaps``. A DataError says why a table cannot be read.
 
     Returns
     -------
     Sequences
         Its ``length`` is what mechanisms take, ``usual_step`` the time between most records, ``names`` whose each
         chain is. Its counts say nothing: every record is taken to be in one state.
-
-    Raises
-    ------
-    DataError
-        If the table cannot be read.
 
     Examples
     --------
@@ -303,6 +287,3 @@ def read_lengths(source: Any, *, subject: str | None = None, **reading: Any) -> 
     rows = table.frame.drop([name for name in table.frame.collect_schema().names() if name == ROW])
     rows = rows.with_columns(nw.lit("any").alias(_STATE))
     return read_sequences(nw.to_native(rows), _STATE, states=["any", "other"], subject=subject, **reading)
-
-
-_STATE = "state of a record"
