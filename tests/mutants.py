@@ -221,7 +221,7 @@ MUTANTS = [
     Mutant(
         "places: local times are taken to say at which steps records are",
         "data/_count.py",
-        "return 0 if self._zoned or self._layout.max_gap is None else slack_of(self._step)",
+        "return 0 if self.zoned or self.layout.max_gap is None else slack_of(self._step)",
         "return 0",
         "oracle/test_oracle_clock_changes.py unit/data/test_time_zones.py",
     ),

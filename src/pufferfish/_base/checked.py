@@ -1,4 +1,4 @@
-"""Numbers that users give: real numbers, and nothing that merely can be turned into them.
+"""What users give: real numbers, and nothing that merely can be turned into them; lists, choices, and typed text.
 
 numpy turns much into numbers without a word: truth values into 0 and 1, text into what it spells, complex numbers into
 their real part, masked entries into what lies below the mask. Each of these is a slip, and a model or a budget that was
@@ -8,7 +8,8 @@ A call with missing, unknown or too many arguments is Python's own TypeError, as
 """
 
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from operator import index
@@ -17,32 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pufferfish._base.words import did_you_mean
 from pufferfish.errors import ModelError, ParameterError, PufferfishError, shortened
-
-__all__ = [
-    "accepted_words",
-    "check_kind",
-    "is_list",
-    "listed",
-    "one_of",
-    "probabilities",
-    "real_array",
-    "real_number",
-    "texts",
-    "truth",
-    "whole_array",
-    "whole_at_least",
-    "whole_number",
-    "why_no_number",
-    "with_sums_of_one",
-]
 
 
 def why_no_number(value: Any) -> str | None:
     """Return what is wrong with something given as a number; None where it is a real number.
 
-    Examples
-    --------
     >>> why_no_number(0.5), why_no_number(True), why_no_number("1"), why_no_number(1j)
     (None, 'a truth value', 'text', 'a complex number')
     """
@@ -64,8 +46,6 @@ def why_no_number(value: Any) -> str | None:
 def real_number(value: Any) -> float | None:
     """Return a real number as a float, maybe infinite or NaN; None for anything else.
 
-    Examples
-    --------
     >>> real_number(1), real_number("1"), real_number(True), real_number(10**400)
     (1.0, None, None, inf)
     """
@@ -82,28 +62,15 @@ def real_number(value: Any) -> float | None:
 
 
 def whole_number(value: Any) -> int:
-    """Return a whole number as an int.
-
-    Raises
-    ------
-    TypeError
-        If it is none; a truth value is none either.
-    """
+    """Return a whole number as an int; a TypeError for anything else, such as a truth value."""
     if why_no_number(value) is not None:
         raise TypeError
     return index(value)
 
 
 def real_array(given: Any) -> NDArray[np.float64]:
-    """Return a new array of real numbers.
+    """Return a new array of real numbers; a TypeError says what else it holds, or that rows differ in length.
 
-    Raises
-    ------
-    TypeError
-        If it holds anything else, or rows of unequal length; the message says what.
-
-    Examples
-    --------
     >>> real_array([[1, 0], [0.5, 0.5]]).shape
     (2, 2)
     >>> real_array([0.5, True])
@@ -135,13 +102,7 @@ def real_array(given: Any) -> NDArray[np.float64]:
 
 
 def probabilities(given: Any, name: str) -> NDArray[np.float64]:
-    """Return a new array of the probabilities that a user gives; whether they are laws is not looked at.
-
-    Raises
-    ------
-    ModelError
-        If they are no numbers.
-    """
+    """Return a new array of the probabilities that a user gives; whether they are laws is not looked at."""
     try:
         return real_array(given)
     except TypeError as error:
@@ -149,13 +110,7 @@ def probabilities(given: Any, name: str) -> NDArray[np.float64]:
 
 
 def whole_array(given: Any) -> NDArray[np.int64]:
-    """Return a new array of whole numbers; numpy would cut 2.7 to 2.
-
-    Raises
-    ------
-    TypeError
-        If it holds anything else; the message says what.
-    """
+    """Return a new array of whole numbers, where numpy would cut 2.7 to 2; a TypeError says what else it holds."""
     numbers = real_array(given)
     if not np.all((np.abs(numbers) < 2.0**53) & (numbers == np.floor(numbers))):
         raw = np.asarray(given)
@@ -197,8 +152,6 @@ def _may_hold(part: Any) -> bool:
 def is_list(given: Any) -> bool:
     """Return whether something has members in an order: a list, tuple, array, column; text and sets have none.
 
-    Examples
-    --------
     >>> is_list([1, 2]), is_list("ab"), is_list({1, 2}), is_list(np.array(5))
     (True, False, False, False)
     """
@@ -208,13 +161,7 @@ def is_list(given: Any) -> bool:
 
 
 def listed(given: Any, name: str, expected: str, error: type[PufferfishError] = ParameterError) -> list[Any]:
-    """Return the members of a list that a user gives.
-
-    Raises
-    ------
-    PufferfishError
-        Of the kind that is named, if it is none; masked entries are none of a list either.
-    """
+    """Return the members of a list that a user gives."""
     members: list[Any] = list(given) if is_list(given) else []
     if not is_list(given) or any(member is np.ma.masked for member in members):
         raise error(f"{name} is {shortened(repr(given))}, expected {expected}")
@@ -222,13 +169,7 @@ def listed(given: Any, name: str, expected: str, error: type[PufferfishError] = 
 
 
 def texts(given: Any, name: str) -> tuple[str, ...]:
-    """Return the names that a user gives, as a tuple.
-
-    Raises
-    ------
-    ParameterError
-        If it is no list of texts.
-    """
+    """Return the names that a user gives, as a tuple."""
     members = listed(given, name, "a list of names")
     if not all(isinstance(member, str) for member in members):
         raise ParameterError(f"{name} is {shortened(repr(given))}, expected a list of names as text")
@@ -236,38 +177,20 @@ def texts(given: Any, name: str) -> tuple[str, ...]:
 
 
 def check_kind(given: Any, kind: type, name: str) -> None:
-    """Refuse what is of another kind than one class of this package.
-
-    Raises
-    ------
-    ParameterError
-        If it is.
-    """
+    """Refuse what is of another kind than one class of this package."""
     if not isinstance(given, kind):
         raise ParameterError(f"{name} is {shortened(repr(given))}, expected a {kind.__name__}")
 
 
 def truth(given: Any, name: str, error: type[PufferfishError] = ParameterError) -> bool:
-    """Return a truth value that a user gives; text such as "no" is none.
-
-    Raises
-    ------
-    PufferfishError
-        Of the kind that is named, if it is none.
-    """
+    """Return a truth value that a user gives; text such as "no" is none."""
     if not isinstance(given, bool | np.bool_):
         raise error(f"{name} is {shortened(repr(given))}, expected True or False")
     return bool(given)
 
 
 def whole_at_least(given: Any, name: str, least: int, also: str = "") -> int:
-    """Return a whole number that a user gives; ``also`` ends the message, such as by an example.
-
-    Raises
-    ------
-    ParameterError
-        If it is none, or below the least one.
-    """
+    """Return a whole number that a user gives; ``also`` ends the message, such as by an example."""
     try:
         number = whole_number(given)
     except TypeError:
@@ -280,20 +203,8 @@ def whole_at_least(given: Any, name: str, least: int, also: str = "") -> int:
 def accepted_words(given: Any, words: tuple[str, ...]) -> frozenset[str]:
     """Return the refusals that a user accepts: each is named by a word of its own, and no word accepts them all.
 
-    Parameters
-    ----------
-    given : str or collection of str
-        A word, or a list of words; a word may name a refusal that does not come up.
-    words : tuple of str
-        Those that the function knows.
+    A word may name a refusal that does not come up.
 
-    Raises
-    ------
-    ParameterError
-        If something else is given than these words.
-
-    Examples
-    --------
     >>> sorted(accepted_words(["b", "a"], ("a", "b", "c"))), sorted(accepted_words("c", ("a", "b", "c")))
     (['a', 'b'], ['c'])
     """
@@ -307,6 +218,78 @@ def accepted_words(given: Any, words: tuple[str, ...]) -> frozenset[str]:
     return frozenset(members)
 
 
+def check_choice(option: str, given: Any, allowed: Sequence[str]) -> None:
+    """Refuse a value of an option that is none of those allowed."""
+    if not isinstance(given, str) or given not in allowed:
+        raise ParameterError(
+            f"{option} is {given!r}, expected one of {', '.join(map(repr, allowed))}.{did_you_mean(given, allowed)}"
+        )
+
+
 def one_of(given: Any, words: tuple[str | None, ...]) -> bool:
     """Return whether something is one of a few words; an array is none, though it compares with each of them."""
     return (given is None or isinstance(given, str)) and given in words
+
+
+# -- Numbers and lists as people type them ---------------------------------------------------------------------------
+# Python reads ``1_0`` as 10, and digits of other scripts too. On a command line these are slips of the finger, and some
+# decide how much privacy is left. So plain decimals are read, and nothing else that Python would take for a number.
+
+_NUMBER = r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|inf|nan)"
+"""Also what is infinite or no number: which values an option may have is said where it is used."""
+
+_WHOLE = r"[+-]?[0-9]{1,4000}"
+
+
+def plain_number(text: str) -> float:
+    """Return the number that a text is; a ValueError if it is no plain decimal.
+
+    >>> plain_number("1e-3")
+    0.001
+    >>> plain_number("1_0")
+    Traceback (most recent call last):
+        ...
+    ValueError: '1_0' is not a plain number such as 1, 0.5 or 1e-3
+    """
+    if re.fullmatch(_NUMBER, text.strip()) is None:
+        raise ValueError(f"{text.strip()!r} is not a plain number such as 1, 0.5 or 1e-3")
+    return float(text)
+
+
+def plain_whole(text: str) -> int:
+    """Return the whole number that a text is; a ValueError if it is no plain one."""
+    if re.fullmatch(_WHOLE, text.strip()) is None:
+        raise ValueError(f"{text.strip()!r} is not a plain whole number such as 10 or 5000")
+    return int(text)
+
+
+def split_list(text: str) -> list[str]:
+    """Parts of a list with commas; a part in double quotes may hold some, and ``=`` with a value may follow it.
+
+    >>> split_list('home, "ward, general"')
+    ['home', 'ward, general']
+    >>> split_list('"ward, general"=1,*=0')
+    ['ward, general=1', '*=0']
+    """
+    parts, start = list[str](), 0
+    while start <= len(text):
+        part = _PART.match(text, start)
+        if part is None:
+            raise ParameterError(f'{text!r} is not a list: put a part with a comma in quotes, as in one,"two, three"')
+        quoted, value, plain = part.groups()
+        parts.append(plain.strip() if quoted is None else quoted.replace('""', '"').strip() + value.strip())
+        start = part.end() + 1
+    if not all(parts):
+        raise ParameterError(f"{text!r} has an empty part: remove the extra comma, or add what is missing")
+    return parts
+
+
+_PART = re.compile(r'\s*+(?:"((?:[^"]|"")*)"\s*((?:=[^,"]*)?)|(?!")([^,]*))(?=,|\Z)')
+
+
+def each_once(parts: list[str], text: str) -> list[str]:
+    """Return names as they are, and refuse one that is given twice."""
+    for i, part in enumerate(parts):
+        if part in parts[:i]:
+            raise ParameterError(f"{text!r} names {part!r} twice: name it once")
+    return parts

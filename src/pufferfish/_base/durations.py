@@ -6,6 +6,7 @@ number has the unit of a numeric time column, whatever that is.
 
 import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -17,16 +18,12 @@ import numpy as np
 from pufferfish._base.words import number
 from pufferfish.errors import ParameterError
 
-__all__ = ["Duration", "format_micros", "in_words", "is_moment", "now", "parse_duration", "rounded_micros"]
-
 # -- When something was made, as text in releases and ledgers --------------------------------------------------------
 
 
 def now(after: str | None = None) -> str:
     """Return the time, in UTC, to the second; never one before ``after``: clocks are set back.
 
-    Examples
-    --------
     >>> is_moment(now())
     True
     """
@@ -37,8 +34,6 @@ def now(after: str | None = None) -> str:
 def is_moment(text: str) -> bool:
     r"""Whether a text is a time in ISO 8601, with a time zone, and nothing else.
 
-    Examples
-    --------
     >>> is_moment("2026-01-31T12:00:00+00:00"), is_moment("2026-01-31T12:00:00"), is_moment("today")
     (True, False, False)
     >>> is_moment("2026-01-31T12:00:00+00:00\x00"), is_moment("2026-01-31\x1b12:00:00+00:00")
@@ -55,8 +50,6 @@ def is_moment(text: str) -> bool:
 def in_words(moment: str) -> str:
     """Return a time as people read it, in UTC.
 
-    Examples
-    --------
     >>> in_words("2026-11-22T23:30:00+09:00")
     '2026-11-22 14:30:00 UTC'
     """
@@ -73,8 +66,7 @@ _NAMES = {
     "d": "d", "day": "d", "days": "d",
     "w": "w", "week": "w", "weeks": "w",
 }  # fmt: skip
-_READ = {**_UNITS, "w": 7 * _UNITS["d"]}
-"""Units that are read; weeks are written as days."""
+_READ = {**_UNITS, "w": 7 * _UNITS["d"]}  # units that are read; weeks are written as days
 _PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zµμ]+)")
 _LONGEST = 50  # characters, far more than any length of time needs
 _LARGEST = 10**17  # microseconds: about 3,000 years, so that no engine's 64-bit integers overflow
@@ -84,21 +76,12 @@ _LARGEST = 10**17  # microseconds: about 3,000 years, so that no engine's 64-bit
 class Duration:
     """A positive length of time.
 
-    Parameters
-    ----------
-    value : int or float
-        Microseconds if ``has_unit``, else a number in the unit of the time column.
-    has_unit : bool
-        Whether the length was given with a unit of time.
-
-    Examples
-    --------
     >>> str(Duration(600_000_000, has_unit=True)), str(Duration(5, has_unit=False))
     ('10min', '5')
     """
 
-    value: int | float
-    has_unit: bool
+    value: int | float  # microseconds if ``has_unit``, else a number in the unit of the time column
+    has_unit: bool  # whether the length was given with a unit of time
 
     def __str__(self) -> str:
         return format_micros(int(self.value)) if self.has_unit else repr(self.value)
@@ -107,8 +90,6 @@ class Duration:
 def format_micros(micros: int) -> str:
     """Microseconds as the shortest text that :func:`parse_duration` reads back.
 
-    Examples
-    --------
     >>> format_micros(5_400_000_000), format_micros(12_500_000), format_micros(2 * 86_400_000_000)
     ('1h30min', '12s500ms', '2d')
     """
@@ -123,8 +104,6 @@ def format_micros(micros: int) -> str:
 def rounded_micros(micros: float) -> str:
     """Microseconds in the largest unit that they fill, to three digits.
 
-    Examples
-    --------
     >>> rounded_micros(211_764_706), rounded_micros(90.25 * 3_600_000_000), rounded_micros(math.inf)
     ('3.53min', '3.76d', '∞')
     """
@@ -137,13 +116,6 @@ def rounded_micros(micros: float) -> str:
 def parse_duration(value: Any, name: str) -> Duration:
     """Read a length of time; ``name`` is the option's name in messages.
 
-    Raises
-    ------
-    ParameterError
-        If it is not a length of time, or not positive and finite.
-
-    Examples
-    --------
     >>> parse_duration("10min", "max_gap")
     Duration(value=600000000, has_unit=True)
     >>> parse_duration("600", "max_gap")
@@ -151,20 +123,20 @@ def parse_duration(value: Any, name: str) -> Duration:
     """
     if isinstance(value, np.timedelta64):
         value = value.astype("timedelta64[us]").item()
+    if isinstance(value, Integral) and abs(int(value)) > _LARGEST:  # may have too many digits to be shown
+        raise ParameterError(f"{name} has more than 17 digits, expected a length of time")
     if isinstance(value, timedelta):
-        micros = value // timedelta(microseconds=1)
-        return _positive(Duration(micros, has_unit=True), value, name)
-    if isinstance(value, str):
-        return _positive(_from_text(value, name), value, name)
-    if isinstance(value, bool):
+        length = Duration(value // timedelta(microseconds=1), has_unit=True)
+    elif isinstance(value, str):
+        length = _from_text(value, name)
+    elif isinstance(value, Real) and not isinstance(value, bool):
+        length = Duration(int(value) if isinstance(value, Integral) else float(value), has_unit=False)
+    else:
         raise _unreadable(value, name)
-    if isinstance(value, Integral):
-        if abs(int(value)) > _LARGEST:  # may have too many digits to be shown
-            raise ParameterError(f"{name} has more than 17 digits, expected a length of time")
-        return _positive(Duration(int(value), has_unit=False), value, name)
-    if isinstance(value, Real):
-        return _positive(Duration(float(value), has_unit=False), value, name)
-    raise _unreadable(value, name)
+    if not math.isfinite(length.value) or not 0 < length.value <= _LARGEST:
+        limit = " (and below 3,000 years)" if length.has_unit else " and finite"
+        raise ParameterError(f"{name} is {value!r}, expected more than 0{limit}")
+    return length
 
 
 def _from_text(text: str, name: str) -> Duration:
@@ -173,13 +145,8 @@ def _from_text(text: str, name: str) -> Duration:
         raise ParameterError(
             f"{name} has {len(stripped):,} characters, expected a length of time such as '10min' in at most {_LONGEST}"
         )
-    try:
-        number = float(stripped)
-    except ValueError:
-        number = None
-    if number is not None:
-        whole = re.fullmatch(r"[0-9]+", stripped) is not None
-        return Duration(int(stripped) if whole else number, has_unit=False)
+    with suppress(ValueError):
+        return Duration(int(stripped) if re.fullmatch("[0-9]+", stripped) else float(stripped), has_unit=False)
     total, end = Fraction(0), 0
     while part := _PART.match(stripped, end):
         unit = _NAMES.get(part[2])
@@ -192,14 +159,6 @@ def _from_text(text: str, name: str) -> Duration:
     if total.denominator != 1:
         raise ParameterError(f"{name} is {text!r}, expected whole microseconds")
     return Duration(int(total), has_unit=True)
-
-
-def _positive(duration: Duration, given: Any, name: str) -> Duration:
-    value = duration.value
-    if not (isinstance(value, int) or math.isfinite(value)) or not 0 < value <= _LARGEST:
-        limit = " (and below 3,000 years)" if duration.has_unit else " and finite"
-        raise ParameterError(f"{name} is {given!r}, expected more than 0{limit}")
-    return duration
 
 
 def _unreadable(value: Any, name: str) -> ParameterError:

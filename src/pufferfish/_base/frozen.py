@@ -17,8 +17,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FrozenDict", "FrozenList", "FrozenRecord", "ReadOnly", "frozen", "read_only"]
-
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 _Number = TypeVar("_Number", bound=np.generic)
@@ -27,8 +25,6 @@ _Number = TypeVar("_Number", bound=np.generic)
 def read_only(array: NDArray[_Number]) -> NDArray[_Number]:
     """Return a private copy over immutable memory, which ``setflags(write=True)`` cannot open again.
 
-    Examples
-    --------
     >>> kept = read_only(np.array([0.5, 0.5]))
     >>> kept.setflags(write=True)
     Traceback (most recent call last):
@@ -43,8 +39,6 @@ def read_only(array: NDArray[_Number]) -> NDArray[_Number]:
 class FrozenDict(dict[_Key, _Value]):
     """A dict that refuses to be changed.
 
-    Examples
-    --------
     >>> FrozenDict(a=1)["a"] = 2
     Traceback (most recent call last):
     TypeError: this mapping is read-only: make a new object from a changed copy, dict(mapping)

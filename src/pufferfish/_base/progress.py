@@ -11,8 +11,6 @@ from typing import Generic, TypeVar
 
 from pufferfish.errors import ParameterError
 
-__all__ = ["BoundedCache", "Listener", "Patience", "TookTooLong", "listening", "part_of", "report_progress"]
-
 # -- The last few results of something that takes long ---------------------------------------------------------------
 
 T = TypeVar("T")
@@ -21,13 +19,6 @@ T = TypeVar("T")
 class BoundedCache(Generic[T]):
     """Results by what they depend on; where there are too many, those that were made first go.
 
-    Parameters
-    ----------
-    most : int
-        How many are kept.
-
-    Examples
-    --------
     >>> squares = BoundedCache(most=2)
     >>> [squares.of(n, lambda n=n: n * n) for n in (3, 4, 3)]
     [9, 16, 9]
@@ -52,8 +43,7 @@ class BoundedCache(Generic[T]):
         return made
 
 
-Listener = Callable[[str, float], None]
-"""Called with what is being done and the share of it that is done, 0 to 1."""
+Listener = Callable[[str, float], None]  # called with what is being done and the share of it that is done, 0 to 1
 
 _listener: ContextVar[Listener | None] = ContextVar("pufferfish_progress", default=None)
 
@@ -99,8 +89,6 @@ def listening(listener: Listener) -> Generator[None]:
 def part_of(whole: str, place: int = 0, many: int = 1) -> Generator[None]:
     """Name, inside the block, what all that is reported there is a part of; of many blocks, tell the share of all.
 
-    Examples
-    --------
     >>> with listening(lambda task, share: print(task, share)), part_of("Wasserstein"):
     ...     report_progress("laws of the query", 0.5)
     Wasserstein: laws of the query 0.5
@@ -124,8 +112,6 @@ class TookTooLong(Exception):
 class Patience:
     """Seconds of computing that may be spent on what a caller can do without; work ends where it reports progress.
 
-    Examples
-    --------
     >>> patience = Patience(0.0)
     >>> with patience.working():
     ...     report_progress("search", 0.5)

@@ -20,26 +20,12 @@ import msgspec
 from pufferfish._base.words import nearest
 from pufferfish.errors import PufferfishError, RecordError, shortened
 
-__all__ = [
-    "LARGEST",
-    "check_path",
-    "decode_record",
-    "display_path",
-    "failing",
-    "file_digest",
-    "leads_nowhere",
-    "near_files",
-    "read_file",
-    "read_record",
-]
-
 T = TypeVar("T")
 
 LARGEST = 256 * 2**20
 """Most bytes of a model, release or ledger: a chain of 2,000 states, the most there may be, has half as many."""
 
-_MOST_NEAR = 1_000
-"""So many files of a folder are looked at for one that was meant."""
+_MOST_NEAR = 1_000  # so many files of a folder are looked at for one that was meant
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -47,6 +33,22 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 def display_path(path: Any) -> str:
     """Return a path for a message; a very long one is cut in its middle."""
     return shortened(str(path))
+
+
+def is_address(where: Any) -> bool:
+    """Whether somebody names a database, by an address such as ``sqlite:///book.db``, and not a file."""
+    return isinstance(where, str) and "://" in where
+
+
+def shown_address(where: str) -> str:
+    """Return an address without its password, which stands in no message and no file.
+
+    >>> shown_address("postgresql://office:secret@host/clinic?table=steps&password=secret")
+    'postgresql://office@host/clinic?table=steps&password='
+    """
+    address, mark, name = where.partition("#")
+    address = re.sub("://([^/:@]*):[^/]*@", r"://\1@", address)
+    return re.sub("(?<=[?&])password=[^&]*", "password=", address) + mark + name
 
 
 @contextmanager
@@ -65,8 +67,6 @@ def failing(failure: str, path: Any) -> Generator[None]:
 def near_files(path: str | os.PathLike[str]) -> str:
     """Return the question whether a file of the same folder was meant, with the space before it; empty if none is near.
 
-    Examples
-    --------
     >>> near_files("no/such/folder/model.json")
     ''
     """
@@ -89,8 +89,6 @@ def _lacking(path: Any) -> str:
 def leads_nowhere(path: str | os.PathLike[str]) -> str | None:
     """Return what a link names, in words, where that is not there; None for all other paths.
 
-    Examples
-    --------
     >>> leads_nowhere("model.json")
     """
     link = Path(path)
@@ -103,13 +101,7 @@ def leads_nowhere(path: str | os.PathLike[str]) -> str | None:
 
 
 def check_path(path: Any) -> None:
-    """Refuse what is no path: a number would be taken for an open file.
-
-    Raises
-    ------
-    RecordError
-        If it is neither text nor a path, is JSON itself, or ends as the name of a folder does.
-    """
+    """Refuse what is no path: a number would be taken for an open file."""
     if not isinstance(path, str | os.PathLike):
         type_name = path.__name__ if isinstance(path, type) else type(path).__name__
         raise RecordError(f"the path of a file is {type_name}, expected its name as text, or a pathlib.Path")
@@ -123,13 +115,7 @@ def check_path(path: Any) -> None:
 
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
-    """Return the content of a regular file.
-
-    Raises
-    ------
-    RecordError
-        If it cannot be read, is no regular file, or is larger than :data:`LARGEST`.
-    """
+    """Return the content of a regular file."""
     check_path(path)
     with failing("cannot read", path):
         if nowhere := leads_nowhere(path):
@@ -161,20 +147,9 @@ def _check_regular(status: os.stat_result) -> None:
 
 
 def read_record(
-    path: str | os.PathLike[str],
-    kind: type[T],
-    *,
-    format_: str,
-    version: int,
-    complete: bool = False,
+    path: str | os.PathLike[str], kind: type[T], *, format_: str, version: int, complete: bool = False
 ) -> T:
-    """Read a JSON record of this package, validated; parameters as for :func:`decode_record`.
-
-    Raises
-    ------
-    RecordError
-        If the file cannot be read, is not JSON, is of another format or version, or lacks a field.
-    """
+    """Read a JSON record of this package, validated; parameters as for :func:`decode_record`."""
     return decode_record(read_file(path), display_path(path), kind, format_=format_, version=version, complete=complete)
 
 
@@ -189,27 +164,12 @@ def decode_record(
     check: Callable[[bytes], None] | None = None,
     anew: str = "make the file again",
 ) -> T:
-    """Return the record that the content of a file holds.
+    """Return the record that the content of a file holds; ``source`` is the file's name in messages.
 
-    Parameters
-    ----------
-    content, source : bytes, str
-        The file, and its name in messages.
-    kind : type
-        What it holds.
-    format_, version : str, int
-        What stands at its top.
-    complete : bool, default False
-        Whether every key has to be there, as this package writes it; by default those with a default may be left out.
-    check : callable, optional
-        Takes the content once its format and version are known; raises ``ValueError`` where it is damaged.
-    anew : str, optional
-        What to do with a file of another version, if the program that wrote it is not at hand.
-
-    Raises
-    ------
-    RecordError
-        If it is not JSON, is of another format or version, or lacks a field.
+    ``format_`` and ``version`` stand at its top. With ``complete`` every key has to be there, as this package writes
+    it; by default those with a default may be left out. ``check`` takes the content once its format and version are
+    known, and raises ``ValueError`` where it is damaged. ``anew`` says what to do with a file of another version, if
+    the program that wrote it is not at hand.
     """
     try:
         # some editors leave a byte order mark

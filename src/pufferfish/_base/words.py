@@ -1,36 +1,18 @@
-"""What a misspelt name was probably meant to be, for every message about a name that is not known.
-
-How numbers are written for people: in few digits, with commas, without powers of ten where that can be.
+"""Words and numbers for people: what a misspelt name was probably meant to be, and numbers in few digits.
 
 What may leak is rounded up and what is left is rounded down, so that no text says less than is true.
 """
 
 import math
+import re
 import unicodedata
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from difflib import get_close_matches
 
-__all__ = [
-    "WEAK",
-    "at_least",
-    "at_most",
-    "change_of_odds",
-    "composed",
-    "did_you_mean",
-    "names_of",
-    "nearest",
-    "number",
-    "same_name",
-    "to_the_noise",
-    "unseen_difference",
-    "with_error",
-]
-
 # -- How numbers are written for people ------------------------------------------------------------------------------
 
-WEAK = "○"
-"""The sign beside a value that is no larger than its own error."""
+WEAK = "○"  # the sign beside a value that is no larger than its own error
 
 _NO_DIFFERENCE = 1e-6
 """What rounding may lose against the side it is meant for, as a share: sums of doubles are off by less."""
@@ -39,8 +21,6 @@ _NO_DIFFERENCE = 1e-6
 def number(value: float, digits: int = 4) -> str:
     """Write a number to so many digits; the script of the reports writes numbers alike.
 
-    Examples
-    --------
     >>> number(0.00123456), number(12345.6), number(2.0), number(0.0), number(3.2e-9)
     ('0.001235', '12,350', '2', '0', '3.2e-9')
     """
@@ -50,8 +30,6 @@ def number(value: float, digits: int = 4) -> str:
 def at_most(value: float, digits: int = 4) -> str:
     """Write a number that bounds something from above: it is rounded up, but for what sums of doubles are off.
 
-    Examples
-    --------
     >>> at_most(1.23412), at_most(1.2000000000000002), at_most(0.0), at_most(50)
     ('1.235', '1.2', '0', '50')
     """
@@ -61,8 +39,6 @@ def at_most(value: float, digits: int = 4) -> str:
 def at_least(value: float, digits: int = 4) -> str:
     """Write a number that bounds something from below: it is rounded down.
 
-    Examples
-    --------
     >>> at_least(0.800098), at_least(0.7999999999999998), at_least(2.0)
     ('0.8', '0.8', '2')
     """
@@ -72,8 +48,6 @@ def at_least(value: float, digits: int = 4) -> str:
 def change_of_odds(epsilon: float) -> str:
     """Return by which factor odds can change where ε nats leak, rounded up; beyond 1,000 nobody can use its digits.
 
-    Examples
-    --------
     >>> change_of_odds(0.015), change_of_odds(1.0), change_of_odds(3.5), change_of_odds(6.0), change_of_odds(100.0)
     ('1.02', '2.72', '34', '410', 'more than 1,000')
     """
@@ -100,8 +74,6 @@ def _written(value: float, digits: int, rounding: str) -> str:
 def to_the_noise(value: float, scale: float, *, digits: int = 3, whole: bool = False) -> str:
     """Write a value to so many digits of its noise, more of them would be noise; whole numbers without decimals.
 
-    Examples
-    --------
     >>> to_the_noise(0.5243187, 0.0217), to_the_noise(0.5243187, 0.0217, digits=2), to_the_noise(1234.5, 37.5)
     ('0.5243', '0.524', '1,234.5')
     >>> to_the_noise(1234.0, 37.5, whole=True), to_the_noise(-0.00031, 0.217)
@@ -116,8 +88,6 @@ def with_error(value: float, error: float, *, percent: bool = False, whole: bool
 
     The error is rounded up. In percent the sign is left to whoever puts both together.
 
-    Examples
-    --------
     >>> with_error(0.65712, 0.00098), with_error(0.65712, 0.0011), with_error(0.65712, 0.00098, percent=True)
     (('0.657', '0.001'), ('0.6571', '0.0011'), ('65.7', '0.1'))
     >>> with_error(1234.0, 276.0, whole=True), with_error(0.5, 0.0), with_error(-0.0004, 0.02)
@@ -147,8 +117,6 @@ def nearest(name: object, known: Iterable[object]) -> str | None:
 
     Capitals, spaces, hyphens and underscores make no difference.
 
-    Examples
-    --------
     >>> nearest("activty", ["Subject", "Activity"]), nearest("MQMExact", ["mqm-approx", "mqm-exact"])
     ('Activity', 'mqm-exact')
     """
@@ -160,8 +128,6 @@ def nearest(name: object, known: Iterable[object]) -> str | None:
 def did_you_mean(name: object, known: Iterable[object]) -> str:
     """Return the question to put behind a message, with the space before it; empty if no known name is near.
 
-    Examples
-    --------
     >>> did_you_mean("Rest ", ["active", "rest"])
     " Did you mean 'rest'?"
     >>> did_you_mean("asleep", ["active", "rest"])
@@ -174,8 +140,6 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
 def unseen_difference(first: str, second: str) -> str:
     """Return the sentence to put behind a message about two names that look the same; empty if they do not.
 
-    Examples
-    --------
     >>> unseen_difference("e" + chr(0x301), chr(0xe9))
     ' The two look the same but have different code points: write both in one Unicode form (NFC).'
     >>> unseen_difference("rest", "Rest")
@@ -187,13 +151,10 @@ def unseen_difference(first: str, second: str) -> str:
 
 
 def composed(name: str) -> str:
-    """Return a name with each accented letter as one code point, where Unicode has one (NFC).
+    """Return a name with each accented letter as one code point, where Unicode has one (NFC), to compare it by.
 
-    Names that look the same may have other code points, and are other names. This is for messages that say so: tables
-    and models are never changed.
+    Names that look the same may have other code points, and are other names: tables and models are never changed.
 
-    Examples
-    --------
     >>> len("e" + chr(0x301)), len(composed("e" + chr(0x301)))
     (2, 1)
     """
@@ -203,8 +164,6 @@ def composed(name: str) -> str:
 def same_name(first: object, second: object) -> bool:
     """Whether two names differ in capitals, spaces, hyphens and underscores at most.
 
-    Examples
-    --------
     >>> same_name("intensive_care", "Intensive Care"), same_name("care", "card")
     (True, False)
     """
@@ -214,8 +173,6 @@ def same_name(first: object, second: object) -> bool:
 def names_of(names: Iterable[object], most: int = 20) -> str:
     """Return names as a list for a message, as ``--query`` takes them: those with a comma are in double quotes.
 
-    Examples
-    --------
     >>> names_of(["home", "ward, general", "rehab"]), names_of("abc", most=2)
     ('home, "ward, general", rehab', 'a, b and 1 more')
     """
@@ -225,6 +182,4 @@ def names_of(names: Iterable[object], most: int = 20) -> str:
 
 
 def _bare(name: object) -> str:
-    return "".join(
-        character for character in composed(str(name)).casefold() if not character.isspace() and character not in "-_"
-    )
+    return re.sub(r"[\s_-]", "", composed(str(name)).casefold())

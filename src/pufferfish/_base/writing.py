@@ -4,18 +4,15 @@ An :class:`Output` is made before what it shall hold is known: whatever can fail
 then, and not after a budget was spent. Its hidden file is locked as long as its program lives, so that those of killed
 programs are known, and the next program to write there removes them.
 
-Which file may be replaced: only what the same command would itself have written, known by its content.
+Which file may be replaced: only what the same command would itself have written, known by its content. A name says
+nothing: ``model.json`` may be a ledger, and what stands at ``release.json`` may be the only record of budget that is
+spent.
 
-A name says nothing: ``model.json`` may be a ledger, and what stands at ``release.json`` may be the only record of
-budget that is spent. So a file that is in the way is opened, and is replaced only if it holds the kind of thing that
-shall be written there.
-
-Lock files: who holds one keeps other programs out. They stay: one that is removed could be held by two programs.
-
-Who removes a lock while another program waits for it leaves that program with a file that has no name, and a third one
-makes a new file. A program could look, once it holds a lock, whether the name still is that of its file. But all of
-them would have to: older versions of this package and of filelock do not, and on a network disk a removed file that is
-open keeps a name. A budget that is spent twice is worse than an empty file.
+Lock files: who holds one keeps other programs out. They stay. Who removes a lock while another program waits for it
+leaves that program with a file that has no name, and a third one makes a new file. A program could look, once it holds
+a lock, whether the name still is that of its file. But all of them would have to: older versions of this package and of
+filelock do not, and on a network disk a removed file that is open keeps a name. A budget that is spent twice is worse
+than an empty file.
 """
 
 import errno
@@ -23,7 +20,6 @@ import os
 import re
 import shutil
 import stat
-import unicodedata
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
@@ -35,33 +31,17 @@ from typing import Any
 import msgspec
 
 from pufferfish._base.reading import (
-    LARGEST,
+    LARGEST as LARGEST,
     check_path,
-    decode_record,
+    decode_record as decode_record,
     display_path,
     failing,
     leads_nowhere,
-    read_file,
-    read_record,
+    read_file as read_file,
+    read_record as read_record,
 )
+from pufferfish._base.words import composed
 from pufferfish.errors import ParameterError, RecordError
-
-__all__ = [
-    "LARGEST",
-    "Kind",
-    "Output",
-    "check_lock",
-    "check_output",
-    "check_room",
-    "check_writable",
-    "decode_record",
-    "read_file",
-    "read_record",
-    "record_kind",
-    "same_file",
-    "sweep",
-    "write_whole",
-]
 
 # -- Which file may be replaced --------------------------------------------------------------------------------------
 
@@ -74,40 +54,17 @@ _ENDINGS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a command writes into a file.
+    """What a command writes into a file."""
 
-    Parameters
-    ----------
-    name : str
-        In words, such as "release".
-    holds : callable
-        Whether the content of a file is of this kind.
-    keep : str
-        Why such a file is not replaced unasked, and what to do.
-    endings : tuple of str
-        How names of such files end, in small letters.
-    any_name : bool, default False
-        Whether a name may also end in something else, if it is no other kind's: for files that only this program reads,
-        which knows them by their content.
-    secret : bool, default False
-        Whether a new one is for its owner alone to read.
-    """
-
-    name: str
-    holds: Callable[[bytes], bool]
-    keep: str
-    endings: tuple[str, ...]
-    any_name: bool = False
-    secret: bool = False
+    name: str  # in words, such as "release"
+    holds: Callable[[bytes], bool]  # whether the content of a file is of this kind
+    keep: str  # why such a file is not replaced unasked, and what to do
+    endings: tuple[str, ...]  # how names of such files end, in small letters
+    any_name: bool = False  # whether other endings may do, that are no other kind's: only this program reads it
+    secret: bool = False  # whether a new one is for its owner alone to read
 
     def check_name(self, option: str, path: str) -> None:
-        """Refuse a name that promises another kind of file than will be written there.
-
-        Raises
-        ------
-        ParameterError
-            If it does.
-        """
+        """Refuse a name that promises another kind of file than will be written there."""
         ending = Path(path).suffix.lower()
         if ending not in self.endings and not (self.any_name and ending not in _ENDINGS):
             raise ParameterError(
@@ -124,19 +81,8 @@ def record_kind(name: str, format_: str, keep: str, *, secret: bool = False) -> 
 def check_output(path: str | os.PathLike[str], kind: Kind | None, *, overwrite: bool) -> Path:
     """Return where an output is to be written, all links followed: the one rule of what may be replaced.
 
-    Parameters
-    ----------
-    path : path-like
-        As the user names it.
-    kind : Kind or None
-        What shall be written; None for files of a folder that is this package's own, which are replaced unseen.
-    overwrite : bool
-        Whether a file of the same kind may be replaced. No other file ever is.
-
-    Raises
-    ------
-    RecordError
-        If there is no such folder, or something stands there that must not be replaced.
+    ``kind`` is what shall be written; None for files of a folder that is this package's own, which are replaced unseen.
+    ``overwrite`` says whether a file of the same kind may be replaced. No other file ever is.
     """
     check_path(path)
     if os.fspath(path) == "-":
@@ -148,24 +94,20 @@ def check_output(path: str | os.PathLike[str], kind: Kind | None, *, overwrite: 
     with failing("cannot write", path):
         target = Path(path).resolve()
         if not target.parent.is_dir():
-            if nowhere := leads_nowhere(path):
-                raise RecordError(f"cannot write {display_path(path)}: {nowhere}")
-            raise RecordError(
-                f"cannot write {display_path(path)}: there is no folder {display_path(Path(path).parent)}; "
-                "make it first"
-            )
+            no_folder = f"there is no folder {display_path(Path(path).parent)}; make it first"
+            raise OSError(0, leads_nowhere(path) or no_folder)
         try:
             mode = target.stat().st_mode  # a name that is too long for the disk is noticed here
         except FileNotFoundError:
             return target
         if stat.S_ISDIR(mode):
-            raise RecordError(f"cannot write {display_path(path)}: it is a folder; name a file")
+            raise OSError(0, "it is a folder; name a file")
         if not stat.S_ISREG(mode):
-            raise RecordError(f"cannot write {display_path(path)}: it is a device or a pipe; name a file")
+            raise OSError(0, "it is a device or a pipe; name a file")
         if kind is not None:
             _check_kind(path, target, kind, overwrite=overwrite)
         if not os.access(target, os.W_OK):
-            raise RecordError(f"cannot write {display_path(path)}: the file is write-protected")
+            raise OSError(0, "the file is write-protected")
     return target
 
 
@@ -202,7 +144,7 @@ def same_file(one_path: str | os.PathLike[str], other_path: str | os.PathLike[st
 
 def _folded(name: str) -> str:
     """Return a name as a disk that takes no notice of capitals knows it."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+    return composed(composed(name).casefold())
 
 
 class _Head(msgspec.Struct):
@@ -226,21 +168,12 @@ except ImportError:  # not a Unix: hidden files of killed programs stay
     fcntl: Any = None
 
 _OURS = re.compile(r"\.pufferfish-[0-9a-f]{32}\.tmp")
-_NOT_HERE = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
-"""What a disk answers that cannot reserve room."""
-
-_ALIVE: set[str] = set()
-"""Hidden files of this program: on some network disks a program cannot see its own locks."""
+_NOT_HERE = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)  # what a disk answers that cannot reserve room
+_ALIVE: set[str] = set()  # hidden files of this program: on some network disks a program cannot see its own locks
 
 
 def check_room(path: Path, size: int, given: str) -> None:
-    """Refuse to begin a file where its disk has no room for so many bytes, about; ``given`` is its name in messages.
-
-    Raises
-    ------
-    RecordError
-        If there is too little.
-    """
+    """Refuse to begin a file where its disk has no room for so many bytes, about; ``given`` is its name in messages."""
     with failing("cannot write", given):
         free = shutil.disk_usage(path.parent).free
     if free < size:
@@ -248,22 +181,7 @@ def check_room(path: Path, size: int, given: str) -> None:
 
 
 class Output:
-    """A place for one file, kept ready until its content is known; use it by ``with``.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; links are followed.
-    kind : Kind or None
-        What will be written; see :func:`pufferfish._base.writing.check_output`.
-    overwrite : bool
-        Whether an earlier file of the same kind may be replaced.
-
-    Raises
-    ------
-    RecordError
-        If nothing can be written there, or what is there must not be replaced.
-    """
+    """A place for one file, kept ready until its content is known; use it by ``with``. See :func:`check_output`."""
 
     def __init__(self, path: str | os.PathLike[str], kind: Kind | None, *, overwrite: bool) -> None:
         self._given, self._kind, self._overwrite = path, kind, overwrite
@@ -284,13 +202,7 @@ class Output:
             self._close()
 
     def reserve(self, size: int) -> None:
-        """Take room on the disk for so many bytes, where the disk can.
-
-        Raises
-        ------
-        RecordError
-            If there is too little.
-        """
+        """Take room on the disk for so many bytes, where the disk can."""
         if hasattr(os, "posix_fallocate"):
             with failing("cannot write", self._given):
                 try:
@@ -300,13 +212,7 @@ class Output:
                         raise
 
     def write(self, content: bytes) -> None:
-        """Write the file, once: when this returns, it is on the disk.
-
-        Raises
-        ------
-        RecordError
-            If it cannot be written; what was there before stays.
-        """
+        """Write the file, once: when this returns, it is on the disk."""
         if self._kind is not None and len(content) > LARGEST:  # what is not known by its content is not read whole
             raise RecordError(f"cannot write {display_path(self._given)}: it would have more than {LARGEST >> 20} MiB")
         with failing("cannot write", self._given):
@@ -337,18 +243,15 @@ class Output:
         except FileExistsError:
             raise
         except (OSError, NotImplementedError):
-            self._claim_the_name()
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            try:
+                os.replace(self._hidden, self.path)
+            except BaseException:
+                self.path.unlink(missing_ok=True)
+                raise
         else:
             with suppress(OSError):  # the file is written: a second name that stays is swept away later
                 self._hidden.unlink()
-
-    def _claim_the_name(self) -> None:
-        os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        try:
-            os.replace(self._hidden, self.path)
-        except BaseException:
-            self.path.unlink(missing_ok=True)
-            raise
 
     def _close(self) -> None:
         _ALIVE.discard(self._hidden.name)
@@ -418,10 +321,9 @@ def _hidden_in(folder: Path) -> tuple[Path, int]:
 def _is_still(path: Path, status: os.stat_result) -> bool:
     """Whether a name still is that of an open file."""
     try:
-        now = os.stat(path, follow_symlinks=False)
+        return os.path.samestat(os.lstat(path), status)
     except FileNotFoundError:
         return False
-    return (now.st_dev, now.st_ino) == (status.st_dev, status.st_ino)
 
 
 def _flush_folder(folder: Path) -> None:
@@ -447,18 +349,11 @@ def _mode_for(target: Path, kind: Kind | None) -> int:
 
 # -- Lock files ------------------------------------------------------------------------------------------------------
 
-_LARGEST_LOCK = 200
-"""Bytes that a lock file may have: programs may write into it who they are."""
+_LARGEST_LOCK = 200  # bytes that a lock file may have: programs may write into it who they are
 
 
 def check_lock(lock: Path, target: str) -> None:
-    """Refuse to take somebody's file for a lock.
-
-    Raises
-    ------
-    RecordError
-        If the file that is there is none.
-    """
+    """Refuse to take somebody's file for a lock."""
     if os.path.lexists(lock):
         status = lock.lstat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_LOCK:

@@ -8,8 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pufferfish._base.addresses import is_address
-from pufferfish._base.reading import display_path
+from pufferfish._base.reading import display_path, is_address
 from pufferfish._base.words import names_of
 from pufferfish._base.writing import Kind, check_writable, same_file
 from pufferfish._draw.figure import PICTURE, require_matplotlib

@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 
 import click
 
-from pufferfish._base.plain import each_once, split_list
+from pufferfish._base.checked import each_once, split_list
 from pufferfish._base.view import counted
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish._draw.page import PREVIEW

@@ -10,7 +10,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.plain import split_list
+from pufferfish._base.checked import split_list
 from pufferfish._base.view import counted, grid_lines, listed_in_short
 from pufferfish._draw.figure import PICTURE, save_figure
 from pufferfish.cli._tables import ChainReading, check_targets, opened

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from pufferfish._base.addresses import is_address
-from pufferfish._base.plain import plain_number
+from pufferfish._base.checked import plain_number
+from pufferfish._base.reading import is_address
 from pufferfish._base.view import counted
 from pufferfish._base.words import did_you_mean, names_of
 from pufferfish._base.writing import Kind, check_output, write_whole

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 import click
 
-from pufferfish._base.plain import each_once, plain_number, plain_whole, split_list
+from pufferfish._base.checked import each_once, plain_number, plain_whole, split_list
 from pufferfish._base.reading import read_file
 from pufferfish.data import Rows, Sequences
 from pufferfish.errors import ParameterError, RecordError

@@ -16,8 +16,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from pufferfish._base.addresses import is_address
-from pufferfish._base.reading import display_path, read_file
+from pufferfish._base.reading import display_path, is_address, read_file
 from pufferfish._base.words import did_you_mean
 from pufferfish.errors import ParameterError
 

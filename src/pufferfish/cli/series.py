@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import click
 
-from pufferfish._base.plain import split_list
+from pufferfish._base.checked import split_list
 from pufferfish._base.view import counted
 from pufferfish._base.words import number
 from pufferfish._base.writing import Kind, Output

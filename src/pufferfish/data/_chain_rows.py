@@ -13,13 +13,12 @@ from typing import Any
 
 import narwhals as nw
 
-from pufferfish.data._cells import RowLocator, expressions_of, hour_columns, missing_group, timed_columns
-from pufferfish.data._chains import CELL, KEEP, PHASE, STATE, SUBJECT, TIME, Frame, Layout
+from pufferfish.data._cells import RowLocator, missing_group, selected
+from pufferfish.data._chains import CELL, EARLIER, KEEP, PHASE, STATE, SUBJECT, TIME, Frame, Layout
 from pufferfish.data._columns import (
     ISO,
     NUMBER,
     ZONED,
-    Column,
     TextProfile,
     clean_text,
     collected,
@@ -30,8 +29,8 @@ from pufferfish.data._columns import (
     native_column,
     no_time,
     other_date,
-    profile_plain,
     profile_text,
+    row_count,
     state_column,
     subject_column,
     text_number,
@@ -40,61 +39,35 @@ from pufferfish.data._columns import (
     with_text_looks,
 )
 from pufferfish.data._options import Options, Taken
-from pufferfish.data._times import LocalClock, local_columns, local_time
-from pufferfish.data.groupings import MICROS_OF_DAY
+from pufferfish.data._times import LocalClock, local_time
+from pufferfish.data.groupings import MICROS_OF_DAY, PARTS, never_negative
 from pufferfish.data.labels import count_rows
 from pufferfish.data.source import ROW, Source, numbered, rows_beside
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.states import state_label
 
-__all__ = ["BAD", "ChainRows", "Disorder"]
-
 BAD = -2  # number of the bin of text that is not a number
 _NUMERIC, _ABSENT = 1, 0
-_BEFORE_1970 = 200_000 * 7 * 86_400_000_000
-"""Whole weeks, in microseconds, that reach before the year 1."""
-_LARGEST = 2**62 - 1
-"""Two whole numbers up to this are at most 2^63 - 1 apart, which a difference can be."""
+_LARGEST = 2**62 - 1  # two whole numbers up to this are at most 2^63 - 1 apart, which a difference can be
 _VALUE, _NUMBER = "__pf_value", "__pf_number"
 _START, _STOP = "__pf_start", "__pf_stop"
 
 
 class ChainRows:
-    """The rows of one table.
+    """The rows of one table, prepared and checked."""
 
-    Parameters
-    ----------
-    table : Source
-        The opened table.
-    options : Options
-        How to read it.
-    layout : Layout
-        How its rows are laid out in chains.
-
-    Attributes
-    ----------
-    frame : narwhals LazyFrame
-        The prepared rows.
-    filtered : bool
-        Whether rows that the filter leaves out are still there, marked, because their positions count.
-    instants : bool
-        Whether time is in microseconds.
-    zoned : bool
-        Whether times are instants: they have a time zone or an offset, or were given one.
-    changes : list of int
-        Instants at which clocks of the zone that was given are changed, about the years of the table.
-    """
+    frame: Frame  # the prepared rows
+    filtered: bool  # whether rows that the filter leaves out are still there, marked, because their positions count
+    instants: bool  # whether time is in microseconds
+    zoned: bool  # whether times are instants: they have a time zone or an offset, or were given one
+    changes: list[int]  # instants at which clocks of the zone that was given are changed, about the years of the table
+    read_before: int  # rows that are left out, as a ledger says that they were read
 
     def __init__(self, table: Source, options: Options, layout: Layout) -> None:
-        self.table = table
-        self.options = options
-        self.layout = layout
-        self.schema = table.schema
-        self.has_subject = layout.subject
+        self.table, self.options, self.layout, self.schema = table, options, layout, table.schema
         self.places = RowLocator(subject=layout.subject, ordered=table.ordered, header=table.untyped)
-        self.instants = False
-        self.zoned = False
-        self.changes: list[int] = []
+        self.instants, self.zoned, self.read_before = False, False, 0
+        self.changes = []
         if not table.ordered and options.time is None:
             raise DataError(
                 f"the rows of this table ({table.name}) have no order: give time=, the column that orders them"
@@ -103,7 +76,6 @@ class ChainRows:
         self.filtered = options.where is not None
         if self.filtered and options.max_gap is not None:
             frame, self.filtered = frame.filter(nw.col(KEEP)), False
-        self.read_before = 0
         self.frame = self._unread(self._checked(frame))
 
     @property
@@ -125,14 +97,14 @@ class ChainRows:
         ends = nw.col(TIME).min().alias("first"), nw.col(TIME).max().alias("last"), nw.len().alias("rows")
         first, last, rows = collected(frame.select(ends)).row(0)
         first, last = math.floor(first), math.ceil(last)
-        if not self.has_subject:
+        if not self.layout.subject:
             (runs,) = taken.of([""], first, last)
             before = [(nw.col(TIME) >= start) & (nw.col(TIME) < stop) for start, stop in runs]
             kept = frame.filter(~reduce(or_, before)) if before else frame
         else:
             kept = self._unread_by_subject(frame, taken, first, last)
         if kept is not frame:
-            self.read_before = rows - int(collected(kept.select(nw.len())).item())
+            self.read_before = rows - row_count(kept)
             if self.read_before == rows:
                 raise DataError(
                     f"all {count_rows(rows)} of {self.table.name} were already read by a release of the same query, "
@@ -156,7 +128,7 @@ class ChainRows:
 
     def _selected(self) -> Frame:
         """Subject, time, state, row number and filter, under names of our own."""
-        options, frame, where = self.options, self.table.frame, self.options.where
+        options = self.options
         chosen = {_VALUE: nw.col(options.state), **self._state()}
         if options.subject is not None:
             chosen[SUBJECT] = subject_column(options.subject, self.schema[options.subject])
@@ -164,15 +136,7 @@ class ChainRows:
             chosen[TIME] = nw.col(options.time)
         if ROW in self.schema:
             chosen[ROW] = nw.col(ROW).cast(nw.Int64)
-        columns = dict[str, Column]()
-        if where is not None:
-            frame, columns = self.table.filter_columns(where.columns)
-        hours = hour_columns(where, options.by)
-        frame, local = local_columns(self.table, frame, timed_columns(where, options.by), hours)
-        if where is not None:
-            chosen[KEEP] = where.keep(columns, local)
-        chosen |= expressions_of(options.by, self.schema, local)
-        frame = frame.select(expression.alias(name) for name, expression in chosen.items())
+        frame = selected(self.table, chosen, options.where, options.by)
         if options.bins is None:
             return frame
         # in a step of its own, so that an engine does not parse text once for every edge
@@ -196,10 +160,8 @@ class ChainRows:
         text = clean_text(column)
         number = text_number(text, integer=False)
         status = nw.when(text.str.contains(NUMBER)).then(nw.lit(_NUMERIC)).otherwise(nw.lit(BAD))
-        return {
-            _NUMBER: number,
-            STATE: nw.when((text == "") | number.is_nan()).then(nw.lit(_ABSENT)).otherwise(status),
-        }
+        absent = (text == "") | number.is_nan()
+        return {_NUMBER: number, STATE: nw.when(absent).then(nw.lit(_ABSENT)).otherwise(status)}
 
     # -- checks ------------------------------------------------------------------------------------------
 
@@ -241,13 +203,17 @@ class ChainRows:
             if asked.issuperset(text_tests(TIME)):
                 profile = TextProfile(**{key: int(counts[key]) for key in asked})
             else:
-                profile = profile_plain(int(counts["values"])) if counts["plain"] == counts["values"] else None
-                profile = profile or profile_text(frame, [TIME])[TIME]
+                values = int(counts["values"])
+                plain = TextProfile(values, 0, 0, 0, instants=values, zoned=0, plain=values)
+                profile = plain if counts["plain"] == values else profile_text(frame, [TIME])[TIME]
             frame = self._in_order(self._timed_text(frame, options.time, profile))
         else:
             frame = self._timed(frame, options.time, time_type)
         if options.max_gap is not None:
             self._check_units(options.time)
+        if (clock := options.clock) is not None:  # its phase, in the place of the local time
+            phase = (never_negative(nw.col(PHASE)) // clock.micros + clock.at_1970) % clock.phases
+            frame = frame.with_columns(phase.cast(nw.Int64).alias(PHASE))
         return self._in_zone(frame, options.time)
 
     def _timed(self, frame: Frame, name: str, dtype: Any) -> Frame:
@@ -256,12 +222,14 @@ class ChainRows:
             polars = frame.implementation.is_polars()
             column = native_column(TIME, dtype, zoned=name in self.table.zoned, polars=polars)
             self.instants, self.zoned = True, column.zoned
-            frame = frame.with_columns(column.value.alias(TIME))
-            return frame if self.options.clock is None else self._local(frame, name)
-        if kind == "number":
-            self._refuse_numbers(name)
+            frame, zone = frame.with_columns(column.value.alias(TIME)), self.table.zones.get(name)
+            if self.options.clock is None:
+                return frame
+            wall = nw.col(TIME) if zone is None else local_time(frame, TIME, zone, name)
+            return frame.with_columns(wall.alias(PHASE))
         if kind != "number":
             raise DataError(f"time column {name!r} holds {dtype}, expected times, dates, ISO text or numbers")
+        self._refuse_numbers(name)
         if dtype.is_integer():
             if dtype in (nw.UInt64, nw.Int128, nw.UInt128):
                 large = (nw.col(TIME) > _LARGEST) | (nw.col(TIME) < -_LARGEST)
@@ -275,23 +243,18 @@ class ChainRows:
         fits = text.str.contains(ISO if instants else NUMBER)
         if (profile.instants if instants else profile.numbers) < profile.values:
             like = "an ISO time such as 2016-04-13 08:00:00" if instants else "a number like the other times"
-            value, where = self._first(frame, ~fits)
+            value, where = self._first(frame.filter(~fits), nw.col(TIME))
             remedy = "write dates as year-month-day" if other_date(str(value)) else "correct or drop such rows"
             raise DataError(f"column {name!r} holds {value!r}{where}, expected {like}: {remedy}")
-        if instants and profile.zoned not in (0, profile.values):
-            value, where = self._first(frame, text.str.contains(ZONED))
+        if instants and profile.mixed:
+            value, where = self._first(frame.filter(text.str.contains(ZONED)), nw.col(TIME))
             raise DataError(
                 f"column {name!r} mixes times with and without a UTC offset, e.g. {value!r}{where}: give all of them "
                 "an offset or none"
             )
         if instants:
             self.instants, self.zoned = True, profile.zoned > 0
-            plain = profile.plain == profile.values
-            wall = None if self.options.clock is None else PHASE
-            frame = with_text_instants(frame, TIME, zoned=self.zoned, wall=wall, plain=plain)
-            if wall is not None:
-                frame = frame.with_columns(self._phase(nw.col(PHASE)))
-            return frame
+            return with_text_instants(frame, TIME, profile, wall=None if self.options.clock is None else PHASE)
         self._refuse_numbers(name)
         integer = profile.integers == profile.values
         frame = frame.with_columns(text_number(text, integer=integer).alias(TIME))
@@ -302,19 +265,6 @@ class ChainRows:
         if self.table.ordered or ROW not in self.schema:
             return frame
         return numbered(frame.sort(TIME).drop(ROW).to_native()).with_columns(nw.col(ROW).cast(nw.Int64))
-
-    def _local(self, frame: Frame, name: str) -> Frame:
-        """Add the phase at which the local clock is, for a column of instants."""
-        zone = self.table.zones.get(name)
-        wall = nw.col(TIME) if zone is None else local_time(frame, TIME, zone, name)
-        return frame.with_columns(self._phase(wall))
-
-    def _phase(self, wall: nw.Expr) -> nw.Expr:
-        """Return the phase of the clock that the local time of a row is at."""
-        clock = self.options.clock
-        assert clock is not None
-        number = (wall + _BEFORE_1970) // clock.micros + clock.at_1970  # never below 0, where engines round differently
-        return (number % clock.phases).cast(nw.Int64).alias(PHASE)
 
     def _refuse_numbers(self, name: str) -> None:
         """Refuse a clock or a time zone of times that are numbers."""
@@ -340,7 +290,7 @@ class ChainRows:
                 f"time_zone is {options.time_zone!r}, but the times in column {name!r} already have a time zone or an "
                 "offset: leave out time_zone"
             )
-        of_day = count_where((wall + _BEFORE_1970) // MICROS_OF_DAY * MICROS_OF_DAY != wall + _BEFORE_1970)
+        of_day = count_where(PARTS["date"](wall) * MICROS_OF_DAY != wall)
         ends = collected(frame.select(wall.min().alias("first"), wall.max().alias("last"), of_day.alias("of_day")))
         first, last, with_time = ends.row(0)
         if not with_time:
@@ -353,14 +303,14 @@ class ChainRows:
         tests = count_where(skipped).alias("skipped"), count_where(twice).alias("twice")
         no_time, ambiguous = (int(n or 0) for n in collected(frame.select(tests)).row(0))
         if no_time:
-            value, where = self._first(frame, skipped)
+            value, where = self._first(frame.filter(skipped), nw.col(TIME))
             raise DataError(
                 f"column {name!r} has {self.time_text(value)}{where}, which clocks in {options.time_zone} skip (such "
                 f"times in {count_rows(no_time)}): name the right time zone, 'UTC' if clocks never change, or correct "
                 "such rows"
             )
         if ambiguous and options.ambiguous is None:
-            value, where = self._first(frame, twice)
+            value, where = self._first(frame.filter(twice), nw.col(TIME))
             raise DataError(
                 f"column {name!r} has {self.time_text(value)}{where}, which clocks in {options.time_zone} show twice "
                 f"(such times in {count_rows(ambiguous)}): write times with their offset, such as "
@@ -380,7 +330,7 @@ class ChainRows:
     def _refuse(self, frame: Frame, strange: nw.Expr, name: str, expected: str) -> None:
         """Refuse a table that has times of a kind."""
         if collected(frame.select(count_where(strange).alias("n"))).item():
-            value, where = self._first(frame, strange)
+            value, where = self._first(frame.filter(strange), nw.col(TIME))
             raise DataError(f"column {name!r} holds {value!r}{where}, {expected}")
 
     def _check_units(self, name: str) -> None:
@@ -405,46 +355,40 @@ class ChainRows:
 
     # -- examples for messages ---------------------------------------------------------------------------
 
-    def _first(self, frame: Frame, condition: nw.Expr) -> tuple[Any, str]:
-        rows = frame.filter(condition)
-        row = self.places.head(rows if self.table.ordered else rows.sort(TIME), nw.col(TIME).alias(_VALUE))
+    def _first(self, rows: Frame, shown: nw.Expr) -> tuple[Any, str]:
+        """Return what the first of some rows holds, and where it is."""
+        row = self.places.head(rows if self.table.ordered else rows.sort(TIME), shown.alias(_VALUE))
         described = self.places.describe(row)
         return row[_VALUE], f" ({described})" if described else ""
 
-    def no_rows(self) -> DataError:
-        """Error that says why there is nothing to count."""
-        where, frame = self.options.where, self.table.frame
-        kept = self._count(frame if where is None else self._selected().filter(nw.col(KEEP)))
-        if kept:
-            return DataError(f"column {self.options.state!r} has no observed state: all {count_rows(kept)} are missing")
-        return self.table.nothing(None if where is None else where.text)
-
-    @staticmethod
-    def _count(frame: Frame) -> int:
-        return int(collected(frame.select(nw.len().alias("n"))).item())
+    @property
+    def _counting(self) -> Frame:
+        """The rows that count."""
+        kept = self.frame.filter(nw.col(KEEP)) if self.filtered else self.frame
+        return kept.filter(~nw.col(STATE).is_null()) if self.layout.split else kept
 
     def distinct_states(self) -> int:
         """Count the different states of the rows that count, a missing one among them."""
-        frame = self.frame.filter(nw.col(KEEP)) if self.filtered else self.frame
-        if self.layout.split:
-            frame = frame.filter(~nw.col(STATE).is_null())
-        return int(collected(frame.select(nw.col(STATE).n_unique().alias("n"))).item())
+        return int(collected(self._counting.select(nw.col(STATE).n_unique().alias("n"))).item())
+
+    def no_rows(self) -> DataError:
+        """Error that says why there is nothing to count."""
+        where = self.options.where
+        if kept := row_count(self.table.frame if where is None else self._selected().filter(nw.col(KEEP))):
+            return DataError(f"column {self.options.state!r} has no observed state: all {count_rows(kept)} are missing")
+        return self.table.nothing(None if where is None else where.text)
 
     def no_group(self, grouping: int) -> DataError:
         """Error for kept rows that are in no group of a grouping."""
-        kept = self.frame.filter(nw.col(KEEP)) if self.filtered else self.frame
-        kept = kept.filter(~nw.col(STATE).is_null()) if self.layout.split else kept
-        return missing_group(self.options.by[grouping], kept.filter(nw.col(f"{CELL}{grouping}").is_null()), self.places)
+        rows = self._counting.filter(nw.col(f"{CELL}{grouping}").is_null())
+        return missing_group(self.options.by[grouping], rows, self.places)
 
     def not_a_number(self) -> DataError:
         """Error that shows the first text that is no number and was to be binned."""
-        frame = self.frame
-        kept = frame.filter(nw.col(KEEP)) if self.filtered else frame
-        row = self.places.head(kept.filter(~nw.col(STATE).is_null() & (nw.col(STATE) == BAD)), nw.col(_VALUE))
-        described = self.places.describe(row)
-        where = f" ({described})" if described else ""
+        wrong = self._counting.filter(~nw.col(STATE).is_null() & (nw.col(STATE) == BAD))
+        value, where = self._first(wrong, nw.col(_VALUE))
         return DataError(
-            f"column {self.options.state!r} holds {row[_VALUE]!r}{where}, expected a number to be binned: correct "
+            f"column {self.options.state!r} holds {value!r}{where}, expected a number to be binned: correct "
             "it, or make it empty if the value is missing"
         )
 
@@ -460,19 +404,10 @@ _MIDNIGHT = " 00:00:00"
 
 
 class Disorder:
-    """Rows that are out of order, as far as rows were looked at.
-
-    Parameters
-    ----------
-    rows : ChainRows
-        The prepared rows.
-    layout : Layout
-        How they are laid out.
-    """
+    """Rows that are out of order, as far as rows were looked at."""
 
     def __init__(self, rows: ChainRows, layout: Layout) -> None:
-        self.rows = rows
-        self.layout = layout
+        self.rows, self.layout = rows, layout
         self.counts = {True: 0, False: 0}  # rows that repeat the time before them, and those that go back
         self.first = dict[bool, dict[str, Any]]()
 
@@ -480,22 +415,15 @@ class Disorder:
         """Look at rows of :meth:`Layout.in_order`."""
         if not self.layout.timed:
             return
-        back, same = self.layout.fault_counts(ordered)
-        for duplicate, n in ((False, back), (True, same)):
+        for duplicate, n in self.layout.fault_counts(ordered).items():
             if n and duplicate not in self.first:
-                earlier, later = nw.col(self.layout.earlier), nw.col(TIME)
+                earlier, later = nw.col(EARLIER), nw.col(TIME)
                 faults = self.layout.faults(ordered, duplicate=duplicate)
                 self.first[duplicate] = self.rows.places.head(faults, earlier.alias("earlier"), later.alias("later"))
             self.counts[duplicate] += n
 
     def refuse(self) -> None:
-        """Refuse what was seen.
-
-        Raises
-        ------
-        DataError
-            If a time goes back, or is repeated.
-        """
+        """Refuse what was seen."""
         if not self.first:
             return
         rows, duplicate = self.rows, False not in self.first
@@ -504,19 +432,14 @@ class Disorder:
         clocks = rows.wall
         if clocks and all(text.endswith(_MIDNIGHT) for text in times.values()):  # dates, which no clock changes
             times, clocks = {key: text.removesuffix(_MIDNIGHT) for key, text in times.items()}, False
-        of = f" for subject {state_label(fault[SUBJECT])!r}" if rows.has_subject else ""
+        of = f" for subject {state_label(fault[SUBJECT])!r}" if rows.layout.subject else ""
         column, order = f"column {rows.options.time!r}", "times increase strictly within a subject"
-        whose = "" if rows.has_subject else ", or give subject="
-        check = (
-            f"check that column {rows.options.subject!r} names the subject of each record, then "
-            if rows.has_subject
-            else ""
-        )
-        set_back = (
-            "; where clocks were set back, write times with their offset, such as 2024-10-27T02:00+01:00"
-            if clocks or rows.options.zone is not None
-            else ""
-        )
+        whose = "" if rows.layout.subject else ", or give subject="
+        check = set_back = ""
+        if rows.layout.subject:
+            check = f"check that column {rows.options.subject!r} names the subject of each record, then "
+        if clocks or rows.options.zone is not None:
+            set_back = "; where clocks were set back, write times with their offset, such as 2024-10-27T02:00+01:00"
         if set_back and rows.options.max_gap is not None:
             zone = rows.options.time_zone
             set_back += f", or leave that hour out: {'' if zone else 'time_zone= and '}ambiguous='drop'"
@@ -527,14 +450,14 @@ class Disorder:
                 f"{column} repeats {times['later']}{of} ({where} in {n}): {order}; {check}drop or aggregate the "
                 f"duplicates{whose}{set_back}"
             )
-        if twice and rows.has_subject:  # as in a table that was added to itself: sorting it would not help
+        if twice and rows.layout.subject:  # as in a table that was added to itself: sorting it would not help
             raise DataError(
                 f"{column} has {times['later']} twice{of} ({twice}): {order}; {check}drop or aggregate the "
                 f"duplicates, and sort the table by subject and time{set_back}"
             )
         raise DataError(
             f"{column} is unsorted: {times['later']} comes after {times['earlier']}{of} (in {n}): {order}; sort the "
-            f"table by {'subject and time' if rows.has_subject else 'time'}{whose}{set_back}"
+            f"table by {'subject and time' if rows.layout.subject else 'time'}{whose}{set_back}"
         )
 
     def _twice(self, fault: dict[str, Any]) -> str:
@@ -543,7 +466,7 @@ class Disorder:
         if not places.ordered:
             return ""
         same = nw.col(TIME) == fault["later"]
-        if self.rows.has_subject:
+        if self.rows.layout.subject:
             same = same & (nw.col(SUBJECT) == fault[SUBJECT])
         alike = collected(self.rows.frame.filter(same).select(ROW).sort(ROW).head(2)).get_column(ROW).to_list()
         if len(alike) < 2:

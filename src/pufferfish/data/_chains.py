@@ -15,8 +15,9 @@ large as the number of chains times the transitions that occur, which is all tha
 times that are no whole numbers come one by one, to be divided exactly.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from math import ceil
@@ -24,51 +25,34 @@ from operator import or_
 from typing import Any, NamedTuple
 
 import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
 
 from pufferfish.data._columns import count_where, is_absent
 from pufferfish.theta.states import state_label
 
-__all__ = [
-    "CARRIED",
-    "CELL",
-    "KEEP",
-    "PHASE",
-    "STATE",
-    "SUBJECT",
-    "TIME",
-    "Fold",
-    "Frame",
-    "Gaps",
-    "Layout",
-    "added_up",
-    "counted",
-    "gap_steps",
-]
-
 SUBJECT, TIME, STATE, KEEP = "__pf_subject", "__pf_time", "__pf_state", "__pf_keep"
 _POSITION, _BEFORE, _APART, _LINKED = "__pf_position", "__pf_before", "__pf_apart", "__pf_linked"
-_SECOND, _STEPS, _COUNT, _EARLIER = "__pf_second", "__pf_steps", "__pf_count", "__pf_earlier"
-_LASTED, _RUN, _SEGMENT = "__pf_lasted", "__pf_run", "__pf_segment"
+_SECOND, _STEPS, _COUNT, EARLIER = "__pf_second", "__pf_steps", "__pf_count", "__pf_earlier"
+LASTED, _RUN, _SEGMENT = "__pf_lasted", "__pf_run", "__pf_segment"
 PHASE, _BEGAN = "__pf_phase", "__pf_began"
 CARRIED = "__pf_carried"
-CELL = "__pf_cell_"
-"""Begins the names of the columns that say in which group of each grouping a row is."""
+CELL = "__pf_cell_"  # begins the names of the columns that say in which group of each grouping a row is
+
+CHAIN_KEYS = (SUBJECT, _SECOND, STATE)
+"""By what chains are counted: subject, segment or gap, and state; then come number and steps."""
 
 Frame = nw.LazyFrame[Any]
 
 
 class Gaps(NamedTuple):
-    """What the times between rows say.
+    """What the times between rows say."""
 
-    How many gaps are hardly longer than records may be apart, the longest of these and of all, how many rows come after
-    a change of clocks that is known, and the shortest time between linked rows.
-    """
-
-    late: int = 0
-    longest_late: float = 0
-    longest: float = 0
-    crossed: int = 0
-    shortest: float | None = None
+    late: int = 0  # how many gaps are hardly longer than records may be apart
+    longest_late: float = 0  # the longest of these
+    longest: float = 0  # the longest of all
+    crossed: int = 0  # how many rows come after a change of clocks that is known
+    shortest: float | None = None  # the shortest time between linked rows
 
     def and_of(self, more: "Gaps") -> "Gaps":
         """Return what these and those of more rows say."""
@@ -84,42 +68,18 @@ class Gaps(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How rows are laid out in chains.
+    """How rows are laid out in chains."""
 
-    Parameters
-    ----------
-    subject : bool
-        Whether rows belong to subjects.
-    order : str
-        Column that orders rows: their number in the source, or time.
-    timed : bool
-        Whether rows have a time.
-    max_gap : int or float or None
-        Longest time between linked rows, in the unit of the time column; None for adjacency by position.
-    split : bool
-        Whether rows with a missing state are left out, leaving a gap.
-    independent : bool
-        Whether every segment is its own chain.
-    clock : bool
-        Whether rows have a phase of a clock, and transitions are counted by the phase that they begin in.
-    memory : int
-        How many records before each one are looked at.
-    batched : bool
-        Whether rows come in batches, each with the last rows before it, marked ``CARRIED`` (:mod:`.batches`).
-    groupings : int
-        How many columns say in which group a row is.
-    """
-
-    subject: bool
-    order: str
-    timed: bool
-    max_gap: int | float | None
-    split: bool
-    independent: bool
-    clock: bool = False
-    memory: int = 1
-    batched: bool = False
-    groupings: int = 0
+    subject: bool  # whether rows belong to subjects
+    order: str  # the column that orders rows: their number in the source, or time
+    timed: bool  # whether rows have a time
+    max_gap: int | float | None  # longest time between linked rows, as times are; None for adjacency by position
+    split: bool  # whether rows with a missing state are left out, leaving a gap
+    independent: bool  # whether every segment is its own chain
+    clock: bool = False  # whether transitions are counted by the phase of a clock that they begin in
+    memory: int = 1  # how many records before each one are looked at
+    batched: bool = False  # whether rows come in batches, each with the last rows before it, marked ``CARRIED``
+    groupings: int = 0  # how many columns say in which group a row is
 
     def in_order(self, frame: Frame) -> Frame:
         """Add to rows their position, the time before (``earlier``) and the difference, null for a subject's first."""
@@ -133,29 +93,19 @@ class Layout:
         if not self.timed:
             return frame
         earlier = self._before(nw.col(TIME))
-        return frame.with_columns(earlier.alias(_EARLIER)).with_columns((nw.col(TIME) - nw.col(_EARLIER)).alias(_APART))
+        return frame.with_columns(earlier.alias(EARLIER)).with_columns((nw.col(TIME) - nw.col(EARLIER)).alias(_APART))
 
     def faults(self, frame: Frame, *, duplicate: bool) -> Frame:
         """Return the rows of :meth:`in_order` that repeat the time before them, or go back."""
-        return self._new(frame).filter(self._fault(duplicate=duplicate))
-
-    def _fault(self, *, duplicate: bool) -> nw.Expr:
         apart = nw.col(_APART)
-        return ~apart.is_null() & ((apart == 0) if duplicate else (apart < 0))
+        return self._new(frame).filter(~apart.is_null() & ((apart == 0) if duplicate else (apart < 0)))
 
-    def fault_counts(self, frame: Frame) -> tuple[int, int]:
-        """Count rows of :meth:`in_order` that go back in time, and those that repeat the time before them."""
-        faults = self._new(frame).select(
-            count_where(self._fault(duplicate=False)).alias("back"),
-            count_where(self._fault(duplicate=True)).alias("same"),
-        )
-        back, same = faults.collect().row(0)
-        return int(back or 0), int(same or 0)
-
-    @property
-    def earlier(self) -> str:
-        """Column of :meth:`in_order` with the time before."""
-        return _EARLIER
+    def fault_counts(self, frame: Frame) -> dict[bool, int]:
+        """Count the rows of :meth:`in_order` that repeat the time before them (True), and those that go back."""
+        apart = nw.col(_APART)
+        of_kinds = [count_where(~apart.is_null() & fault).alias(str(fault)) for fault in (apart < 0, apart == 0)]
+        back, same = self._new(frame).select(*of_kinds).collect().row(0)
+        return {True: int(same or 0), False: int(back or 0)}
 
     def link(self, frame: Frame, *, filtered: bool) -> Frame:
         """Compare kept rows of :meth:`in_order` each with the one before; ``filtered`` if they have ``KEEP``."""
@@ -164,12 +114,10 @@ class Layout:
             frame = frame.filter(nw.col(KEEP))
         if self.split:
             frame = frame.filter(~nw.col(STATE).is_null())
-        axis = nw.col(_POSITION if by_position else TIME)
-        frame = frame.with_columns(
-            (axis - self._before(axis)).alias(_APART), self._before(nw.col(STATE)).alias(_BEFORE)
-        )
+        apart = self._axis - self._before(self._axis)
+        frame = frame.with_columns(apart.alias(_APART), self._before(nw.col(STATE)).alias(_BEFORE))
         if self.timed and by_position:
-            frame = frame.with_columns((nw.col(TIME) - self._before(nw.col(TIME))).alias(_LASTED))
+            frame = frame.with_columns((nw.col(TIME) - self._before(nw.col(TIME))).alias(LASTED))
         if self.clock:
             frame = frame.with_columns(self._before(nw.col(PHASE)).alias(_BEGAN))
         apart = nw.col(_APART)
@@ -187,8 +135,8 @@ class Layout:
             frame = frame.with_columns(earlier).with_columns(self._before(nw.col(_lag(lag))).alias(_lag(lag)))
         return frame
 
-    def marked(self, linked: Frame, step: int | float | None) -> Frame:
-        """Say of linked rows by what they are counted, and how many steps they take.
+    def groups(self, linked: Frame, step: int | float | None) -> Frame:
+        """Count linked rows by all that chains and transitions are counted by, and add up the steps that they take.
 
         Gaps that are not divided by whole numbers count as no step here, and rows are counted by gap too.
         """
@@ -207,33 +155,14 @@ class Layout:
             *(nw.when(is_linked).then(nw.col(name)).alias(name) for name in (_BEFORE, *self._more)),
             second.alias(_SECOND),
             nw.when(is_gap).then(in_gap).otherwise(nw.lit(1)).cast(nw.Int64).alias(_STEPS),
-            *([] if self.subject else [nw.lit("").alias(SUBJECT)]),
+            self._named,
         )
-        return marked.select(SUBJECT, _SECOND, _BEFORE, STATE, _LINKED, *self._more, _STEPS)
-
-    def groups(self, marked: Frame) -> Frame:
-        """Count marked rows by all that they are counted by, and add up their steps."""
-        keys = [SUBJECT, _SECOND, _BEFORE, STATE, _LINKED, *self._more]
-        return counted(marked, keys, steps=True)
-
-    @property
-    def chain_keys(self) -> list[str]:
-        """By what chains are counted: subject, segment or gap, and state; then come number and steps."""
-        return [SUBJECT, _SECOND, STATE]
+        return counted(marked, [SUBJECT, _SECOND, _BEFORE, STATE, _LINKED, *self._more], steps=True)
 
     @property
     def transition_keys(self) -> list[str]:
         """By what linked rows are counted: state before, state, and phase or what was before it; then comes number."""
         return [_BEFORE, STATE, *self._more]
-
-    @staticmethod
-    def moves(marked: Frame) -> Frame:
-        """Return the marked rows that are linked."""
-        return marked.filter(nw.col(_LINKED))
-
-    def chains_of(self, groups: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
-        """Add up groups by the keys of chains."""
-        return added_up(groups, self.chain_keys, steps=True)
 
     def transitions_of(self, groups: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
         """Add up groups of linked rows by the keys of transitions."""
@@ -245,11 +174,6 @@ class Layout:
         return [*([_POSITION] if self.max_gap is None or self.split else []), *([_SEGMENT] if self.independent else [])]
 
     @property
-    def lasted_keys(self) -> list[str]:
-        """By what rows of :meth:`steps_of` are counted."""
-        return [_LASTED]
-
-    @property
     def _more(self) -> list[str]:
         """What transitions are counted by besides: the phase they begin in, or what was before the state before."""
         return [*([_BEGAN] if self.clock else []), *(_lag(lag) for lag in range(2, self.memory + 1))]
@@ -257,15 +181,12 @@ class Layout:
     def pairs_apart(self, linked: Frame, steps: int) -> nw.DataFrame[Any]:
         """Count pairs of observed states so many linked steps apart: subject, earlier state, state, and number."""
         run = self._over((~nw.col(_LINKED)).cast(nw.Int64).cum_sum()).alias(_RUN)
-        extra = [] if self.subject else [nw.lit("").alias(SUBJECT)]
-        frame = linked.with_columns(run, *extra).with_columns(
-            self._over(nw.col(STATE).shift(steps)).alias(_BEFORE),
-            self._over(nw.col(_RUN).shift(steps)).alias(_EARLIER),
+        frame = linked.with_columns(run, self._named).with_columns(
+            self._over(nw.col(STATE).shift(steps)).alias(_BEFORE), self._over(nw.col(_RUN).shift(steps)).alias(EARLIER)
         )
-        together = ~nw.col(_EARLIER).is_null() & (nw.col(_EARLIER) == nw.col(_RUN))
+        together = ~nw.col(EARLIER).is_null() & (nw.col(EARLIER) == nw.col(_RUN))
         both = frame.filter(together & ~nw.col(_BEFORE).is_null() & ~nw.col(STATE).is_null())
-        keys = [SUBJECT, _BEFORE, STATE]
-        return both.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
+        return counted(both, [SUBJECT, _BEFORE, STATE]).collect()
 
     def steps(self, linked: Frame, block: float) -> nw.DataFrame[Any]:
         """Count transitions with their past: subject, day, phase or null, two states before, before, state, number.
@@ -274,18 +195,14 @@ class Layout:
         time that it leads into; see :meth:`runs`.
         """
         known = nw.col(_LINKED) & ~nw.col(_BEFORE).is_null() & ~nw.col(STATE).is_null()
-        one = [] if self.subject else [nw.lit("").alias(SUBJECT)]
-        frame = linked.with_columns(
-            nw.when(nw.col(_LINKED)).then(nw.col(_BEFORE)).alias(_EARLIER), self._block(block), *one
-        )
-        frame = frame.with_columns(self._over(nw.col(_EARLIER).shift(1)).alias(_EARLIER)).filter(known)
-        keys = [SUBJECT, _SEGMENT, *([_BEGAN] if self.clock else []), _EARLIER, _BEFORE, STATE]
-        return frame.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
+        earlier = nw.when(nw.col(_LINKED)).then(nw.col(_BEFORE)).alias(EARLIER)
+        frame = linked.with_columns(earlier, self._block(block), self._named)
+        frame = frame.with_columns(self._over(nw.col(EARLIER).shift(1)).alias(EARLIER)).filter(known)
+        return counted(frame, [SUBJECT, _SEGMENT, *([_BEGAN] if self.clock else []), EARLIER, _BEFORE, STATE]).collect()
 
     def by_phase(self, linked: Frame) -> nw.DataFrame[Any]:
         """Count observed records by phase and state."""
-        frame = linked.filter(~nw.col(STATE).is_null())
-        return frame.group_by(PHASE, STATE).agg(nw.len().alias(_COUNT)).select(PHASE, STATE, _COUNT).collect()
+        return counted(linked.filter(~nw.col(STATE).is_null()), [PHASE, STATE]).collect()
 
     def runs(self, linked: Frame, block: float) -> nw.DataFrame[Any]:
         """Count runs of equal states: subject, block of time, state, records, whether begun, next state, and number.
@@ -296,22 +213,20 @@ class Layout:
         """
         known = nw.col(_LINKED) & ~nw.col(_BEFORE).is_null() & ~nw.col(STATE).is_null()
         moved = known & (nw.col(_BEFORE) != nw.col(STATE))
-        one = [] if self.subject else [nw.lit("").alias(SUBJECT)]
         frame = linked.with_columns(
             (~known | moved).cast(nw.Int64).alias(_RUN),
             moved.cast(nw.Int64).alias(_SECOND),
-            nw.when(moved).then(nw.col(STATE)).alias(_EARLIER),
+            nw.when(moved).then(nw.col(STATE)).alias(EARLIER),
             self._block(block),
-            *one,
+            self._named,
         )
         frame = frame.with_columns(
-            self._over(nw.col(_RUN).cum_sum()).alias(_RUN), self._over(nw.col(_EARLIER).shift(-1)).alias(_EARLIER)
+            self._over(nw.col(_RUN).cum_sum()).alias(_RUN), self._over(nw.col(EARLIER).shift(-1)).alias(EARLIER)
         ).filter(~nw.col(STATE).is_null())
         runs = frame.group_by(SUBJECT, _RUN, STATE).agg(
-            nw.len().alias(_LASTED), nw.col(_SECOND).max(), nw.col(_EARLIER).max(), nw.col(_SEGMENT).min()
+            nw.len().alias(LASTED), nw.col(_SECOND).max(), nw.col(EARLIER).max(), nw.col(_SEGMENT).min()
         )
-        keys = [SUBJECT, _SEGMENT, STATE, _LASTED, _SECOND, _EARLIER]
-        return runs.group_by(keys).agg(nw.len().alias(_COUNT)).select(*keys, _COUNT).collect()
+        return counted(runs, [SUBJECT, _SEGMENT, STATE, LASTED, _SECOND, EARLIER]).collect()
 
     def _block(self, block: float) -> nw.Expr:
         axis = nw.col(TIME if self.timed else _POSITION)
@@ -344,32 +259,28 @@ class Layout:
 
     def apart(self, linked: Frame, step: int) -> Frame:
         """Return the rows that are not one step after the row before: subject, place, how far apart, whether linked."""
-        apart, axis = nw.col(_APART), nw.col(_POSITION if self.max_gap is None else TIME)
+        apart = nw.col(_APART)
         rows = self._new(linked).filter(~apart.is_null() & ((apart != step) | ~nw.col(_LINKED)))
-        return rows.select(self._named, axis.alias(_SECOND), apart, nw.col(_LINKED))
+        return rows.select(self._named, self._axis.alias(_SECOND), apart, nw.col(_LINKED))
 
     def ends(self, linked: Frame, step: int) -> Frame:
-        """Return the places of each subject's first and last row, and how many rows are off the grid between."""
-        axis = nw.col(_POSITION if self.max_gap is None else TIME)
-        rows = self._new(linked).select(self._named, axis.alias(_SECOND), self._off(step).alias(_STEPS))
+        """Return the places of each subject's first and last row, and how many rows are off the grid between.
+
+        Off is a row that is no whole number of steps after the row before, or is linked otherwise than by one step.
+        """
+        apart = nw.col(_APART)
+        near = apart <= (1 if self.max_gap is None else self.max_gap)
+        off = (apart // step * step != apart) | (near != (apart == step))  # not every engine has a remainder
+        counted_off = nw.when(~apart.is_null() & off).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64)
+        rows = self._new(linked).select(self._named, self._axis.alias(_SECOND), counted_off.alias(_STEPS))
         places = nw.col(_SECOND).min().alias(_BEGAN), nw.col(_SECOND).max().alias(_SEGMENT)
         ends = rows.group_by(SUBJECT).agg(*places, nw.col(_STEPS).sum())
         return ends.select(SUBJECT, _BEGAN, _SEGMENT, _STEPS)
 
-    def _off(self, step: int) -> nw.Expr:
-        """Return 1 for a row that is no whole number of steps after the row before, or is linked otherwise than by one.
-
-        Rows that are one step apart are linked, and no others.
-        """
-        apart = nw.col(_APART)
-        linked = apart <= (1 if self.max_gap is None else self.max_gap)
-        off = (apart // step * step != apart) | (linked != (apart == step))  # not every engine has a remainder
-        return nw.when(~apart.is_null() & off).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64)
-
     def steps_of(self, linked: Frame) -> Frame:
         """Return the time since the row before, of rows that are linked."""
-        lasted = _LASTED if self.max_gap is None else _APART
-        return self._new(linked).filter(nw.col(_LINKED)).select(nw.col(lasted).alias(_LASTED))
+        lasted = LASTED if self.max_gap is None else _APART
+        return self._new(linked).filter(nw.col(_LINKED)).select(nw.col(lasted).alias(LASTED))
 
     def gaps(self, linked: Frame, step: float | None, changes: Sequence[int]) -> Gaps:
         """Look at the times between rows, which are timed: see :class:`Gaps`.
@@ -377,7 +288,7 @@ class Layout:
         Hardly longer than ``max_gap`` is by a quarter at most, and by no whole number of steps: records are missing
         there, and none is late. Changes of clocks are given as times.
         """
-        shortest = nw.when(nw.col(_LINKED)).then(nw.col(_LASTED if self.max_gap is None else _APART)).min()
+        shortest = nw.when(nw.col(_LINKED)).then(nw.col(LASTED if self.max_gap is None else _APART)).min()
         if self.max_gap is None:
             return Gaps(shortest=self._new(linked).select(shortest.alias(_BEGAN)).collect().item())
         apart, longest = nw.col(_APART), self.max_gap
@@ -389,7 +300,7 @@ class Layout:
         none = nw.lit(0)
         gaps = self._new(linked).select(
             count_where(late).alias(_COUNT),
-            nw.when(late).then(apart).otherwise(none).max().alias(_LASTED),
+            nw.when(late).then(apart).otherwise(none).max().alias(LASTED),
             nw.when(one_chain).then(apart).otherwise(none).max().alias(_APART),
             count_where(one_chain & reduce(or_, through, apart.is_null())).alias(_RUN),
             shortest.alias(_BEGAN),
@@ -397,13 +308,15 @@ class Layout:
         number, most, most_of_all, crossed, least = gaps.collect().row(0)
         return Gaps(int(number or 0), most or 0, most_of_all or 0, int(crossed or 0), least)
 
-    def usual_step(self, lasted: Frame) -> int | float | None:
-        """Most frequent time between linked rows, the shortest of those that tie; None if no rows are linked."""
-        first = lasted.sort(_COUNT, _LASTED, descending=[True, False]).head(1).collect()
-        if len(first) == 0:
-            return None
-        value = first[_LASTED].to_list()[0]
-        return int(value) if float(value).is_integer() else float(value)
+    @staticmethod
+    def most_frequent(lasted: Frame) -> nw.DataFrame[Any]:
+        """Return the most frequent time between linked rows, the shortest of those that tie, if any rows are linked."""
+        return lasted.sort(_COUNT, LASTED, descending=[True, False]).head(1).collect()
+
+    @property
+    def _axis(self) -> nw.Expr:
+        """Where a row is in its series, in the unit of ``max_gap``."""
+        return nw.col(_POSITION if self.max_gap is None else TIME)
 
     @property
     def _named(self) -> nw.Expr:
@@ -452,6 +365,14 @@ def added_up(groups: nw.DataFrame[Any], keys: Sequence[str], *, steps: bool = Fa
     return groups.group_by(keys).agg(nw.col(sums).sum()).select(*keys, *sums)
 
 
+def tabulated(shape: Sequence[int], entries: Iterable[Sequence[int]]) -> NDArray[np.int64]:
+    """Add up numbers in a table: each stands last in an entry, behind its place."""
+    table = np.zeros(shape, dtype=np.int64)
+    for *place, n in entries:
+        table[tuple(place)] += n
+    return table
+
+
 def _whole_steps(gap: nw.Expr, step: int) -> nw.Expr:
     """Do what :func:`~pufferfish.data._chains.gap_steps` does, on an engine and for whole numbers."""
     fits = gap // step
@@ -467,120 +388,43 @@ def gap_steps(gap: int | float, step: int | float) -> int:
 
     A longer chain never leaks less, so rounding up goes towards privacy.
 
-    Examples
-    --------
     >>> gap_steps(25, 10), gap_steps(11, 10), gap_steps(24, 10)
     (3, 2, 3)
     """
     return max(2, ceil(Fraction(gap) / Fraction(step)))
 
 
-@dataclass(slots=True)
 class Fold:
-    """Groups of rows added up per chain, in plain Python: the result of an engine is small by now.
+    """What was counted by :attr:`Layout.chain_keys`, per chain: a subject's label, and the number of a segment or 0.
 
-    Parameters
-    ----------
-    layout : Layout
-        How rows are laid out.
-    step : int or float or None
-        Length of a step; None by position, where gaps are already steps, or if there are no gaps.
-
-    ``unseen`` says how many steps of each chain have no row.
+    Gaps that no engine divided are divided here, by a step, or are 2 steps and ``unsized`` where nobody knows it.
     """
 
-    layout: Layout
-    step: int | float | None
-    counts: dict[tuple[str, int], dict[Any, int]] = field(default_factory=dict[tuple[str, int], dict[Any, int]])
-    steps: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
-    transitions: dict[tuple[Any, Any], int] = field(default_factory=dict[tuple[Any, Any], int])
-    by_phase: dict[int, dict[tuple[Any, Any], int]] = field(default_factory=dict[int, dict[tuple[Any, Any], int]])
-    histories: dict[tuple[Any, ...], int] = field(default_factory=dict[tuple[Any, ...], int])
-    missing: dict[str, int] = field(default_factory=dict[str, int])
-    cells: dict[tuple[Any, ...], dict[Any, int]] = field(default_factory=dict[tuple[Any, ...], dict[Any, int]])
-    cell_steps: dict[tuple[Any, ...], dict[tuple[Any, Any], int]] | None = None
-    unseen: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
-    unsized_gap: bool = False
-
-    def add(self, chains: nw.DataFrame[Any], transitions: nw.DataFrame[Any]) -> None:
-        """Add what was counted by the keys of chains and by those of transitions (:class:`Layout`)."""
+    def __init__(self, layout: Layout, step: int | float | None, chains: nw.DataFrame[Any]) -> None:
+        self.counts = Counter[tuple[tuple[str, int], Any]]()  # observed records, by chain and state
+        self.steps = Counter[tuple[str, int]]()
+        self.unseen = Counter[tuple[str, int]]()  # steps that have no row
+        self.missing = Counter[str]()  # rows without a state, by subject
+        self.unsized = False
         for subject, second, state, number, steps in chains.iter_rows():
             label, n = state_label(subject), int(number)
-            chain = (label, int(second) if self.layout.independent else 0)
-            counts = self.counts.setdefault(chain, {})
+            chain = (label, int(second) if layout.independent else 0)
             if is_absent(state):
-                self.missing[label] = self.missing.get(label, 0) + n
+                self.missing[label] += n
             else:
-                counts[state] = counts.get(state, 0) + n
-            gap = None if self.layout.independent or is_absent(second) else second
-            taken = int(steps) + (n * self._steps(gap) if gap else 0)
-            self.steps[chain] = self.steps.get(chain, 0) + taken
-            self.unseen[chain] = self.unseen.get(chain, 0) + taken - n
-        for before, state, *more, number in transitions.iter_rows():
-            if is_absent(before) or is_absent(state):
-                continue
-            n = int(number)
-            self.transitions[before, state] = self.transitions.get((before, state), 0) + n
-            if self.layout.clock:
-                here = self.by_phase.setdefault(int(more[0]), {})
-                here[before, state] = here.get((before, state), 0) + n
-            elif not any(is_absent(earlier) for earlier in more):
-                history = (*reversed(more), before, state)
-                self.histories[history] = self.histories.get(history, 0) + n
-
-    def add_cells(self, counted: nw.DataFrame[Any]) -> None:
-        """Add what was counted by the keys of groups; records without a state count under None."""
-        for *cell, state, number in counted.iter_rows():
-            by_state, held = self.cells.setdefault(tuple(cell), {}), None if is_absent(state) else state
-            by_state[held] = by_state.get(held, 0) + int(number)
-
-    def add_cell_steps(self, counted: nw.DataFrame[Any]) -> None:
-        """Add what was counted by the keys of groups with their steps; rows that no step leads to are left out."""
-        self.cell_steps = {} if self.cell_steps is None else self.cell_steps
-        for *cell, before, state, number in counted.iter_rows():
-            if not (is_absent(before) or is_absent(state)):
-                pairs = self.cell_steps.setdefault(tuple(cell), {})
-                pairs[before, state] = pairs.get((before, state), 0) + int(number)
-
-    def _steps(self, gap: Any) -> int:
-        if self.step is None:
-            self.unsized_gap = True
-            return 2
-        return gap_steps(int(gap) if float(gap).is_integer() else float(gap), self.step)
-
-    def relabel(self, labels: Mapping[Any, str]) -> None:
-        """Rename states; those that get the same name become one."""
-        self.transitions = _renamed(self.transitions, labels)
-        self.histories = _renamed(self.histories, labels)
-        self.by_phase = {phase: _renamed(transitions, labels) for phase, transitions in self.by_phase.items()}
-        if self.cell_steps is not None:
-            self.cell_steps = {cell: _renamed(pairs, labels) for cell, pairs in self.cell_steps.items()}
-        named = {**labels, None: None}
-        for counted in (self.counts, self.cells):
-            for key, counts in list(counted.items()):
-                merged: dict[Any, int] = {}
-                for state, n in counts.items():
-                    merged[named[state]] = merged.get(named[state], 0) + n
-                counted[key] = merged
+                self.counts[chain, state] += n
+            taken = int(steps)
+            if not layout.independent and not is_absent(second) and second:
+                self.unsized = self.unsized or step is None
+                gap = int(second) if float(second).is_integer() else float(second)
+                taken += n * (2 if step is None else gap_steps(gap, step))
+            self.steps[chain] += taken
+            self.unseen[chain] += taken - n
 
     @property
-    def states(self) -> set[Any]:
-        """The states that occur."""
-        return {state for counts in self.counts.values() for state in counts}
-
-    @property
-    def totals(self) -> dict[Any, int]:
+    def totals(self) -> Counter[Any]:
         """Observed records of each state."""
-        totals: dict[Any, int] = {}
-        for counts in self.counts.values():
-            for state, n in counts.items():
-                totals[state] = totals.get(state, 0) + n
+        totals = Counter[Any]()
+        for (_, state), n in self.counts.items():
+            totals[state] += n
         return totals
-
-
-def _renamed(counted: Mapping[Any, int], labels: Mapping[Any, str]) -> dict[Any, int]:
-    renamed: dict[Any, int] = {}
-    for states, n in counted.items():
-        key = tuple(labels[state] for state in states)
-        renamed[key] = renamed.get(key, 0) + n
-    return renamed

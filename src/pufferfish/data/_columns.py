@@ -17,34 +17,6 @@ import narwhals as nw
 
 from pufferfish.errors import DataError
 
-__all__ = [
-    "ISO",
-    "NUMBER",
-    "Column",
-    "Kind",
-    "TextProfile",
-    "clean_text",
-    "collected",
-    "count_where",
-    "format_instant",
-    "instant_micros",
-    "is_absent",
-    "kind_of",
-    "missing",
-    "native_column",
-    "no_time",
-    "parse_instant",
-    "profile_plain",
-    "profile_text",
-    "state_column",
-    "subject_column",
-    "text_number",
-    "text_tests",
-    "with_text_column",
-    "with_text_instants",
-    "with_text_looks",
-]
-
 Kind = Literal["number", "text", "boolean", "instant", "nothing", "other"]
 
 INTEGER = r"^-?[0-9]{1,18}$"
@@ -67,49 +39,32 @@ _EPOCH = datetime(1970, 1, 1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A column as two expressions that are never null: its values, and where they are missing.
-
-    Parameters
-    ----------
-    name : str
-        Its name.
-    kind : str
-        What the values are: numbers, text, booleans, instants (microseconds), or nothing at all.
-    value, missing : narwhals Expr
-        The values (anything where they are missing), and where they are missing.
-    zoned : bool
-        For instants, whether they have a time zone.
-    untyped : bool
-        For text, whether it could have been times: the file does not say what it is, and some values are none.
-    """
+    """A column as two expressions that are never null: its values, and where they are missing."""
 
     name: str
     kind: Kind
-    value: nw.Expr
+    value: nw.Expr  # anything where it is missing; of instants microseconds
     missing: nw.Expr
-    zoned: bool = False
-    untyped: bool = False
+    zoned: bool = False  # for instants, whether they have a time zone
+    untyped: bool = False  # for text of a file without types, which could have been times, and some values are none
 
 
 @dataclass(frozen=True, slots=True)
 class TextProfile:
-    """How many values of a text column look like what.
+    """How many values of a text column look like what."""
 
-    Parameters
-    ----------
-    values : int
-        Values that are not missing.
-    booleans, integers, numbers, instants, zoned, plain : int
-        Values that look like it; ``zoned`` are the instants with an offset, ``plain`` those like 2016-04-13 08:00:00.
-    """
-
-    values: int
+    values: int  # those that are not missing
     booleans: int
     integers: int
     numbers: int
     instants: int
-    zoned: int
-    plain: int
+    zoned: int  # instants with an offset
+    plain: int  # instants like 2016-04-13 08:00:00
+
+    @property
+    def mixed(self) -> bool:
+        """Whether some instants have an offset, and others none."""
+        return self.zoned not in (0, self.values)
 
 
 def kind_of(dtype: Any) -> Kind:
@@ -140,7 +95,7 @@ def native_column(name: str, dtype: Any, *, zoned: bool = False, polars: bool = 
     """Read a column by its type; ``zoned`` for instants in UTC whose type does not say so."""
     column, kind = nw.col(name), kind_of(dtype)
     if kind == "instant":
-        value = polars_micros(column) if polars else instant_micros(column, dtype)
+        value = _polars_micros(column) if polars else _spark_micros(column, dtype)
     elif kind == "text":
         value = column.cast(nw.String).fill_null("")
     elif kind == "boolean":
@@ -153,13 +108,7 @@ def native_column(name: str, dtype: Any, *, zoned: bool = False, polars: bool = 
 
 
 def state_column(name: str, dtype: Any) -> nw.Expr:
-    """Read a column of states by its type, null where they are missing; very large whole numbers as text.
-
-    Raises
-    ------
-    DataError
-        If states are neither text, numbers nor true/false.
-    """
+    """Read a column of states by its type, null where they are missing; very large whole numbers as text."""
     column, kind = nw.col(name), kind_of(dtype)
     if kind == "boolean":
         value = nw.when(column.fill_null(False)).then(nw.lit("true")).otherwise(nw.lit("false"))
@@ -174,13 +123,7 @@ def state_column(name: str, dtype: Any) -> nw.Expr:
 
 
 def subject_column(name: str, dtype: Any) -> nw.Expr:
-    """Read a column of subjects by its type, null where they are missing.
-
-    Raises
-    ------
-    DataError
-        If subjects are neither text, numbers, true/false nor times.
-    """
+    """Read a column of subjects by its type, null where they are missing."""
     column, kind = nw.col(name), kind_of(dtype)
     if kind == "other":
         raise DataError(f"subject column {name!r} holds {dtype}, expected text or numbers")
@@ -196,11 +139,6 @@ def profile_text(frame: nw.LazyFrame[Any], names: Sequence[str]) -> dict[str, Te
         name: TextProfile(**{key: int(counts[f"{i} {key}"] or 0) for key in text_tests(name)})
         for i, name in enumerate(names)
     }
-
-
-def profile_plain(values: int) -> TextProfile:
-    """Return the profile of a column whose values are all plain times."""
-    return TextProfile(values, booleans=0, integers=0, numbers=0, instants=values, zoned=0, plain=values)
 
 
 def with_text_looks(frame: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
@@ -242,11 +180,9 @@ def with_text_column(
         integer = profile.integers == profile.values
         frame = frame.with_columns(text_number(text, integer=integer).alias(parsed))
         return frame, Column(name, "number", value, absent if integer else absent | value.is_nan())
-    if profile.instants == profile.values and profile.zoned in (0, profile.values):
-        zoned = profile.zoned > 0
-        plain = profile.plain == profile.values
-        frame = with_text_instants(frame.with_columns(text.alias(parsed)), parsed, zoned=zoned, plain=plain)
-        return frame, Column(name, "instant", value, absent, zoned)
+    if profile.instants == profile.values and not profile.mixed:
+        frame = with_text_instants(frame.with_columns(text.alias(parsed)), parsed, profile)
+        return frame, Column(name, "instant", value, absent, profile.zoned > 0)
     frame = frame.with_columns(nw.col(name).fill_null("").alias(parsed))
     return frame, Column(name, "text", value, absent, untyped=True)
 
@@ -254,14 +190,10 @@ def with_text_column(
 def is_absent(value: Any) -> bool:
     """Whether a value of a collected result is missing: None, or NaN.
 
-    Examples
-    --------
     >>> is_absent(None), is_absent(float("nan")), is_absent(0)
     (True, True, False)
     """
-    if value is None:
-        return True
-    return bool(value != value)
+    return value is None or bool(value != value)
 
 
 def count_where(condition: nw.Expr) -> nw.Expr:
@@ -272,6 +204,11 @@ def count_where(condition: nw.Expr) -> nw.Expr:
 def collected(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     """Collect the few numbers that a look at all rows gives; polars then holds only some rows at a time."""
     return frame.collect(engine="streaming") if frame.implementation.is_polars() else frame.collect()
+
+
+def row_count(frame: nw.LazyFrame[Any]) -> int:
+    """Return how many rows a frame has."""
+    return int(collected(frame.select(nw.len().alias("n"))).item())
 
 
 def clean_text(column: nw.Expr) -> nw.Expr:
@@ -287,31 +224,30 @@ def text_number(text: nw.Expr, *, integer: bool) -> nw.Expr:
 
 
 def with_text_instants(
-    frame: nw.LazyFrame[Any], name: str, *, zoned: bool, wall: str | None = None, plain: bool = False
+    frame: nw.LazyFrame[Any], name: str, profile: TextProfile, wall: str | None = None
 ) -> nw.LazyFrame[Any]:
     """Replace a column of ISO text by microseconds since 1970; digits after the sixth are dropped.
 
-    Where all texts are ``plain``, polars reads them itself: five times as fast. It would also read what is no ISO text,
-    so they must have been looked at. With ``wall``, what the text says without its offset, the local clock, is kept in
-    a column of that name.
-
-    Every value is ISO text, with an offset, which is taken off, or without one, as ``zoned`` says; or it is missing or
-    empty, and becomes 0. In steps, each a column of its own: engines would evaluate a part once for every place it
-    stands in.
+    Every value is ISO text, with an offset, which is taken off, or without one, as its profile says; or it is missing
+    or empty, and becomes 0. With ``wall``, what the text says without its offset, the local clock, is kept in a column
+    of that name. Where all texts are plain, polars reads them itself: five times as fast. It would also read what is no
+    ISO text, so they must have been looked at. Else it goes in steps, each a column of its own: engines would evaluate
+    a part once for every place it stands in.
     """
     local, offset = f"{name}_local", f"{name}_offset"
     text = clean_text(nw.col(name))
-    if plain and frame.implementation.is_polars():
+    if profile.plain == profile.values and frame.implementation.is_polars():
         whole = nw.when(text != "").then(text).otherwise(nw.lit("1970-01-01 00:00:00"))
-        frame = frame.with_columns(polars_micros(whole.str.to_datetime("%Y-%m-%d %H:%M:%S")).alias(name))
+        frame = frame.with_columns(_polars_micros(whole.str.to_datetime("%Y-%m-%d %H:%M:%S")).alias(name))
         return frame if wall is None else frame.with_columns(nw.col(name).alias(wall))
     frame = frame.with_columns(nw.when(text != "").then(text).otherwise(nw.lit("1970-01-01")).alias(local))
-    if not zoned:
+    if not profile.zoned:
         frame = frame.with_columns(_full(nw.col(local)).alias(local))
         frame = frame.with_columns(_instant(nw.col(local)).alias(name)).drop(local)
         return frame if wall is None else frame.with_columns(nw.col(name).alias(wall))
     # the default has no offset: nothing is cut from it, and it is 0 minutes east
-    frame = frame.with_columns(_zone(nw.col(local)).alias(offset), _without_zone(nw.col(local)).alias(local))
+    without = nw.col(local).str.replace_all(_ZONE + "$", "")
+    frame = frame.with_columns(_zone(nw.col(local)).alias(offset), without.alias(local))
     frame = frame.with_columns(_full(nw.col(local)).alias(local), _minutes_east(nw.col(offset)).alias(offset))
     if wall is not None:
         frame = frame.with_columns(_instant(nw.col(local)).alias(wall))
@@ -329,10 +265,6 @@ def _minutes_east(zone: nw.Expr) -> nw.Expr:
     return east * (_integer(zone, 1, 2) * 60 + _integer(zone, 3, 2))
 
 
-def _without_zone(text: nw.Expr) -> nw.Expr:
-    return text.str.replace_all(_ZONE + "$", "")
-
-
 def _full(local: nw.Expr) -> nw.Expr:
     """Text with a time to the microsecond."""
     size = local.str.len_chars()
@@ -348,17 +280,15 @@ def _instant(full: nw.Expr) -> nw.Expr:
     return (minute * 60 + _integer(full, 17, 2)) * 1_000_000 + _integer(full, 20, 6)
 
 
-def polars_micros(column: nw.Expr) -> nw.Expr:
-    """Do what :func:`instant_micros` does, where an instant is the number of its microseconds: ten times as fast."""
+def _polars_micros(column: nw.Expr) -> nw.Expr:
+    """Microseconds since 1970, where an instant is their number; 0 where it is null."""
     return column.cast(nw.Datetime("us")).dt.timestamp("us").fill_null(0)
 
 
-def instant_micros(column: nw.Expr, dtype: Any) -> nw.Expr:
-    """Microseconds since 1970 (UTC where the column has a time zone); 0 where it is null."""
+def _spark_micros(column: nw.Expr, dtype: Any) -> nw.Expr:
+    """Microseconds since 1970 of Spark's times, which are in UTC and have no zone any more; 0 where they are null."""
     if dtype == nw.Date:
         column = column.cast(nw.Datetime("us"))
-    elif getattr(dtype, "time_zone", None) is not None:
-        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     # with a type, or an engine takes it for a time in a zone of its own
     part = column.fill_null(nw.lit(_EPOCH, nw.Datetime("us"))).dt
     day = _days(part.year().cast(nw.Int64), part.month().cast(nw.Int64), part.day().cast(nw.Int64))
@@ -371,8 +301,6 @@ def instant_micros(column: nw.Expr, dtype: Any) -> nw.Expr:
 def parse_instant(text: str) -> tuple[int, bool] | None:
     """Microseconds since 1970 of one ISO text and whether it has an offset, or None if it is not one.
 
-    Examples
-    --------
     >>> parse_instant("1970-01-01T01:00+01:00"), parse_instant("1970-01-02"), parse_instant("yesterday")
     ((0, True), (86400000000, False), None)
     """
@@ -391,8 +319,6 @@ def parse_instant(text: str) -> tuple[int, bool] | None:
 def other_date(text: str) -> bool:
     """Whether text begins with a date that is not in the order of ISO.
 
-    Examples
-    --------
     >>> [other_date(text) for text in ("28.03.2026 10:00", "3/28/26", "2026/3/28", "2026-03-28")]
     [True, True, True, False]
     """
@@ -402,8 +328,6 @@ def other_date(text: str) -> bool:
 def format_instant(micros: int, *, zone: tzinfo | None = None) -> str:
     """Microseconds since 1970 as ISO text; of an instant as the clocks of a zone show it.
 
-    Examples
-    --------
     >>> format_instant(60_000_000), format_instant(60_000_000, zone=UTC)
     ('1970-01-01 00:01:00', '1970-01-01 00:01:00+00:00')
     """

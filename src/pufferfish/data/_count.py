@@ -1,24 +1,20 @@
-"""How prepared rows are counted: by polars batch by batch, or by Spark at once.
+"""How prepared rows are counted: by Spark at once, by polars in batches, so that memory does not grow with the table.
 
-Both ways ask the same expressions of :class:`~pufferfish.data._chains.Layout`: whether times increase, how long a step
-usually takes, and how many rows there are of each group.
+Both ways ask the same expressions of :class:`~pufferfish.data._chains.Layout`, and what Spark counts is one batch.
 
-Rows that polars reads come in batches, so that memory does not grow with the table.
+Rows have an order, in which the times of each subject increase. So nothing has to be sorted on disk, and no row is
+written anywhere. Windows over a batch see the last rows of its subjects in the batches before: these rows are carried
+along, marked ``CARRIED``, and not counted again. The counts of batches are added up.
 
-Rows have an order, in which the times of each subject increase. So nothing has to be sorted on disk, and
-no row is written anywhere. Windows over a batch see the last rows of its subjects in the batches before: these rows are
-carried along, marked ``CARRIED``, and not counted again. Every batch is counted by the expressions that count a whole
-table (:class:`~pufferfish.data._chains.Layout`), and the counts of batches are added up.
-
-Where the observed records of a chain are: from the times of the rows that a filter by time keeps.
-
-Only times say it, never states. It is known where the filter reads the time column alone and all times of a subject
-lie on the grid of its steps: rows that follow each other are one step apart, and gaps are whole numbers of steps. Else
-nothing is known of that subject, and noise is for the worst places that its records may have. Times without a zone say
-it to an hour, and every place that a record may have is one of an observed record (:mod:`.grid`).
+Where the observed records of a chain are follows from times, never from states. It is known where the filter reads the
+time column alone and all times of a subject lie on the grid of its steps: rows that follow each other are one step
+apart, and gaps are whole numbers of steps. Else nothing is known of that subject, and noise is for the worst places
+that its records may have. Times without a zone say it to an hour, and every place that a record may have is one of an
+observed record (:class:`~pufferfish.data.sequences.TimeGrid`).
 """
 
 from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain, pairwise
 from typing import Any, cast
@@ -29,7 +25,19 @@ import polars as pl
 from pufferfish._base.durations import Duration
 from pufferfish.data._cells import MAX_PAIRS, refuse_many_cells
 from pufferfish.data._chain_rows import ChainRows, Disorder
-from pufferfish.data._chains import CARRIED, CELL, STATE, SUBJECT, Frame, Gaps, Layout, added_up, counted
+from pufferfish.data._chains import (
+    CARRIED,
+    CELL,
+    CHAIN_KEYS,
+    LASTED,
+    STATE,
+    SUBJECT,
+    Frame,
+    Gaps,
+    Layout,
+    added_up,
+    counted,
+)
 from pufferfish.data._options import Options
 from pufferfish.data._sampling import Sample
 from pufferfish.data.bins import MAX_STATES
@@ -39,39 +47,31 @@ from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.lengths import MOST_PLACED, ChainLength
 from pufferfish.theta.states import state_label
 
-__all__ = ["Counted", "Stretches", "Sums", "batches_of", "count_rows_of_chains", "stretches_of", "with_places"]
-
 # -- Rows that polars reads come in batches --------------------------------------------------------------------------
 
-BATCH = 250_000
-"""Rows of a batch. More take more memory, fewer more time."""
+BATCH = 250_000  # rows of a batch. More take more memory, fewer more time.
 
 
-def batches_of(frame: Frame, layout: Layout, *, filtered: bool) -> Generator[tuple[Frame, Frame]]:
-    """Yield the rows of a polars frame batch by batch: in order, and linked.
-
-    Parameters
-    ----------
-    frame : narwhals LazyFrame
-        Prepared rows.
-    layout : Layout
-        How they are laid out, in batches.
-    filtered : bool
-        Whether the frame has the column ``KEEP``.
-    """
-    native: pl.LazyFrame = frame.to_native()
+def _batches(rows: ChainRows, layout: Layout) -> Generator[tuple[Frame, Frame]]:
+    """Yield prepared rows batch by batch: in order, and linked. On a cluster all of them are one batch."""
+    filtered = rows.filtered
+    if not layout.batched:
+        with held(layout.in_order(rows.chained)) as ordered:
+            yield ordered, layout.link(ordered, filtered=filtered)
+        return
+    native: pl.LazyFrame = rows.chained.to_native()
     schema = native.collect_schema()
     labels = (SUBJECT, STATE, *(f"{CELL}{i}" for i in range(layout.groupings)))
     words = [pl.col(name).cast(_category()) for name in labels if schema.get(name) == pl.String]
     totals = [pl.lit(None, pl.Int64).alias(name) for name in layout.totals]
     carried: pl.DataFrame | None = None
-    for rows in _collected(native):
-        new = rows.with_columns(pl.lit(value=False).alias(CARRIED), *words, *totals)
+    for batch in _collected(native):
+        new = batch.with_columns(pl.lit(value=False).alias(CARRIED), *words, *totals)
         here, elsewhere = _of_subjects(new.clear() if carried is None else carried, new, layout)
-        held = pl.concat([here, new])
+        held_rows = pl.concat([here, new])
         if layout.subject:  # then the row before is that of the same subject; the sort keeps their order
-            held = held.sort(pl.col(SUBJECT).to_physical(), maintain_order=True)
-        ordered: Any = layout.in_order(cast(Any, nw.from_native(held)))  # pyrefly: ignore[no-matching-overload]
+            held_rows = held_rows.sort(pl.col(SUBJECT).to_physical(), maintain_order=True)
+        ordered: Any = layout.in_order(cast(Any, nw.from_native(held_rows)))  # pyrefly: ignore[no-matching-overload]
         linked: Any = layout.link(ordered, filtered=filtered)
         yield ordered.lazy(), linked.lazy()
         carried = pl.concat([elsewhere, _last_rows(ordered.to_native(), linked.to_native(), new.columns, layout)])
@@ -117,29 +117,19 @@ def _tail(frame: pl.DataFrame, layout: Layout, n: int) -> pl.DataFrame:
 
 @dataclass(slots=True)
 class Sums:
-    """Counts of batches, added up whenever they have become many.
+    """Counts of batches, added up whenever they have become many."""
 
-    Parameters
-    ----------
-    keys : sequence of str
-        By what is counted.
-    steps : bool
-        Whether steps are added up too.
-
-    ``rows`` are those of all counts that were not added up yet.
-    """
-
-    keys: Sequence[str]
-    steps: bool = False
+    keys: Sequence[str]  # by what is counted
+    steps: bool = False  # whether steps are added up too
     _parts: list[nw.DataFrame[Any]] = field(default_factory=list[nw.DataFrame[Any]])
-    rows: int = 0
+    rows: int = 0  # rows of all counts that were not added up yet
     _limit: int = 4 * BATCH
 
-    def add(self, rows: Frame) -> nw.DataFrame[Any]:
-        """Count the rows of a batch, and return their counts."""
-        return self.add_part(counted(rows, self.keys, steps=self.steps).collect())
+    def count(self, rows: Frame) -> nw.DataFrame[Any]:
+        """Count the rows of a batch, and return their counts; of more than a release may have, only so many."""
+        return self.add(counted(rows, self.keys).head(MAX_PAIRS + 1).collect())
 
-    def add_part(self, part: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    def add(self, part: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
         """Take the counts of a batch, and return them."""
         self._parts.append(part)
         self.rows += len(part)
@@ -159,63 +149,36 @@ class Sums:
 
 # -- Where the observed records of a chain are -----------------------------------------------------------------------
 
-_MOST = 4096
-"""Gaps of all subjects together, and stretches of different chains, up to which places are kept."""
-
-_MOST_ASKED = 1 << 22
-"""The same where a ledger of a table that grows asks for them."""
+_MOST = 4096  # gaps of all subjects together, and stretches of different chains, up to which places are kept
+_MOST_ASKED = 1 << 22  # the same where a ledger of a table that grows asks for them
 
 
-def _tells_grid(options: Options) -> bool:
-    """Whether times may say where in its chain a row is."""
-    return options.time is not None and options.missing != "split" and options.gaps == "unobserved"
-
-
-def _tells_places(options: Options) -> bool:
-    """Whether times alone say which rows are kept, or it is asked where rows are whatever says it."""
-    if options.taken is not None:
-        return _tells_grid(options)
-    return _tells_grid(options) and options.where is not None and set(options.where.columns) == {options.time}
-
-
+@dataclass(slots=True, kw_only=True)
 class Stretches:
-    """What times say of where rows are, collected from one frame or from batches.
+    """What times say of where rows are, collected from batches."""
 
-    Parameters
-    ----------
-    layout : Layout
-        How rows are laid out.
-    gaps : bool
-        Whether times alone say which rows are kept, so that gaps are of interest.
-    zoned : bool
-        Whether differences of times are known: they are instants or numbers, and no local times without a zone.
-    most : int
-        Gaps up to which places are kept.
-    """
-
-    def __init__(self, layout: Layout, *, gaps: bool, zoned: bool, most: int = _MOST) -> None:
-        self._layout = layout
-        self._most = most
-        self._zoned = zoned
-        self._asks_gaps = gaps
-        self._step = 0
-        self._known = True
-        self._ends: dict[str, tuple[Any, Any]] = {}
-        self._off: set[str] = set()
-        self._gaps: list[tuple[Any, ...]] = []
+    layout: Layout
+    gaps: bool  # whether times alone say which rows are kept, so that gaps are of interest
+    zoned: bool  # whether differences of times are known, as those of instants and numbers are
+    most: int  # gaps up to which places are kept
+    _step: int = 0
+    _known: bool = True
+    _ends: dict[str, tuple[Any, Any]] = field(default_factory=dict[str, tuple[Any, Any]])
+    _off: set[str] = field(default_factory=set[str])
+    _gaps: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
 
     def add(self, linked: Frame, step: float | None) -> None:
         """Look at linked rows, all of them or those of a batch; gaps are divided by the step, where they are times."""
         whole_step = (
-            1 if self._layout.max_gap is None else 0 if step is None or not float(step).is_integer() else int(step)
+            1 if self.layout.max_gap is None else 0 if step is None or not float(step).is_integer() else int(step)
         )
         self._known = self._known and whole_step > 0 and self._step in (0, whole_step)
         self._step = whole_step
         if not self._known:
             return
-        if self._asks_gaps and len(self._gaps) <= self._most:
-            self._gaps += self._layout.apart(linked, self._step).head(self._most + 1).collect().iter_rows()
-        for subject, first, last, off in self._layout.ends(linked, self._step).collect().iter_rows():
+        if self.gaps and len(self._gaps) <= self.most:
+            self._gaps += self.layout.apart(linked, self._step).head(self.most + 1).collect().iter_rows()
+        for subject, first, last, off in self.layout.ends(linked, self._step).collect().iter_rows():
             label = state_label(subject)
             before, after = self._ends.get(label, (first, last))
             self._ends[label] = min(before, first), max(after, last)
@@ -224,18 +187,18 @@ class Stretches:
 
     def of(self, subjects: Iterable[str]) -> dict[str, tuple[int, ...]]:
         """Return of each subject how many steps are observed, not observed, observed, …, where that is known."""
-        if not (self._known and self._asks_gaps) or len(self._gaps) > self._most or self._hidden:
+        if not (self._known and self.gaps) or len(self._gaps) > self.most or self._hidden:
             return {}
         gaps: dict[str, list[tuple[Any, Any, bool]]] = {}
         for subject, place, apart, linked in self._gaps:
             gaps.setdefault(state_label(subject), []).append((place, apart, linked))
         by_subject = {subject: self._one(subject, sorted(gaps.get(subject, ()))) for subject in subjects}
         known = {subject: stretches for subject, stretches in by_subject.items() if stretches}
-        return known if sum(map(len, set(known.values()))) <= self._most else {}
+        return known if sum(map(len, set(known.values()))) <= self.most else {}
 
     def grid(self, chains: Sequence[tuple[str, int]]) -> TimeGrid | None:
         """Return the ends of chains, given of each its subject and its steps; None where times do not say them."""
-        if not self._known or self._layout.max_gap is None or self._step < 1 or self._hidden:
+        if not self._known or self.layout.max_gap is None or self._step < 1 or self._hidden:
             return None
         ends = tuple(self._span(subject, steps) for subject, steps in chains)
         return TimeGrid(self._step, ends, self._slack) if any(ends) else None
@@ -243,12 +206,12 @@ class Stretches:
     @property
     def _slack(self) -> int:
         """How many steps a record may be from where its time says; none where steps are rows, and not times."""
-        return 0 if self._zoned or self._layout.max_gap is None else slack_of(self._step)
+        return 0 if self.zoned or self.layout.max_gap is None else slack_of(self._step)
 
     @property
     def _hidden(self) -> bool:
         """Whether clocks may have been set forward between rows that are linked: then gaps may add up to hours."""
-        return self._slack > 0 and (self._layout.max_gap or 0) > HOUR
+        return self._slack > 0 and (self.layout.max_gap or 0) > HOUR
 
     def _span(self, subject: str, steps: int) -> tuple[int, int] | None:
         """Return the times of a subject's first and last row, if its chain has as many steps as they say."""
@@ -287,12 +250,14 @@ def _is_whole(number: Any) -> bool:
     return float(number).is_integer() and abs(number) < 2**53
 
 
-def stretches_of(layout: Layout, options: Options, *, zoned: bool) -> Stretches | None:
-    """Return what collects where rows are, by times with a zone or without; None where times do not say it."""
-    gaps = _tells_places(options)
-    if not gaps and (layout.max_gap is None or not _tells_grid(options)):
+def _stretches_of(layout: Layout, options: Options, *, zoned: bool) -> Stretches | None:
+    """Return what collects where rows are; None where times do not say it, and none is asked for."""
+    tells_grid = options.time is not None and options.missing != "split" and options.gaps == "unobserved"
+    by_time = options.where is not None and set(options.where.columns) == {options.time}
+    gaps = tells_grid and (options.taken is not None or by_time)
+    if not gaps and (layout.max_gap is None or not tells_grid):
         return None
-    return Stretches(layout, gaps=gaps, zoned=zoned, most=_MOST if options.taken is None else _MOST_ASKED)
+    return Stretches(layout=layout, gaps=gaps, zoned=zoned, most=_MOST if options.taken is None else _MOST_ASKED)
 
 
 def with_places(chain: ChainLength, stretches: tuple[int, ...]) -> ChainLength:
@@ -301,114 +266,129 @@ def with_places(chain: ChainLength, stretches: tuple[int, ...]) -> ChainLength:
     return ChainLength(chain.steps, chain.records, stretches) if stretches and fits else chain
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """What a table holds, counted.
+# -- What the batches of a table add up to ---------------------------------------------------------------------------
 
-    Parameters
+
+class Counted:
+    """What a table holds, counted; its rows are refused where times do not increase, or states are too many.
+
+    Gaps are divided by the step that is given, or by the usual step of the first batch that has one. If that is not the
+    usual step of all rows, they are counted once more.
+
+    Attributes
     ----------
-    chains, transitions : narwhals DataFrame
-        Rows counted by the keys of chains, with their steps, and by those of transitions (:class:`Layout`).
     step : Duration or None
         Time that a step takes, where gaps are divided by it.
     usual : Duration or None
         Most frequent time between linked rows, where nothing else says how long a step is.
-    cells : narwhals DataFrame or None
-        Rows counted by the keys of groups, where there are any.
-    cell_steps : narwhals DataFrame or None
-        The same rows counted with the steps that lead to them, where these are not too many.
-    stretches : Stretches or None
-        Where rows are, if times say it.
-    gaps : Gaps
-        What the times between rows say.
-    sample : Sample
-        Blocks of rows, by which the table is known again.
+    chains, transitions, cells : Sums
+        Rows by the keys of chains, with their steps, by those of transitions, and by those of groups.
+    cell_steps : Sums or None
+        Rows of groups counted with the steps that lead to them, where these are not too many.
+    stretches, gaps, sample
+        Where rows are, if times say it; what the times between rows say; and by what the table is known again.
     """
 
-    chains: nw.DataFrame[Any]
-    transitions: nw.DataFrame[Any]
-    sample: Sample
-    step: Duration | None
-    usual: Duration | None
-    cells: nw.DataFrame[Any] | None = None
-    stretches: Stretches | None = None
-    gaps: Gaps = field(default_factory=Gaps)
-    cell_steps: nw.DataFrame[Any] | None = None
+    def __init__(self, rows: ChainRows, options: Options) -> None:
+        self._rows, self._options = rows, options
+        layout = self._layout = replace(rows.layout, batched=rows.frame.implementation.is_polars())
+        self._asks_step = options.step is None and layout.timed
+        self._divides = layout.max_gap is not None and not layout.independent  # gaps are times
+        self._count(_value(options.step))
+        while True:
+            frequent = self._usual_step
+            usual = None if frequent is None else Duration(frequent, has_unit=rows.instants)
+            if options.clock is not None:
+                _check_clock(options, options.step or usual)
+            self.step = options.step or (usual if self._divides else None)
+            self.usual = usual if options.step is None else None
+            fits = not self._divides or _value(self.step) == self._divided_by
+            if fits and self.sample.fits(_value(self.step or self.usual)):
+                return
+            self._count(_value(self.step), _value(self.step or self.usual))
 
-
-def count_rows_of_chains(rows: ChainRows, options: Options) -> Counted:
-    """Check the order of prepared rows, and count them."""
-    in_batches = rows.frame.implementation.is_polars()
-    return _in_batches(rows, options) if in_batches else _at_once(rows, options)
-
-
-# -- at once ---------------------------------------------------------------------------------------------------------
-
-
-def _at_once(rows: ChainRows, options: Options) -> Counted:
-    layout = rows.layout
-    with held(layout.in_order(rows.chained)) as ordered:
-        disorder = Disorder(rows, layout)
-        disorder.look(ordered)
+    def _count(self, step: float | None, between: float | None = None) -> None:
+        """Count all rows, given the step that divides gaps and the time between records, if they are known."""
+        layout, rows, options = self._layout, self._rows, self._options
+        between = between or step
+        self._divided_by, self.gaps = step, Gaps()
+        self.chains, self.transitions = Sums(CHAIN_KEYS, steps=True), Sums(layout.transition_keys)
+        self._lasted, self.cells = Sums([LASTED]), Sums(layout.cell_keys)
+        self.cell_steps: Sums | None = Sums(layout.cell_step_keys)
+        self.stretches = _stretches_of(layout, options, zoned=not rows.wall)
+        # blocks of rows are of times, if a step that is given is in their unit
+        alike = options.step is None or options.step.has_unit == rows.instants
+        self.sample = Sample(layout, timed=layout.timed and alike)
+        disorder, states = Disorder(rows, layout), set[Any]()
+        with closing(_batches(rows, layout)) as batches:
+            for ordered, linked in batches:
+                disorder.look(ordered)
+                if not layout.batched:  # the only batch, which would be counted in vain
+                    disorder.refuse()
+                if self._asks_step:
+                    lasted = counted(layout.steps_of(linked), [LASTED])
+                    self._lasted.add(lasted.collect() if layout.batched else layout.most_frequent(lasted))
+                    between = between or self._usual_step
+                    if self._divided_by is None and self._divides:
+                        self._divided_by = between
+                if layout.timed:
+                    known = self._divided_by or _value(options.step) or self._usual_step
+                    self.gaps = self.gaps.and_of(layout.gaps(linked, known, rows.changes))
+                if self.stretches is not None:
+                    self.stretches.add(linked, self._divided_by)
+                self.sample.add(linked, between)
+                if len(states) <= MAX_STATES + 1:  # else there are hardly fewer groups than rows
+                    groups = self._groups(linked)
+                    self.chains.add(added_up(groups, CHAIN_KEYS, steps=True))
+                    self.transitions.add(layout.transitions_of(groups))
+                    states.update(groups.get_column(STATE).unique().to_list())
+                    if options.by:
+                        self._count_cells(linked)
         disorder.refuse()
-        linked = layout.link(ordered, filtered=rows.filtered)
-        most_frequent = (
-            layout.usual_step(counted(layout.steps_of(linked), layout.lasted_keys))
-            if options.step is None and layout.timed
-            else None
-        )
-        step, usual = _steps(most_frequent, rows, options)
-        value = _value(step)
-        stretches = stretches_of(layout, options, zoned=not rows.wall)
-        if stretches is not None:
-            stretches.add(linked, value)
-        gaps = layout.gaps(linked, _value(step or usual), rows.changes) if layout.timed else Gaps()
-        sample = _sample(rows, layout, options)
-        sample.add(linked, _between(step, usual))
-        marked = layout.marked(linked, value)
-        groups = _brought(layout.groups(marked), options.state)  # in one query: on a cluster each one costs a pass
-        cells = cell_steps = None
-        if options.by:
-            steps = counted(layout.steps_in_cells(linked), layout.cell_step_keys).head(MAX_PAIRS + 1).collect()
-            cell_steps = steps if len(steps) <= MAX_PAIRS else None
-            if cell_steps is None:
-                cells = counted(layout.in_cells(linked), layout.cell_keys).head(MAX_PAIRS + 1).collect()
-            else:
-                cells = added_up(cell_steps, layout.cell_keys)
-            refuse_many_cells(options.by, cells)
-    chains, transitions = layout.chains_of(groups), layout.transitions_of(groups)
-    return Counted(chains, transitions, sample, step, usual, cells, stretches, gaps, cell_steps)
+        if len(states) > MAX_STATES + 1:
+            self._refuse_many_states(rows.distinct_states())
+
+    def _groups(self, linked: Frame) -> nw.DataFrame[Any]:
+        """Count linked rows by chain and transition in one query: on a cluster each one costs a pass."""
+        groups = self._layout.groups(linked, self._divided_by)
+        if self._layout.batched:
+            return groups.collect()
+        with held(groups) as kept:  # states are counted before they leave the cluster
+            states = kept.group_by(STATE).agg(nw.len().alias("n")).select(nw.len().alias("n"))
+            self._refuse_many_states(int(states.collect().item()))
+            return kept.collect()
+
+    def _refuse_many_states(self, distinct: int) -> None:
+        if distinct > MAX_STATES + 1:
+            raise DataError(
+                f"column {self._options.state!r} has {distinct:,} different values, expected at most {MAX_STATES} "
+                "states: give bins= to make numbers states"
+            )
+
+    def _count_cells(self, linked: Frame) -> None:
+        """Count the rows of groups, and the steps that lead to them as long as these are not too many."""
+        layout, part = self._layout, None
+        if self.cell_steps is not None:
+            part = self.cell_steps.count(layout.steps_in_cells(linked))
+            if self.cell_steps.rows > MAX_PAIRS and len(self.cell_steps.total()) > MAX_PAIRS:
+                self.cell_steps = None
+        if part is None or len(part) > MAX_PAIRS:
+            self.cells.count(layout.in_cells(linked))
+        else:
+            self.cells.add(added_up(part, layout.cell_keys))
+        refuse_many_cells(self._options.by, self.cells.total())
+
+    @property
+    def _usual_step(self) -> float | None:
+        """Most frequent time between the linked rows that were counted; None if there are none."""
+        if not self._asks_step or not len(most := self._layout.most_frequent(self._lasted.total().lazy())):
+            return None
+        value = most.row(0)[0]
+        return int(value) if float(value).is_integer() else float(value)
 
 
 def _value(step: Duration | None) -> float | None:
     return None if step is None else step.value
-
-
-def _steps(most_frequent: float | None, rows: ChainRows, options: Options) -> tuple[Duration | None, Duration | None]:
-    """Return the step that divides gaps, and the usual one, given the most frequent time between linked rows."""
-    usual = None if most_frequent is None else Duration(most_frequent, has_unit=rows.instants)
-    if options.clock is not None:
-        _check_clock(options, options.step or usual)
-    if options.step is not None:
-        return options.step, None
-    return (usual if _divides(rows.layout) else None), usual
-
-
-def _sample(rows: ChainRows, layout: Layout, options: Options) -> Sample:
-    """Return what collects blocks of rows: of times, if they are in the unit of a step that is given."""
-    counted_alike = options.step is None or options.step.has_unit == rows.instants
-    return Sample(layout, timed=layout.timed and counted_alike)
-
-
-def _between(step: Duration | None, usual: Duration | None) -> float | None:
-    """Return the time between records, by the step that is given or else the usual one."""
-    known = step or usual
-    return None if known is None else float(known.value)
-
-
-def _divides(layout: Layout) -> bool:
-    """Whether gaps are times, which are divided by a step."""
-    return layout.max_gap is not None and not layout.independent
 
 
 def _check_clock(options: Options, step: Duration | None) -> None:
@@ -420,116 +400,3 @@ def _check_clock(options: Options, step: Duration | None) -> None:
         f"max_gap is {longest} and a step takes {step}: with a clock neighbouring records must be one step apart; "
         f"give max_gap={str(step)!r}, and longer gaps are unobserved records, through which the clock runs on"
     )
-
-
-def _brought(groups: nw.LazyFrame[Any], state: str) -> nw.DataFrame[Any]:
-    """Bring groups here, unless their states are so many that they are hardly fewer than the rows."""
-    if not groups.implementation.is_pyspark():
-        brought = groups.collect()
-        _refuse_many_states(state, brought.get_column(STATE).n_unique())
-        return brought
-    with held(groups) as kept:  # on a cluster they are counted before they leave it
-        states = kept.group_by(STATE).agg(nw.len().alias("n")).select(nw.len().alias("n"))
-        _refuse_many_states(state, int(states.collect().item()))
-        return kept.collect()
-
-
-def _refuse_many_states(state: str, distinct: int) -> None:
-    if distinct > MAX_STATES + 1:
-        raise DataError(
-            f"column {state!r} has {distinct:,} different values, expected at most {MAX_STATES} states: "
-            "give bins= to make numbers states"
-        )
-
-
-# -- batch by batch --------------------------------------------------------------------------------------------------
-
-
-def _in_batches(rows: ChainRows, options: Options) -> Counted:
-    """Count in one pass, if the first batch shows how long a step is; else in two."""
-    tally = _Tally(rows, options)
-    tally.count(options.step.value if options.step else None, _between(options.step, None))
-    while True:
-        step, usual = _steps(tally.usual_step, rows, options)
-        value, between = _value(step), _between(step, usual)
-        if (value == tally.divided_by or not _divides(rows.layout)) and tally.sample.fits(between):
-            break
-        tally.count(value, between)
-    if tally.distinct:
-        _refuse_many_states(options.state, tally.distinct)
-    cells = cell_steps = None
-    if options.by:
-        cells, cell_steps = tally.cells.total(), None if tally.cell_steps is None else tally.cell_steps.total()
-    counts = tally.chains.total(), tally.transitions.total()
-    return Counted(*counts, tally.sample, step, usual, cells, tally.stretches, tally.gaps, cell_steps)
-
-
-class _Tally:
-    """What the batches of a table add up to.
-
-    Gaps are divided by the step that is given, or by the usual step of the first batch that has one; whoever counts
-    sees in the end whether that was the step of all.
-    """
-
-    def __init__(self, rows: ChainRows, options: Options) -> None:
-        self.rows = rows
-        self.layout = replace(rows.layout, batched=True)
-        self.by = options.by
-        self.options = options
-        self.asks_step = options.step is None and self.layout.timed
-
-    def count(self, step: float | None, between: float | None) -> None:
-        """Count all rows, given the step that divides gaps and the time between records, if they are known.
-
-        Raises
-        ------
-        DataError
-            If times do not increase.
-        """
-        layout, rows = self.layout, self.rows
-        self.divided_by, self.distinct, self.gaps = step, 0, Gaps()
-        self.chains, self.transitions = Sums(layout.chain_keys, steps=True), Sums(layout.transition_keys)
-        self.lasted, self.cells = Sums(layout.lasted_keys), Sums(layout.cell_keys)
-        self.cell_steps: Sums | None = Sums(layout.cell_step_keys)
-        self.stretches = stretches_of(layout, self.options, zoned=not rows.wall)
-        self.sample = _sample(rows, layout, self.options)
-        disorder, states = Disorder(rows, layout), set[Any]()
-        for ordered, linked in batches_of(rows.chained, layout, filtered=rows.filtered):
-            disorder.look(ordered)
-            if self.asks_step:
-                self.lasted.add(layout.steps_of(linked))
-                between = between or self.usual_step
-                if self.divided_by is None and _divides(layout):
-                    self.divided_by = between
-            if layout.timed:
-                step = self.divided_by or _value(self.options.step) or self.usual_step
-                self.gaps = self.gaps.and_of(layout.gaps(linked, step, rows.changes))
-            if self.stretches is not None:
-                self.stretches.add(linked, self.divided_by)
-            self.sample.add(linked, between)
-            if len(states) <= MAX_STATES + 1:  # else there are hardly fewer groups than rows
-                marked = layout.marked(linked, self.divided_by).collect().lazy()  # once for both counts
-                self.transitions.add(layout.moves(marked))
-                states.update(self.chains.add(marked).get_column(STATE).unique().to_list())
-                if self.by:
-                    self._count_cells(linked)
-        disorder.refuse()
-        if len(states) > MAX_STATES + 1:
-            self.distinct = rows.distinct_states()
-
-    def _count_cells(self, linked: Frame) -> None:
-        """Count the rows of groups, and the steps that lead to them as long as these are not too many."""
-        layout = self.layout
-        if self.cell_steps is None:
-            self.cells.add(layout.in_cells(linked))
-        else:
-            part = self.cell_steps.add(layout.steps_in_cells(linked))
-            self.cells.add_part(added_up(part, layout.cell_keys))
-            if self.cell_steps.rows > MAX_PAIRS and len(self.cell_steps.total()) > MAX_PAIRS:
-                self.cell_steps = None
-        refuse_many_cells(self.by, self.cells.total())
-
-    @property
-    def usual_step(self) -> float | None:
-        """Most frequent time between the linked rows that were counted."""
-        return self.layout.usual_step(self.lasted.total().lazy()) if self.asks_step else None

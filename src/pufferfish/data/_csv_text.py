@@ -1,33 +1,18 @@
-"""What is wrong with the text of a CSV file: the line and the remedy, where an engine would say neither or take it."""
+"""Kinds of files, and what is wrong with one: the line and the remedy, where an engine would say neither or take it."""
 
 import csv
 import gzip
-import mmap
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pufferfish._base.reading import display_path
-from pufferfish.errors import DataError
-
-__all__ = [
-    "KINDS",
-    "LONGEST_LINE",
-    "NO_TEXT",
-    "is_parquet",
-    "line_with",
-    "other_kind",
-    "other_separator",
-    "refuse_long_lines",
-    "refuse_text",
-    "separator_of",
-    "wrong_line",
-    "wrong_text",
-]
+from pufferfish.errors import DataError, PufferfishError
 
 # -- Kinds of tables, by the names of their files --------------------------------------------------------------------
 
@@ -67,59 +52,9 @@ def other_separator(columns: Sequence[str]) -> str:
     )
 
 
-# -- Tables whose lines never end ------------------------------------------------------------------------------------
+# -- What is wrong with a text ---------------------------------------------------------------------------------------
 
-LONGEST_LINE = 10**6
-"""Bytes of a line, and of the names of all columns."""
-
-
-def refuse_long_lines(path: Path, *, packed: bool) -> None:
-    """Refuse a text file that has a line of more than :data:`LONGEST_LINE` bytes.
-
-    Raises
-    ------
-    DataError
-        If it has; the first such line is named by the byte at which it begins.
-    """
-    if path.stat().st_size * (1 if not packed else _MOST_PACKED) <= LONGEST_LINE:
-        return
-    start = _in_packed(path) if packed else _in_plain(path)
-    if start is not None:
-        raise DataError(
-            f"a line of {display_path(path.name)} has more than {LONGEST_LINE:,} bytes (it begins at byte {start:,}"
-            f"{' of what is packed' if packed else ''}): is it a CSV file? Shorten its cells"
-        )
-
-
-_MOST_PACKED = 1100
-"""Bytes that one byte of a gzip file may become, at most."""
-
-
-def _in_plain(path: Path) -> int | None:
-    """Return where the first long line begins; only the ends of stretches are looked at, so little is read."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        start = 0
-        while len(content) - start > LONGEST_LINE:
-            end = content.rfind(b"\n", start, start + LONGEST_LINE + 1)
-            if end < 0:
-                return start
-            start = end + 1
-    return None
-
-
-def _in_packed(path: Path) -> int | None:
-    start = read = 0  # where the line at hand begins, and how much was unpacked
-    with gzip.open(path, "rb") as file:
-        while chunk := file.read(LONGEST_LINE):
-            first = chunk.find(b"\n")
-            if read + (first if first >= 0 else len(chunk)) - start > LONGEST_LINE:
-                return start
-            if first >= 0:
-                start = read + chunk.rfind(b"\n") + 1
-            read += len(chunk)
-    return None
-
-
+_LONGEST_LINE = 10**6  # bytes of a line, and of the names of all columns
 _HEAD = 2**16  # bytes by which the kind of text is told
 _CHUNK = 2**20
 _TITLE_LINES = 20  # among which the names of the columns are looked for
@@ -127,8 +62,7 @@ _QUOTE = ord('"')
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x19\x1b-\x1f\x7f]")
 """Bytes of characters that no table has; Ctrl-Z is told by itself."""
 
-_ONE_IN = 8
-"""One in so many bytes at least is NUL where characters have two bytes and many of them are Latin letters."""
+_ONE_IN = 8  # one in so many bytes at least is NUL where characters have two bytes and many of them are Latin letters
 
 _STRAY = "it has a stray quote"
 _BOM = b"\xef\xbb\xbf"  # what some programs write before UTF-8
@@ -142,15 +76,12 @@ NO_TEXT = {
 
 def wrong_text(path: Path) -> str | None:
     """Return which line of a CSV file is no UTF-8 text, in words; None if none is found."""
-    try:
-        with _opened(path) as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    line.decode()
-                except UnicodeDecodeError as error:
-                    return _not_utf8(path, number, line[error.start])
-    except (OSError, EOFError, ValueError, zlib.error):
-        pass  # the error at hand says enough
+    with suppress(OSError, EOFError, ValueError, zlib.error), _opened(path) as file:  # the error at hand says enough
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                return _not_utf8(path, number, line[error.start])
     return None
 
 
@@ -158,7 +89,7 @@ def _not_utf8(path: Path, number: int, byte: int) -> str:
     name, ending = path.name, "csv" if separator_of(path.name) == "," else "tsv"
     new = f"{name.split('.')[0]}-utf8.{ending}"
     convert = f"iconv -f WINDOWS-1252 -t UTF-8 {display_path(name)} > {display_path(new)}"
-    if name.lower().endswith(".gz"):
+    if _is_packed(path):
         convert = f"gzip -dc {display_path(name)} | iconv -f WINDOWS-1252 -t UTF-8 > {display_path(new)}"
     return (
         f"line {number:,} of the file is no UTF-8 text (it has the byte {byte:#04x}; the file may be in Latin-1 or "
@@ -168,40 +99,34 @@ def _not_utf8(path: Path, number: int, byte: int) -> str:
 
 def wrong_line(path: Path) -> str | None:
     """Return which line of a CSV file has stray quotes or too many cells, in words; None if none is found."""
-    before, inside, columns, separator = 0, None, None, separator_of(path.name) or ","
+    separator = separator_of(path.name) or ","
     quoted = re.compile(rf'(?:^|(?<={separator}))"(?:[^"]|"")*"(?={separator}|[\r\n]*$)')
+    before, inside, columns = 0, None, None
     record: list[str] = []  # the lines of the row at hand
-    try:
-        with _opened(path) as file:
-            if file.read(len(_BOM)) != _BOM:
-                file.seek(0)
-            lines = (record.append(line.decode("latin-1")) or record[-1] for line in file)
-            rows = csv.reader(lines, delimiter=separator, strict=True)
-            try:
-                for row in rows:
-                    if inside is None and '"' in quoted.sub("", "".join(record)):
-                        inside = before + 1
-                    record.clear()
-                    columns = len(row) if columns is None else columns
-                    if len(row) > columns:
-                        which = f"line {before + 1:,} of the file"
-                        return f"{which} has more cells than the first line has columns; quote cells that hold commas"
-                    before = rows.line_num
-            except csv.Error as error:
-                if "field larger" in str(error):
-                    return (
-                        f"line {before + 1:,} of the file has a cell of more than {csv.field_size_limit():,} "
-                        "characters: is a quote not closed?"
-                    )
-                if "end of data" in str(error):
-                    where = f"line {before + 1:,} of the file"
-                    return f"the quote of a cell in {where} is not closed: write another one where the cell ends"
-                return (
-                    f"line {before + 1:,} of the file has a stray quote: a cell that begins with a quote ends at the "
-                    'next one; write a quote inside such a cell twice ("")'
-                )
-    except (OSError, EOFError, ValueError, zlib.error):
-        pass  # the error at hand says enough
+    with suppress(OSError, EOFError, ValueError, zlib.error), _text_of(path) as file:  # the error at hand says enough
+        lines = (record.append(line.decode("latin-1")) or record[-1] for line in file)
+        rows = csv.reader(lines, delimiter=separator, strict=True)
+        try:
+            for row in rows:
+                if inside is None and '"' in quoted.sub("", "".join(record)):
+                    inside = before + 1
+                record.clear()
+                columns = len(row) if columns is None else columns
+                if len(row) > columns:
+                    which = f"line {before + 1:,} of the file"
+                    return f"{which} has more cells than the first line has columns; quote cells that hold commas"
+                before = rows.line_num
+        except csv.Error as error:
+            line = f"line {before + 1:,} of the file"
+            if "field larger" in str(error):
+                most = csv.field_size_limit()
+                return f"{line} has a cell of more than {most:,} characters: is a quote not closed?"
+            if "end of data" in str(error):
+                return f"the quote of a cell in {line} is not closed: write another one where the cell ends"
+            return (
+                f"{line} has a stray quote: a cell that begins with a quote ends at the next one; write a quote inside "
+                'such a cell twice ("")'
+            )
     if inside is None:
         return None
     return (
@@ -216,7 +141,7 @@ def line_with(name: str, path: Path) -> int | None:
     A first line with more cells names columns, though some names may be empty; a row below it is no header.
     """
     with _opened(path) as file:
-        lines = [file.readline(LONGEST_LINE).decode("utf-8-sig", "replace") for _ in range(_TITLE_LINES)]
+        lines = [file.readline(_LONGEST_LINE).decode("utf-8-sig", "replace") for _ in range(_TITLE_LINES)]
     separator = separator_of(path.name) or ","
     cells = [[cell.strip(' \t\r\n"') for cell in line.split(separator)] for line in lines]
     named = [sum(map(bool, row)) for row in cells]
@@ -227,18 +152,11 @@ def line_with(name: str, path: Path) -> int | None:
 
 
 def refuse_text(path: Path) -> None:
-    """Refuse a CSV file whose text the engine would take for other lines, or for other names, than it has.
-
-    Raises
-    ------
-    DataError
-        If it is UTF-16 or UTF-32, its lines end in CR alone, its first line is very long, empty or no UTF-8, or a quote
-        is stray.
-    """
+    """Refuse a CSV file whose text the engine would take for other lines, or for other names, than it has."""
     _refuse_other_packing(path)
     with _opened(path) as file:
         head = file.read(_HEAD)
-        ends = b"\n" in head or len(head) < _HEAD or b"\n" in file.read(LONGEST_LINE - _HEAD)
+        ends = b"\n" in head or len(head) < _HEAD or b"\n" in file.read(_LONGEST_LINE - _HEAD)
     name = display_path(path.name)
     if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         raise DataError(f"{name} is no CSV file but a workbook of Excel or the like: save it there as CSV in UTF-8")
@@ -252,7 +170,7 @@ def refuse_text(path: Path) -> None:
             "as CSV in UTF-8"
         )
     if not ends:
-        raise DataError(f"the first line of {name} has more than {LONGEST_LINE:,} characters: is it a CSV file?")
+        raise DataError(f"the first line of {name} has more than {_LONGEST_LINE:,} characters: is it a CSV file?")
     unquoted = re.sub(rb'"[^"]*("|$)', b"", head)
     if b"\r" in unquoted.partition(b"\n")[0].removesuffix(b"\r"):
         ends_in = "CR CR LF" if b"\r\r\n" in head else "CR alone, as on old Macs"
@@ -263,9 +181,28 @@ def refuse_text(path: Path) -> None:
     except UnicodeDecodeError as error:
         if error.end < len(head) or len(head) < _HEAD:
             raise DataError(f"{name} cannot be read: {_not_utf8(path, 1, first[error.start])}") from None
-    refuse_long_lines(path, packed=name.lower().endswith(".gz"))
+    if (start := _long_line(path)) is not None:
+        packed = " of what is packed" if _is_packed(path) else ""
+        raise DataError(
+            f"a line of {name} has more than {_LONGEST_LINE:,} bytes (it begins at byte {start:,}{packed}): is it a "
+            "CSV file? Shorten its cells"
+        )
     if fault := _fault(path):
         raise DataError(f"{name} cannot be read: {fault}")
+
+
+def _long_line(path: Path) -> int | None:
+    """Return where the first line begins that has more bytes than a line may have; None if none has."""
+    start = read = 0  # where the line at hand begins, and how much was read
+    with _opened(path) as file:
+        while chunk := file.read(_LONGEST_LINE):
+            first = chunk.find(b"\n")
+            if read + (first if first >= 0 else len(chunk)) - start > _LONGEST_LINE:
+                return start
+            if first >= 0:
+                start = read + chunk.rfind(b"\n") + 1
+            read += len(chunk)
+    return None
 
 
 def _is_wide(head: bytes) -> bool:
@@ -307,9 +244,7 @@ def _fault(path: Path) -> str | None:
     separator = (separator_of(path.name) or ",").encode()
     around = np.frombuffer(b'\r\n"' + separator, np.uint8)
     inside, before, line = 0, b"\n", 1
-    with _opened(path) as file:
-        if file.read(len(_BOM)) != _BOM:
-            file.seek(0)
+    with _text_of(path) as file:
         chunk = file.read(_CHUNK)
         while chunk:
             more = file.read(_CHUNK)
@@ -334,16 +269,58 @@ def _refuse_other_packing(path: Path) -> None:
     """Refuse a file that is compressed and not named so, or named so and not compressed."""
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
-    name = path.name
-    if packed and not name.lower().endswith(".gz"):
+    name = display_path(path.name)
+    if packed and not _is_packed(path):
+        raise DataError(f"{name} is compressed by gzip: rename it to {display_path(path.name + '.gz')}, or unpack it")
+    if not packed and _is_packed(path):
         raise DataError(
-            f"{display_path(name)} is compressed by gzip: rename it to {display_path(name + '.gz')}, or unpack it"
+            f"{name} is not compressed by gzip, as its name says: rename it to {display_path(path.name[:-3])}"
         )
-    if not packed and name.lower().endswith(".gz"):
-        raise DataError(
-            f"{display_path(name)} is not compressed by gzip, as its name says: rename it to {display_path(name[:-3])}"
-        )
+
+
+def _is_packed(path: Path) -> bool:
+    return path.name.lower().endswith(".gz")
 
 
 def _opened(path: Path) -> Any:
-    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")
+    return gzip.open(path, "rb") if _is_packed(path) else path.open("rb")
+
+
+@contextmanager
+def _text_of(path: Path) -> Generator[Any]:
+    """Open a file behind the byte order mark that it may begin with."""
+    with _opened(path) as file:
+        if file.read(len(_BOM)) != _BOM:
+            file.seek(0)
+        yield file
+
+
+@contextmanager
+def engine_errors(name: str, path: Path | None = None) -> Generator[None]:
+    """Turn whatever an engine raises into one line; the path of a CSV file helps to say which of its lines is wrong.
+
+    >>> with engine_errors("table.csv"):
+    ...     raise OSError("unexpected end of file")
+    Traceback (most recent call last):
+    pufferfish.errors.DataError: table.csv cannot be read: unexpected end of file
+    """
+    try:
+        yield
+    except (PufferfishError, MemoryError):
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        line = " ".join(str(error).split()) or type(error).__name__
+        if "PATH_NOT_FOUND" in line:  # Spark's
+            raise DataError(f"file {name} not found") from error
+        if path is not None and separator_of(path.name) is not None:  # the engine's words are for its own users
+            line = wrong_text(path) or wrong_line(path) or line.partition(" The current offset")[0]
+            if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile) or "gzip" in str(error):
+                line = "the compressed file is incomplete or damaged: copy or compress it again"
+        elif _DAMAGED in line:
+            line = f"the file is damaged ({line.rpartition(_DAMAGED)[2].strip(' :')[:100]}): copy or write it again"
+        raise DataError(f"{name} cannot be read: {line[:300]}") from error
+
+
+_DAMAGED = "File out of specification"  # what polars says of a Parquet file whose parts do not fit together

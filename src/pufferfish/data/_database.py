@@ -15,15 +15,11 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import polars as pl
 
-from pufferfish._base.addresses import shown_address
-from pufferfish._base.reading import display_path
+from pufferfish._base.reading import display_path, shown_address
 from pufferfish.errors import DataError, ParameterError, public
 
-__all__ = ["DatabaseTable", "table_at"]
-
 _SCHEMES = ("duckdb", "sqlite", "postgresql")
-_FETCHED = 100_000
-"""Rows that are asked for at a time."""
+FETCHED = 100_000  # rows that are asked for at a time
 
 _TYPES: dict[int, Any] = {
     16: pl.Boolean,
@@ -39,13 +35,7 @@ _HOW = "write duckdb:///FILE?table=NAME, sqlite:///FILE?table=NAME or postgresql
 
 
 class DatabaseTable:
-    """A table of a database, not opened yet.
-
-    Attributes
-    ----------
-    name : str
-        How records and messages call it, without a password.
-    """
+    """A table of a database, not opened yet; ``name`` is how records and messages call it, without a password."""
 
     def __init__(self, address: str) -> None:
         parts = urlsplit(address)
@@ -91,14 +81,12 @@ class DatabaseTable:
             cursor = connection.execute(f"SELECT * FROM {table} LIMIT 0")
             kinds = {column[0]: pl.String if self.untyped else _TYPES.get(column[1]) for column in cursor.description}
             names, casts = choose(list(kinds)), {pl.String: "TEXT", None: "TEXT", pl.Float64: "FLOAT"}
-            columns = [
-                f"CAST({_quoted(name)} AS {casts[kinds[name]]})" if kinds[name] in casts else _quoted(name)
-                for name in names
-            ]
+            as_cast = {name: casts.get(kinds[name]) for name in names}
+            columns = [f"CAST({_quoted(n)} AS {cast})" if cast else _quoted(n) for n, cast in as_cast.items()]
             asked = f"SELECT {', '.join(columns)} FROM {table}" + (f" ORDER BY {_quoted(order)}" if order else "")
             schema = {name: kinds[name] or pl.String for name in names}
             cursor, parts = connection.execute(asked), list[pl.DataFrame]()
-            while rows := cursor.fetchmany(_FETCHED):
+            while rows := cursor.fetchmany(FETCHED):
                 parts.append(pl.DataFrame(rows, schema, orient="row"))
             return pl.concat([pl.DataFrame(schema=schema), *parts])
 

@@ -1,19 +1,19 @@
-"""The options of reading independent rows, checked against the network before a table is opened."""
+"""The options of reading, checked before a table is opened: of chains, and of independent rows against a network."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any, Literal, Protocol
 
-from pufferfish._base.checked import is_list, whole_number
-from pufferfish._base.durations import Duration, parse_duration
+from pufferfish._base.checked import check_choice, is_list, whole_number
+from pufferfish._base.durations import Duration
 from pufferfish._base.words import did_you_mean, names_of, nearest, same_name, unseen_difference
 from pufferfish.data._csv_text import other_separator
 from pufferfish.data._times import given_zone
 from pufferfish.data.bins import bin_labels, parse_bins
 from pufferfish.data.groupings import NODE_COLUMN, Grouping, parse_by
 from pufferfish.data.rows import check_columns, check_subject
-from pufferfish.data.sequences import check_roles, check_step
+from pufferfish.data.sequences import check_chain_options
 from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import DataError, ModelError, ParameterError
 from pufferfish.queries.on_pairs import refuse_many_combinations
@@ -22,26 +22,9 @@ from pufferfish.theta.model_class import Described, ModelClass
 from pufferfish.theta.same_records import same_records
 from pufferfish.theta.states import Clock, clock_named, listed_labels, state_label
 
-__all__ = [
-    "Ambiguous",
-    "Gaps",
-    "Missing",
-    "Options",
-    "RowOptions",
-    "Taken",
-    "check_choice",
-    "check_options",
-    "check_row_options",
-    "listed",
-]
-
-# -- The options of reading, checked before a table is opened --------------------------------------------------------
-
 _MOST_ORDER = 6
 
 Missing = Literal["unobserved", "split", "refuse"]
-Gaps = Literal["unobserved", "independent"]
-Ambiguous = Literal["earlier", "later", "drop"]
 
 
 class Taken(Protocol):
@@ -60,41 +43,15 @@ class Taken(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of ``read_sequences``, checked as far as they can be without a table."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """The options of reading any table, checked as far as they can be without it."""
 
-    state: str
     subject: str | None
-    time: str | None
-    max_gap: Duration | None
-    step: Duration | None
-    bins: tuple[float, ...] | None
-    where: Where | None
-    states: tuple[str, ...] | None
     missing: Missing
-    gaps: Gaps
-    clock: Clock | None = None
-    order: int = 1
+    where: Where | None = None
     by: tuple[Grouping, ...] = ()
-    time_zone: str | None = None
-    zone: tzinfo | None = None
-    ambiguous: Ambiguous | None = None
-    taken: Taken | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns that are read."""
-        filters = self.where.columns if self.where else ()
-        roles = (self.subject, self.time, self.state)
-        named = [name for name in roles if name is not None]
-        return tuple(dict.fromkeys([*named, *filters, *(grouping.column for grouping in self.by)]))
-
-    def needed(self, present: Sequence[str]) -> tuple[str, ...]:
-        """Columns to read, of those that a table has."""
-        if self.where is not None:
-            self.where.refuse_unquoted(present)
-        return self.columns
+    time: str | None = None
 
     @property
     def public(self) -> tuple[str, ...]:
@@ -105,28 +62,54 @@ class Options:
     @property
     def parts(self) -> tuple[str, ...]:
         """Columns that only groupings and the filter name, alone: ``hour`` may have been meant as ``hour(time)``."""
-        whole = {
-            self.subject,
-            self.time,
-            self.state,
-            *(self.where.timed if self.where else ()),
-            *(g.column for g in self.by if g.part),
-        }
+        of_parts = (grouping.column for grouping in self.by if grouping.part)
+        whole = {self.subject, self.time, *(self.where.timed if self.where else ()), *of_parts}
         return tuple(name for name in self.public if name not in whole)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a record says of how a table was read, whatever its rows are."""
+        where, by = None if self.where is None else self.where.text, tuple(grouping.text for grouping in self.by)
+        return {"subject": self.subject, "where": where, "missing": self.missing, "by": by or None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(_Reading):
+    """The options of ``read_sequences``."""
+
+    state: str
+    max_gap: Duration | None
+    step: Duration | None
+    bins: tuple[float, ...] | None
+    states: tuple[str, ...] | None
+    gaps: Literal["unobserved", "independent"]
+    clock: Clock | None
+    order: int
+    time_zone: str | None
+    zone: tzinfo | None
+    ambiguous: Literal["earlier", "later", "drop"] | None
+    taken: Taken | None
+
+    def needed(self, present: Sequence[str]) -> tuple[str, ...]:
+        """Columns to read, of those that a table has."""
+        if self.where is not None:
+            self.where.refuse_unquoted(present)
+        columns = (self.subject, self.time, self.state, *self.public)
+        return tuple(dict.fromkeys(name for name in columns if name is not None))
 
 
 def check_options(
     *,
     state: Any,
-    subject: Any,
-    time: Any,
-    max_gap: Any,
-    bins: Any,
-    where: Any,
-    states: Any,
-    missing: Any,
-    gaps: Any,
-    step: Any,
+    subject: Any = None,
+    time: Any = None,
+    max_gap: Any = None,
+    bins: Any = None,
+    where: Any = None,
+    states: Any = None,
+    missing: Any = "unobserved",
+    gaps: Any = "unobserved",
+    step: Any = None,
     clock: Any = None,
     order: Any = 1,
     by: Any = None,
@@ -134,27 +117,13 @@ def check_options(
     ambiguous: Any = None,
     taken: Taken | None = None,
 ) -> Options:
-    """Check options as they were given.
-
-    Raises
-    ------
-    ParameterError
-        If one is out of its range or does not go with the others.
-    DataError
-        If the row filter is not understood.
-    """
-    roles = {"state": state, "subject": subject, "time": time}
-    for role, name in roles.items():
+    """Check the options of ``read_sequences`` as they were given, and refuse those that no table can be read by."""
+    for role, name in {"state": state, "subject": subject, "time": time}.items():
         if not isinstance(name, str) and not (name is None and role != "state"):
             raise ParameterError(f"{role} is {name!r}, expected the name of a column")
-    check_roles(state, subject, time)
-    check_choice("missing", missing, ("unobserved", "split", "refuse"))
-    check_choice("gaps", gaps, ("unobserved", "independent"))
-    if max_gap is not None and time is None:
-        raise ParameterError(f"max_gap is {max_gap!r} but there is no time: give time=, the column of times")
-    longest = None if max_gap is None else parse_duration(max_gap, "max_gap")
-    one = None if step is None else parse_duration(step, "step")
-    check_step(one, longest)
+    longest, one = check_chain_options(
+        state, subject, time, missing, gaps, max_gap=max_gap, step=step, time_zone=time_zone, ambiguous=ambiguous
+    )
     edges = None if bins is None else parse_bins(bins)
     known = None if clock is None else clock_named(clock)
     if known is not None and longest is None:
@@ -162,7 +131,11 @@ def check_options(
             f"clock is {clock!r}, and {'max_gap' if time is not None else 'time'} is missing: the phases of the clock "
             "follow from times and gaps; give time= and max_gap=, the time between records, such as '1min'"
         )
-    zone = _zone(time_zone, ambiguous, time, max_gap)
+    if ambiguous == "drop" and max_gap is None:
+        raise ParameterError(
+            "ambiguous is 'drop' and max_gap is missing: without it the hour that is left out would not count; give "
+            "max_gap=, the time between records, such as '1min'"
+        )
     return Options(
         state=state,
         subject=subject,
@@ -178,31 +151,10 @@ def check_options(
         order=_order(order, known),
         by=parse_by(by, time=time, private=[state], called="state column"),
         time_zone=time_zone,
-        zone=zone,
+        zone=None if time_zone is None else given_zone(time_zone),
         ambiguous=ambiguous,
         taken=taken,
     )
-
-
-def _zone(name: Any, ambiguous: Any, time: str | None, max_gap: Any) -> tzinfo | None:
-    """Return the time zone that is given for the times of a table, if one is."""
-    if ambiguous is not None:
-        check_choice("ambiguous", ambiguous, ("earlier", "later", "drop"))
-    if name is None:
-        if ambiguous is not None:
-            raise ParameterError(
-                f"ambiguous is {ambiguous!r} and time_zone is missing: give the time zone by time_zone=, such as "
-                "'Europe/Paris'"
-            )
-        return None
-    if time is None:
-        raise ParameterError(f"time_zone is {name!r} but there is no time: give time=, the column of times")
-    if ambiguous == "drop" and max_gap is None:
-        raise ParameterError(
-            "ambiguous is 'drop' and max_gap is missing: without it the hour that is left out would not count; give "
-            "max_gap=, the time between records, such as '1min'"
-        )
-    return given_zone(name)
 
 
 def _order(order: Any, clock: Clock | None) -> int:
@@ -211,29 +163,13 @@ def _order(order: Any, clock: Clock | None) -> int:
     except TypeError:
         raise ParameterError(f"order is {order!r}, expected a whole number such as 2") from None
     if not 1 <= whole_order <= _MOST_ORDER:
-        raise ParameterError(
-            f"order is {whole_order}, expected 1 to {_MOST_ORDER}, the number of earlier records "
-            "that each one depends on"
-        )
+        expected = f"expected 1 to {_MOST_ORDER}, the number of earlier records that each one depends on"
+        raise ParameterError(f"order is {whole_order}, {expected}")
     if whole_order > 1 and clock is not None:
         raise ParameterError(
             f"order is {whole_order} and clock is {clock.name!r}: a model has a clock or a longer memory, not both"
         )
     return whole_order
-
-
-def check_choice(option: str, value: Any, allowed: Sequence[str]) -> None:
-    """Refuse a value of an option that is none of those allowed.
-
-    Raises
-    ------
-    ParameterError
-        If it is another.
-    """
-    if not isinstance(value, str) or value not in allowed:
-        raise ParameterError(
-            f"{option} is {value!r}, expected one of {', '.join(map(repr, allowed))}.{did_you_mean(value, allowed)}"
-        )
 
 
 def _model_states(states: Any, edges: tuple[float, ...] | None) -> tuple[str, ...] | None:
@@ -261,30 +197,14 @@ def listed(names: Sequence[str]) -> str:
 _EXAMPLE = "a list such as ['rain'] or a dict from nodes to columns such as {'rain': 'Rain today'}"
 
 
-@dataclass(frozen=True, slots=True)
-class RowOptions:
-    """The options of ``read_rows``, checked as far as they can be without a table; nodes by their labels."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowOptions(_Reading):
+    """The options of ``read_rows``; nodes by their labels."""
 
     network: BayesianNetwork
     nodes: dict[str, Any]
     columns: dict[str, str] | None
-    subject: str | None
-    where: Where | None
-    missing: Literal["refuse", "unobserved"]
-    by: tuple[Grouping, ...] = ()
-    joint: tuple[tuple[str, ...], ...] = ()
-
-    @property
-    def public(self) -> tuple[str, ...]:
-        """Columns that are read and hold nothing private, so that all their values together may say what they are."""
-        return (*(self.where.columns if self.where else ()), *(grouping.column for grouping in self.by))
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """Columns that only groupings and the filter name, alone: ``hour`` may have been meant as ``hour(time)``."""
-        timed = (*(self.where.timed if self.where else ()), *(grouping.column for grouping in self.by if grouping.part))
-        whole = {self.subject, *timed}
-        return tuple(name for name in self.public if name not in whole)
+    joint: tuple[tuple[str, ...], ...]
 
     def cells(self, present: Sequence[str]) -> dict[str, str]:
         """Columns of the nodes that are read, of those that a table has."""
@@ -333,17 +253,7 @@ class RowOptions:
 def check_row_options(
     network: Any, columns: Any, subject: Any, where: Any, missing: Any, by: Any = None, joint: Any = None
 ) -> RowOptions:
-    """Check options as they were given.
-
-    Raises
-    ------
-    ModelError
-        If the network is none, or networks differ in their nodes or states.
-    ParameterError
-        If an option is out of its range or does not go with the others.
-    DataError
-        If the row filter is not understood.
-    """
+    """Check the options of ``read_rows`` as they were given, and refuse those that no table can be read by."""
     model = _one_network(network)
     nodes = {state_label(node): node for node in model.nodes}
     chosen = None if columns is None else _chosen(columns, nodes)
@@ -353,9 +263,16 @@ def check_row_options(
         raise ParameterError(f"subject is {subject!r}, expected the name of a column")
     check_subject(subject, private)
     check_choice("missing", missing, ("refuse", "unobserved"))
-    kept = None if where is None else parse_where(where, private, NODE_COLUMN)
-    groupings = parse_by(by, time=None, private=private, called=NODE_COLUMN)
-    return RowOptions(model, nodes, chosen, subject, kept, missing, groupings, _together(joint, model, nodes, chosen))
+    return RowOptions(
+        network=model,
+        nodes=nodes,
+        columns=chosen,
+        subject=subject,
+        where=None if where is None else parse_where(where, private, NODE_COLUMN),
+        missing=missing,
+        by=parse_by(by, time=None, private=private, called=NODE_COLUMN),
+        joint=_together(joint, model, nodes, chosen),
+    )
 
 
 def _one_network(network: Any) -> BayesianNetwork:
@@ -385,18 +302,13 @@ def _together(
     several: list[Any] = list(joint) if is_list(joint) else []
     if not several:
         raise ParameterError(f"joint is {joint!r}, {example}")
-    lists = (
-        several
-        if all(is_list(node_list) and state_label(node_list) not in nodes for node_list in several)
-        else [several]
-    )
+    of_lists = all(is_list(node_list) and state_label(node_list) not in nodes for node_list in several)
+    lists = several if of_lists else [several]
     label_lists: list[tuple[str, ...]] = []
     for node_list in lists:
         labels = tuple(state_label(node) for node in node_list)
         for label in labels:
-            if label not in nodes:
-                ask = did_you_mean(label, nodes)
-                raise ParameterError(f"joint names {label!r}, which is not a node.{ask} Nodes: {listed(list(nodes))}")
+            _check_node("joint", label, nodes)
             if read is not None and label not in read:
                 raise ParameterError(
                     f"joint names the node {label!r}, and columns does not: name it in both, to read its column"
@@ -408,6 +320,12 @@ def _together(
     return tuple({frozenset(labels): labels for labels in label_lists}.values())
 
 
+def _check_node(option: str, node: Any, nodes: Mapping[str, Any]) -> None:
+    if state_label(node) not in nodes:
+        ask = did_you_mean(state_label(node), nodes)
+        raise ParameterError(f"{option} names {node!r}, which is not a node.{ask} Nodes: {listed(list(nodes))}")
+
+
 def _chosen(columns: Any, nodes: Mapping[str, Any]) -> dict[str, str]:
     """Return the column of every node that is to be read, in the order of the network."""
     if not (is_list(columns) or isinstance(columns, set | frozenset | Mapping)):
@@ -416,9 +334,7 @@ def _chosen(columns: Any, nodes: Mapping[str, Any]) -> dict[str, str]:
     nodes_given: list[Any] = list(columns)
     for node in nodes_given:
         label = state_label(node)
-        if label not in nodes:
-            ask = did_you_mean(label, nodes)
-            raise ParameterError(f"columns names {node!r}, which is not a node.{ask} Nodes: {listed(list(nodes))}")
+        _check_node("columns", node, nodes)
         column: Any = columns[node] if isinstance(columns, Mapping) else label
         if not isinstance(column, str):
             raise ParameterError(f"columns[{node!r}] is {column!r}, expected the name of a column")

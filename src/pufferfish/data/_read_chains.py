@@ -10,28 +10,24 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferfish._base.durations import Duration
 from pufferfish.data._cells import groups_of, without_group
 from pufferfish.data._chain_rows import BAD, ChainRows
-from pufferfish.data._chains import TIME, Fold, Layout
-from pufferfish.data._count import Counted, count_rows_of_chains, with_places
+from pufferfish.data._chains import TIME, Fold, Layout, tabulated
+from pufferfish.data._columns import is_absent
+from pufferfish.data._count import Counted, with_places
 from pufferfish.data._options import Options, check_options
 from pufferfish.data.fingerprint import fingerprint_of
-from pufferfish.data.labels import count_rows, labels_of, name_states
+from pufferfish.data.groups import Groups
+from pufferfish.data.labels import count_rows, labels_of, placed_states
 from pufferfish.data.sequences import HOUR, Base, Sequences, slack_of
 from pufferfish.data.source import ROW, Source, are_paths, engine_errors, open_source
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.lengths import ChainLength
 
-__all__ = ["layout_of", "read_chains"]
-
-_FEW = 10
-"""Fewer late records are not spoken of, nor fewer than one in a hundred."""
-
-_UNITS = (1_000_000, 1_000)
-"""Microseconds of a second, and of a millisecond."""
+_FEW = 10  # fewer late records are not spoken of, nor fewer than one in a hundred
+_UNITS = (1_000_000, 1_000)  # microseconds of a second, and of a millisecond
 
 
 def read_chains(source: Any, **reading: Any) -> Sequences:
@@ -63,23 +59,130 @@ def layout_of(table: Source, options: Options) -> Layout:
 def _read(table: Source, options: Options) -> Sequences:
     layout = layout_of(table, options)
     rows = ChainRows(table, options, layout)
-    counted = count_rows_of_chains(rows, options)
-    if len(counted.chains) == 0:
+    counted = Counted(rows, options)
+    in_chains = counted.chains.total()
+    if len(in_chains) == 0:
         raise rows.no_rows()
-    fold = Fold(layout, None if counted.step is None else counted.step.value)
-    fold.add(counted.chains, counted.transitions)
-    if options.bins is not None and BAD in {int(state) for state in fold.states}:
+    step = None if counted.step is None else counted.step.value
+    fold = Fold(layout, step, in_chains)
+    if options.bins is not None and BAD in {int(state) for state in fold.totals}:
         raise rows.not_a_number()
-    if counted.cells is not None:
-        fold.add_cells(counted.cells)
-        if counted.cell_steps is not None:
-            fold.add_cell_steps(counted.cell_steps)
-        if (grouping := without_group(fold.cells)) is not None:
-            raise rows.no_group(grouping)
-    in_time = rows.wall and layout.max_gap is not None
-    slack = slack_of(int(counted.step.value)) if in_time and counted.step is not None else 0
-    changes = _changes(rows, counted, layout.max_gap)
-    return _sequences(fold, table, options, counted, slack, changes, rows)
+    cells = counted.cells.total() if options.by else None
+    if cells is not None and (grouping := without_group(cell for *cell, _, _ in cells.iter_rows())) is not None:
+        raise rows.no_group(grouping)
+    _check_missing(fold, options)
+    label = partial(labels_of, options=options, untyped=table.untyped)
+    column = f"column {options.state!r}"
+    states, index = placed_states(label(fold.totals), fold.totals, options.states, column, "the model")
+    chains = sorted({chain for chain, _ in fold.counts})
+    _check_chains(chains, fold, options)
+    place = {chain: i for i, chain in enumerate(chains)}
+    k = len(states)
+    counts = tabulated((len(chains), k), ((place[chain], index[state], n) for (chain, state), n in fold.counts.items()))
+    moves = [
+        (*more, index[before], index[state], int(n))
+        for before, state, *more, n in counted.transitions.total().iter_rows()
+        if not (is_absent(before) or is_absent(state))
+    ]
+    transitions = tabulated((k, k), (move[-3:] for move in moves))
+    by_phase = histories = None
+    if options.clock is not None:
+        by_phase = tabulated((options.clock.phases, k, k), ((int(phase), *move) for phase, *move in moves))
+    elif options.order > 1:
+        whole = [move for move in moves if not any(map(is_absent, move[:-3]))]
+        past = ((*(index[state] for state in reversed(move[:-3])), *move[-3:]) for move in whole)
+        histories = tabulated((k,) * (options.order + 1), past)
+    clocks_slack = slack_of(int(step)) if rows.wall and layout.max_gap is not None and step is not None else 0
+    names = [name for name, _ in chains]
+    stretches = counted.stretches
+    places = {} if stretches is None else stretches.of(names)
+    lengths = tuple(
+        with_places(
+            ChainLength(fold.steps[chain] + _longer(fold.unseen[chain], clocks_slack, options), int(total)),
+            places.get(chain[0], ()) if options.taken is None else (),  # a series asks for places by themselves
+        )
+        for chain, total in zip(chains, counts.sum(axis=1), strict=True)
+    )
+    order = sorted((i for i in range(k) if counts[:, i].any()), key=lambda i: states[i])  # whatever the states' order
+    per_chain = sorted((length.steps, *row) for length, row in zip(lengths, counts[:, order].tolist(), strict=True))
+    held = [states[i] for i in order], transitions[np.ix_(order, order)].tolist(), per_chain
+    changes_of_state = int(transitions.sum() - np.trace(transitions))
+    shortest = counted.gaps.shortest
+    return Sequences(
+        states=states,
+        counts=counts,
+        transitions=transitions,
+        length=lengths,
+        subjects=len(set(names)),
+        base=Base(
+            source=table.name,
+            state=options.state,
+            time=options.time,
+            max_gap=None if options.max_gap is None else str(options.max_gap),
+            step=None if counted.step is None else str(counted.step),
+            bins=options.bins,
+            gaps=options.gaps,
+            time_zone=options.time_zone,
+            ambiguous=options.ambiguous,
+            **options.facts,
+        ),
+        names=None if options.subject is None else tuple(names),
+        usual_step=None if counted.usual is None else str(counted.usual),
+        shortest_step=None if shortest is None else _length(shortest, has_unit=rows.instants),
+        grid=None if stretches is None else stretches.grid([(chain[0], fold.steps[chain]) for chain in chains]),
+        clock=None if options.clock is None else options.clock.name,
+        transitions_by_phase=by_phase,
+        histories=histories,
+        groups=None if cells is None else _groups(cells, counted, options, index, k),
+        late=_late(counted, options, int(counts.sum())),
+        clock_changes=_changes(rows, counted, layout.max_gap),
+        stretches=None if options.taken is None else tuple(map(places.get, names)),
+        read_before=rows.read_before,
+        asked=None if options.taken is None else options.taken.entries,
+        fingerprint=fingerprint_of(held, changes_of_state, counted.sample.blocks(label)),
+    )
+
+
+def _check_missing(fold: Fold, options: Options) -> None:
+    """Refuse missing states, where none may be, or all are."""
+    absent = sum(fold.missing.values())
+    if absent and options.missing == "refuse":
+        label = min(fold.missing)
+        of = f" (e.g. subject {label!r}: {fold.missing[label]})" if options.subject else ""
+        raise DataError(
+            f"column {options.state!r} has no state in {count_rows(absent)}{of}: missing='refuse'; use 'unobserved' or "
+            "fill them in"
+        )
+    if not fold.counts:
+        raise DataError(f"column {options.state!r} has no observed state: all {count_rows(absent)} are missing")
+
+
+def _check_chains(chains: Sequence[tuple[str, int]], fold: Fold, options: Options) -> None:
+    """Refuse chains of which each has one record, and gaps that nobody knows the steps of."""
+    if options.taken is None and fold.totals.total() == len(chains):
+        gap = f" and max_gap ({options.max_gap})" if options.max_gap else ""
+        raise DataError(
+            f"every chain has exactly one record ({len(chains)} in all), so no records can depend on each other: check "
+            f"the subject column{f' {options.subject!r}' if options.subject else ''}{gap}"
+        )
+    if fold.unsized:
+        raise DataError(
+            f"no two records are within max_gap ({options.max_gap}) of each other, so the length of a step is "
+            "unknown: give step=, or a longer max_gap"
+        )
+
+
+def _groups(cells: Any, counted: Counted, options: Options, index: dict[Any, int], k: int) -> Groups:
+    """Return the observed records of each group, and the steps that lead to them, where these were counted."""
+    in_cells = [(tuple(cell), index[x], int(n)) for *cell, x, n in cells.iter_rows() if not is_absent(x)]
+    steps = None
+    if counted.cell_steps is not None:
+        steps = [
+            (tuple(cell), index[before], index[state], int(n))
+            for *cell, before, state, n in counted.cell_steps.total().iter_rows()
+            if not (is_absent(before) or is_absent(state))
+        ]
+    return groups_of(options.by, {options.state: in_cells}, {options.state: k}, steps)
 
 
 def _changes(rows: ChainRows, counted: Counted, max_gap: float | None) -> Literal["possible", "known"] | None:
@@ -102,113 +205,6 @@ def _longer(unseen: int, slack: int, options: Options) -> int:
     return slack * (unseen if hidden else min(unseen, 1))
 
 
-def _sequences(
-    fold: Fold,
-    table: Source,
-    options: Options,
-    counted: Counted,
-    slack: int,
-    changes: Literal["possible", "known"] | None,
-    rows: ChainRows,
-) -> Sequences:
-    step, usual, shortest = counted.step, counted.usual, counted.gaps.shortest
-    absent = sum(fold.missing.values())
-    if absent and options.missing == "refuse":
-        label = min(fold.missing)
-        of = f" (e.g. subject {label!r}: {fold.missing[label]})" if options.subject else ""
-        raise DataError(
-            f"column {options.state!r} has no state in {count_rows(absent)}{of}: missing='refuse'; use 'unobserved' or "
-            "fill them in"
-        )
-    states = name_states(fold, options, untyped=table.untyped)
-    chains = sorted(chain for chain, counts in fold.counts.items() if counts)
-    if not chains:
-        raise DataError(f"column {options.state!r} has no observed state: all {count_rows(absent)} are missing")
-    if options.taken is None and all(sum(fold.counts[chain].values()) == 1 for chain in chains):
-        gap = f" and max_gap ({options.max_gap})" if options.max_gap else ""
-        raise DataError(
-            f"every chain has exactly one record ({len(chains)} in all), so no records can depend on each other: check "
-            f"the subject column{f' {options.subject!r}' if options.subject else ''}{gap}"
-        )
-    if fold.unsized_gap:
-        raise DataError(
-            f"no two records are within max_gap ({options.max_gap}) of each other, so the length of a step is "
-            "unknown: give step=, or a longer max_gap"
-        )
-    index = {name: i for i, name in enumerate(states)}
-    counts = np.zeros((len(chains), len(states)), dtype=np.int64)
-    for i, chain in enumerate(chains):
-        for state, n in fold.counts[chain].items():
-            counts[i, index[state]] += n
-    transitions = np.zeros((len(states), len(states)), dtype=np.int64)
-    for (before, state), n in fold.transitions.items():
-        transitions[index[before], index[state]] += n
-    by_phase = None
-    if options.clock is not None:
-        by_phase = np.zeros((options.clock.phases, len(states), len(states)), dtype=np.int64)
-        for phase, pairs in fold.by_phase.items():
-            for (before, state), n in pairs.items():
-                by_phase[phase, index[before], index[state]] += n
-    histories = None
-    if options.order > 1:
-        histories = np.zeros((len(states),) * (options.order + 1), dtype=np.int64)
-        for history, n in fold.histories.items():
-            histories[tuple(index[state] for state in history)] += n
-    places: dict[str, tuple[int, ...]] = {}
-    if counted.stretches is not None:
-        places = counted.stretches.of(label for label, _ in chains)
-    placed = places if options.taken is None else {}  # a series asks for places by themselves
-    lengths = tuple(
-        with_places(
-            ChainLength(fold.steps[chain] + _longer(fold.unseen[chain], slack, options), int(total)),
-            placed.get(chain[0], ()),
-        )
-        for chain, total in zip(chains, counts.sum(axis=1), strict=True)
-    )
-    grid = None
-    if counted.stretches is not None:
-        grid = counted.stretches.grid([(chain[0], fold.steps[chain]) for chain in chains])
-    base = Base(
-        source=table.name,
-        state=options.state,
-        subject=options.subject,
-        time=options.time,
-        max_gap=None if options.max_gap is None else str(options.max_gap),
-        step=None if step is None else str(step),
-        bins=options.bins,
-        where=None if options.where is None else options.where.text,
-        missing=options.missing,
-        gaps=options.gaps,
-        by=tuple(grouping.text for grouping in options.by) or None,
-        time_zone=options.time_zone,
-        ambiguous=options.ambiguous,
-    )
-    return Sequences(
-        states=states,
-        counts=counts,
-        transitions=transitions,
-        length=lengths,
-        subjects=len({label for label, _ in chains}),
-        base=base,
-        names=None if options.subject is None else tuple(label for label, _ in chains),
-        usual_step=None if usual is None else str(usual),
-        shortest_step=None if shortest is None else _length(shortest, has_unit=rows.instants),
-        grid=grid,
-        clock=None if options.clock is None else options.clock.name,
-        transitions_by_phase=by_phase,
-        histories=histories,
-        groups=groups_of(options.by, {options.state: fold.cells}, {options.state: states}, fold.cell_steps, rows=False)
-        if options.by
-        else None,
-        late=_late(counted, options, int(counts.sum())),
-        clock_changes=changes,
-        stretches=None if options.taken is None else tuple(places.get(label) for label, _ in chains),
-        read_before=rows.read_before,
-        asked=None if options.taken is None else options.taken.entries,
-        fingerprint=_fingerprint(table, options, counted, states, counts, transitions, lengths),
-    )
-
-
 def _late(counted: Counted, options: Options, records: int) -> tuple[int, str] | None:
     """Return how many records are hardly too late to be linked, and the limit that would link them; None for a few."""
     number, longest = counted.gaps.late, counted.gaps.longest_late
@@ -222,22 +218,3 @@ def _late(counted: Counted, options: Options, records: int) -> tuple[int, str] |
 
 def _length(time: float, *, has_unit: bool) -> str:
     return str(Duration(int(time) if float(time).is_integer() else float(time), has_unit=has_unit))
-
-
-def _fingerprint(
-    table: Source,
-    options: Options,
-    counted: Counted,
-    states: Sequence[str],
-    counts: NDArray[np.int64],
-    transitions: NDArray[np.int64],
-    lengths: Sequence[ChainLength],
-) -> str:
-    """Return by what a model knows the table again: in whatever order states and chains are."""
-    order = sorted((i for i in range(len(states)) if counts[:, i].any()), key=lambda i: states[i])
-    chains = sorted(
-        (chain.steps, *chain_counts) for chain, chain_counts in zip(lengths, counts[:, order].tolist(), strict=True)
-    )
-    held = [states[i] for i in order], transitions[np.ix_(order, order)].tolist(), chains
-    blocks = counted.sample.blocks(partial(labels_of, options=options, untyped=table.untyped))
-    return fingerprint_of(held, int(transitions.sum() - np.trace(transitions)), blocks)

@@ -6,7 +6,8 @@ states of all columns. Columns of one type are stacked and counted in one pass: 
 would take many times as long.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -15,27 +16,24 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.view import counted
+from pufferfish._base import view
 from pufferfish.data._cells import (
     MAX_PAIRS,
     RowLocator,
-    expressions_of,
     groups_of,
-    hour_columns,
     missing_group,
     refuse_many_cells,
-    timed_columns,
+    selected,
     without_group,
 )
-from pufferfish.data._chains import CELL, KEEP, SUBJECT
-from pufferfish.data._columns import Column, count_where, is_absent, state_column, subject_column
+from pufferfish.data._chains import CELL, KEEP, SUBJECT, Frame, counted, tabulated
+from pufferfish.data._columns import count_where, is_absent, state_column, subject_column
 from pufferfish.data._options import RowOptions, check_row_options, listed
-from pufferfish.data._times import local_columns
 from pufferfish.data.bins import MAX_STATES
 from pufferfish.data.fingerprint import fingerprint_of_rows
 from pufferfish.data.groupings import Grouping
 from pufferfish.data.groups import Groups
-from pufferfish.data.labels import count_rows, label_states, refuse_strangers, sorted_labels
+from pufferfish.data.labels import count_rows, label_states, placed_states, sorted_labels
 from pufferfish.data.rows import Rows, RowsBase
 from pufferfish.data.source import ROW, Source, engine_errors, open_source
 from pufferfish.errors import DataError
@@ -43,81 +41,17 @@ from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
 from pufferfish.theta.states import state_label
 
-__all__ = ["count_cells", "count_distinct", "count_together", "states_of_columns"]
-
-# -- Columns of a table of independent rows that are counted together ------------------------------------------------
-
-_ALIKE = "__pf_count"
-Frame = nw.LazyFrame[Any]
-
-
-def count_together(
-    table: str,
-    frame: nw.LazyFrame[Any],
-    states: Sequence[Mapping[Any, int]],
-    sizes: Sequence[int],
-    by: Sequence[Grouping],
-    groups: Groups | None,
-) -> NDArray[np.int64]:
-    """Count the rows in each combination of states, of each group if there are any.
-
-    Parameters
-    ----------
-    table : str
-        What errors call the table.
-    frame : narwhals LazyFrame
-        The columns of the nodes, then those of the groups.
-    states : sequence of mapping
-        For each node the place of the state that a cell means.
-    sizes : sequence of int
-        The number of states of each node.
-    by, groups : groupings and Groups
-        The groups of rows.
-
-    Returns
-    -------
-    (groups, …) ndarray of int64
-        An axis for each node; the axis of groups is there if there are any. A row in which a cell is missing is in no
-        combination.
-
-    Raises
-    ------
-    DataError
-        If there are too many combinations of groups, or the table changed since its columns were counted.
-    """
-    cells = {cell: place for place, cell in enumerate(groups.cells if groups is not None else ())}
-    if max(len(cells), 1) * prod(sizes) > MAX_PAIRS:
-        raise DataError(
-            f"{len(cells):,} groups with {prod(sizes):,} combinations of states each are more than {MAX_PAIRS:,}: "
-            "make fewer groups, or count fewer columns together"
-        )
-    keys = frame.collect_schema().names()
-    counted = frame.group_by(keys).agg(nw.len().alias(_ALIKE)).select(*keys, _ALIKE)
-    part = counted.head(MAX_PAIRS + 1).collect()
-    if len(part) > MAX_PAIRS:
-        raise DataError(f"{table}: more than {MAX_PAIRS:,} combinations of spellings: give each state one spelling")
-    counts = np.zeros((*([len(cells)] if groups is not None else []), *sizes), dtype=np.int64)
-    for *values, n in part.iter_rows():
-        node_values, group = values[: len(sizes)], values[len(sizes) :]
-        if any(is_absent(value) for value in node_values):
-            continue
-        index = [place.get(value) for place, value in zip(states, node_values, strict=True)]
-        if groups is not None:
-            index = [cells.get(tuple(grouping.label(x) for grouping, x in zip(by, group, strict=True))), *index]
-        if None in index:
-            raise DataError(f"{table} changed while it was read: a state was not there before")
-        counts[tuple(index)] += int(n)
-    return counts
-
-
 _CELL, _STATE, _COUNT = "__pf_cell", "__pf_state", "__pf_count"
 
+_MOST_HELD = 100_000_000  # cells of distinct rows that are held at once
 
-def count_cells(
-    source: Any, network: Any, columns: Any, subject: Any, where: Any, missing: Any, by: Any, joint: Any = None
-) -> Rows:
-    """Do the work of :func:`~pufferfish.read_rows`."""
-    options = check_row_options(network, columns, subject, where, missing, by, joint)
+Held = list[tuple[tuple[Any, ...], Any, int]]
+"""Of one column how many rows of each group hold what; None stands for a missing state, and () for no groups."""
+
+
+def count_cells(source: Any, *reading: Any) -> Rows:
+    """Do the work of :func:`~pufferfish.read_rows`, whose options come in their order."""
+    options = check_row_options(*reading)
     table = open_source(source, options.needed, options.public, parts=options.parts)
     with engine_errors(table.name, table.path):
         return _read(table, options)[0]
@@ -128,24 +62,16 @@ def count_distinct(
 ) -> tuple[Rows, NDArray[np.int16], NDArray[np.int64]]:
     """Read a table as :func:`~pufferfish.read_rows` does, and count how often each row of states occurs, too.
 
-    Returns
-    -------
-    (Rows, (m, n) ndarray of int16, (m,) ndarray of int64)
-        What was read; of every distinct row the places of its states, −1 for missing ones, a column for each node; and
-        how many such rows there are.
-
-    Raises
-    ------
-    DataError
-        As :func:`~pufferfish.read_rows` does, or if there are too many distinct rows to be held.
+    Of every distinct row the second array has the places of its states, −1 for missing ones, a column for each node;
+    the third says how many such rows there are. More of them than can be held are refused.
     """
     options = check_row_options(network, columns, subject, where, missing)
     table = open_source(source, options.needed, options.public, parts=options.parts)
     with engine_errors(table.name, table.path):
-        rows, frame, labels = _read(table, options)
+        rows, frame, places = _read(table, options)
         keys = [f"{_CELL}{i}" for i in range(len(rows.nodes))]
         most = _MOST_HELD // len(keys)
-        part = frame.group_by(keys).agg(nw.len().alias(_ALIKE)).select(*keys, _ALIKE).head(most + 1).collect()
+        part = counted(frame, keys).head(most + 1).collect()
         if len(part) > most:
             raise DataError(
                 f"{table.name} has more than {most:,} different rows in {len(keys)} columns, too many for memory: "
@@ -153,29 +79,17 @@ def count_distinct(
             )
         held = np.full((len(part), len(keys)), -1, dtype=np.int16)
         for j, (key, node) in enumerate(zip(keys, rows.nodes, strict=True)):
-            places = {cell: rows.states[node].index(state) for cell, state in labels[state_label(node)].items()}
-            held[:, j] = [-1 if is_absent(cell) else places[cell] for cell in part[key].to_list()]
-        return rows, held, np.array(part[_ALIKE].to_list(), dtype=np.int64)
-
-
-_MOST_HELD = 100_000_000
-"""Cells of distinct rows that are held at once."""
+            place = places[state_label(node)]
+            held[:, j] = [-1 if is_absent(cell) else place[cell] for cell in part[key].to_list()]
+        return rows, held, np.array(part[_COUNT].to_list(), dtype=np.int64)
 
 
 def states_of_columns(
     source: Any, names: Sequence[str] | None, *, subject: Any, where: Any
 ) -> dict[str, tuple[str, ...]]:
-    """Return the states that columns hold, sorted; of all columns but those that say who and which, if none is named.
-
-    Raises
-    ------
-    DataError
-        If the table cannot be read, or a column has too many states, none, or one in two spellings.
-    ParameterError
-        If subject or where are none.
-    """
+    """Return the states that columns hold, sorted; of all columns but those of subject and where, if none is named."""
     options = check_row_options(_placeholder(names or ("all columns",)), None, subject, where, "unobserved")
-    public = {options.subject, *options.public}
+    public = [name for name in (options.subject, *options.public) if name is not None]
 
     def needed(present: Sequence[str]) -> Sequence[str]:
         if options.where is not None:
@@ -183,9 +97,7 @@ def states_of_columns(
         chosen = [name for name in present if name not in public] if names is None else names
         if not chosen:
             raise DataError("the table has only the columns of subject and where: there is nothing to fit")
-        return list(
-            dict.fromkeys([*chosen, *(name for name in (options.subject, *options.public) if name is not None)])
-        )
+        return list(dict.fromkeys([*chosen, *public]))
 
     table = open_source(source, needed, options.public, parts=options.parts)
     with engine_errors(table.name, table.path):
@@ -194,8 +106,8 @@ def states_of_columns(
         options = replace(options, network=_placeholder(names), nodes=cells)
         frame = _kept(table, options, cells)
         states: dict[str, tuple[str, ...]] = {}
-        for name, grouped in _count(frame, cells, MAX_STATES, (), remedy="bin it, or leave it out").items():
-            raw = [cell for cell in _together(grouped) if cell is not None]
+        for name, held in _count(frame, cells, MAX_STATES, (), remedy="bin it, or leave it out").items():
+            raw = {cell for _, cell, _ in held if cell is not None}
             if not raw:
                 raise DataError(f"{_named(name, cells)} has no observed state: leave it out")
             labels = label_states(raw, (), untyped=table.untyped, where=_named(name, cells), owner="the node")
@@ -208,79 +120,103 @@ def _placeholder(names: Sequence[str]) -> BayesianNetwork:
     return BayesianNetwork({name: CPT(["?"], [1.0]) for name in names})
 
 
-def _read(table: Source, options: RowOptions) -> tuple[Rows, Frame, dict[str, dict[Any, str]]]:
-    """Return what is counted, the cells it is counted from, and the states that these mean."""
+def _read(table: Source, options: RowOptions) -> tuple[Rows, Frame, dict[str, dict[Any, int]]]:
+    """Return what is counted, the cells it is counted from, and of each node the places of the states they mean."""
     cells = options.cells(list(table.schema))
     frame = _kept(table, options, cells)
-    places = RowLocator(subject=options.subject is not None, ordered=table.ordered, header=table.untyped)
+    locator = RowLocator(subject=options.subject is not None, ordered=table.ordered, header=table.untyped)
     if options.subject is not None:
-        _check_subjects(frame, options.subject, places)
-    states = {label: options.network.node_states[options.nodes[label]] for label in cells}
-    by_group = _count(frame, cells, MAX_STATES + max(map(len, states.values())), options.by)
-    grouping = without_group({cell for grouped in by_group.values() for cell in grouped})
+        _check_subjects(frame, options.subject, locator)
+    nodes = {label: options.nodes[label] for label in cells}
+    states = {label: options.network.node_states[node] for label, node in nodes.items()}
+    held = _count(frame, cells, MAX_STATES + max(map(len, states.values())), options.by)
+    grouping = without_group(group for of_column in held.values() for group, _, _ in of_column)
     if grouping is not None:
         rows = frame.filter(nw.col(f"{CELL}{grouping}").is_null())
-        raise missing_group(options.by[grouping], rows, places)
-    groups = {label: _together(grouped) for label, grouped in by_group.items()}
-    sizes = {sum(held.values()) for held in groups.values()}
-    totals = [{group: sum(by_state.values()) for group, by_state in grouped.items()} for grouped in by_group.values()]
-    if any(total != totals[0] for total in totals[1:]):
-        raise DataError(f"{table.name} changed while it was read: columns have {min(sizes)} to {max(sizes)} rows")
-    if sizes == {0}:
+        raise missing_group(options.by[grouping], rows, locator)
+    records = _records(table.name, held)
+    if not records:
         raise table.nothing(None if options.where is None else options.where.text)
-    absent = {label: held.get(None, 0) for label, held in groups.items()}
+    totals = {label: _summed((state, n) for _, state, n in of_column) for label, of_column in held.items()}
+    absent = {label: of_column.pop(None, 0) for label, of_column in totals.items()}
     if options.missing == "refuse" and any(absent.values()):
-        raise _missing(frame, cells, absent, places)
-    names = {
-        label: _checked_labels(groups[label], states[label], _named(label, cells), untyped=table.untyped)
+        raise _missing(frame, cells, absent, locator)
+    places: dict[str, dict[Any, int]] = {}
+    for label in cells:
+        named, known = _named(label, cells), states[label]
+        if not totals[label]:
+            raise DataError(
+                f"{named} has no observed state: all {count_rows(records)} are missing; leave the node out of columns="
+            )
+        labels = label_states(totals[label], known, untyped=table.untyped, where=named, owner="the node")
+        _, places[label] = placed_states(labels, totals[label], known, named, "the node")
+    counts = {
+        label: tabulated((len(states[label]),), ((places[label][x], n) for x, n in totals[label].items()))
         for label in cells
     }
-    counts = {label: _in_order(groups[label], states[label], names[label]) for label in cells}
-    nodes = {label: options.nodes[label] for label in cells}
-    by_groups = (
-        None
-        if not options.by
-        else groups_of(
-            options.by,
-            {
-                nodes[label]: {g: _renamed(by_state, names[label]) for g, by_state in by_group[label].items()}
-                for label in cells
-            },
-            {node: states[label] for label, node in nodes.items()},
-            rows=True,
-        )
-    )
-    joint = {
-        tuple(nodes[label] for label in labels): count_together(
-            table.name,
-            frame.select(*(f"{_CELL}{list(cells).index(label)}" for label in labels), *_groups(options.by)),
-            [{state: states[label].index(name) for state, name in names[label].items()} for label in labels],
-            [len(states[label]) for label in labels],
-            options.by,
-            by_groups,
-        )
-        for labels in options.joint
-    }
+    groups = None
+    if options.by:
+        in_groups = {node: [(g, places[label].get(x), n) for g, x, n in held[label]] for label, node in nodes.items()}
+        groups = groups_of(options.by, in_groups, {node: len(states[label]) for label, node in nodes.items()})
     rows = Rows(
         nodes=tuple(nodes.values()),
         states={node: states[label] for label, node in nodes.items()},
-        counts={node: np.array(counts[label], dtype=np.int64) for label, node in nodes.items()},
-        records=sizes.pop(),
-        base=RowsBase(
-            source=table.name,
-            columns=cells,
-            subject=options.subject,
-            where=None if options.where is None else options.where.text,
-            missing=options.missing,
-            by=tuple(grouping.text for grouping in options.by) or None,
-        ),
-        groups=by_groups,
-        joint=joint,
+        counts={node: counts[label] for label, node in nodes.items()},
+        records=records,
+        base=RowsBase(source=table.name, columns=cells, **options.facts),
+        groups=groups,
+        joint={
+            tuple(nodes[label] for label in labels): _count_together(
+                table.name,
+                frame.select(*(f"{_CELL}{list(cells).index(label)}" for label in labels), *_groups(options.by)),
+                [places[label] for label in labels],
+                [len(states[label]) for label in labels],
+                options.by,
+                groups,
+            )
+            for labels in options.joint
+        },
         fingerprint=fingerprint_of_rows(
-            {label: dict(zip(states[label], counts[label], strict=True)) for label in cells}
+            {label: dict(zip(states[label], counts[label].tolist(), strict=True)) for label in cells}
         ),
     )
-    return rows, frame, names
+    return rows, frame, places
+
+
+def _count_together(
+    table: str,
+    frame: Frame,
+    states: Sequence[Mapping[Any, int]],
+    sizes: Sequence[int],
+    by: Sequence[Grouping],
+    groups: Groups | None,
+) -> NDArray[np.int64]:
+    """Count the rows in each combination of states, of each group if there are any.
+
+    The frame has the columns of the nodes, then those of the groups. The table that is returned has an axis for the
+    groups, if there are any, and one for each node. A row in which a cell is missing is in no combination.
+    """
+    cells = {cell: place for place, cell in enumerate(groups.cells if groups is not None else ())}
+    if max(len(cells), 1) * prod(sizes) > MAX_PAIRS:
+        raise DataError(
+            f"{len(cells):,} groups with {prod(sizes):,} combinations of states each are more than {MAX_PAIRS:,}: "
+            "make fewer groups, or count fewer columns together"
+        )
+    part = counted(frame, frame.collect_schema().names()).head(MAX_PAIRS + 1).collect()
+    if len(part) > MAX_PAIRS:
+        raise DataError(f"{table}: more than {MAX_PAIRS:,} combinations of spellings: give each state one spelling")
+    entries: list[list[Any]] = []
+    for *values, n in part.iter_rows():
+        node_values, group = values[: len(sizes)], values[len(sizes) :]
+        if any(is_absent(value) for value in node_values):
+            continue
+        index = [place.get(value) for place, value in zip(states, node_values, strict=True)]
+        if groups is not None:
+            index = [cells.get(tuple(grouping.label(x) for grouping, x in zip(by, group, strict=True))), *index]
+        if None in index:
+            raise DataError(f"{table} changed while it was read: a state was not there before")
+        entries.append([*index, int(n)])
+    return tabulated((*([len(cells)] if groups is not None else []), *sizes), entries)
 
 
 def _kept(table: Source, options: RowOptions, cells: Mapping[str, str]) -> Frame:
@@ -291,24 +227,15 @@ def _kept(table: Source, options: RowOptions, cells: Mapping[str, str]) -> Frame
         chosen[SUBJECT] = subject_column(options.subject, schema[options.subject])
     if table.ordered:
         chosen[ROW] = nw.col(ROW).cast(nw.Int64)
-    frame, where, columns = table.frame, options.where, dict[str, Column]()
-    if where is not None:
-        frame, columns = table.filter_columns(where.columns)
-    hours = hour_columns(where, options.by)
-    frame, local = local_columns(table, frame, timed_columns(where, options.by), hours)
-    chosen |= expressions_of(options.by, schema, local)
-    if where is not None:
-        chosen[KEEP] = where.keep(columns, local)
-    frame = frame.select(expression.alias(name) for name, expression in chosen.items())
-    return frame if where is None else frame.filter(nw.col(KEEP))
+    frame = selected(table, chosen, options.where, options.by)
+    return frame if options.where is None else frame.filter(nw.col(KEEP))
 
 
 def _check_subjects(frame: Frame, name: str, places: RowLocator) -> None:
     none = nw.col(SUBJECT).is_null()
-    rows = frame.group_by(SUBJECT).agg(nw.len().alias(_COUNT))
-    several = rows.filter((nw.col(_COUNT) > 1) | none)
+    several = counted(frame, [SUBJECT]).filter((nw.col(_COUNT) > 1) | none)
     numbers = several.select(
-        nw.when(none).then(nw.col(_COUNT).cast(nw.Int64)).otherwise(nw.lit(0)).sum().alias("no_subject"),
+        nw.when(none).then(nw.col(_COUNT)).otherwise(nw.lit(0)).sum().alias("no_subject"),
         count_where(~none).alias("several"),
     )
     missing, n = (int(count or 0) for count in numbers.collect().row(0))
@@ -318,14 +245,10 @@ def _check_subjects(frame: Frame, name: str, places: RowLocator) -> None:
         most = several.sort(_COUNT, SUBJECT, descending=[True, False]).select(SUBJECT, _COUNT).head(1)
         label, rows = most.collect().row(0)
         raise DataError(
-            f"column {name!r} has several rows for {counted(n, 'subject')} (e.g. {state_label(label)!r}: "
+            f"column {name!r} has several rows for {view.counted(n, 'subject')} (e.g. {state_label(label)!r}: "
             f"{count_rows(rows)}): rows of one subject are not independent of each other; keep one row of each, e.g. "
             "with where="
         )
-
-
-Held = dict[tuple[Any, ...], dict[Any, int]]
-"""For every group the rows in each state, missing ones under None; one group without a name where there are none."""
 
 
 def _count(
@@ -344,30 +267,24 @@ def _count(
     keys = {f"{_CELL}{i}": label for i, label in enumerate(cells)}
     for key in keys:
         by_type.setdefault(types[key], []).append(key)
-    counts: dict[str, Held] = {label: {} for label in cells}
+    held: dict[str, Held] = {label: [] for label in cells}
     groups = _groups(by)
-    for together in by_type.values():
-        counted_by = [_CELL, *groups, _STATE]
-        numbers = (
-            _stacked(frame, together, groups)
-            .group_by(counted_by)
-            .agg(nw.len().alias(_COUNT))
-            .select(*counted_by, _COUNT)
-        )
+    for together in by_type.values():  # under each other, with their names
+        columns = frame.select(*together, *groups)
+        stacked = columns.unpivot(together, index=groups or None, variable_name=_CELL, value_name=_STATE)
         enough = (most + 2) * len(together)  # of more, too many are of one column; fewer are all there are
-        part = numbers.head((MAX_PAIRS if groups else enough) + 1).collect()
+        part = counted(stacked, [_CELL, *groups, _STATE]).head((MAX_PAIRS if groups else enough) + 1).collect()
         if groups:
             refuse_many_cells(by, part)
         for key, *group, state, n in part.iter_rows():
-            states, held = counts[keys[key]].setdefault(tuple(group), {}), None if is_absent(state) else state
-            states[held] = states.get(held, 0) + int(n)
-    for label, grouped in counts.items():
-        if len(_together(grouped)) > most + 1:
+            held[keys[key]].append((tuple(group), None if is_absent(state) else state, int(n)))
+    for label, of_column in held.items():
+        if len({state for _, state, _ in of_column}) > most + 1:
             raise DataError(
                 f"{_named(label, cells)} has more than {most:,} different values, expected the states of the node: "
                 f"{remedy}"
             )
-    return counts
+    return held
 
 
 def _groups(by: Sequence[Grouping]) -> list[str]:
@@ -375,18 +292,21 @@ def _groups(by: Sequence[Grouping]) -> list[str]:
     return [f"{CELL}{i}" for i in range(len(by))]
 
 
-def _together(grouped: Held) -> dict[Any, int]:
-    """Add up all groups."""
-    totals: dict[Any, int] = {}
-    for by_state in grouped.values():
-        for state, n in by_state.items():
-            totals[state] = totals.get(state, 0) + n
-    return totals
+def _summed(pairs: Iterable[tuple[Any, int]]) -> Counter[Any]:
+    """Add up numbers by what stands before them."""
+    sums = Counter[Any]()
+    for key, n in pairs:
+        sums[key] += n
+    return sums
 
 
-def _stacked(frame: Frame, keys: list[str], groups: list[str]) -> Frame:
-    """Put columns of one type under each other, with their names, beside the columns of groups."""
-    return frame.select(*keys, *groups).unpivot(keys, index=groups or None, variable_name=_CELL, value_name=_STATE)
+def _records(table: str, held: Mapping[str, Held]) -> int:
+    """Return the number of rows, which is the same in every column, and of every group."""
+    by_group = [_summed((group, n) for group, _, n in of_column) for of_column in held.values()]
+    if any(groups != by_group[0] for groups in by_group):
+        sizes = [groups.total() for groups in by_group]
+        raise DataError(f"{table} changed while it was read: columns have {min(sizes)} to {max(sizes)} rows")
+    return by_group[0].total()
 
 
 def _missing(frame: Frame, cells: Mapping[str, str], absent: Mapping[str, int], places: RowLocator) -> DataError:
@@ -403,32 +323,3 @@ def _missing(frame: Frame, cells: Mapping[str, str], absent: Mapping[str, int], 
 
 def _named(label: str, cells: Mapping[str, str]) -> str:
     return f"column {cells[label]!r}" + ("" if cells[label] == label else f" (node {label!r})")
-
-
-def _checked_labels(held: Mapping[Any, int], states: Sequence[str], named: str, *, untyped: bool) -> dict[Any, str]:
-    """Return the states that cells mean; refuse those that the node lacks."""
-    observed = {state: n for state, n in held.items() if state is not None}
-    if not observed:
-        raise DataError(
-            f"{named} has no observed state: all {count_rows(sum(held.values()))} are missing; leave the node out of "
-            "columns="
-        )
-    labels = label_states(observed, states, untyped=untyped, where=named, owner="the node")
-    totals = {state: n for state, n in _renamed(observed, labels).items() if state is not None}
-    refuse_strangers(named, totals, states, "the node")
-    return labels
-
-
-def _renamed(held: Mapping[Any, int], labels: Mapping[Any, str]) -> dict[str | None, int]:
-    """Count by labels, missing cells under None."""
-    totals: dict[str | None, int] = {}
-    for state, n in held.items():
-        name = None if state is None else labels[state]
-        totals[name] = totals.get(name, 0) + n
-    return totals
-
-
-def _in_order(held: Mapping[Any, int], states: Sequence[str], labels: Mapping[Any, str]) -> list[int]:
-    """Return the counts of a node's states, in its order."""
-    totals = _renamed(held, labels)
-    return [totals.get(state, 0) for state in states]

@@ -20,32 +20,21 @@ from typing import Any
 
 import narwhals as nw
 
-from pufferfish.data._chains import STATE, SUBJECT, TIME, Frame, Layout
+from pufferfish.data._chains import STATE, SUBJECT, TIME, Frame, Layout, counted
 from pufferfish.data.fingerprint import MIXED, Blocks, name_digest
 from pufferfish.theta.states import state_label
-
-__all__ = ["Sample"]
 
 _RECORDS, _SUBJECTS, _BLOCKS, _EACH, _MOST = 16, 128, 1024, 8, 4096
 """Records of a block; subjects that are kept; blocks of all of them, and of each one at least; blocks at most."""
 
 _PRIME, _FACTOR, _SHIFT = 2**31 - 1, 1_103_515_245, 907_633_385
-_FINE = 2**20
-"""Into so many parts at least the width of a block is divided, where times are no whole numbers."""
+_FINE = 2**20  # into so many parts at least the width of a block is divided, where times are no whole numbers
 
 _BLOCK, _PLACE, _HASH, _COUNT = "__pf_block", "__pf_place", "__pf_hash", "__pf_n"
 
 
 class Sample:
-    """Blocks of a table, collected from one frame or from batches.
-
-    Parameters
-    ----------
-    layout : Layout
-        How rows are laid out.
-    timed : bool
-        Whether blocks are of times; otherwise of the numbers of rows.
-    """
+    """Blocks of a table, collected from batches: blocks of times if ``timed``, otherwise of the numbers of rows."""
 
     def __init__(self, layout: Layout, *, timed: bool) -> None:
         self._layout = layout
@@ -69,7 +58,7 @@ class Sample:
             self._complete = False
             return
         rows = self._layout.observed(linked, timed=self._timed)
-        counts = rows.group_by(SUBJECT).agg(nw.len().alias(_COUNT)).select(SUBJECT, _COUNT).collect()
+        counts = counted(rows, [SUBJECT]).collect()
         here = {state_label(subject): (subject, int(n)) for subject, n in counts.iter_rows()}
         for label, (_, n) in here.items():
             self._count(label, n)

@@ -5,6 +5,7 @@ Python's :mod:`zoneinfo`, for the years that a table spans, and an engine only c
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,22 +32,14 @@ from pufferfish.data.groupings import part_of
 from pufferfish.data.source import Source
 from pufferfish.errors import DataError, ParameterError
 
-__all__ = ["LocalClock", "given_zone", "local_columns", "local_time", "offsets_of", "shifted", "zone_named"]
-
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{2}):?(\d{2})")
-_EPOCH, _DAY = datetime(1970, 1, 1, tzinfo=UTC), timedelta(days=1)
-_FIRST, _LAST = datetime(1800, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
-"""Clocks of a zone are followed between these days, and keep the offset they had before and after."""
+_EPOCH, _DAY = datetime(1970, 1, 1, tzinfo=UTC), 86_400  # seconds
+_FIRST, _LAST = -170 * 365 * _DAY, 230 * 365 * _DAY
+"""Clocks of a zone are followed between these seconds since 1970, and keep the offset they had before and after."""
 
 
 def zone_named(name: str, column: str) -> tzinfo:
-    """Return a time zone by its name, such as Europe/Berlin, UTC or +05:30.
-
-    Raises
-    ------
-    DataError
-        If the name is not known.
-    """
+    """Return a time zone by its name, such as Europe/Berlin, UTC or +05:30."""
     try:
         if (fixed := _OFFSET.fullmatch(name)) is not None:
             east = timedelta(hours=int(fixed[2]), minutes=int(fixed[3]))
@@ -60,13 +53,7 @@ def zone_named(name: str, column: str) -> tzinfo:
 
 
 def given_zone(name: Any) -> tzinfo:
-    """Return the time zone of the option ``time_zone``: one of the names that all machines know, or a fixed offset.
-
-    Raises
-    ------
-    ParameterError
-        If there is none of this name.
-    """
+    """Return the time zone of the option ``time_zone``: one of the names that all machines know, or a fixed offset."""
     known = available_timezones()
     if isinstance(name, str) and (name in known or _OFFSET.fullmatch(name)):
         with suppress(DataError):  # +99:00
@@ -79,13 +66,6 @@ def given_zone(name: Any) -> tzinfo:
 class LocalClock:
     """The clock of a time zone, over the years that a table spans: which instants its local times are.
 
-    Parameters
-    ----------
-    offsets : sequence of (int, int)
-        From which instants on the zone has which offset, in microseconds.
-
-    Examples
-    --------
     In Berlin clocks were set forward on 31 March 2024 at 2:00, and back on 27 October at 3:00:
 
     >>> hour, spring = 3_600_000_000, 1_711_843_200_000_000
@@ -94,19 +74,23 @@ class LocalClock:
     [(1, 1, 2), (5041, 2, 1)]
     """
 
-    offsets: Sequence[tuple[int, int]]
+    offsets: Sequence[tuple[int, int]]  # from which instants on the zone has which offset, in microseconds
 
     @classmethod
     def between(cls, zone: tzinfo, first: int, last: int) -> "LocalClock":
         """Return the clock of a zone for local times from first to last, in microseconds."""
-        day = 2 * _DAY // timedelta(microseconds=1)  # no clock is further from UTC
-        return cls(offsets_of(zone, first - day, last + day))
+        day = 2 * 86_400_000_000  # no clock is further from UTC
+        return cls(_offsets_of(zone, first - day, last + day))
 
     @property
     def changes(self) -> list[tuple[int, int, int]]:
         """At which instants clocks are changed, from which offset to which."""
         steps = zip(self.offsets, self.offsets[1:], strict=False)
         return [(instant, before, after) for (_, before), (instant, after) in steps]
+
+    def wall(self, instant: nw.Expr) -> nw.Expr:
+        """Return what the clocks show at an instant."""
+        return instant + _offset_at(instant, self.offsets)
 
     def skipped(self, wall: nw.Expr) -> nw.Expr:
         """Whether clocks never show a local time: it is in an hour that they skip."""
@@ -127,36 +111,27 @@ def _within_any(wall: nw.Expr, spans: Sequence[tuple[int, int]]) -> nw.Expr:
     return reduce(or_, tests, wall.is_null())  # no time is null
 
 
-def offsets_of(zone: tzinfo, first: int, last: int) -> list[tuple[int, int]]:
+def _offsets_of(zone: tzinfo, first: int, last: int) -> list[tuple[int, int]]:
     """Return from which instants on a zone has which offset, in microseconds, for instants from first to last.
 
-    Examples
-    --------
     >>> hour = 3_600_000_000
-    >>> offsets = offsets_of(ZoneInfo("Europe/Berlin"), 0, 2 * 365 * 24 * hour)
+    >>> offsets = _offsets_of(ZoneInfo("Europe/Berlin"), 0, 2 * 365 * 24 * hour)
     >>> [(start // hour, offset // hour) for start, offset in offsets]
     [(0, 1)]
     """
-    begins, ends = (
-        min(max(_EPOCH + timedelta(microseconds=instant), _FIRST), _LAST) for instant in _within(first, last)
-    )
-    offsets = [(first, _offset(zone, begins))]
-    while begins < ends:
-        after = begins + _DAY
-        if _offset(zone, after) != _offset(zone, begins):
-            low, high = begins, after
-            while high - low > timedelta(seconds=1):
-                middle = low + (high - low) // 2
-                low, high = (middle, high) if _offset(zone, middle) == _offset(zone, begins) else (low, middle)
-            changes = high.replace(microsecond=0)
-            offsets.append(((changes - _EPOCH) // timedelta(microseconds=1), _offset(zone, after)))
-        begins = after
+
+    def offset(second: int) -> int:
+        moment = (_EPOCH + timedelta(seconds=second)).astimezone(zone)
+        return (moment.utcoffset() or timedelta()) // timedelta(microseconds=1)
+
+    begins, ends = (min(max(instant // 1_000_000, _FIRST), _LAST) for instant in (first, last))
+    offsets = [(first, offset(begins))]
+    for day in range(begins, ends, _DAY):
+        before, after = offset(day), offset(day + _DAY)
+        if after != before:
+            change = day + bisect_left(range(day, day + _DAY), True, key=lambda second: offset(second) != before)
+            offsets.append((change * 1_000_000, after))
     return offsets
-
-
-def shifted(instant: nw.Expr, offsets: list[tuple[int, int]]) -> nw.Expr:
-    """Return what the clocks show at instants, in microseconds, from where each offset begins."""
-    return instant + _offset_at(instant, offsets)
 
 
 def _offset_at(time: nw.Expr, offsets: Sequence[tuple[int, int]]) -> nw.Expr:
@@ -167,32 +142,16 @@ def _offset_at(time: nw.Expr, offsets: Sequence[tuple[int, int]]) -> nw.Expr:
 
 
 def local_time(frame: nw.LazyFrame[Any], instant: str, zone: str, column: str) -> nw.Expr:
-    """Return what the clocks of a zone show at the instants in a column of a frame; ``column`` is its name in messages.
-
-    Raises
-    ------
-    DataError
-        If the zone is not known.
-    """
+    """Return what the clocks of a zone show at the instants in a column, which messages call ``column``."""
     time = nw.col(instant)
     ends = collected(frame.select(time.min().alias("first"), time.max().alias("last"))).row(0)
     first, last = (int(end or 0) for end in ends)
-    return shifted(time, offsets_of(zone_named(zone, column), first, last))
-
-
-def _within(first: int, last: int) -> tuple[int, int]:
-    least, most = ((bound - _EPOCH) // timedelta(microseconds=1) for bound in (_FIRST, _LAST))
-    return min(max(first, least), most), min(max(last, least), most)
-
-
-def _offset(zone: tzinfo, instant: datetime) -> int:
-    return (instant.astimezone(zone).utcoffset() or timedelta()) // timedelta(microseconds=1)
+    return LocalClock(_offsets_of(zone_named(zone, column), first, last)).wall(time)
 
 
 # -- Columns of times as their local clocks show them ----------------------------------------------------------------
 
-_DATE = 10
-"""Characters of a date without a time of day."""
+_DATE = 10  # characters of a date without a time of day
 
 
 def local_columns(
@@ -201,17 +160,8 @@ def local_columns(
     """Add to a frame of the table the local times of some public columns, in microseconds since 1970.
 
     The local time of an instant with a zone is that of its zone; of text with an offset, what the text says without it.
-    Of ``hours`` the hour is asked for: all records of a column of dates would have the same.
-
-    Returns
-    -------
-    (narwhals LazyFrame, dict of str to Column)
-        The frame with more columns, and the columns, which refer to them.
-
-    Raises
-    ------
-    DataError
-        If a column holds no times, or dates where their hour is asked for.
+    Of ``hours`` the hour is asked for: all records of a column of dates would have the same. The columns that are
+    returned refer to new ones of the frame.
     """
     schema, columns = table.schema, dict[str, Column]()
     for i, name in enumerate(names):
@@ -234,17 +184,14 @@ def local_columns(
 
 def _of_text(frame: nw.LazyFrame[Any], name: str, wall: str, *, hour: bool) -> tuple[nw.LazyFrame[Any], nw.Expr]:
     profile = profile_text(frame, [name])[name]
-    if profile.instants < profile.values or profile.zoned not in (0, profile.values):
+    if profile.instants < profile.values or profile.mixed:
         raise _no_times(name, "text" if profile.instants < profile.values else "times with and without a UTC offset")
-    instant, plain = f"{wall}_utc", profile.plain == profile.values
-    text = clean_text(nw.col(name))
+    text, instant = clean_text(nw.col(name)), f"{wall}_utc"
     if hour and profile.values and not profile.plain:
         dates = collected(frame.select(count_where(text.str.len_chars() == _DATE).alias("n"))).item()
         if int(dates or 0) == profile.values:
             raise _no_hour(name)
-    frame = frame.with_columns(text.alias(instant))
-    frame = with_text_instants(frame, instant, zoned=profile.zoned > 0, wall=wall, plain=plain)
-    return frame.drop(instant), text == ""
+    return with_text_instants(frame.with_columns(text.alias(instant)), instant, profile, wall).drop(instant), text == ""
 
 
 def _no_hour(name: str) -> DataError:

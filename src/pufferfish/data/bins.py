@@ -8,7 +8,7 @@ a sum of comparisons, exact and the same on every engine.
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from numbers import Real
@@ -17,8 +17,6 @@ from typing import Any
 from pufferfish.errors import ParameterError
 from pufferfish.theta.states import MOST_STATES
 
-__all__ = ["MAX_STATES", "bin_labels", "inner_edges_of", "parse_bins"]
-
 MAX_STATES = MOST_STATES
 _REMEDY = "give increasing edges such as '0,200,400' or '0,200,...,10200'"
 
@@ -26,17 +24,12 @@ _REMEDY = "give increasing edges such as '0,200,400' or '0,200,...,10200'"
 def parse_bins(bins: str | Sequence[float]) -> tuple[float, ...]:
     """Edges of the bins from numbers or text; ``...`` (or ``…``) continues the last step to the last edge.
 
-    Raises
-    ------
-    ParameterError
-        If there are fewer than 2 bins, or an edge is not finite or not above the one before it.
-
-    Examples
-    --------
     >>> parse_bins("0,200,...,1000")
     (0.0, 200.0, 400.0, 600.0, 800.0, 1000.0)
     """
-    edges = _from_text(bins) if isinstance(bins, str) else _from_numbers(bins)
+    if not isinstance(bins, str | Iterable):
+        raise ParameterError(f"bins is {bins!r}: {_REMEDY}")
+    edges = _from_text(bins) if isinstance(bins, str) else tuple(_as_float(value, i) for i, value in enumerate(bins))
     for i, edge in enumerate(edges):
         if not math.isfinite(edge):
             raise ParameterError(f"bins[{i}] is {edge!r}, expected a finite number: {_REMEDY}")
@@ -54,8 +47,6 @@ def parse_bins(bins: str | Sequence[float]) -> tuple[float, ...]:
 def bin_labels(edges: Sequence[float]) -> tuple[str, ...]:
     """State names of the bins between ``edges``, in order.
 
-    Examples
-    --------
     >>> bin_labels((0, 200, 400, 600.5))
     ('<200', '200-400', '>=400')
     """
@@ -67,8 +58,6 @@ def bin_labels(edges: Sequence[float]) -> tuple[str, ...]:
 def inner_edges_of(labels: Sequence[str], candidates: Sequence[float]) -> tuple[float, ...] | None:
     """Inner edges, out of some candidates, whose bins have these labels; None where there are none.
 
-    Examples
-    --------
     >>> inner_edges_of(("<200", "200-600", ">=600"), (200.0, 400.0, 600.0))
     (200.0, 600.0)
     """
@@ -86,23 +75,14 @@ def _number(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
-def _from_numbers(bins: Any) -> tuple[float, ...]:
-    try:
-        values: list[Any] = list(bins)
-    except TypeError:
-        raise ParameterError(f"bins is {bins!r}: {_REMEDY}") from None
-    return tuple(_as_float(value, i) for i, value in enumerate(values))
-
-
 def _as_float(value: Any, i: int) -> float:
     if isinstance(value, bool) or not isinstance(value, Real | str):
         raise ParameterError(f"bins[{i}] is {value!r}, expected a number: {_REMEDY}")
     try:
         return float(value)
     except OverflowError:  # may have too many digits to be shown
-        raise ParameterError(
-            f"bins[{i}] is too large for a floating-point number, expected a finite number: {_REMEDY}"
-        ) from None
+        is_large = "is too large for a floating-point number"
+        raise ParameterError(f"bins[{i}] {is_large}, expected a finite number: {_REMEDY}") from None
     except ValueError:
         raise ParameterError(f"bins[{i}] is {value!r}, expected a finite number: {_REMEDY}") from None
 

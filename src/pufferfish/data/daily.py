@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from pufferfish._base.frozen import ReadOnly, read_only
 
-__all__ = ["Daily", "Runs", "Steps"]
-
 Whole = NDArray[np.int64]
 
 
@@ -27,53 +25,30 @@ class _Columns(ReadOnly):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps(_Columns):
-    """Observed transitions in groups of equal ones, as arrays of one length.
+    """Observed transitions in groups of equal ones, as arrays of one length."""
 
-    Parameters
-    ----------
-    subject, day : ndarray of int64
-        Whose it is, and the day on which it ends.
-    phase, earlier, before, state : ndarray of int64
-        The phase of the clock it begins in, the states two steps before, before and now; -1 where there is no clock, or
-        the earlier state is not known.
-    number : ndarray of int64
-        How many such transitions there are.
-    """
-
-    subject: Whole
+    subject: Whole  # whose it is, and the day on which it ends
     day: Whole
+    # the phase of the clock it begins in, the states two steps before, before and now; -1 where there is no clock,
+    # or the earlier state is not known
     phase: Whole
     earlier: Whole
     before: Whole
     state: Whole
-    number: Whole
+    number: Whole  # how many such transitions there are
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Runs(_Columns):
-    """Runs of equal observed states, in groups of equal ones, as arrays of one length.
+    """Runs of equal observed states, in groups of equal ones, as arrays of one length."""
 
-    Parameters
-    ----------
-    subject, day, state : ndarray of int64
-        Whose a run is, the day on which it begins, and which state.
-    lasted : ndarray of int64
-        How many records it has.
-    begun : ndarray of int64
-        1 where the record before it had another state, 0 where its beginning was not seen.
-    following : ndarray of int64
-        The state after it; -1 where a gap, an unobserved record or the end of the data cuts it off.
-    number : ndarray of int64
-        How many such runs there are.
-    """
-
-    subject: Whole
+    subject: Whole  # whose a run is, the day on which it begins, and which state
     day: Whole
     state: Whole
-    lasted: Whole
-    begun: Whole
-    following: Whole
-    number: Whole
+    lasted: Whole  # how many records it has
+    begun: Whole  # 1 where the record before it had another state, 0 where its beginning was not seen
+    following: Whole  # the state after it; -1 where a gap, an unobserved record or the end of the data cuts it off
+    number: Whole  # how many such runs there are
 
     def chosen(self, which: NDArray[np.bool_]) -> "Runs":
         """Return some of the runs."""
@@ -96,18 +71,8 @@ class Runs(_Columns):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Daily(ReadOnly):
-    """What was counted by subject and day.
+    """What was counted by subject and day."""
 
-    Parameters
-    ----------
-    subjects : tuple of str
-        Whose records they are, sorted; ``subject`` of steps and runs is a place here.
-    steps : Steps
-        Transitions with their past.
-    runs : Runs
-        Runs of equal states, which are made of the same transitions.
-    """
-
-    subjects: tuple[str, ...]
-    steps: Steps
-    runs: Runs
+    subjects: tuple[str, ...]  # whose records they are, sorted; ``subject`` of steps and runs is a place here
+    steps: Steps  # transitions with their past
+    runs: Runs  # runs of equal states, which are made of the same transitions

@@ -36,32 +36,20 @@ from typing import Any
 
 from pufferfish.errors import ParameterError, shortened
 
-__all__ = ["MIXED", "check_fingerprint", "fingerprint_of", "name_digest", "same_table"]
-
-MIXED = 1 << 31
-"""The bit of a block's digest that says that the block has two or more states."""
-
-_LEAST = 4
-"""Blocks that must agree."""
-
-_SHARE = 2 / 3
-"""Of the blocks that both tables kept, so many must agree."""
-
-_FEW = 100
-"""Changes of state below which two tables may be counted alike by chance."""
+MIXED = 1 << 31  # the bit of a block's digest that says that the block has two or more states
+_LEAST = 4  # blocks that must agree
+_SHARE = 2 / 3  # of the blocks that both tables kept, so many must agree
+_FEW = 100  # changes of state below which two tables may be counted alike by chance
 
 _OF_ROWS = "rows"
 _HEAD, _BLOCK = struct.Struct(">IH"), struct.Struct(">II")
 
-Blocks = dict[int, int]
-"""The digests of the blocks of one subject, by what tells a block from the others of a subject."""
+Blocks = dict[int, int]  # the digests of the blocks of one subject, by what tells a block from the others of a subject
 
 
 def name_digest(subject: str) -> int:
     """Return the digest of a subject's name; 0 where there are no subjects.
 
-    Examples
-    --------
     >>> name_digest(""), name_digest("ann") == name_digest("bob")
     (0, False)
     """
@@ -94,8 +82,6 @@ def fingerprint_of(counted: Any, changes: int, sample: Mapping[str, Blocks]) -> 
 def fingerprint_of_rows(counts: Mapping[str, Mapping[str, int]]) -> str:
     """Return the fingerprint of a table of independent rows, given of each column the number of rows in each state.
 
-    Examples
-    --------
     >>> patients = {"smoke": {"no": 60, "yes": 40}, "lung": {"no": 98, "yes": 2}}
     >>> whole, part = fingerprint_of_rows(patients), fingerprint_of_rows({"lung": {"yes": 2, "no": 98}})
     >>> same_table(whole, part), same_table(whole, fingerprint_of_rows({"lung": {"yes": 3, "no": 97}}))
@@ -107,13 +93,7 @@ def fingerprint_of_rows(counts: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def check_fingerprint(fingerprint: Any) -> None:
-    """Refuse what is no fingerprint of a table, nor several with spaces between them.
-
-    Raises
-    ------
-    ParameterError
-        If it is something else, such as the digest of a file.
-    """
+    """Refuse what is no fingerprint of a table, nor several with spaces between them."""
     try:
         if not isinstance(fingerprint, str):
             raise ValueError("no text")
@@ -131,8 +111,6 @@ def same_table(one: str, other: str) -> bool:
 
     The first may be several, with spaces between them: whether one of them is.
 
-    Examples
-    --------
     >>> hours = {"": {hour: MIXED + hour for hour in range(20)}}
     >>> morning = {"": {hour: MIXED + hour for hour in range(6, 12)}}
     >>> elsewhere = {"": {hour: MIXED + hour + 1 for hour in range(20)}}

@@ -4,9 +4,8 @@
 and ``col("any name")`` a column whatever its name. A grouping must not refer to a column of states: in which group a
 record is must be public.
 
-Parts of time: the hour, weekday, date, week or month that local clocks and calendars show, alike on every engine.
-
-Local time comes as whole microseconds since 1970 (:mod:`.local_time`), so that an engine only divides whole numbers.
+Parts of time are what local clocks and calendars show, alike on every engine: local time comes as whole microseconds
+since 1970 (:mod:`._times`), so that an engine only divides whole numbers.
 """
 
 import re
@@ -21,44 +20,36 @@ from pufferfish._base.checked import is_list
 from pufferfish.errors import DataError, ParameterError
 from pufferfish.theta.states import state_label
 
-__all__ = ["DATES", "MICROS_OF_DAY", "NODE_COLUMN", "PARTS", "RANGES", "Grouping", "levels_of", "parse_by", "part_of"]
-
-# -- Parts of time: the hour, weekday, date or month that local clocks and calendars show, alike on every ------------
+# -- Parts of time ---------------------------------------------------------------------------------------------------
 
 _HOUR = 3_600_000_000
 MICROS_OF_DAY = 24 * _HOUR
-_WEEKS = 200_000
-"""So many weeks before 1970 is before the year 1: times counted from there are never below 0, where engines round
-differently."""
 
-_DAYS_BEFORE = 7 * _WEEKS
-_THURSDAY = 3
-"""1970 began on a Thursday; Monday is 0."""
-
-_ERA = 146_097
-"""Days of 400 years."""
-
-_MARCH_0 = 719_468
-"""Days from 1 March of the year 0 to 1970."""
+_DAYS_BEFORE = 7 * 200_000  # so many days before 1970, whole weeks, is before the year 1
+_THURSDAY = 3  # 1970 began on a Thursday; Monday is 0
+_ERA = 146_097  # days of 400 years
+_MARCH_0 = 719_468  # days from 1 March of the year 0 to 1970
 
 
-def _days(wall: nw.Expr) -> nw.Expr:
-    """Days from 1970-01-01 to the date that a local time has."""
-    return (_after(wall) // MICROS_OF_DAY).cast(nw.Int64) - _DAYS_BEFORE
+def never_negative(wall: nw.Expr) -> nw.Expr:
+    """Count a local time from whole weeks before the year 1: below 0 engines round differently."""
+    return wall + _DAYS_BEFORE * MICROS_OF_DAY
+
+
+def _date(wall: nw.Expr) -> nw.Expr:
+    return (never_negative(wall) // MICROS_OF_DAY).cast(nw.Int64) - _DAYS_BEFORE
 
 
 def _hour(wall: nw.Expr) -> nw.Expr:
-    """Hour of the day of a local time, 0 to 23."""
-    return ((_after(wall) // _HOUR).cast(nw.Int64) % 24).cast(nw.Int64)
+    return ((never_negative(wall) // _HOUR).cast(nw.Int64) % 24).cast(nw.Int64)
 
 
 def _weekday(wall: nw.Expr) -> nw.Expr:
-    return (((_after(wall) // MICROS_OF_DAY).cast(nw.Int64) + _THURSDAY) % 7).cast(nw.Int64)
+    return (((never_negative(wall) // MICROS_OF_DAY).cast(nw.Int64) + _THURSDAY) % 7).cast(nw.Int64)
 
 
 def _week(wall: nw.Expr) -> nw.Expr:
-    """Days from 1970-01-01 to the Monday that a week begins with."""
-    since = ((_after(wall) // MICROS_OF_DAY).cast(nw.Int64) + _THURSDAY) // 7
+    since = ((never_negative(wall) // MICROS_OF_DAY).cast(nw.Int64) + _THURSDAY) // 7
     return since.cast(nw.Int64) * 7 - (_THURSDAY + _DAYS_BEFORE)
 
 
@@ -68,15 +59,11 @@ def _month(wall: nw.Expr) -> nw.Expr:
     The numbers are those of Neri and Schneider, Euclidean affine functions and their application to calendar algorithms
     (2022). Each step names the one before it hardly more than once: engines write it out as often as it is named.
     """
-    day = _days(wall) + _MARCH_0
+    day = _date(wall) + _MARCH_0
     of_century = _floor(_rest(4 * day + 3, _ERA), 4)
     of_year = _floor(_rest(2_939_745 * (4 * of_century + 3), 2**32), 4 * 2_939_745)
     month = _floor(2141 * of_year + 197_913, 2**16)
     return month + nw.when(month <= 12).then(nw.lit(0)).otherwise(nw.lit(-12))
-
-
-def _after(wall: nw.Expr) -> nw.Expr:
-    return wall + _DAYS_BEFORE * MICROS_OF_DAY
 
 
 def _floor(number: nw.Expr, by: int) -> nw.Expr:
@@ -91,26 +78,23 @@ def _rest(number: nw.Expr, by: int) -> nw.Expr:
 PARTS: Mapping[str, Callable[[nw.Expr], nw.Expr]] = {
     "hour": _hour,
     "weekday": _weekday,
-    "date": _days,
+    "date": _date,
     "week": _week,
     "month": _month,
 }
 """Parts of local time as whole numbers: weekdays from Monday, 0; dates and Mondays of weeks as days since 1970."""
 
-DATES = ("date", "week")
-"""The parts that are dates."""
+DATES = ("date", "week")  # the parts that are dates
+RANGES = {"hour": (0, 23), "weekday": (0, 6), "month": (1, 12)}  # the least and the greatest that these parts are
 
-RANGES = {"hour": (0, 23), "weekday": (0, 6), "month": (1, 12)}
-"""The least and the greatest that these parts are."""
+# -- Groupings -------------------------------------------------------------------------------------------------------
 
-
-MAX_GROUPINGS = 8
+_MOST = 8
 
 NODE_COLUMN = "node column"
 """What a private column of a network's table is called: its states can be counted with those of other nodes."""
 
-TAKEN = ("output", "records", "value", "noisy_value", "error_95")
-"""Columns of the table of a release."""
+TAKEN = ("output", "records", "value", "noisy_value", "error_95")  # columns of the table of a release
 
 _PART = re.compile(rf"({'|'.join(PARTS)})\s*\((.*)\)", re.DOTALL)
 _COLUMN = re.compile(r"""col\s*\(\s*(?:"([^"]*)"|'([^']*)')\s*\)""")
@@ -121,24 +105,12 @@ _1970 = date(1970, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """One grouping.
+    """One grouping."""
 
-    Parameters
-    ----------
-    text : str
-        As it is shown, which is as it may be given.
-    column : str
-        The column that it reads.
-    part : str or None
-        The part of its times; None for the values of the column themselves.
-    nested : bool
-        Whether each of its groups is in one group of the next grouping, as in ``zone<region``.
-    """
-
-    text: str
-    column: str
-    part: str | None
-    nested: bool = False
+    text: str  # as it is shown, which is as it may be given
+    column: str  # the column that it reads
+    part: str | None  # the part of its times; None for the values of the column themselves
+    nested: bool = False  # whether each of its groups is in one group of the next grouping, as in ``zone<region``
 
     def label(self, value: Any) -> str:
         """Name a group by what an engine found."""
@@ -150,26 +122,9 @@ class Grouping:
 def parse_by(by: Any, *, time: str | None, private: Collection[str], called: str) -> tuple[Grouping, ...]:
     """Read the option ``by``; none if it is not given.
 
-    Parameters
-    ----------
-    by : str, sequence of str, or None
-        As it was given.
-    time : str or None
-        The column of times, which parts without a column are of.
-    private : collection of str
-        Columns that it may not refer to.
-    called : str
-        What such a column is called in messages.
+    ``time`` is the column of times, which parts without a column are of; ``private`` are columns that may not be named,
+    and what they are ``called`` in messages.
 
-    Raises
-    ------
-    ParameterError
-        If it is not understood.
-    DataError
-        If it refers to a private column.
-
-    Examples
-    --------
     >>> [grouping.text for grouping in parse_by(["hour", "sex"], time="t", private=["activity"], called="state column")]
     ['hour(t)', 'sex']
     >>> [(each.text, each.nested) for each in parse_by("zone<region", time=None, private=[], called="")]
@@ -178,14 +133,14 @@ def parse_by(by: Any, *, time: str | None, private: Collection[str], called: str
     if by is None:
         return ()
     texts: list[Any] = [by] if isinstance(by, str) else list(by) if is_list(by) else []
-    if not 1 <= len(texts) <= MAX_GROUPINGS or not all(isinstance(text, str) and text.strip() for text in texts):
+    if not 1 <= len(texts) <= _MOST or not all(isinstance(text, str) and text.strip() for text in texts):
         raise ParameterError(
-            f"by is {by!r}, expected 1 to {MAX_GROUPINGS} groupings, each a column or a part of its times, such as "
+            f"by is {by!r}, expected 1 to {_MOST} groupings, each a column or a part of its times, such as "
             "['hour(time)', 'sex']"
         )
     groupings = tuple(
         replace(_parsed(level, time), nested=level is not levels[-1])
-        for levels in map(levels_of, texts)
+        for levels in map(_levels, texts)
         for level in levels
     )
     for i, grouping in enumerate(groupings):
@@ -204,12 +159,10 @@ def parse_by(by: Any, *, time: str | None, private: Collection[str], called: str
     return groupings
 
 
-def levels_of(text: str) -> list[str]:
+def _levels(text: str) -> list[str]:
     """Return the groupings of a hierarchy, the smallest first; a ``<`` in quotes is part of a name.
 
-    Examples
-    --------
-    >>> levels_of("zone < region<country"), levels_of('col("a<b")')
+    >>> _levels("zone < region<country"), _levels('col("a<b")')
     (['zone', 'region', 'country'], ['col("a<b")'])
     """
     pieces = [piece if i % 2 else piece.replace("<", "\0") for i, piece in enumerate(text.split('"'))]
@@ -248,8 +201,6 @@ def _remedy(part: str | None, inner: str) -> str:
 def part_of(part: str, column: str) -> str:
     """Write a part of the times in a column, as it may be given.
 
-    Examples
-    --------
     >>> part_of("hour", "my time"), part_of("hour", "Time (local)")
     ('hour(my time)', 'hour(col("Time (local)"))')
     """

@@ -21,43 +21,38 @@ from pufferfish._base.view import counted
 from pufferfish.errors import ParameterError, printable
 from pufferfish.theta.states import phase_name
 
-__all__ = ["MAX_CELLS", "Groups", "cells_for_people", "check_by", "in_order", "nested_in_order", "sentence_of"]
-
 MAX_CELLS = 100_000
+
+
+def checked_counts(given: Any, name: str, of: str, shape: tuple[int, ...], expected: str = "") -> NDArray[np.int64]:
+    """Return numbers of records as a read-only array of a shape, which ``expected`` says in words."""
+    try:
+        array = whole_array(given)
+    except TypeError as error:
+        raise ParameterError(f"{name} {error}; expected numbers of {of}") from None
+    if array.shape != shape:
+        raise ParameterError(f"{name} has shape {array.shape}, expected {expected or shape}")
+    if (array < 0).any():
+        raise ParameterError(f"{name} has a negative entry, expected numbers of {of}")
+    return read_only(array)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Groups(ReadOnly):
     """Cells of public groupings, in a fixed order, with the counts of each; private, except for the numbers of records.
 
-    Parameters
-    ----------
-    by : tuple of str
-        The groupings: columns, and parts of times such as ``hour(time)``.
-    cells : tuple of tuple of str
-        For each cell its label under every grouping.
-    records : tuple of int
-        Observed records, or rows, of each cell (public).
-    counts : dict to (cells, k) ndarray of int64
-        For the state column, or for every node that was read, the records of each cell in each state; made read-only.
-    steps : (cells, k, k) ndarray of int64, optional
-        How often each state is followed by each, by the cell of the record that follows; made read-only. None for
-        tables of rows, and where cells are so many that their steps were not counted.
-    nested : tuple of str, default ()
-        The groupings of which each group is in one group of the next grouping, as it was asked by ``zone<region``.
-
-    Examples
-    --------
     >>> Groups(by=("sex",), cells=(("f",), ("m",)), records=(3, 2), counts={"activity": [[2, 1], [0, 2]]})
     Groups(2 cells by sex)
     """
 
-    by: tuple[str, ...]
-    cells: tuple[tuple[str, ...], ...]
-    records: tuple[int, ...]
-    counts: Mapping[Any, NDArray[np.int64]]
+    by: tuple[str, ...]  # the groupings: columns, and parts of times such as ``hour(time)``
+    cells: tuple[tuple[str, ...], ...]  # for each cell its label under every grouping
+    records: tuple[int, ...]  # observed records, or rows, of each cell (public)
+    counts: Mapping[Any, NDArray[np.int64]]  # (cells, k) records, for the state column or every node that was read
+    # (cells, k, k): how often each state is followed by each, by the cell of the record that follows; None for tables
+    # of rows, and where cells are so many that their steps were not counted
     steps: NDArray[np.int64] | None = None
-    nested: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()  # groupings of which each group is in one group of the next: ``zone<region``
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by", check_by(self.by))
@@ -105,8 +100,6 @@ class Groups(ReadOnly):
 def nested_in_order(by: Sequence[str], cells: Sequence[Sequence[str]], nested: Sequence[str]) -> bool:
     """Whether some groupings, in their order, have each of their groups in one group of the next grouping.
 
-    Examples
-    --------
     >>> nested_in_order(["zone", "region"], [["a", "n"], ["b", "n"]], ["zone"])
     True
     >>> nested_in_order(["zone", "region"], [["a", "n"], ["a", "s"]], ["zone"])
@@ -118,10 +111,7 @@ def nested_in_order(by: Sequence[str], cells: Sequence[Sequence[str]], nested: S
 
 
 def check_by(by: Any, private: Collection[str] = (), called: str = "") -> tuple[str, ...]:
-    """Return groupings as they stand in records; what no table is read by is refused.
-
-    Parameters and errors are those of :func:`~pufferfish.data.groupings.parse_by`.
-    """
+    """Return groupings as they stand in records, refused as :func:`~pufferfish.data.groupings.parse_by` does it."""
     from pufferfish.data.groupings import parse_by  # here: it loads what reads tables
 
     return tuple(grouping.text for grouping in parse_by(tuple(by), time=None, private=private, called=called))
@@ -136,22 +126,23 @@ def sentence_of(by: tuple[str, ...], records: str) -> str:
     )
 
 
+def kept_rows(where: str) -> str:
+    """Say what a row filter takes as public."""
+    return f"Only rows where {where} are used; which rows those are is public, and assumed independent of the states."
+
+
 def in_order(cells: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
     """Return cells in their one order, grouping by grouping: by size where all labels are numbers, else as text.
 
-    Examples
-    --------
     >>> in_order([("10", "m"), ("9", "m"), ("9", "f")])
     (('9', 'f'), ('9', 'm'), ('10', 'm'))
     """
     all_cells = list(cells)
-    sizes: list[dict[str, float]] = []
-    for labels in zip(*all_cells, strict=True):
-        by_label = {label: _size(label) for label in set(labels)}
-        sizes.append({} if None in by_label.values() else {label: size or 0.0 for label, size in by_label.items()})
+    sizes = [{label: _size(label) for label in labels} for labels in zip(*all_cells, strict=True)]
+    by_size = [None not in of_labels.values() for of_labels in sizes]
 
     def key(cell: tuple[str, ...]) -> list[tuple[float, str]]:
-        return [(size.get(label, 0.0), label) for size, label in zip(sizes, cell, strict=True)]
+        return [((sizes[i][label] or 0.0) if by_size[i] else 0.0, label) for i, label in enumerate(cell)]
 
     return tuple(sorted(all_cells, key=key))
 
@@ -167,8 +158,6 @@ def _size(label: str) -> float | None:
 def cells_for_people(by: Sequence[str], cells: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return the labels of groups with the names of weekdays, which records count from Monday, 0.
 
-    Examples
-    --------
     >>> cells_for_people(["weekday(time)", "hour(time)"], [["0", "5"], ["6", "23"]])
     [['Mon', '5'], ['Sun', '23']]
     """

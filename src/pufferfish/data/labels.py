@@ -10,26 +10,15 @@ state that it spells exactly, or else the state of the same number or truth valu
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from pufferfish._base.view import counted
 from pufferfish._base.words import composed, did_you_mean, unseen_difference
-from pufferfish.data._chains import Fold
 from pufferfish.data._options import Options, listed
 from pufferfish.errors import DataError
 from pufferfish.theta.states import state_label
-
-__all__ = [
-    "OTHER",
-    "count_rows",
-    "label_states",
-    "labels_of",
-    "name_states",
-    "refuse_strangers",
-    "sorted_labels",
-    "words_for_missing",
-]
 
 OTHER = "(other)"
 """A state of a model that stands for all others: what a cell holds counts as it if it is no state of the model."""
@@ -41,32 +30,29 @@ _MISSING = {"", "na", "n/a", "nan", "nat", "null", "none", "nil", "missing", "-"
 _TRUTHS = {"true", "false", "True", "False", "TRUE", "FALSE"}
 
 
-def name_states(fold: Fold, options: Options, *, untyped: bool) -> tuple[str, ...]:
-    """Give the states of a fold their names; return the names of all states, in order.
+def placed_states(
+    labels: Mapping[Any, str], totals: Mapping[Any, int], known: Sequence[str] | None, where: str, owner: str
+) -> tuple[tuple[str, ...], dict[Any, int]]:
+    """Return the names of all states, in order, and which of them each cell means, given the labels of cells.
 
-    Raises
-    ------
-    DataError
-        If the table holds states that the model lacks, or two that look the same, or says no types, and two states of
-        the model then read alike.
+    Labels that are not among the known states are refused; where none are known, the table says which there are.
     """
-    labels = labels_of(fold.states, options, untyped=untyped)
-    fold.relabel(labels)
-    where = f"column {options.state!r}"
-    if options.states is None:
-        return sorted_labels(set(labels.values()), where)
-    refuse_strangers(where, fold.totals, options.states, "the model")
-    return options.states
+    if known is None:
+        states = sorted_labels(set(labels.values()), where)
+    else:
+        states = tuple(known)
+        strangers, here = Counter[str](), set(states)
+        for cell, n in totals.items():
+            if labels[cell] not in here:
+                strangers[labels[cell]] += n
+        if strangers:
+            _refuse_strangers(where, strangers, states, owner)
+    place = {state: i for i, state in enumerate(states)}
+    return states, {cell: place[label] for cell, label in labels.items()}
 
 
 def labels_of(raw: Iterable[Any], options: Options, *, untyped: bool) -> Mapping[Any, str]:
-    """Label the states of a table by how it is read: by :func:`label_states`, or the bins that they are numbers of.
-
-    Raises
-    ------
-    DataError
-        As :func:`label_states` does.
-    """
+    """Label the states of a table by how it is read: by :func:`label_states`, or the bins that they are numbers of."""
     if options.bins is not None and options.states is not None:
         return {state: options.states[int(state)] for state in raw}
     where = f"column {options.state!r}"
@@ -78,26 +64,11 @@ def labels_of(raw: Iterable[Any], options: Options, *, untyped: bool) -> Mapping
 
 
 def label_states(raw: Iterable[Any], known: Sequence[str], *, untyped: bool, where: str, owner: str) -> dict[Any, str]:
-    """Label the states that a table holds, each by itself, given the states that the model knows.
+    """Label the states that cells hold, each by itself, given the states that the model knows, if it knows them.
 
-    Parameters
-    ----------
-    raw : iterable
-        What cells hold.
-    known : sequence of str
-        The model's states; none where the table decides which states there are.
-    untyped : bool
-        Whether all cells are text because the file says no types.
-    where, owner : str
-        The column, and whose states they are, in the words of a message.
+    ``untyped`` says that all cells are text because the file says no types. There two known states that read alike are
+    refused; this depends on no cell. ``where`` and ``owner`` are the column and the model in the words of a message.
 
-    Raises
-    ------
-    DataError
-        If the file says no types, and two of the known states read alike there. This depends on no cell.
-
-    Examples
-    --------
     >>> words = {"where": "column 'x'", "owner": "the model"}
     >>> label_states(["1.0", "2", "n/a"], ["1", "2"], untyped=True, **words)
     {'1.0': '1', '2': '2', 'n/a': 'n/a'}
@@ -123,42 +94,19 @@ def label_states(raw: Iterable[Any], known: Sequence[str], *, untyped: bool, whe
     return labels
 
 
-def refuse_strangers(where: str, totals: Mapping[str, int], known: Sequence[str], owner: str) -> None:
-    """Refuse states that are not known.
-
-    Parameters
-    ----------
-    where : str
-        The column, in the words of a message.
-    totals : mapping of str to int
-        Number of rows of each state.
-    known : sequence of str
-        The states that there are.
-    owner : str
-        Whose states they are.
-
-    Raises
-    ------
-    DataError
-        If there are others.
-    """
-    names = set(known)
-    strangers = {name: n for name, n in totals.items() if name not in names}
-    if strangers:
-        shown = sorted(strangers, key=lambda name: (-strangers[name], name))[:8]
-        listing = ", ".join(f"{name!r} ({count_rows(strangers[name])})" for name in shown)
-        more = f" and {len(strangers) - 8} more" if len(strangers) > 8 else ""
-        raise DataError(
-            f"{where} holds states that {owner} lacks: {listing}{more}.{did_you_mean(shown[0], known)}"
-            f"{_if_missing(shown)} {owner.capitalize()}'s states: {listed(known)}"
-        )
+def _refuse_strangers(where: str, strangers: Mapping[str, int], known: Sequence[str], owner: str) -> NoReturn:
+    shown = sorted(strangers, key=lambda name: (-strangers[name], name))[:8]
+    listing = ", ".join(f"{name!r} ({count_rows(strangers[name])})" for name in shown)
+    more = f" and {len(strangers) - 8} more" if len(strangers) > 8 else ""
+    raise DataError(
+        f"{where} holds states that {owner} lacks: {listing}{more}.{did_you_mean(shown[0], known)}"
+        f"{_if_missing(shown)} {owner.capitalize()}'s states: {listed(known)}"
+    )
 
 
 def words_for_missing(names: Sequence[str]) -> list[str]:
     """Return the names that look as if nothing was known; such a word is a state nevertheless, never taken as missing.
 
-    Examples
-    --------
     >>> words_for_missing(["rest", "N/A", "?"])
     ['N/A', '?']
     """
@@ -168,8 +116,6 @@ def words_for_missing(names: Sequence[str]) -> list[str]:
 def _if_missing(strangers: Sequence[str]) -> str:
     """Return the remedy for states that look like no value, with the space before it; empty if there are none.
 
-    Examples
-    --------
     >>> _if_missing(["rest", "N/A", "?"])
     " If 'N/A' and '?' stand for missing states, leave the cells empty."
     >>> _if_missing(["rest"])
@@ -185,8 +131,6 @@ def _if_missing(strangers: Sequence[str]) -> str:
 def _canonical(text: str) -> str:
     """Return the label that a number or truth value has in a typed column; other text as it is.
 
-    Examples
-    --------
     >>> [_canonical(text) for text in ("1.0", "-2.50", "TRUE", "007", "1E5", "walking")]
     ['1', '-2.5', 'true', '007', '1E5', 'walking']
     """
@@ -201,13 +145,7 @@ def _canonical(text: str) -> str:
 
 
 def sorted_labels(labels: Iterable[str], where: str) -> tuple[str, ...]:
-    """Return labels in order, numbers by what they are.
-
-    Raises
-    ------
-    DataError
-        If two look the same; ``where`` says of what they are.
-    """
+    """Return labels in order, numbers by what they are."""
     try:
         names = tuple(sorted(labels, key=lambda label: (float(label), label)))
     except ValueError:
@@ -222,8 +160,6 @@ def sorted_labels(labels: Iterable[str], where: str) -> tuple[str, ...]:
 def count_rows(n: int) -> str:
     """Say how many rows.
 
-    Examples
-    --------
     >>> count_rows(1), count_rows(2000)
     ('1 row', '2,000 rows')
     """

@@ -1,100 +1,105 @@
-"""Pairs of states that are some steps apart, counted for every subject: what forgetting is estimated from.
+"""What is counted of public tables only, for it is exact: pairs of states some steps apart, habits, and whole rows.
 
-Only pairs without a gap between them count, both of whose records are observed: their distance is known to the step.
+- Pairs of states that are some steps apart, for every subject: what forgetting is estimated from. Only pairs without a
+  gap between them count, both of whose records are observed: their distance is known to the step.
+- Habits: transitions with their past, occupancy by the phase of a clock, how long states last.
+- How often each row of states occurs in a table of independent rows: of it any columns are counted together.
 
-What a public table tells of habits: transitions with their past, occupancy by hour, how long states last.
-
-How often each row of states occurs in a public table of independent rows: of it any columns are counted together.
-
-All of it is counted by the table's engine. It is exact, and so only for tables that everybody may see.
+All of it is counted by the table's engine, which reads a table of sequences once more for it.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.durations import parse_duration
+from pufferfish.data._chain_rows import ChainRows
+from pufferfish.data._chains import Frame, Layout, tabulated
 from pufferfish.data._columns import is_absent
-from pufferfish.data._read_chains import read_chains
+from pufferfish.data._options import check_options
+from pufferfish.data._read_chains import layout_of, read_chains
 from pufferfish.data._read_rows import count_distinct, states_of_columns
-from pufferfish.data.count_daily import READING, LinkedRows, daily_of, opened
-from pufferfish.data.daily import Daily, Steps
-from pufferfish.data.read import read_sequences
+from pufferfish.data.daily import Daily, Runs, Steps
+from pufferfish.data.labels import labels_of
 from pufferfish.data.rows import Rows
 from pufferfish.data.sequences import Sequences
+from pufferfish.data.source import engine_errors, open_source
 from pufferfish.errors import ParameterError
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
 from pufferfish.theta.states import clock_named, state_label
 
-__all__ = [
-    "Habits",
-    "PairsApart",
-    "PublicRows",
-    "as_steps",
-    "pairs_of",
-    "read_habits",
-    "read_pairs_apart",
-    "read_public_rows",
-]
+Whole = NDArray[np.int64]
+
+_DAY = 86_400_000_000  # microseconds of 24 hours
+_BLOCKS = 10  # parts of the longest series that take the place of days, without times
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkedRows:
+    """A table that was read as sequences, opened once more: its rows, each compared with the one before it."""
+
+    layout: Layout
+    frame: Frame
+    states: tuple[str, ...]
+    labels: Callable[[set[Any]], Mapping[Any, str]]  # from what cells hold to the names of states
+
+    def indices(self, cells: Iterable[Any]) -> dict[Any, int]:
+        """Return which state each of these cells holds, as a number; −1 for those that hold none."""
+        index, raw = {name: i for i, name in enumerate(self.states)}, set(cells)
+        labels = self.labels({cell for cell in raw if not is_absent(cell)})
+        return {cell: -1 if is_absent(cell) else index[labels[cell]] for cell in raw}
+
+
+@contextmanager
+def opened(source: Any, state: str, sequences: Sequences, reading: Mapping[str, Any]) -> Generator[LinkedRows]:
+    """Open a table again that was read as sequences; the engine's errors inside are told as its reader tells them."""
+    options = check_options(state=state, **reading)
+    table = open_source(source, options.needed, options.public, order=options.time)
+    layout = layout_of(table, options)
+
+    with engine_errors(table.name, table.path):
+        rows = ChainRows(table, options, layout)
+        linked = layout.link(layout.in_order(rows.frame), filtered=rows.filtered)
+        labels = partial(labels_of, options=options, untyped=table.untyped)
+        yield LinkedRows(layout, linked, sequences.states, labels)
+
+
+# -- Pairs of states some steps apart --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairsApart:
-    """Pairs of observed states so many steps apart.
-
-    Parameters
-    ----------
-    steps : int
-        Steps from the first to the second of a pair.
-    subjects : tuple of str
-        The subjects that have such pairs, sorted.
-    counts : (subjects, k, k) ndarray of int64
-        Pairs of each subject; rows are the earlier states.
-    """
+    """Pairs of observed states so many steps apart."""
 
     steps: int
-    subjects: tuple[str, ...]
-    counts: NDArray[np.int64]
+    subjects: tuple[str, ...]  # those that have such pairs, sorted
+    counts: Whole  # (subjects, k, k); rows are the earlier states
 
 
 def read_pairs_apart(
     source: Any, state: str, apart: Sequence[Any], **reading: Any
 ) -> tuple[Sequences, tuple[PairsApart, ...]]:
-    """Read a table of public data as sequences, and count the pairs of states that are some time apart.
+    """Read a table as :func:`~pufferfish.read_sequences` does, and count the pairs of states that are some time apart.
 
-    Parameters
-    ----------
-    source, state, **reading
-        As for :func:`read_sequences`.
-    apart : sequence
-        Numbers of steps, or lengths of time such as ``"8min"``, which are as many steps as they have, rounded up.
-
-    Raises
-    ------
-    ParameterError, DataError
-        As :func:`read_sequences` does; and if a length of time comes without times.
+    Each ``apart`` is a number of steps or a length of time such as ``"8min"``; see :func:`as_steps`.
     """
-    sequences = read_chains(source, **{"state": state, **READING, **reading})
+    sequences = read_chains(source, state=state, **reading)
     step = sequences.base.step or sequences.usual_step
     steps = [as_steps(distance, step) for distance in apart]
     with opened(source, state, sequences, reading) as rows:
-        return sequences, tuple(pairs_of(rows, n) for n in steps)
+        return sequences, tuple(_pairs_of(rows, n) for n in steps)
 
 
 def as_steps(apart: Any, step: Any) -> int:
-    """Return a length of time as steps, rounded up; a whole number is that many steps.
-
-    Raises
-    ------
-    ParameterError
-        If it is neither, or nothing says how long a step is.
-    """
+    """Return a length of time as steps, rounded up; a whole number is that many steps."""
     length = parse_duration(apart, "forgets")
     if not length.has_unit:
         if not isinstance(length.value, int):
@@ -106,47 +111,62 @@ def as_steps(apart: Any, step: Any) -> int:
             f"forgets is {apart!r}, but the length of a step is unknown: give step as a length of time, such as 1min, "
             "or the column of times; or give a number of steps, such as 8"
         )
-    return ceil(Fraction(length.value) / Fraction(one.value))
+    return math.ceil(Fraction(length.value) / Fraction(one.value))
 
 
-def pairs_of(opened_: LinkedRows, n: int) -> PairsApart:
+def _pairs_of(rows: LinkedRows, n: int) -> PairsApart:
     """Count the pairs of states so many steps apart."""
-    groups = opened_.layout.pairs_apart(opened_.frame, n).iter_rows()
-    rows = [(state_label(who), a, b, int(number)) for who, a, b, number in groups if not (is_absent(a) or is_absent(b))]
-    index = opened_.indices({state for _, a, b, _ in rows for state in (a, b)})
-    subjects = sorted({who for who, *_ in rows})
-    place = {who: i for i, who in enumerate(subjects)}
-    counts = np.zeros((len(subjects), len(opened_.states), len(opened_.states)), dtype=np.int64)
-    for who, before, state, number in rows:
-        counts[place[who], index[before], index[state]] += number
+    pairs = list(rows.layout.pairs_apart(rows.frame, n).iter_rows())
+    index = rows.indices(state for _, before, state, _ in pairs for state in (before, state))
+    known = [(state_label(who), index[a], index[b], number) for who, a, b, number in pairs]
+    known = [pair for pair in known if min(pair[1:3]) >= 0]
+    subjects = sorted({who for who, *_ in known})
+    place, k = {who: i for i, who in enumerate(subjects)}, len(rows.states)
+    counts = tabulated((len(subjects), k, k), ((place[who], *pair) for who, *pair in known))
     return PairsApart(n, tuple(subjects), counts)
 
 
-# -- What a public table tells of habits -----------------------------------------------------------------------------
+# -- What a table tells of habits ------------------------------------------------------------------------------------
 
-Whole = NDArray[np.int64]
+
+def daily_of(rows: LinkedRows, sequences: Sequences) -> Daily:
+    """Count transitions and runs of equal states of every subject and day."""
+    day = _day(rows.layout, sequences)
+    runs = list(rows.layout.runs(rows.frame, day).iter_rows())
+    steps = list(rows.layout.steps(rows.frame, day).iter_rows())
+    cells = [(run[2], run[5]) for run in runs] + [step[-4:-1] for step in steps]
+    index = rows.indices(cell for held in cells for cell in held)
+    subjects = tuple(sorted({state_label(run[0]) for run in runs}))
+    place = {who: i for i, who in enumerate(subjects)}
+    of_runs, of_steps = np.empty((7, len(runs)), dtype=np.int64), np.empty((7, len(steps)), dtype=np.int64)
+    for i, (who, on, state, lasted, begun, following, number) in enumerate(runs):
+        of_runs[:, i] = place[state_label(who)], on, index[state], lasted, begun, index[following], number
+    for i, (who, on, *phase, earlier, before, state, number) in enumerate(steps):
+        began = int(phase[0]) if phase else -1
+        of_steps[:, i] = place[state_label(who)], on, began, index[earlier], index[before], index[state], number
+    # engines give groups in any order
+    of_runs, of_steps = (columns[:, np.lexsort(columns[::-1])] for columns in (of_runs, of_steps))
+    return Daily(subjects, Steps(*of_steps), Runs(*of_runs))
+
+
+def _day(layout: Layout, sequences: Sequences) -> float:
+    """Return how long a day is in the unit of the axis: 24 hours, or a tenth of the longest series without times."""
+    step = sequences.base.step or sequences.usual_step
+    if layout.timed and step is not None and parse_duration(step, "step").has_unit:
+        return _DAY
+    steps = max(length.steps for length in sequences.length)
+    one = float(parse_duration(step, "step").value) if layout.timed and step is not None else 1.0
+    return max(1.0, math.ceil(steps * one / _BLOCKS))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Habits:
-    """What a table tells of habits.
-
-    Parameters
-    ----------
-    sequences : Sequences
-        The table as it was read.
-    daily : Daily
-        Transitions and runs of equal states, by subject and day.
-    pairs : tuple of PairsApart
-        Pairs of states some steps apart, as was asked.
-    occupancy : (phases, k) ndarray of int64 or None
-        Observed records by phase of the clock.
-    """
+    """What a table tells of habits."""
 
     sequences: Sequences
     daily: Daily
     pairs: tuple[PairsApart, ...]
-    occupancy: Whole | None
+    occupancy: Whole | None  # (phases, k) observed records by phase of the clock
 
     @property
     def subjects(self) -> tuple[str, ...]:
@@ -172,35 +192,22 @@ class Habits:
 
 
 def read_habits(source: Any, state: str, apart: Sequence[int], *, clock: str | None = None, **reading: Any) -> Habits:
-    """Read a table of public data as sequences, and count what it tells of habits.
+    """Read a table as :func:`~pufferfish.read_sequences` does, and count what it tells of habits.
 
-    Parameters
-    ----------
-    source, state, clock, **reading
-        As for :func:`read_sequences`.
-    apart : sequence of int
-        Numbers of steps at which pairs of states are counted.
-
-    Raises
-    ------
-    ParameterError, DataError
-        As :func:`read_sequences` does.
+    Pairs of states are counted at the numbers of steps in ``apart``.
     """
     reading = reading | {"clock": clock}
-    sequences = read_sequences(source, state, **reading)
+    sequences = read_chains(source, state=state, **reading)
     with opened(source, state, sequences, reading) as rows:
-        pairs = tuple(pairs_of(rows, n) for n in apart)
+        pairs = tuple(_pairs_of(rows, n) for n in apart)
         occupancy = None if clock is None else _occupancy(rows, clock_named(clock).phases)
         return Habits(sequences, daily_of(rows, sequences), pairs, occupancy)
 
 
 def _occupancy(rows: LinkedRows, phases: int) -> Whole:
     groups = list(rows.layout.by_phase(rows.frame).iter_rows())
-    index = rows.indices({state for _, state, _ in groups})
-    counts = np.zeros((phases, len(rows.states)), dtype=np.int64)
-    for phase, state, number in groups:
-        counts[int(phase), index[state]] += int(number)
-    return counts
+    index = rows.indices(state for _, state, _ in groups)
+    return tabulated((phases, len(rows.states)), ((int(phase), index[state], n) for phase, state, n in groups))
 
 
 # -- How often each row of states occurs -----------------------------------------------------------------------------
@@ -208,23 +215,13 @@ def _occupancy(rows: LinkedRows, phases: int) -> Whole:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublicRows:
-    """A public table of independent rows: how often each row of states occurs.
+    """A table of independent rows: how often each row of states occurs."""
 
-    Parameters
-    ----------
-    rows : Rows
-        The counts of every column by itself, and how the table was read.
-    places : (m, n) ndarray of int16
-        Of every distinct row the place of each node's state, −1 where it is missing.
-    numbers : (m,) ndarray of int64
-        How many such rows there are.
-    """
+    rows: Rows  # the counts of every column by itself, and how the table was read
+    places: NDArray[np.int16]  # (m, n): of every distinct row the place of each node's state, −1 where it is missing
+    numbers: Whole  # (m,): how many such rows there are
 
-    rows: Rows
-    places: NDArray[np.int16]
-    numbers: NDArray[np.int64]
-
-    def together(self, nodes: Sequence[Any]) -> NDArray[np.int64]:
+    def together(self, nodes: Sequence[Any]) -> Whole:
         """Return the rows in each combination of the nodes' states, an axis for each, without rows that lack one."""
         sizes = [len(self.rows.states[node]) for node in nodes]
         places = self.places[:, [self.rows.nodes.index(node) for node in nodes]].T.astype(np.intp)
@@ -237,19 +234,10 @@ class PublicRows:
 def read_public_rows(
     source: Any, nodes: Sequence[str] | BayesianNetwork | None, *, missing: Any = "refuse", **reading: Any
 ) -> PublicRows:
-    """Read a public table of independent rows by the nodes of a network, or by columns whose states it tells itself.
+    """Read a table as :func:`~pufferfish.read_rows` does, by a network, or by columns whose states it tells itself.
 
-    Parameters
-    ----------
-    source, missing, **reading
-        As for :func:`~pufferfish.read_rows`, without ``by`` and ``joint``.
-    nodes : sequence of str, or BayesianNetwork
-        Names of columns, or the network; None for all columns but those that say whose a row is, and which are read.
-
-    Raises
-    ------
-    DataError, ParameterError, ModelError
-        As :func:`~pufferfish.read_rows` does; or if there are too many different rows.
+    ``nodes`` are the network or the names of columns; None for all columns but those that say whose a row is, and which
+    rows are read.
     """
     if not isinstance(nodes, BayesianNetwork):
         states = states_of_columns(source, nodes, subject=reading.get("subject"), where=reading.get("where"))

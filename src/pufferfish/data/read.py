@@ -1,8 +1,4 @@
-"""The entrance from rows of chains to aggregates.
-
-What reads tables is loaded when the first one is read: whoever only calibrates noise does not wait for it.
-
-The entrance from rows that are independent of each other to counts.
+"""The entrances: from rows of chains to aggregates, and from rows that are independent of each other to counts.
 
 What reads tables is loaded when the first one is read: whoever only calibrates noise does not wait for it.
 """
@@ -20,9 +16,7 @@ from pufferfish.theta.model_class import Described, ModelClass
 if TYPE_CHECKING:
     from pufferfish.data._options import Taken
 
-__all__ = ["check_reading", "columns", "read_lengths", "read_rest", "read_rows", "read_sequences"]
-
-# -- The entrance from rows that are independent of each other to counts ---------------------------------------------
+_STATE = "state of a record"  # a column that is put beside a table whose states are not read
 
 
 def read_rows(
@@ -216,49 +210,24 @@ def read_sequences(
     sequences = read_chains(source, state=state, **reading)
     if not daily:
         return sequences
-    from pufferfish.data.count_daily import daily_of, opened
+    from pufferfish.data.public_counts import daily_of, opened
 
     with opened(source, state, sequences, reading) as rows:
         return replace(sequences, daily=daily_of(rows, sequences))
 
 
 def read_rest(source: Any, taken: "Taken", **reading: Any) -> Sequences:
-    """Read the rows of a table that were not read before, as :func:`read_sequences` does, and where they are.
-
-    Parameters
-    ----------
-    source : path, list of paths, or table
-        As for :func:`read_sequences`.
-    taken : Taken
-        Which rows were read before.
-    **reading
-        Options of :func:`read_sequences`.
-    """
+    """Read the rows of a table that were not read before, as :func:`read_sequences` does, and where they are."""
     from pufferfish.data._read_chains import read_chains
 
-    return read_chains(source, **{**_usual(), **reading, "taken": taken})
+    return read_chains(source, taken=taken, **reading)
 
 
 def check_reading(**reading: Any) -> None:
-    """Refuse options of :func:`read_sequences` that no table can be read by.
-
-    Raises
-    ------
-    ParameterError
-        If one is out of its range or does not go with the others.
-    """
+    """Refuse options of :func:`read_sequences` that no table can be read by."""
     from pufferfish.data._options import check_options
 
-    check_options(**{**_usual(), **reading})
-
-
-def _usual() -> dict[str, Any]:
-    """Return options of chains as they are where nothing is said."""
-    nothing = dict.fromkeys(("subject", "time", "max_gap", "step", "bins", "where", "states"))
-    return {**nothing, "missing": "unobserved", "gaps": "unobserved"}
-
-
-# -- What everybody may know of a table ------------------------------------------------------------------------------
+    check_options(**reading)
 
 
 def columns(source: Any) -> list[str]:
@@ -267,12 +236,7 @@ def columns(source: Any) -> list[str]:
     Parameters
     ----------
     source : path, list of paths, or table
-        As for :func:`read_sequences`.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, or the object is no table.
+        As for :func:`read_sequences`; a DataError says why it cannot be read.
 
     Examples
     --------
@@ -297,23 +261,15 @@ def read_lengths(source: Any, *, subject: str | None = None, **reading: Any) -> 
 
     Parameters
     ----------
-    source : path, list of paths, or table
-        As for :func:`read_sequences`.
-    subject : str, optional
-        Column of the independent unit.
-    **reading
-        ``time``, ``time_zone``, ``ambiguous``, ``max_gap``, ``step`` and ``gaps``, as for :func:`read_sequences`.
+    source, subject, **reading
+        As for :func:`read_sequences`; of its options ``time``, ``time_zone``, ``ambiguous``, ``max_gap``, ``step`` and
+        ``gaps``. A DataError says why a table cannot be read.
 
     Returns
     -------
     Sequences
         Its ``length`` is what mechanisms take, ``usual_step`` the time between most records, ``names`` whose each
         chain is. Its counts say nothing: every record is taken to be in one state.
-
-    Raises
-    ------
-    DataError
-        If the table cannot be read.
 
     Examples
     --------
@@ -331,6 +287,3 @@ def read_lengths(source: Any, *, subject: str | None = None, **reading: Any) -> 
     rows = table.frame.drop([name for name in table.frame.collect_schema().names() if name == ROW])
     rows = rows.with_columns(nw.lit("any").alias(_STATE))
     return read_sequences(nw.to_native(rows), _STATE, states=["any", "other"], subject=subject, **reading)
-
-
-_STATE = "state of a record"

@@ -11,23 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import check_kind, listed, texts, whole_array, whole_number
-from pufferfish._base.frozen import FrozenDict, ReadOnly, read_only
+from pufferfish._base.checked import check_choice, check_kind, listed, texts, whole_number
+from pufferfish._base.frozen import FrozenDict, ReadOnly
 from pufferfish._base.view import Printed, View, counted, listed_in_short
-from pufferfish.data.groups import Groups, check_by, sentence_of
+from pufferfish.data.groups import Groups, check_by, checked_counts, kept_rows, sentence_of
 from pufferfish.errors import ParameterError, shortened
-
-__all__ = ["Rows", "RowsBase", "check_columns", "check_subject"]
 
 
 def check_columns(columns: Mapping[str, str]) -> None:
-    """Refuse a column that is read as two nodes: its one record would count as two, which the proof keeps apart.
-
-    Raises
-    ------
-    ParameterError
-        If one is.
-    """
+    """Refuse a column that is read as two nodes: its one record would count as two, which the proof keeps apart."""
     taken: dict[str, str] = {}
     for node, column in columns.items():
         if column in taken:
@@ -36,13 +28,7 @@ def check_columns(columns: Mapping[str, str]) -> None:
 
 
 def check_subject(subject: str | None, private: Collection[str]) -> None:
-    """Refuse the column of a node as that of subjects, who are public.
-
-    Raises
-    ------
-    ParameterError
-        If it is one.
-    """
+    """Refuse the column of a node as that of subjects, who are public."""
     if subject in private:
         raise ParameterError(
             f"subject is {subject!r}, the column of a node: expected the column that names the subject of each row"
@@ -55,56 +41,27 @@ class RowsBase(ReadOnly):
 
     Only plain values, so that it goes into a release as JSON. The source is named without its folder.
 
-    Parameters
-    ----------
-    source : str
-        File name without folder, or the kind of table.
-    columns : dict of str to str
-        For every node that was read, its column; nodes by their labels.
-    subject : str or None
-        Column of whose row it is; checked to differ from row to row.
-    where : str or None
-        Row filter.
-    missing : {"refuse", "unobserved"}
-        What a missing cell is.
-    by : tuple of str or None
-        Public groupings of the rows, which are counted by group too.
-
-    Raises
-    ------
-    ParameterError
-        If ``missing`` has no such choice, or the filter is empty.
-
-    Examples
-    --------
     >>> RowsBase(source="patients.csv", columns={"smoker": "smoker"}, subject="patient").assumptions[0]
     "Rows are independent of each other under every θ: one row per subject (column 'patient')."
     """
 
-    source: str
-    columns: dict[str, str]
-    subject: str | None = None
-    where: str | None = None
-    missing: str = "refuse"
-    by: tuple[str, ...] | None = None
+    source: str  # file name, or the kind of table
+    columns: dict[str, str]  # for every node that was read, its column; nodes by their labels
+    subject: str | None = None  # column of whose row it is; checked to differ from row to row
+    where: str | None = None  # row filter
+    missing: str = "refuse"  # what a missing cell is, "refuse" or "unobserved"
+    by: tuple[str, ...] | None = None  # public groupings of the rows, which are counted by group too
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", FrozenDict(self.columns))
-        if self.missing not in ("refuse", "unobserved"):
-            raise ParameterError(f"missing is {self.missing!r}, expected one of refuse, unobserved")
+        check_choice("missing", self.missing, ("refuse", "unobserved"))
         check_columns(self.columns)
         if self.by is not None:
             object.__setattr__(self, "by", check_by(self.by))
         self.check_private(())
 
     def check_private(self, nodes: Iterable[str]) -> None:
-        """Refuse a subject, filter or grouping that is a column of a node; one that is not read is as private.
-
-        Raises
-        ------
-        PufferfishError
-            If one is.
-        """
+        """Refuse a subject, filter or grouping that is a column of a node; one that is not read is as private."""
         private = {*nodes, *self.columns.values()}
         check_subject(self.subject, private)
         if self.where is not None:
@@ -127,10 +84,7 @@ class RowsBase(ReadOnly):
         else:
             sentences.append("The number of rows is public, and assumed independent of the states.")
         if self.where:
-            sentences.append(
-                f"Only rows where {self.where} are used; which rows those are is public, and assumed independent of "
-                "the states."
-            )
+            sentences.append(kept_rows(self.where))
         return (*sentences, sentence_of(self.by, "row")) if self.by else tuple(sentences)
 
 
@@ -183,20 +137,11 @@ class Rows(Printed, ReadOnly):
                 raise ParameterError(f"{name} is about {_names(by_node)}, expected the nodes {_names(self.nodes)}")
         counts: dict[Any, NDArray[np.int64]] = {}
         for node in self.nodes:
-            try:
-                array = whole_array(self.counts[node])
-            except TypeError as error:
-                raise ParameterError(f"counts[{node!r}] {error}; expected numbers of rows") from None
-            if array.shape != (len(self.states[node]),):
-                raise ParameterError(
-                    f"counts[{node!r}] has shape {array.shape}, expected one number for each of its "
-                    f"{len(self.states[node])} states"
-                )
-            if (array < 0).any():
-                raise ParameterError(f"counts[{node!r}] has a negative entry, expected numbers of rows")
+            name, k = f"counts[{node!r}]", len(self.states[node])
+            array = checked_counts(self.counts[node], name, "rows", (k,), f"one number for each of its {k} states")
             if array.sum() > self.records or (self.base.missing == "refuse" and array.sum() < self.records):
-                raise ParameterError(f"counts[{node!r}] sums to {array.sum()}, but there are {self.records:,} rows")
-            counts[node] = read_only(array)
+                raise ParameterError(f"{name} sums to {array.sum()}, but there are {self.records:,} rows")
+            counts[node] = array
         if (None if self.groups is None else self.groups.by) != self.base.by:
             raise ParameterError("groups and base.by are about different groupings")
         if self.groups is not None:
@@ -215,22 +160,15 @@ class Rows(Printed, ReadOnly):
         """Return the counts of several nodes together, refused where they are none or contradict those of a node."""
         if len(nodes) < 2 or len(set(nodes)) < len(nodes) or not set(nodes) <= set(self.nodes):
             raise ParameterError(f"joint names {_names(nodes)}, expected two or more of the nodes {_names(self.nodes)}")
-        try:
-            array = whole_array(table)
-        except TypeError as error:
-            raise ParameterError(f"joint[{_names(nodes)}] {error}; expected numbers of rows") from None
         cells = () if self.groups is None else (len(self.groups.cells),)
         shape = (*cells, *(len(self.states[node]) for node in nodes))
-        if array.shape != shape or (array < 0).any():
-            raise ParameterError(
-                f"joint[{_names(nodes)}] has the shape {array.shape}, expected numbers of rows of the shape {shape}"
-            )
+        array = checked_counts(table, f"joint[{_names(nodes)}]", "rows", shape)
         for i, node in enumerate(nodes):
             margin = array.sum(axis=tuple(axis for axis in range(array.ndim) if axis != len(cells) + i))
             same = np.array_equal(margin, self.counts[node]) if self.base.missing == "refuse" else None
             if same is False or (margin > self.counts[node]).any():
                 raise ParameterError(f"joint[{_names(nodes)}] does not add up to the counts of {node!r}")
-        return read_only(array)
+        return array
 
     def together(self, nodes: Sequence[Any]) -> NDArray[np.int64] | None:
         """Return the rows in each combination of the states of some nodes, those of the last one changing fastest.

@@ -4,21 +4,6 @@ A chain is one subject's series (MATH: "Many chains"): different chains are inde
 are not. A chain of n observed records spans at least n steps; steps without a record are unobserved records
 of the same chain. Queries read ``counts``; a model fitted to public data reads ``transitions``; calibration
 reads ``length``, which is published.
-
-Where chains begin and end on the axis of time, where all their times are whole numbers of steps apart.
-
-Two readings of one table then say where the records of one are among those of the other: a record's place in its chain
-is its time less that of the first record, in steps. A ledger asks this of a part that it charges (docs/ledger.md).
-
-**Times without a zone** do not say it exactly: nobody knows where clocks were changed between two of them. Clocks show
-standard time, or an hour more. So two local times are as far apart as they say, or an hour less (the hour that clocks
-skip in spring never was), or an hour more. Fewer steps between two records mostly let more leak, but not always: in a
-chain that nearly goes around in a cycle, a record a whole cycle away tells more than a nearer one. So no hour is just
-taken away. A record may be at each place up to an hour from the one that its time says, and is charged at all of them
-(:func:`widened`): gaps have as few unread steps as they can have, and larger losses never leak less. That is so
-wherever clocks are changed by an hour or less, however often. A chain with a gap is an hour longer than times say:
-where an hour came twice inside of the gap, so long is the true one. Records without a gap between them are next to each
-other, as ``max_gap`` says.
 """
 
 from collections.abc import Iterable
@@ -29,49 +14,50 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import check_kind, listed, texts, whole_array, whole_number
+from pufferfish._base.checked import check_choice, check_kind, listed, texts, whole_number
 from pufferfish._base.durations import Duration, parse_duration
-from pufferfish._base.frozen import ReadOnly, read_only
+from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.view import Printed, View, counted
 from pufferfish.data.bins import parse_bins
 from pufferfish.data.daily import Daily
-from pufferfish.data.groups import Groups, check_by, sentence_of
+from pufferfish.data.groups import Groups, check_by, checked_counts, kept_rows, sentence_of
 from pufferfish.errors import ParameterError, shortened
 from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.states import clock_named
 
-__all__ = ["HOUR", "Base", "Sequences", "TimeGrid", "check_roles", "check_step", "slack_of", "widened"]
-
 # -- Where chains begin and end on the axis of time ------------------------------------------------------------------
+#
+# Where all times of a chain are whole numbers of steps apart, two readings of one table say where the records of one
+# are among those of the other: a record's place in its chain is its time less that of the first record, in steps. A
+# ledger asks this of a part that it charges (docs/ledger.md).
+#
+# Times without a zone do not say it exactly: nobody knows where clocks were changed between two of them. Clocks show
+# standard time, or an hour more. So two local times are as far apart as they say, or an hour less (the hour that clocks
+# skip in spring never was), or an hour more. Fewer steps between two records mostly let more leak, but not always: in a
+# chain that nearly goes around in a cycle, a record a whole cycle away tells more than a nearer one. So no hour is just
+# taken away. A record may be at each place up to an hour from the one that its time says, and is charged at all of them
+# (`widened`): gaps have as few unread steps as they can have, and larger losses never leak less. That is so wherever
+# clocks are changed by an hour or less, however often. A chain with a gap is an hour longer than times say: where an
+# hour came twice inside of the gap, so long is the true one. Records without a gap between them are next to each other,
+# as `max_gap` says.
 
-HOUR = 3_600_000_000
-"""By so much, in microseconds, clocks are changed in summer; in a few zones by less."""
+HOUR = 3_600_000_000  # by so much, in microseconds, clocks are changed in summer; in a few zones by less
 
 
 @dataclass(frozen=True, slots=True)
 class TimeGrid(ReadOnly):
     """Times of chains as whole numbers of steps.
 
-    Parameters
-    ----------
-    step : int
-        Time that a step takes: microseconds, or the unit of numbers that are times.
-    ends : tuple of ((int, int) or None)
-        Times of each chain's first and last record; None for a chain with records that are no whole numbers of steps
-        apart.
-    slack : int, default 0
-        How many steps a record may be from where its time says, because times have no zone (:func:`slack_of`).
-
-    Examples
-    --------
     An hour of the second of two days, in minutes:
 
     >>> TimeGrid(1, ((1500, 1559),)).places(0, TimeGrid(1, ((0, 1439), (1440, 2879))), 1)
     (60, 119)
     """
 
-    step: int
+    step: int  # time that a step takes: microseconds, or the unit of numbers that are times
+    # times of each chain's first and last record; None where its records are no whole numbers of steps apart
     ends: tuple[tuple[int, int] | None, ...]
+    # how many steps a record may be from where its time says, because times have no zone (:func:`slack_of`)
     slack: int = 0
 
     def __post_init__(self) -> None:
@@ -106,8 +92,6 @@ def _span(ends: Any) -> tuple[int, int]:
 def slack_of(step: int) -> int:
     """Return how many steps of so many microseconds a change of clocks may put between two times without a zone.
 
-    Examples
-    --------
     >>> slack_of(60_000_000), slack_of(7_200_000_000), slack_of(86_400_000_000)
     (60, 1, 0)
     """
@@ -117,8 +101,6 @@ def slack_of(step: int) -> int:
 def widened(spans: Iterable[tuple[int, int]], by: int, size: int) -> tuple[tuple[int, int], ...]:
     """Return spans of steps, in order, that reach further on both sides, within a chain; those that meet become one.
 
-    Examples
-    --------
     >>> widened([(0, 60), (120, 180), (600, 660)], 60, 660)
     ((0, 240), (540, 660))
     """
@@ -133,20 +115,23 @@ def widened(spans: Iterable[tuple[int, int]], by: int, size: int) -> tuple[tuple
 
 MANY_CHAINS, SHORT_CHAIN = 20, 5  # so many chains of a median of so many records look like a wrong column
 
-_CHOICES = {
-    "missing": ("unobserved", "split", "refuse"),
-    "gaps": ("unobserved", "independent"),
-    "ambiguous": ("earlier", "later", "drop"),
-}
 
+def check_chain_options(
+    state: str,
+    subject: str | None,
+    time: str | None,
+    missing: Any,
+    gaps: Any,
+    *,
+    max_gap: Any,
+    step: Any,
+    time_zone: Any,
+    ambiguous: Any,
+) -> tuple[Duration | None, Duration | None]:
+    """Return ``max_gap`` and ``step`` as lengths of time; refuse options that no table of chains can be read by.
 
-def check_roles(state: str, subject: str | None, time: str | None) -> None:
-    """Refuse a column that is read as two things: subjects or times that are states would be told as public.
-
-    Raises
-    ------
-    ParameterError
-        If one is.
+    A column that is read as two things is one: subjects or times that are states would be told as public. So is a step
+    that is longer than the longest time between neighbours, who would be less than a step apart.
     """
     roles = {"state": state, "subject": subject, "time": time}
     named = [name for name in roles.values() if name is not None]
@@ -154,18 +139,23 @@ def check_roles(state: str, subject: str | None, time: str | None) -> None:
         if named.count(name) > 1:
             both = " and ".join(role for role, column in roles.items() if column == name)
             raise ParameterError(f"{both} are the same column {name!r}, expected different ones")
-
-
-def check_step(step: Duration | None, max_gap: Duration | None) -> None:
-    """Refuse a step that is longer than the longest time between neighbours: they would be less than a step apart.
-
-    Raises
-    ------
-    ParameterError
-        If it is, or they have different units.
-    """
-    if max_gap and step and (step.has_unit != max_gap.has_unit or step.value > max_gap.value):
-        raise ParameterError(f"step is {step} and max_gap is {max_gap}, expected step <= max_gap in the same unit")
+    check_choice("missing", missing, ("unobserved", "split", "refuse"))
+    check_choice("gaps", gaps, ("unobserved", "independent"))
+    for option, value in (("max_gap", max_gap), ("time_zone", time_zone)):
+        if value is not None and time is None:
+            raise ParameterError(f"{option} is {value!r} but there is no time: give time=, the column of times")
+    longest = None if max_gap is None else parse_duration(max_gap, "max_gap")
+    one = None if step is None else parse_duration(step, "step")
+    if longest and one and (one.has_unit != longest.has_unit or one.value > longest.value):
+        raise ParameterError(f"step is {one} and max_gap is {longest}, expected step <= max_gap in the same unit")
+    if ambiguous is not None:
+        check_choice("ambiguous", ambiguous, ("earlier", "later", "drop"))
+        if time_zone is None:
+            raise ParameterError(
+                f"ambiguous is {ambiguous!r} and time_zone is missing: give the time zone by time_zone=, such as "
+                "'Europe/Paris'"
+            )
+    return longest, one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,75 +164,38 @@ class Base(ReadOnly):
 
     Only plain values, so that it goes into a release as JSON. The source is named without its folder.
 
-    Parameters
-    ----------
-    source : str
-        File name without folder, or the kind of table.
-    state : str
-        Column of the states.
-    subject, time : str or None
-        Columns of the independent unit and of time.
-    max_gap, step : str or None
-        Longest time between adjacent records, and the time one step takes, as text; None for a step that gaps are not
-        counted in, unless it was given.
-    bins : tuple of float or None
-        Edges of the bins.
-    where : str or None
-        Row filter.
-    missing : {"unobserved", "split", "refuse"}
-        What a missing state is.
-    gaps : {"unobserved", "independent"}
-        What a gap is.
-    by : tuple of str or None
-        Public groupings of the records, which are counted by group too.
-    time_zone : str or None
-        Time zone whose local times the times are, where they have none of their own and one was given.
-    ambiguous : {"earlier", "later", "drop"} or None
-        What a time is that its clocks show twice; None where there was to be none.
-
-    Raises
-    ------
-    ParameterError
-        If ``max_gap`` or ``step`` is no length of time, ``max_gap`` has no time, the filter is empty, bins are none, or
-        ``missing``, ``gaps`` or ``ambiguous`` has no such choice, or a time zone has no time.
-
-    Examples
-    --------
     >>> Base(source="day.csv", state="activity").assumptions[0]
     'The table is one chain: any record may depend on any other.'
     """
 
-    source: str
-    state: str
-    subject: str | None = None
-    time: str | None = None
-    max_gap: str | None = None
-    step: str | None = None
-    bins: tuple[float, ...] | None = None
-    where: str | None = None
-    missing: str = "unobserved"
-    gaps: str = "unobserved"
-    by: tuple[str, ...] | None = None
-    time_zone: str | None = None
-    ambiguous: str | None = None
+    source: str  # file name, or the kind of table
+    state: str  # column of the states
+    subject: str | None = None  # column of the independent unit
+    time: str | None = None  # column of time
+    max_gap: str | None = None  # longest time between adjacent records
+    step: str | None = None  # time that one step takes; None if gaps are not counted in it, unless it was given
+    bins: tuple[float, ...] | None = None  # edges of the bins
+    where: str | None = None  # row filter
+    missing: str = "unobserved"  # what a missing state is: "unobserved", "split" or "refuse"
+    gaps: str = "unobserved"  # what a gap is: "unobserved" or "independent"
+    by: tuple[str, ...] | None = None  # public groupings of the records, which are counted by group too
+    time_zone: str | None = None  # time zone of times that have none of their own, if one was given
+    ambiguous: str | None = None  # which time is meant that its clocks show twice: "earlier", "later" or "drop"
 
     def __post_init__(self) -> None:
-        for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed and not (name == "ambiguous" and self.ambiguous is None):
-                raise ParameterError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(allowed)}")
-        check_roles(self.state, self.subject, self.time)
-        step, max_gap = (
-            None if length is None else parse_duration(length, name)
-            for name, length in (("step", self.step), ("max_gap", self.max_gap))
+        check_chain_options(
+            self.state,
+            self.subject,
+            self.time,
+            self.missing,
+            self.gaps,
+            max_gap=self.max_gap,
+            step=self.step,
+            time_zone=self.time_zone,
+            ambiguous=self.ambiguous,
         )
-        check_step(step, max_gap)
-        if self.max_gap is not None and self.time is None:
-            raise ParameterError(f"max_gap is {self.max_gap!r} but there is no time: give the column of times")
-        zone = self.time_zone
-        if zone is not None and (self.time is None or not (isinstance(zone, str) and zone.strip())):
-            raise ParameterError(f"time_zone is {zone!r}, expected the zone of a column of times, or None")
-        if self.ambiguous is not None and zone is None:
-            raise ParameterError(f"ambiguous is {self.ambiguous!r} but there is no time_zone, whose clocks it is about")
+        if self.time_zone is not None and not (isinstance(self.time_zone, str) and self.time_zone.strip()):
+            raise ParameterError(f"time_zone is {self.time_zone!r}, expected the name of a zone, or None")
         if self.where is not None:
             from pufferfish.data.where import parse_where  # here: it loads what reads tables
 
@@ -260,8 +213,6 @@ class Base(ReadOnly):
     def _in_column(self, text: str) -> str:
         """Return the words that say what a bare number is counted in; none for a length with a unit of time.
 
-        Examples
-        --------
         >>> base = Base(source="day.csv", state="activity", time="minute")
         >>> base._in_column("10min"), base._in_column("1")
         ('', " in column 'minute'")
@@ -272,13 +223,11 @@ class Base(ReadOnly):
     def _sentences(self) -> list[str]:
         far = "" if self.max_gap is None else f"{self.max_gap} apart{self._in_column(self.max_gap)}"
         gap = f"records more than {far}" if far else "left-out rows"
-        if self.subject is None:
-            unit = "The table is one chain: any record may depend on any other."
-        else:
+        cut = self.gaps == "independent"
+        unit = "" if cut else "The table is one chain: any record may depend on any other."
+        if self.subject is not None:
             unit = f"Different subjects (column {self.subject!r}) are independent of each other."
-        if self.gaps == "independent":
-            if self.subject is None:
-                unit = ""
+        if cut:
             between = (
                 f"Stretches of records on the two sides of a gap ({gap}) are taken to be independent "
                 "(gaps='independent', the reading of Song, Wang and Chaudhuri 2017). This under-protects where "
@@ -314,10 +263,7 @@ class Base(ReadOnly):
             }[self.ambiguous]
             zone = f"Times are what clocks of {self.time_zone} show{twice}."
         if self.where:
-            where = (
-                f"Only rows where {self.where} are used; which rows those are is public, and assumed independent of "
-                "the states."
-            )
+            where = kept_rows(self.where)
         if self.bins:
             bins = (
                 f"Values of {self.state!r} below {self.bins[0]:g} count in the first bin, values above "
@@ -419,15 +365,8 @@ class Sequences(Printed, ReadOnly):
         if self.histories is not None:
             shapes["histories"] = (k,) * np.ndim(self.histories)
         for name, shape in shapes.items():
-            try:
-                array = whole_array(getattr(self, name))
-            except TypeError as error:
-                raise ParameterError(f"{name} {error}; expected numbers of records") from None
-            if array.shape != shape:
-                raise ParameterError(f"{name} has shape {array.shape}, expected {shape}: chains by states")
-            if (array < 0).any():
-                raise ParameterError(f"{name} has a negative entry, expected numbers of records")
-            object.__setattr__(self, name, read_only(array))
+            array = checked_counts(getattr(self, name), name, "records", shape, f"{shape}: chains by states")
+            object.__setattr__(self, name, array)
         cut = self.base.gaps == "independent"
         if not (1 <= self.subjects <= chains if cut else self.subjects == chains):
             raise ParameterError(
@@ -468,11 +407,9 @@ class Sequences(Printed, ReadOnly):
 
     def _check_kinds(self) -> None:
         """Refuse arguments that are other things than they should be, and keep copies of lists."""
-        check_kind(self.base, Base, "base")
-        if self.grid is not None:
-            check_kind(self.grid, TimeGrid, "grid")
-        if self.daily is not None:
-            check_kind(self.daily, Daily, "daily")
+        for name, kind in (("base", Base), ("grid", TimeGrid), ("daily", Daily)):
+            if name == "base" or getattr(self, name) is not None:
+                check_kind(getattr(self, name), kind, name)
         if self.clock_changes not in (None, "possible", "known"):
             raise ParameterError(f"clock_changes is {self.clock_changes!r}, expected 'possible', 'known' or None")
         if self.late is not None:
@@ -543,8 +480,8 @@ class Sequences(Printed, ReadOnly):
         if self.late is None:
             return ()
         number, longest = self.late
-        cut = self.base.gaps == "independent"
-        are = "chains of their own begin after them" if cut else "they count as unobserved records"
+        independent = self.base.gaps == "independent"
+        are = "chains of their own begin after them" if independent else "they count as unobserved records"
         return (
             f"{number:,} gaps between records are only slightly longer than max_gap ({self.base.max_gap}): {are}, and "
             f"no transition crosses them. If these records are only a little late, give max_gap={longest!r}, which "

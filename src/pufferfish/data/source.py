@@ -8,12 +8,9 @@ CSV columns are read as text whatever they look like: a type guessed from the fi
 word; text is given its meaning later, from all rows.
 """
 
-import gzip
 import os
 import re
-import zlib
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib import import_module
@@ -24,44 +21,26 @@ import narwhals as nw
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from pufferfish._base.addresses import shown_address
-from pufferfish._base.reading import display_path, leads_nowhere, near_files
+from pufferfish._base.reading import display_path, leads_nowhere, near_files, shown_address
 from pufferfish._base.words import did_you_mean, names_of, nearest
-from pufferfish.data._columns import Column, collected, kind_of, native_column, profile_text, with_text_column
+from pufferfish.data._columns import Column, kind_of, native_column, profile_text, row_count, with_text_column
 from pufferfish.data._csv_text import (
     KINDS,
+    engine_errors,
     is_parquet,
     line_with,
     other_kind,
     other_separator,
     refuse_text,
     separator_of,
-    wrong_line,
-    wrong_text,
 )
-from pufferfish.data._database import table_at
+from pufferfish.data._database import FETCHED, table_at
 from pufferfish.data.groupings import PARTS
 from pufferfish.data.spark import SparkFiles, of_spark, refuse_lines
-from pufferfish.errors import DataError, PufferfishError, public
+from pufferfish.errors import DataError, public
 from pufferfish.theta.states import state_label
 
-__all__ = [
-    "ROW",
-    "Needed",
-    "Source",
-    "are_paths",
-    "engine_errors",
-    "is_path",
-    "numbered",
-    "open_source",
-    "paths_of",
-    "rows_beside",
-]
-
 ROW = "__pf_row"
-
-FETCHED = 100_000
-"""Rows that a database is asked for at a time."""
 
 Needed = Sequence[str] | Callable[[Sequence[str]], Sequence[str]]
 """Names of the columns that are needed, or a function that chooses them from those that are there."""
@@ -69,33 +48,15 @@ Needed = Sequence[str] | Callable[[Sequence[str]], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table on its way in.
+    """A table on its way in."""
 
-    Parameters
-    ----------
-    frame : narwhals LazyFrame
-        The needed columns, and ``ROW``, the number of each row, but where it is one of Spark.
-    name : str
-        File name without folder, or the kind of table.
-    ordered : bool
-        Whether rows have an order of their own, so that their numbers tell where they are.
-    untyped : bool
-        Whether all columns are text because the file says nothing about types (CSV).
-    zoned : frozenset of str
-        Columns that had a time zone before the edge turned them into UTC, where their type does not say so.
-    path : Path, optional
-        The file, if it is one.
-    zones : mapping
-        The time zones that columns had on the way in, where their types need no longer say so.
-    """
-
-    frame: nw.LazyFrame[Any]
-    name: str
-    ordered: bool
-    untyped: bool = False
-    zoned: frozenset[str] = frozenset()
-    path: Path | None = None
-    zones: Mapping[str, str] = field(default_factory=dict[str, str])
+    frame: nw.LazyFrame[Any]  # the needed columns, and ``ROW``, the number of each row, but where it is one of Spark
+    name: str  # file name without folder, or the kind of table
+    ordered: bool  # whether rows have an order of their own, so that their numbers tell where they are
+    untyped: bool = False  # whether all columns are text because the file says nothing about types (CSV)
+    zoned: frozenset[str] = frozenset()  # columns that are in UTC now, and whose type does not say that they had a zone
+    path: Path | None = None  # the file, if it is one
+    zones: Mapping[str, str] = field(default_factory=dict[str, str])  # the time zones that columns had on the way in
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -106,12 +67,7 @@ class Source:
         """Read columns as numbers, text, true/false or instants: by their types, or by all their values if untyped.
 
         Only for columns that are public, such as those of a row filter: where the table says no types, what one value
-        is taken for depends on the others.
-
-        Returns
-        -------
-        (narwhals LazyFrame, dict of str to Column)
-            The frame with more columns, which hold the values, and the columns of a filter, which refer to them.
+        is taken for depends on the others. Values are in new columns of the frame, to which the columns refer.
         """
         frame, columns = self.frame, dict[str, Column]()
         profiles = profile_text(frame, names) if self.untyped else {}
@@ -130,122 +86,70 @@ class Source:
 
     def nothing(self, where: str | None) -> DataError:
         """Error for a table of which no row is left."""
-        total = int(collected(self.frame.select(nw.len().alias("n"))).item())
+        total = row_count(self.frame)
         if not total:
             return DataError(f"{self.name} has no rows")
         return DataError(f"no row of {self.name} is left where {where} ({total:,} before)")
 
 
 _ANY_ZONE = "POLARS_IGNORE_TIMEZONE_PARSE_ERROR"
-"""Without it polars panics, in many lines, on zones such as +05:30. What zones mean is known to :mod:`.local_time`."""
-
-_DAMAGED = "File out of specification"
-"""What polars says of a Parquet file whose parts do not fit together."""
+"""Without it polars panics, in many lines, on zones such as +05:30. What zones mean is known to :mod:`._times`."""
 
 
-@contextmanager
-def engine_errors(name: str, path: Path | None = None) -> Generator[None]:
-    """Turn whatever an engine raises into one line; the path of a CSV file helps to say which of its lines is wrong.
-
-    Examples
-    --------
-    >>> with engine_errors("table.csv"):
-    ...     raise OSError("unexpected end of file")
-    Traceback (most recent call last):
-    pufferfish.errors.DataError: table.csv cannot be read: unexpected end of file
-    """
-    try:
-        yield
-    except (PufferfishError, MemoryError):
-        raise
-    except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
-        line = " ".join(str(error).split()) or type(error).__name__
-        if path is not None and separator_of(path.name) is not None:  # the engine's words are for its own users
-            line = wrong_text(path) or wrong_line(path) or line.partition(" The current offset")[0]
-            if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile) or "gzip" in str(error):
-                line = "the compressed file is incomplete or damaged: copy or compress it again"
-        elif _DAMAGED in line:
-            line = f"the file is damaged ({line.rpartition(_DAMAGED)[2].strip(' :')[:100]}): copy or write it again"
-        raise DataError(f"{name} cannot be read: {line[:300]}") from error
-
-
-def is_path(source: Any) -> bool:
+def _is_path(source: Any) -> bool:
     """Whether a source names a file."""
     return isinstance(source, str | os.PathLike)
 
 
 def are_paths(source: Any) -> bool:
     """Whether a source is a list of files."""
-    return isinstance(source, list | tuple) and len(source) > 0 and all(map(is_path, source))
+    return isinstance(source, list | tuple) and len(source) > 0 and all(map(_is_path, source))
 
 
 def paths_of(source: Any) -> list[str]:
     """Return the files of a source as words of a command line; TABLE for what is no file."""
     paths = source if are_paths(source) else [source]
-    return [shown_address(os.fspath(path)) if is_path(path) else "TABLE" for path in paths]
+    return [shown_address(os.fspath(path)) if _is_path(path) else "TABLE" for path in paths]
 
 
 def open_source(
-    source: Any,
-    columns: Needed,
-    public: Collection[str] = (),
-    *,
-    parts: Collection[str] = (),
-    order: str | None = None,
+    source: Any, columns: Needed, public: Collection[str] = (), *, parts: Collection[str] = (), order: str | None = None
 ) -> Source:
-    """Open a file or table and select its needed columns.
+    """Open a file or table, or several files as one table, and select its needed columns.
 
-    Parameters
-    ----------
-    source : path, list of paths, or table
-        What to open; several files are one table.
-    columns : sequence of str, or function
-        The needed columns.
-    public : collection of str
-        Those that hold nothing private, such as times and the columns of a filter. In a pandas column of Python
-        objects, their values together say of what type it is; the values of other columns become labels, each by
-        itself.
-    parts : collection of str
-        Those that may have been meant as parts of time, ``hour`` of ``hour(time)``: what a message about them says.
-    order : str, optional
-        The column of times by which the rows of a database are ordered.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, the object is not a table, or a column is not found.
+    ``public`` columns hold nothing private, such as times and the columns of a filter. In a pandas column of Python
+    objects, their values together say of what type it is; the values of other columns become labels, each by itself.
+    ``parts`` may have been meant as parts of time, ``hour`` of ``hour(time)``: what a message about them says.
+    ``order`` is the column of times by which the rows of a database are ordered.
     """
-    if is_path(source):
-        return _no_empty_text(_from_path(source, columns, parts, order))
+    wanted = _Wanted(columns, public, parts, order)
+    if _is_path(source):
+        return _no_empty_text(_from_path(source, wanted))
     if are_paths(source):
-        return _no_empty_text(_one_of(source, columns, parts, order))
+        return _no_empty_text(_one_of(source, wanted))
     if isinstance(source, SparkFiles):
         with engine_errors(source.name):
-            return _no_empty_text(_from_spark(source, columns, parts))
+            return _no_empty_text(_from_spark(source, wanted))
     with engine_errors(f"{type(source).__module__.partition('.')[0]} {type(source).__name__}"):
-        return _no_empty_text(_from_table(source, columns, public, parts, order))
+        return _no_empty_text(_from_table(source, wanted))
 
 
-def _from_path(given: Any, needed: Needed, parts: Collection[str], order: str | None) -> Source:
+def _from_path(given: Any, wanted: "_Wanted") -> Source:
     if (table := table_at(given)) is not None:
         with engine_errors(table.name):
-            rows = table.rows(lambda present: _require(needed, present, parts=parts), order)
-            source = _from_table(rows, needed, (), parts, order)
+            source = _from_table(table.rows(wanted.columns, wanted.order), replace(wanted, public=()))
             return replace(source, name=table.name, ordered=False, untyped=table.untyped)
-    _refuse_no_file(os.fsdecode(given))
     path = Path(os.fsdecode(given))
     with engine_errors(display_path(path.name), path):
-        return _from_file(path, needed, parts)
+        return _from_file(os.fsdecode(given), wanted)
 
 
-def _one_of(paths: Sequence[Any], needed: Needed, parts: Collection[str], order: str | None) -> Source:
+def _one_of(paths: Sequence[Any], wanted: "_Wanted") -> Source:
     """Return several files as one table, the rows of each after those of the one before."""
     files = list[Source]()
     for path in paths:
         try:
-            files.append(_from_path(path, needed, parts, order))
+            files.append(_from_path(path, wanted))
         except DataError as error:
             name = display_path(Path(os.fsdecode(path)).name)
             error.args = (str(error) if name in str(error) else f"{name}: {error}",)
@@ -258,54 +162,48 @@ def _one_of(paths: Sequence[Any], needed: Needed, parts: Collection[str], order:
                 "table only if their columns are the same"
             )
     frames = [nw.to_native(file.frame.drop(ROW)) for file in files]
-    return replace(
-        first,
-        frame=numbered(pl.concat(frames, how="vertical")),
-        name=", ".join(file.name for file in files),
-        path=None,
-    )
+    frame = numbered(pl.concat(frames, how="vertical"))
+    return replace(first, frame=frame, name=", ".join(file.name for file in files), path=None)
 
 
-def _refuse_no_file(name: str) -> None:
-    """Refuse what a path would be made of though it names no file of this machine."""
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", name):  # a drive of Windows has one letter; a path has lost one slash
-        raise public(
-            DataError(f"{display_path(name)} is a web address, but only local files are read: download it first")
-        )
-    if name.endswith(("/", os.sep)) and not os.path.isdir(name):
-        raise public(
-            DataError(f"{display_path(name)} ends in {name[-1]}, as only the name of a folder does: name a file")
-        )
-
-
-def _from_file(path: Path, needed: Needed, parts: Collection[str]) -> Source:
+def _why_no_table(path: Path) -> str | None:
+    """Return why a path of this machine is no table that can be read; None if it may be one."""
+    shown, name = display_path(path), path.name
     if path.is_dir():
-        raise public(DataError(f"{display_path(path)} is a folder, expected a file ({KINDS})"))
+        return f"{shown} is a folder, expected a file ({KINDS})"
     if nowhere := leads_nowhere(path):
-        raise public(DataError(f"{display_path(path)} cannot be read: {nowhere}"))
+        return f"{shown} cannot be read: {nowhere}"
     if not path.exists():
-        raise public(DataError(f"file {display_path(path)} not found.{near_files(path)}".rstrip(".")))
+        return f"file {shown} not found.{near_files(path)}".rstrip(".")
     if not path.is_file():
-        raise public(DataError(f"{display_path(path)} is a device or a pipe; name a regular file"))
-    if not path.name.isprintable():  # it is written into releases and ledgers, as text
-        raise public(DataError(f"the file name {path.name!r} has characters that do not print: rename the file"))
-    separator = separator_of(path.name)
+        return f"{shown} is a device or a pipe; name a regular file"
+    if not name.isprintable():  # it is written into releases and ledgers, as text
+        return f"the file name {name!r} has characters that do not print: rename the file"
+    if separator_of(name) is None and not is_parquet(name):
+        return f"{display_path(name)} {other_kind(name)}"
+    return f"{name} is empty (0 bytes)" if path.stat().st_size == 0 else None
+
+
+def _from_file(given: str, wanted: "_Wanted") -> Source:
+    path, why = Path(given), None
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", given):  # a drive of Windows has one letter; a path has lost one slash
+        why = f"{display_path(given)} is a web address, but only local files are read: download it first"
+    elif given.endswith(("/", os.sep)) and not os.path.isdir(given):
+        why = f"{display_path(given)} ends in {given[-1]}, as only the name of a folder does: name a file"
+    if why := why or _why_no_table(path):
+        raise public(DataError(why))
     parquet = is_parquet(path.name)
-    if separator is None and not parquet:
-        raise public(DataError(f"{display_path(path.name)} {other_kind(path.name)}"))
-    if path.stat().st_size == 0:
-        raise public(DataError(f"{path.name} is empty (0 bytes)"))
     if parquet:
         _refuse_no_parquet(path)
         os.environ.setdefault(_ANY_ZONE, "1")  # for good: rows are read, and the schema is looked up, later
         scan = pl.scan_parquet(path, glob=False)
     else:
         refuse_text(path)
-        scan = pl.scan_csv(path, separator=separator or ",", infer_schema=False, glob=False)
+        scan = pl.scan_csv(path, separator=separator_of(path.name) or ",", infer_schema=False, glob=False)
         # polars leaves a quote that is written twice as it is, in the header; a quote that is not is refused
         scan = scan.rename({name: name.replace('""', '"') for name in scan.collect_schema().names() if '""' in name})
     schema = scan.collect_schema()
-    columns = _require(needed, schema.names(), untyped=not parquet, path=None if parquet else path, parts=parts)
+    columns = wanted.columns(schema.names(), untyped=not parquet, path=None if parquet else path)
     if not parquet and len(schema) > 1:  # a blank line is no row, and no step between its neighbours
         blank = pl.all_horizontal(pl.col(schema.names()).is_null())
         scan = scan.with_row_index(ROW).filter(~blank).drop(ROW)  # unnumbered, polars filters in its parser, slowly
@@ -327,8 +225,8 @@ def _refuse_no_parquet(path: Path) -> None:
         raise DataError(f"{display_path(path.name)} is incomplete: copy or write it again")
 
 
-def _from_spark(files: SparkFiles, needed: Needed, parts: Collection[str]) -> Source:
-    columns = _require(needed, files.frame.columns, untyped=files.untyped, parts=parts)
+def _from_spark(files: SparkFiles, wanted: "_Wanted") -> Source:
+    columns = wanted.columns(files.frame.columns, untyped=files.untyped)
     frame, zoned = of_spark(files.frame.dropna("all") if files.untyped else files.frame, columns)  # a blank line
     if files.untyped:
         refuse_lines(files)
@@ -348,15 +246,13 @@ def _no_empty_text(source: Source) -> Source:
 # -- Tables in memory and in databases become one polars frame -------------------------------------------------------
 
 
-def _from_table(
-    table: Any, needed: Needed, public: Collection[str], parts: Collection[str], order: str | None
-) -> Source:
+def _from_table(table: Any, wanted: "_Wanted") -> Source:
     native: Any = nw.to_native(table, pass_through=True)
     if type(native).__module__.partition(".")[0] == "pandas" and hasattr(native, "columns"):
-        rows, zones = _of_pandas(native, needed, public, parts)
+        rows, zones = _of_pandas(native, wanted)
         return Source(numbered(rows.lazy()), "pandas frame", ordered=True, zones=zones)
     if hasattr(native, "column_names") and hasattr(native, "select"):  # Arrow's: a join may have a name twice
-        native = native.select(_require(needed, native.column_names, parts=parts))
+        native = native.select(wanted.columns(native.column_names))
     try:
         held: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(native)
     except TypeError:
@@ -365,7 +261,7 @@ def _from_table(
         ) from None
     kind = held.implementation
     schema = held.collect_schema()
-    columns = _require(needed, list(native.columns) if kind.is_duckdb() else schema.names(), parts=parts)
+    columns = wanted.columns(list(native.columns) if kind.is_duckdb() else schema.names())
     zones = _zones(schema, columns)
     if kind.is_pyspark():
         relation, zoned = of_spark(native, columns)
@@ -376,7 +272,7 @@ def _from_table(
         name = "Arrow table" if kind.is_pyarrow() else f"{kind.name.lower()} frame"
         return Source(numbered(_of_arrow(held.select(columns).to_arrow()).lazy()), name, ordered=True, zones=zones)
     name = "DuckDB relation" if kind.is_duckdb() else f"{kind.name.lower()} table"
-    return Source(numbered(_of_database(held.select(columns), order)), name, ordered=False, zones=zones)
+    return Source(numbered(_of_database(held.select(columns), wanted.order)), name, ordered=False, zones=zones)
 
 
 def _zones(schema: Mapping[str, Any], columns: Sequence[str]) -> dict[str, str]:
@@ -460,9 +356,7 @@ def _of_database(rows: nw.LazyFrame[Any], order: str | None) -> pl.LazyFrame:
     return register_io_source(batches, schema=_of_arrow(relation.limit(0).to_arrow_table()).schema)
 
 
-def _of_pandas(
-    native: Any, needed: Needed, public: Collection[str], parts: Collection[str]
-) -> tuple[pl.DataFrame, dict[str, str]]:
+def _of_pandas(native: Any, wanted: "_Wanted") -> tuple[pl.DataFrame, dict[str, str]]:
     """Return the needed columns of a pandas frame, and the time zones of those that have one.
 
     How one record is read must not depend on another: Python objects become labels one by one, but in public columns.
@@ -471,7 +365,7 @@ def _of_pandas(
     labels = {str(label): label for label in native.columns}  # they need not be text
     index = [str(name) for name in native.index.names if name is not None]
     columns, zones = list[pl.Series](), dict[str, str]()
-    for name in _require(needed, [str(name) for name in native.columns], parts=parts, index=index):
+    for name in wanted.columns([str(name) for name in native.columns], index=index):
         column: Any = native[labels[name]]
         if isinstance(column.dtype, pd.CategoricalDtype):
             values = column.cat.categories.array
@@ -479,7 +373,7 @@ def _of_pandas(
                 values = pd.array(values, dtype="Int64" if values.dtype.kind == "i" else "UInt64")
             column = pd.Series(pd.api.extensions.take(values, column.cat.codes.to_numpy(), allow_fill=True))
         if column.dtype == object:
-            column = _typed(column) if name in public else _labelled(column)
+            column = _typed(column) if name in wanted.public else _labelled(column)
         if (zone := getattr(getattr(column.dtype, "pyarrow_dtype", column.dtype), "tz", None)) is not None:
             zones[name] = str(zone)
         columns.append(_series(name, column))
@@ -528,12 +422,9 @@ def _typed(column: Any) -> Any:
     """Give a public column of Python objects the type that all of them have, or else their labels."""
     pd: Any = import_module("pandas")
     kind: str = pd.api.types.infer_dtype(column, skipna=True)
-    if kind == "boolean":
-        return column.astype("boolean")
-    if kind == "integer":
-        return column.astype("Int64")
-    if kind in {"floating", "mixed-integer-float", "decimal"}:
-        return column.astype("Float64" if kind == "mixed-integer-float" else float)
+    types = {"boolean": "boolean", "integer": "Int64", "mixed-integer-float": "Float64"}
+    if (held := types.get(kind, float if kind in {"floating", "decimal"} else None)) is not None:
+        return column.astype(held)
     if kind in {"datetime", "datetime64", "date"}:
         known = column.dropna()
         if kind == "date" and not any(isinstance(value, datetime) for value in known):  # a timestamp is a date, too
@@ -547,8 +438,7 @@ def _typed(column: Any) -> Any:
     return _labelled(column)
 
 
-_AGAIN = re.compile(r"(.*)_duplicated_[0-9]+", re.DOTALL)
-"""What the engine calls a column whose name is there already."""
+_AGAIN = re.compile(r"(.*)_duplicated_[0-9]+", re.DOTALL)  # what the engine calls a column whose name is there already
 
 
 def _names(present: Sequence[str], *, untyped: bool) -> list[str]:
@@ -557,48 +447,56 @@ def _names(present: Sequence[str], *, untyped: bool) -> list[str]:
     return [name or "(one without a name)" for name in names]
 
 
-def _require(
-    needed: Needed,
-    present: Sequence[str],
-    *,
-    untyped: bool = False,
-    path: Path | None = None,
-    parts: Collection[str] = (),
-    index: Collection[str] = (),
-) -> Sequence[str]:
-    """Return the needed columns; refuse those that are not there, or there twice.
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What :func:`open_source` is asked for."""
 
-    ``path`` is that of a CSV file, ``parts`` are the columns that may have been meant as parts of time, and ``index``
-    the names of a pandas index.
-    """
-    columns = needed(present) if callable(needed) else needed
-    for name in columns:
-        if name.startswith("__pf_"):
-            raise DataError(f"column {name!r} has a name that begins with '__pf_', kept for internal use: rename it")
-        if name not in present:
-            hint = ""
-            if untyped and (separated := other_separator(present)):
-                hint = separated
-            elif untyped and len(present) == 1 and "," in present[0].removeprefix("sep="):
-                hint = " Each line of the file seems to be one quoted cell: save it as CSV again."
-            elif untyped and re.match("sep=|#", present[0]):
-                hint = " The first line of the file does not name the columns: delete it."
-            elif path is not None and (line := line_with(name, path)):
-                hint = f" Line {line} of the file has this name: delete the lines above it."
-            meant = did_you_mean(name, present)
-            if name in index:
+    needed: Needed
+    public: Collection[str]
+    parts: Collection[str]
+    order: str | None
+
+    def columns(
+        self, present: Sequence[str], *, untyped: bool = False, path: Path | None = None, index: Collection[str] = ()
+    ) -> Sequence[str]:
+        """Return the needed columns; refuse those that are not there, or there twice.
+
+        ``path`` is that of a CSV file, and ``index`` are the names of a pandas index.
+        """
+        columns = self.needed(present) if callable(self.needed) else self.needed
+        for name in columns:
+            if name.startswith("__pf_"):
                 raise DataError(
-                    f"column {name!r} not found: {name!r} is the index of the frame, not a column; give "
-                    "frame.reset_index()"
+                    f"column {name!r} has a name that begins with '__pf_', kept for internal use: rename it"
                 )
-            if name in parts and name in PARTS:
-                meant = f" For a part of a time, name the column: {name}(column)."
-            elif name in parts and not meant and (part := nearest(name, PARTS)):
-                meant = f" A part of the time is called {part!r}."
-            there = names_of(_names(present, untyped=untyped))
-            raise DataError(f"column {name!r} not found.{meant} Columns: {there}.{hint}")
-        base = again[1] if untyped and (again := _AGAIN.fullmatch(name)) and again[1] in present else name
-        twice = untyped and any((again := _AGAIN.fullmatch(p)) and again[1] == base for p in present)
-        if twice or present.count(name) > 1:
-            raise DataError(f"column {base!r} occurs more than once: rename or drop the others")
-    return columns
+            if name not in present:
+                if name in index:
+                    raise DataError(
+                        f"column {name!r} not found: {name!r} is the index of the frame, not a column; give "
+                        "frame.reset_index()"
+                    )
+                meant = did_you_mean(name, present)
+                if name in self.parts and name in PARTS:
+                    meant = f" For a part of a time, name the column: {name}(column)."
+                elif name in self.parts and not meant and (part := nearest(name, PARTS)):
+                    meant = f" A part of the time is called {part!r}."
+                there = names_of(_names(present, untyped=untyped))
+                hint = _hint(name, present, path) if untyped else ""
+                raise DataError(f"column {name!r} not found.{meant} Columns: {there}.{hint}")
+            base = again[1] if untyped and (again := _AGAIN.fullmatch(name)) and again[1] in present else name
+            twice = untyped and any((again := _AGAIN.fullmatch(p)) and again[1] == base for p in present)
+            if twice or present.count(name) > 1:
+                raise DataError(f"column {base!r} occurs more than once: rename or drop the others")
+        return columns
+
+
+def _hint(name: str, present: Sequence[str], path: Path | None) -> str:
+    """Say why a CSV file may lack a column that somebody names."""
+    if separated := other_separator(present):
+        return separated
+    if len(present) == 1 and "," in present[0].removeprefix("sep="):
+        return " Each line of the file seems to be one quoted cell: save it as CSV again."
+    if re.match("sep=|#", present[0]):
+        return " The first line of the file does not name the columns: delete it."
+    line = None if path is None else line_with(name, path)
+    return f" Line {line} of the file has this name: delete the lines above it." if line else ""

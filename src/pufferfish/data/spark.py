@@ -26,34 +26,26 @@ from typing import Any
 import narwhals as nw
 
 from pufferfish._base.reading import display_path
-from pufferfish.data._csv_text import NO_TEXT, is_parquet, other_kind, separator_of
-from pufferfish.errors import DataError, ParameterError, PufferfishError, public
-
-__all__ = ["SparkFiles", "held", "of_spark", "refuse_lines", "spark_files", "spark_session"]
+from pufferfish.data._csv_text import NO_TEXT, engine_errors, is_parquet, other_kind, separator_of
+from pufferfish.errors import DataError, ParameterError, public
 
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+
+_SETTINGS = {
+    "spark.log.level": "ERROR",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.caseSensitive": "true",  # as on every other engine
+}
 
 
 @dataclass(frozen=True, slots=True)
 class SparkFiles:
-    """Files that a cluster reads, as a source for ``read_sequences`` and ``read_rows``.
+    """Files that a cluster reads, as a source for ``read_sequences`` and ``read_rows``."""
 
-    Parameters
-    ----------
-    paths : tuple of str
-        Files, folders or globs, as Spark finds them.
-    name : str
-        Their names without folders.
-    frame : pyspark DataFrame
-        All their columns.
-    separator : str or None
-        What separates cells, for CSV; None for Parquet.
-    """
-
-    paths: tuple[str, ...]
-    name: str
-    frame: Any
-    separator: str | None
+    paths: tuple[str, ...]  # files, folders or globs, as Spark finds them
+    name: str  # their names without folders
+    frame: Any  # all their columns
+    separator: str | None  # what separates cells, for CSV; None for Parquet
 
     @property
     def untyped(self) -> bool:
@@ -65,13 +57,7 @@ class SparkFiles:
 
 
 def of_spark(native: Any, columns: Sequence[str]) -> tuple[nw.LazyFrame[Any], frozenset[str]]:
-    """Select columns, instants as times in UTC; return them, and which ones were instants.
-
-    Raises
-    ------
-    DataError
-        If Spark would take the name of a column for something else.
-    """
+    """Select columns, instants as times in UTC; return them, and which ones were instants."""
     functions: Any = import_module("pyspark.sql.functions")
     kinds = {field.name: field.dataType.typeName() for field in native.schema.fields}
     zoned = frozenset(name for name in columns if kinds[name] == "timestamp")
@@ -108,14 +94,11 @@ def held(frame: nw.LazyFrame[Any]) -> Generator[nw.LazyFrame[Any]]:
 
 
 def spark_files(session: Any, paths: Sequence[str]) -> SparkFiles:
-    """Open Parquet or CSV files, folders of them, or globs, on the machines of a cluster.
-
-    Raises
-    ------
-    DataError
-        If there are no such files, or they are not all of one kind.
-    """
-    names = [file for path in paths for file in _names(session, path)]
+    """Open Parquet or CSV files, folders of them, or globs, on the machines of a cluster."""
+    names: list[str] = []
+    for path in paths:  # no file is opened for it
+        with engine_errors(display_path(path)):
+            names += session.read.text(path, recursiveFileLookup=True).inputFiles()
     if not names:
         raise DataError(f"{display_path(', '.join(paths))} holds no files")
     separators = {_separator(name) for name in names}
@@ -126,17 +109,11 @@ def spark_files(session: Any, paths: Sequence[str]) -> SparkFiles:
     name = ", ".join(os.path.basename(path.rstrip("/")) or path for path in paths)
     if not name.isprintable():  # it is written into releases and ledgers, as text
         raise DataError(f"the file name {name!r} has characters that do not print: rename the file")
-    with _reading(name):
+    with engine_errors(name):
         if separator is None:
             return SparkFiles(tuple(paths), name, session.read.parquet(*paths), None)
         lines = session.read.options(header=True, enforceSchema=False, escape='"', recursiveFileLookup=True)
         return SparkFiles(tuple(paths), name, lines.csv(list(paths), sep=separator), separator)
-
-
-def _names(session: Any, path: str) -> list[str]:
-    """Return the files that a path stands for; no file is opened for it."""
-    with _reading(display_path(path)):
-        return [str(file) for file in session.read.text(path, recursiveFileLookup=True).inputFiles()]
 
 
 def _separator(name: str) -> str | None:
@@ -152,11 +129,6 @@ def refuse_lines(files: SparkFiles) -> None:
 
     Spark reads lines, each by itself: it would cut a cell of several lines into records, put signs in the place of what
     is no UTF-8, take bytes of no text for a part of a name, and leave out cells that are too many.
-
-    Raises
-    ------
-    DataError
-        If there are such lines, or there is only one column.
     """
     if files.separator is None:
         return
@@ -183,19 +155,6 @@ def refuse_lines(files: SparkFiles) -> None:
             raise DataError(f"{files.name} cannot be read: it has {fault} ({n:,} line{'' if n == 1 else 's'})")
 
 
-@contextmanager
-def _reading(name: str) -> Generator[None]:
-    """Turn what Spark says of files into one line."""
-    try:
-        yield
-    except PufferfishError:
-        raise
-    except Exception as error:
-        if "PATH_NOT_FOUND" in str(error):
-            raise DataError(f"file {name} not found") from error
-        raise DataError(f"{name} cannot be read: {' '.join(str(error).split())[:300]}") from error
-
-
 # -- the session -----------------------------------------------------------------------------------------------
 
 
@@ -204,11 +163,6 @@ def spark_session(master: str) -> Generator[Any]:
     """Start Spark on a master such as ``local[4]`` or ``spark://host:7077``, and stop it; leave one that runs running.
 
     Everything else is set as for any program of Spark, in ``spark-defaults.conf``.
-
-    Raises
-    ------
-    ParameterError
-        If PySpark or Java is missing, or the master cannot be reached.
     """
     if find_spec("pyspark") is None:
         raise public(ParameterError("--spark needs PySpark: pip install 'pufferfish-privacy[spark]'"))
@@ -224,33 +178,19 @@ def spark_session(master: str) -> Generator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PySpark's opinion of the version of pandas, which is not used here
         spark: Any = import_module("pyspark.sql").SparkSession
-    running = spark.getActiveSession()
+        running = session = spark.getActiveSession()
+        if running is None:
+            builder = spark.builder.master(master).appName("pufferfish")
+            try:
+                session = builder.config(map=_SETTINGS).getOrCreate()
+            except Exception as error:
+                line = " ".join(str(error).split()).rpartition("Exception: ")[2][:300]
+                given = display_path(master)
+                raise public(ParameterError(f"--spark: Spark does not start on {given!r}: {line}")) from error
     if running is not None:
         yield running
         return
-    session = _started(spark.builder.master(master).appName("pufferfish"), master)
     try:
         yield session
     finally:
         session.stop()
-
-
-def _started(builder: Any, master: str) -> Any:
-    for name, value in _SETTINGS.items():
-        builder = builder.config(name, value)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return builder.getOrCreate()
-    except Exception as error:
-        message = " ".join(str(error).split()).rpartition("Exception: ")[2]
-        raise public(
-            ParameterError(f"--spark: Spark does not start on {display_path(master)!r}: {message[:300]}")
-        ) from error
-
-
-_SETTINGS = {
-    "spark.log.level": "ERROR",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.caseSensitive": "true",  # as on every other engine
-}

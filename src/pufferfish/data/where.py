@@ -24,8 +24,6 @@ from pufferfish.data._columns import Column, parse_instant
 from pufferfish.data.groupings import DATES, MICROS_OF_DAY, PARTS, RANGES
 from pufferfish.errors import DataError, ParameterError
 
-__all__ = ["Where", "parse_where"]
-
 _ORDER: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -48,24 +46,12 @@ class _Truth:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A parsed filter.
+    """A parsed filter."""
 
-    Parameters
-    ----------
-    text : str
-        What was given.
-    columns : tuple of str
-        Columns it reads.
-    timed : tuple of str
-        Columns of which it reads parts of time.
-    hours : tuple of str
-        Those of which it reads the hour.
-    """
-
-    text: str
-    columns: tuple[str, ...]
-    timed: tuple[str, ...]
-    hours: tuple[str, ...]
+    text: str  # what was given
+    columns: tuple[str, ...]  # columns it reads
+    timed: tuple[str, ...]  # columns of which it reads parts of time
+    hours: tuple[str, ...]  # those of which it reads the hour
     _tree: ast.expr
 
     def refuse_unquoted(self, present: Collection[str]) -> None:
@@ -81,12 +67,7 @@ class Where:
     def keep(self, columns: Mapping[str, Column], local: Mapping[str, Column] | None = None) -> nw.Expr:
         """Compile to an expression, never null, that is true where a row is kept.
 
-        Parameters
-        ----------
-        columns : mapping of str to Column
-            The columns it reads.
-        local : mapping of str to Column
-            The local times of those in ``timed``, if there are any.
+        ``columns`` are those that it reads, ``local`` the local times of those in ``timed``.
         """
         return _Compiler(self.text, columns, local).truth(self._tree).true
 
@@ -99,26 +80,8 @@ else's filter, and engines take minutes for many hundreds of comparisons, or Pyt
 
 
 def parse_where(text: Any, private: Collection[str], called: str) -> Where:
-    """Parse a filter and name its columns.
+    """Parse a filter and name its columns; refuse ``private`` ones, and what they are ``called`` in messages.
 
-    Parameters
-    ----------
-    text : str
-        The filter.
-    private : collection of str
-        Columns that it may not refer to.
-    called : str
-        What such a column is called in messages.
-
-    Raises
-    ------
-    ParameterError
-        If it is no text.
-    DataError
-        If it is not in the language, or refers to a private column.
-
-    Examples
-    --------
     >>> parse_where('awake and col("day no") < 7', ["activity"], "state column").columns
     ('awake', 'day no')
     """
@@ -219,21 +182,21 @@ def _quoted(name: str) -> str:
 def _column_name(node: ast.expr) -> str | None:
     if isinstance(node, ast.Name) and node.id not in _CONSTANTS:
         return node.id
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "col":
-        match node.args:
-            case [ast.Constant(value=str(name))] if not node.keywords:
-                return name
-            case _:
-                return None
-    return None
+    match node:
+        case ast.Call(func=ast.Name(id="col"), args=[ast.Constant(value=str(name))], keywords=[]):
+            return name
+        case _:
+            return None
 
 
 def _part_of_time(node: ast.AST) -> tuple[str, str] | None:
     """Return the part of time and the column of ``hour(time)``; None for anything else."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in PARTS:
-        name = _column_name(node.args[0]) if len(node.args) == 1 and not node.keywords else None
-        return None if name is None else (node.func.id, name)
-    return None
+    match node:
+        case ast.Call(func=ast.Name(id=part), args=[column], keywords=[]) if part in PARTS:
+            name = _column_name(column)
+            return None if name is None else (part, name)
+        case _:
+            return None
 
 
 _NOT_LITERAL = object()
@@ -286,10 +249,7 @@ class _Compiler:
             return _not(self.truth(node.operand))
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
-            links = [
-                self._compare(left, op, right) for left, op, right in zip(sides, node.ops, sides[1:], strict=False)
-            ]
-            return _both(links)
+            return _both([self._compare(*link) for link in zip(sides, node.ops, sides[1:], strict=False)])
         name = _column_name(node)
         if name is None:
             self._refuse(f"{ast.unparse(node)!r} is not a condition")
@@ -354,23 +314,21 @@ class _Compiler:
             self._refuse_beyond(left if column is a else right, [operand])
         if column.kind == "nothing" or (isinstance(operand, Column) and operand.kind == "nothing"):
             return _never(column)
-        if column.untyped and isinstance(operand, str) and not equality and parse_instant(operand) is not None:
+        if column.kind == "text" and isinstance(operand, str) and not equality and parse_instant(operand) is not None:
             self._refuse(
                 f"column {column.name!r} holds text that is not always an ISO time such as '2016-04-13 08:00', so it "
                 f"has no order and cannot be compared with {operand!r}: write dates as year-month-day, and leave "
                 "cells without a time empty"
-            )
-        if column.kind == "text" and isinstance(operand, str) and not equality and parse_instant(operand) is not None:
-            self._refuse(
-                f"column {column.name!r} holds text, which would be compared with {operand!r} letter by letter: make "
-                "it a column of times first"
+                if column.untyped
+                else f"column {column.name!r} holds text, which would be compared with {operand!r} letter by letter: "
+                "make it a column of times first"
             )
         operand_value, operand_missing = self._match(column, operand)
         if column.kind == "boolean" and not equality:
             self._refuse(f"{_holds(column)}, which has no order; use == or !=")
         defined = ~column.missing if operand_missing is None else ~column.missing & ~operand_missing
         x, y = (column.value, operand_value) if column is a else (operand_value, column.value)
-        result = compare(x, y) if isinstance(x, nw.Expr) else _MIRROR[type(op)](y, x)
+        result: nw.Expr = compare(x, y)
         return _Truth(defined & result, defined & ~result)
 
     def _match(self, column: Column, operand: Any) -> tuple[Any, nw.Expr | None]:
@@ -381,11 +339,8 @@ class _Compiler:
             if operand.zoned != column.zoned:
                 self._refuse(f"only one of {column.name!r} and {operand.name!r} has a time zone")
             return operand.value, operand.missing
-        if column.kind == "boolean" and isinstance(operand, bool):
-            return operand, None
-        if column.kind == "number" and isinstance(operand, int | float) and not isinstance(operand, bool):
-            return operand, None
-        if column.kind == "text" and isinstance(operand, str):
+        takes = {"boolean": bool, "number": int | float, "text": str}.get(column.kind)
+        if takes and isinstance(operand, takes) and isinstance(operand, bool) == (takes is bool):
             return operand, None
         if column.kind == "instant" and isinstance(operand, str):
             return self._instant(column, operand), None
@@ -429,16 +384,6 @@ class _Compiler:
 
     def _refuse(self, why: str) -> NoReturn:
         raise DataError(f"where {self._text!r}: {why}")
-
-
-_MIRROR: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.gt,
-    ast.LtE: operator.ge,
-    ast.Gt: operator.lt,
-    ast.GtE: operator.le,
-}
 
 
 def _not(condition: _Truth) -> _Truth:

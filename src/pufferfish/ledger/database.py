@@ -22,9 +22,8 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from pufferfish._base.addresses import shown_address
 from pufferfish._base.frozen import FrozenRecord
-from pufferfish._base.reading import failing
+from pufferfish._base.reading import failing, shown_address
 from pufferfish._base.writing import check_output
 from pufferfish.data.rows import RowsBase
 from pufferfish.data.sequences import Base, TimeGrid

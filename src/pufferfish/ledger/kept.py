@@ -5,8 +5,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from pufferfish._base.addresses import is_address, shown_address
-from pufferfish._base.reading import display_path
+from pufferfish._base.reading import display_path, is_address, shown_address
 from pufferfish.ledger.book import Book
 from pufferfish.ledger.database import BookDatabase
 from pufferfish.ledger.file import BookFile, lock_of

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+from pufferfish._base.checked import each_once, plain_number, split_list
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.plain import each_once, plain_number, split_list
 from pufferfish._base.words import did_you_mean, names_of, number
 from pufferfish.errors import ParameterError, QueryError, printable
 from pufferfish.queries.of_columns import Joint, Marginals, Subset, refuse_pooling

@@ -222,7 +222,7 @@ def test_counts_that_contradict_each_other_are_refused() -> None:
     own = {name: getattr(rows, name) for name in ("nodes", "states", "counts", "records", "base", "groups")}
     for joint, says in (
         ({("cough", "fever"): [[2, 0, 1], [1, 2, 0]]}, "does not add up to the counts of 'fever'"),
-        ({("cough", "fever"): [[2, 0, 1]]}, r"has the shape \(1, 3\)"),
+        ({("cough", "fever"): [[2, 0, 1]]}, r"has shape \(1, 3\)"),
         ({("cough", "fever"): [[2, 0, 1], [1, 3, -1]]}, "expected numbers of rows"),
         ({("cough",): [3, 3]}, "expected two or more of the nodes"),
     ):
