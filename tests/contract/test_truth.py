@@ -1,7 +1,7 @@
 """Every engine against the true loss of every kind of class: no list of mechanisms, kinds or members is kept here.
 
 A kind of class of chains names examples of itself, and laws that come near all that it allows
-(:mod:`pufferfish.theta.some_laws`). Under each of these laws one linear program over all densities gives the largest
+(:mod:`pufferfish.theta.markov_chain`). Under each of these laws one linear program over all densities gives the largest
 loss that losses of records, or of steps, can come to. No bound may be below it; and some law must come near, or the
 examples could not tell an engine that is unsound.
 """

@@ -28,19 +28,7 @@ _PIECE = 1000
 def largest_by_chance(transitions: NDArray[np.int64], *, draws: int = 20, seed: int = 0) -> NDArray[np.float64]:
     """Return the largest noise that own chains of people need who all live by the chain of all, sorted by size.
 
-    Parameters
-    ----------
-    transitions : (people, k, k) ndarray
-        Everybody's transitions.
-    draws : int, default 20
-        How often all of them are simulated.
-    seed : int, default 0
-        Of the simulation.
-
-    Raises
-    ------
-    ModelError
-        If the chain of all has no stationary law.
+    ``transitions`` are everybody's, of shape (people, k, k); all of them are simulated ``draws`` times.
 
     Examples
     --------

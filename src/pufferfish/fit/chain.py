@@ -282,27 +282,15 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
 
 
 def proportion_bounds(successes: int, trials: int, miss: float) -> tuple[float, float]:
-    r"""Bounds on a probability from trials whose number may depend on their outcomes.
+    r"""Bounds that miss a probability with chance ``miss``, from trials whose number may depend on their outcomes.
 
-    All p with
+    With s successes in n trials, all p with
 
     .. math:: \frac{B(s + 1/2, n - s + 1/2)}{B(1/2, 1/2)} \le \frac{p^s (1 - p)^{n - s}}{\mathrm{miss}},
 
     rounded outwards. The left side over p^s (1 − p)^{n−s} is a martingale in n that starts at 1, so by Ville's
     inequality the true p is left out at *any* n with probability at most ``miss``: stopping rules do no harm. Bounds
     for a fixed n, such as those of Clopper and Pearson, do not cover a state's exits, whose number is random.
-
-    Parameters
-    ----------
-    successes, trials : int
-        s and n, 0 ≤ s ≤ n.
-    miss : float
-        Probability that the true one is left out.
-
-    Returns
-    -------
-    (float, float)
-        Lower and upper bound.
 
     References
     ----------
@@ -340,13 +328,7 @@ def proportion_bounds(successes: int, trials: int, miss: float) -> tuple[float, 
 
 
 def added_count(name: str, count: float) -> float:
-    """Return what is added to counts as a float.
-
-    Raises
-    ------
-    ParameterError
-        If it is negative or above 1e15, where counts would be lost.
-    """
+    """Return what is added to counts as a float."""
     added = real_number(count)
     if added is None or not 0 <= added <= _MOST_SMOOTHING:
         raise ParameterError(f"{name} is {count!r}, expected a number from 0 to {_MOST_SMOOTHING:g}, such as 1")
@@ -368,15 +350,7 @@ def _with_remedy(error: ModelError, k: int) -> ModelError:
 
 
 def check_transitions(sequences: Any) -> None:
-    """Refuse what is no Sequences, or holds no transition.
-
-    Raises
-    ------
-    ParameterError
-        If it is something else.
-    ModelError
-        If there is no transition in it.
-    """
+    """Refuse what is no Sequences, or holds no transition."""
     if not isinstance(sequences, Sequences):
         raise ParameterError(f"sequences is {type(sequences).__name__}, expected what read_sequences returns")
     if not sequences.transitions.any():

@@ -129,16 +129,8 @@ def covered(
 ) -> tuple[Coverage, list[Law]]:
     """Return how many people a class covers, and its members: those that were kept, or fewer or more as is asked.
 
-    Parameters
-    ----------
-    kept : sequence of Law
-        What left-out days demand, and everybody's own laws.
-    subjects : sequence of str
-        What people are called.
-    share, people, slower, drop_slowest
-        As for :func:`fit_defend`.
-    unseen : int, default 0
-        How many people were never seen to leave some state.
+    ``kept`` is what left-out days demand, and everybody's own laws; ``share``, ``people``, ``slower`` and
+    ``drop_slowest`` are as for :func:`fit_defend`; ``unseen`` people were never seen to leave some state.
     """
     needs: dict[int, float] = {}
     for law in kept:
@@ -206,13 +198,6 @@ def _percent(share: float) -> str:
 
 def share_covered(people: int, within: int, *, of_stays: bool = False, unseen: int = 0) -> Coverage:
     """Return what may be said where the noise of a given class is enough for the habits of some of the people asked.
-
-    Parameters
-    ----------
-    people, within : int
-        How many were asked, and for how many of them it is enough.
-    of_stays, unseen : bool, int
-        As for :class:`Coverage`.
 
     Examples
     --------

@@ -38,26 +38,11 @@ _DRAWS = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind(ReadOnly):
-    """A kind of member that was tried.
+    """A kind of member that was tried: "pooled", "own", "hour", "order2", "stays", "own order2" or "own stays".
 
-    Parameters
-    ----------
-    kind : str
-        "pooled", "own", "hour", "order2", "stays", "own order2" or "own stays".
-    gain : Gain or None
-        What it gains on left-out days over what is simpler; None for what is in anyhow, and what could not be tried.
-    kept : bool
-        Whether its members are in Θ.
-    members : int
-        How many there are.
-    noise_multiplier : float or None
-        The noise that the worst of them needs: for a histogram at ε = 1, in a long series.
-    decided_by : str or None
-        Whose that is.
-    leakage : float or None
-        What noise for the pooled chain leaks under the worst of them.
-    reason : str or None
-        Why it could not be tried.
+    ``gain`` is what it gains on left-out days over what is simpler: None for what is in anyhow, and for what could not
+    be tried, of which ``reason`` says why. The worst of its members needs ``noise_multiplier``, for a histogram at ε =
+    1 in a long series, and is of the person ``decided_by``; noise for the pooled chain leaks ``leakage`` under it.
     """
 
     kind: str

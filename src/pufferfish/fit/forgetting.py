@@ -18,9 +18,9 @@ from pufferfish._base.view import counted
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
-from pufferfish.theta.chain_class import as_chain_class
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.model_class import as_theta
 
 if TYPE_CHECKING:
     from pufferfish.data.public_counts import PairsApart
@@ -68,7 +68,9 @@ def overlap(chain: Any, steps: Any) -> Any:
     >>> [round(share, 3) for share in overlap(chain, [1, 2, 8])]
     [0.5, 0.75, 0.996]
     """
-    members = as_chain_class(chain).chains
+    members = as_theta(chain).chains
+    if not members:
+        raise ModelError(f"theta is a class of {as_theta(chain).kind}, expected a MarkovChain or a list of them")
     for i, member in enumerate(members):
         if not isinstance(member.initial_distribution, str) or member.initial_distribution != "stationary":
             raise NotApplicableError(
@@ -227,13 +229,7 @@ def _estimate(pairs: "PairsApart", states: Sequence[str], added: float) -> Overl
 
 
 def overlap_of(pairs: "PairsApart", states: Sequence[str], added: float) -> OverlapEstimate:
-    """Estimate the overlap after some steps, which may be none.
-
-    Raises
-    ------
-    ModelError
-        If there are no pairs so far apart, or a state is in none of them.
-    """
+    """Estimate the overlap after some steps, which may be none."""
     pool = pairs.counts.sum(axis=0).astype(np.float64)
     n = pairs.steps
     if not pool.any():

@@ -77,16 +77,10 @@ _NEVER = -50.0
 
 @dataclass(frozen=True, slots=True)
 class Gain(ReadOnly):
-    """How much likelier one law makes left-out days than another.
+    """By how many nats one law makes left-out days likelier than another, and the standard error of that.
 
-    Parameters
-    ----------
-    nats : float
-        By how many nats all days are likelier.
-    error : float
-        Its standard error; infinite where there is one day alone.
-    times : float, default 2
-        How many standard errors it must be: more where it is one person's of many.
+    The error is infinite where there is one day alone. ``times`` is how many standard errors the gain must be: more
+    where it is one person's of many.
     """
 
     nats: float
@@ -100,13 +94,7 @@ class Gain(ReadOnly):
 
 
 class LeftOut:
-    """Log likelihoods of left-out days under several laws.
-
-    Parameters
-    ----------
-    sequences : Sequences
-        Public data, read with ``daily=True``; with ``clock="hour"`` for the law of hours.
-    """
+    """Log likelihoods of left-out days under several laws: with ``clock="hour"`` in the data that of hours too."""
 
     def __init__(self, sequences: Sequences) -> None:
         self._daily, self._k, self._clock = daily_of(sequences), len(sequences.states), sequences.clock
@@ -157,20 +145,11 @@ class LeftOut:
         return isinstance(model, MarkovChain | StaysChain) or (isinstance(model, HigherOrderChain) and model.order == 2)
 
     def best_of(self, models: Sequence[Any]) -> tuple[Array, Whole]:
-        """Return how much likelier days are under a class than under the pooled chain, and everybody's best model.
+        """Return how much likelier each day is under a class than under the pooled chain, and everybody's best model.
 
-        Everybody is taken to live by the model that makes all their days likeliest. Models are taken as they stand: one
-        that was fitted to the same days knows them already. Of kinds of stay it is said by runs, as their laws are.
-
-        Parameters
-        ----------
-        models : sequence
-            At least one, each of which :meth:`is_scored`.
-
-        Returns
-        -------
-        (blocks,) ndarray, (subjects,) ndarray of int64
-            Infinitely less likely are days that are impossible under all models.
+        Everybody is taken to live by the model that makes all their days likeliest; each model :meth:`is_scored`.
+        Models are taken as they stand: one that was fitted to the same days knows them already. Of kinds of stay it is
+        said by runs, as their laws are. Days that are impossible under all models are infinitely less likely.
         """
         gained, many = np.array([self._gained(model) for model in models]), len(self._daily.subjects)
         with np.errstate(invalid="ignore"):
@@ -386,13 +365,7 @@ def most_kinds(k: int) -> int:
 
 
 def daily_of(sequences: Sequences) -> Daily:
-    """Return what was counted by subject and day.
-
-    Raises
-    ------
-    ParameterError, ModelError
-        If it was not counted, or there is one state only.
-    """
+    """Return what was counted by subject and day."""
     if not isinstance(sequences, Sequences):
         raise ParameterError(f"sequences is {type(sequences).__name__}, expected what read_sequences returns")
     if sequences.daily is None:

@@ -205,16 +205,9 @@ def judged(
     lighter: float = 0.0,
     why: str = "",
 ) -> MadeUp:
-    """Return how much of rows of laws the counts of their transitions do not say.
+    """Return how much of rows of laws the counts of their transitions do not say; both have shape (…, k, k).
 
-    Parameters
-    ----------
-    counts : (…, k, k) ndarray of int64
-        Transitions; the last axes are the state now and the next one.
-    rows : (…, k, k) ndarray
-        Laws of the next state.
-    smoothing, noise, lighter, why
-        As in :class:`MadeUp`.
+    The last axes are the state now and the next one; the rest is as in :class:`MadeUp`.
     """
     visits = counts.sum(axis=-1)
     total = float(visits.sum())

@@ -95,16 +95,9 @@ def worst_of(laws: Sequence[Law]) -> Law:
 
 
 class Members:
-    """How every kind of member is fitted to days.
+    """How every kind of member is fitted to days: with ``kinds`` kinds of stay in each state.
 
-    Parameters
-    ----------
-    sequences : Sequences
-        Public data, read with ``daily=True``.
-    kinds : int, default 3
-        How many kinds of stay a state has.
-    weights : mapping, optional
-        How many transitions of the pooled chain each row of "hour" and "order2" is given, by default one.
+    ``weights`` says how many transitions of the pooled chain each row of "hour" and "order2" is given, by default one.
     """
 
     def __init__(

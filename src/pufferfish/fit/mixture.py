@@ -90,16 +90,9 @@ class Mixture:
 
 
 def fit_mixture(stays: StaysSeen, kinds: int, start: Mixture | None = None) -> Mixture:
-    """Return the likeliest mixture, of fewer kinds where a kind would have no stay that ended.
+    """Return the likeliest mixture of so many kinds, of fewer where a kind would have no stay that ended.
 
-    Parameters
-    ----------
-    stays : StaysSeen
-        The stays of a state.
-    kinds : int
-        How many kinds.
-    start : Mixture, optional
-        Where to begin, instead of at several divisions of the stays: that of nearly the same stays.
+    The search begins at ``start``, the mixture of nearly the same stays, or at several divisions of the stays.
     """
     if not stays.ended.sum():  # how they end is not known: half a stay of one record, which ends
         stays = StaysSeen(np.array([1.0, *stays.lasted]), np.array([0.5, *stays.ended]), np.array([0.0, *stays.cut]))
@@ -132,16 +125,9 @@ def climb_to_mixture(
 ) -> None:
     """Take steps of expectation and maximisation until the likelihood settles; plain, for numba.
 
-    Parameters
-    ----------
-    lasted, ended, cut : (n,) ndarray
-        How many stays ended after so many records, or were cut off then.
-    added, added_kept : (kinds,) ndarray
-        Stays of each kind that are added, and for how many steps they went on.
-    shares, keeps : (kinds,) ndarray, changed in place
-        The mixture; it is left as it is where a kind has no stays, or none that ended.
-    exits : (kinds,) ndarray, written
-        How many stays of each kind ended; 0 where a kind has none.
+    So many stays ``ended`` after so many records, or were ``cut`` off then; ``added`` stays of each kind went on for
+    ``added_kept`` steps. ``shares`` and ``keeps``, the mixture, change in place: they are left as they are where a kind
+    has no stays, or none that ended. ``exits``, how many stays of each kind ended, is written: 0 where a kind has none.
     """
     kinds, before = shares.shape[0], -np.inf
     log_share, log_keep, log_end = np.empty(kinds), np.empty(kinds), np.empty(kinds)

@@ -112,13 +112,7 @@ def class_of_each(
     smoothing: float = SMOOTHING,
     initial: Literal["stationary", "any"] = "stationary",
 ) -> SubjectsFit:
-    """Return the subjects' chains from their transitions, which are pairs one step apart.
-
-    Raises
-    ------
-    ModelError
-        As :func:`fit_each_subject` does.
-    """
+    """Return the subjects' chains from their transitions, which are pairs one step apart."""
     check_transitions(sequences)
     matrices = _matrices(pairs, sequences.states, smoothing)
     named: dict[bytes, list[str]] = {}

@@ -231,18 +231,6 @@ def refuse_pooling(query: Query, variables: Variables) -> None:
     Shares of all cells of a table say little of any column, and look as if they did. So a query that adds up columns
     names them, and they have the same states; the histogram of every column by itself is :class:`Marginals`.
 
-    Parameters
-    ----------
-    query : Query
-        What is asked of a table's rows.
-    variables : mapping
-        Names of the columns, with the states of each.
-
-    Raises
-    ------
-    QueryError
-        If it pools columns that were not named, or whose states differ.
-
     Examples
     --------
     >>> from pufferfish.queries import Count

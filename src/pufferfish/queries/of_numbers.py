@@ -17,16 +17,9 @@ __all__ = ["BinValues", "is_range", "states_within", "values_of_bins"]
 
 
 class BinValues(NamedTuple):
-    """What bins count as.
+    """What each state counts as, and how far a value between the edges can be from that: half of the widest bin.
 
-    Attributes
-    ----------
-    values : list of float
-        Of each state, in order.
-    off : float
-        How far a value between the edges can be from what it counts as: half of the widest bin.
-    clamped : tuple of float or None
-        The edges that values beyond them count as; None where states are numbers themselves.
+    ``clamped`` are the edges that values beyond them count as; None where states are numbers themselves.
     """
 
     values: list[float]
@@ -36,11 +29,6 @@ class BinValues(NamedTuple):
 
 def values_of_bins(states: Sequence[str], edges: Sequence[float] | None = None) -> BinValues:
     """Return what the states are worth, which are bins of a number or numbers; of bins ``edges`` are all their edges.
-
-    Raises
-    ------
-    QueryError
-        If they are neither.
 
     Examples
     --------
@@ -68,11 +56,6 @@ def values_of_bins(states: Sequence[str], edges: Sequence[float] | None = None) 
 
 def states_within(states: Sequence[str], text: str) -> list[str]:
     """Return the states whose values all lie in a range, such as ``>=180``, ``<70`` or ``70..180`` (without 180).
-
-    Raises
-    ------
-    QueryError
-        If states are no numbers, or the range ends within a bin.
 
     Examples
     --------

@@ -25,13 +25,7 @@ def rows_of(records: int, variables: Variables | None) -> tuple[int, int]:
 
 
 def each_of(records: int, variables: Variables | None) -> tuple[int, int]:
-    """Do what :func:`rows_of` does, for a query that has a factor for each record of a row.
-
-    Raises
-    ------
-    QueryError
-        If there are too many of them.
-    """
+    """Do what :func:`rows_of` does, for a query that has a factor for each record of a row."""
     places, rows = rows_of(records, variables)
     if places > MOST_PLACED:
         raise QueryError(
@@ -63,13 +57,7 @@ def place_of(record: Any, places: Sequence[Any]) -> int:
 def inner_query(
     query: Any, states: Sequence[str], records: int, name: str, variables: Variables | None = None
 ) -> LinearQuery:
-    """Return a query that others restrict to some records, bound to states.
-
-    Raises
-    ------
-    QueryError
-        If it is restricted itself, or no linear query.
-    """
+    """Return a query that others restrict to some records, bound to states."""
     bound = query.bind(states, records) if isinstance(query, Query) and not query.of_some_records else None
     if isinstance(query, Query) and query.is_cumulative and variables is not None:
         raise QueryError(f"{query.kind} needs records with the same ordered states, such as those of a chain")
@@ -84,13 +72,7 @@ def _is_truth(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Restricted(ReadOnly, Query):
-    """A query on some records only, which is of the same kind as that on all of them.
-
-    Parameters
-    ----------
-    query : Query
-        What is asked of them.
-    """
+    """A query on some records only, which is of the same kind as that on all of them."""
 
     of_some_records: ClassVar[bool] = True
     query: Query

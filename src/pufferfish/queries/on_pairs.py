@@ -45,20 +45,9 @@ class Measured(ReadOnly):
 class StepQuery(Measured):
     """A query bound to the states of chains that counts steps, from a record to the next, in one output each, or none.
 
-    One step changed alone moves the outputs by :attr:`unit_step` at most; one record is part of two steps.
-
-    Parameters
-    ----------
-    outputs : (k, k) ndarray of int64
-        The place of the output in which a step from state x to state y counts, −1 where it counts in none.
-    unit : Fraction
-        What one step is worth.
-    labels : tuple of str
-        Names of the outputs.
-    description : str
-        The query in words.
-    divided_by : int, optional
-        The public number of records that rates are per record of; None where nothing is divided.
+    One step changed alone moves the outputs by :attr:`unit_step` at most; one record is part of two steps. A step from
+    state x to state y counts in the output ``outputs[x, y]``, of shape (k, k), −1 where it counts in none. The rest is
+    as in :class:`LinearQuery`.
     """
 
     outputs: NDArray[np.int64]
@@ -134,13 +123,7 @@ _MOST_COMBINATIONS = 100_000
 
 
 def refuse_many_combinations(sizes: Mapping[str, int]) -> None:
-    """Refuse to count columns together, given the number of states of each, that have too many combinations.
-
-    Raises
-    ------
-    QueryError
-        If they have more than 100,000.
-    """
+    """Refuse to count columns together, given the number of states of each, that have too many combinations."""
     combinations = prod(sizes.values())
     if combinations > _MOST_COMBINATIONS:
         times = ", ".join(f"{name}: {n}" for name, n in list(sizes.items())[:8]) + (", …" if len(sizes) > 8 else "")
@@ -158,21 +141,8 @@ class JointQuery(Measured):
     one output to another: that moves the outputs by 2 in L1, whatever the two states are. Nodes that are not read move
     nothing. It is no sum over cells, but bounds need only to know how far one record moves the answer.
 
-    Parameters
-    ----------
-    nodes : tuple of int
-        The places in the network of the nodes that are read. Outputs are in the order of their states; that of the
-        last node changes fastest.
-    domains : tuple of ndarray of int
-        Places in the model's states of those that each node of the network can have, in the node's order.
-    unit : Fraction
-        What one row is worth.
-    labels : tuple of str
-        Names of the outputs.
-    description : str
-        The query in words.
-    divided_by : int, optional
-        The public number of rows that shares are of; None where nothing is divided.
+    ``nodes`` are the places of those that are read; outputs are in the order of their states, and that of the last node
+    changes fastest. The rest is as in :class:`LinearQuery`.
     """
 
     nodes: tuple[int, ...]

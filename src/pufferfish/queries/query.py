@@ -49,12 +49,8 @@ Variables = Mapping[Any, tuple[str, ...]]
 class Line(ReadOnly):
     """A vector query that is determined by one whole number: its outputs are a constant plus ``direction · number``.
 
-    Parameters
-    ----------
-    values : (k,) ndarray of int
-        What a record in each state adds to the number; the least is 0 and they have no common divisor.
-    norm : int
-        L1 length of the direction: how far the outputs move together when the number moves by 1.
+    ``values``, of shape (k,), are what a record in each state adds to the number; the least is 0 and they have no
+    common divisor. ``norm`` is the L1 length of the direction: how far the outputs move when the number moves by 1.
     """
 
     values: NDArray[np.int64]
@@ -72,12 +68,6 @@ class LinearQuery(Measured):
     ----------
     weights : (m, k) ndarray of int64
         Contribution of one record in each state to each output, in units.
-    unit : Fraction
-        What one unit is worth.
-    labels : tuple of str
-        Names of the m outputs.
-    description : str
-        The query in words.
     factors : (n,) or (n, m) ndarray of int, optional
         With what factor each record of the one chain, or of one row of a network's table, counts, in all outputs or in
         each of them, 0 where it is not read; by default 1 for all.
@@ -231,16 +221,7 @@ class LinearQuery(Measured):
 class FunctionQuery(ReadOnly):
     """A query that is any function of the whole database, with whole-number outputs.
 
-    Parameters
-    ----------
-    function : callable
-        Takes a dict from the records' names to their states, returns the outputs in units.
-    unit : Fraction
-        What one unit is worth.
-    labels : tuple of str
-        Names of the outputs.
-    description : str
-        The query in words.
+    ``function`` takes a dict from the records' names to their states, and returns the outputs in units.
     """
 
     function: Callable[[Mapping[Any, str]], tuple[int, ...]]
@@ -254,14 +235,7 @@ class FunctionQuery(ReadOnly):
 
 
 class Words(str):
-    """A query in words, which say of how many records, or rows, it is.
-
-    Parameters
-    ----------
-    before, what, after : str
-        What stands before the number, what is counted (records or rows), and what follows.
-    number : int
-        The public number of them.
+    """A query in words, which say of how many records, or rows, it is: the number stands after ``before``.
 
     Examples
     --------
@@ -316,18 +290,11 @@ def l1_distances(weights: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class QueryKind:
-    """What is known of every query of a kind, on any model and data.
+    """What is known of every query of a kind, on any model and data: what its answers are numbers of, and how it moves.
 
-    Parameters
-    ----------
-    measure : str
-        What the answers are numbers of.
-    moves : int or None
-        How many units one record moves the outputs; None where that is a matter of the query's values.
-    relative : bool, default False
-        Whether the answers are divided by the public number of records.
-    of_steps : bool, default False
-        Whether steps from record to record are counted: then the query binds to a :class:`StepQuery`.
+    ``moves`` is how many units one record moves the outputs, None where that is a matter of the query's values;
+    ``relative`` whether the answers are divided by the public number of records; ``of_steps`` whether steps from record
+    to record are counted: then the query binds to a :class:`StepQuery`.
     """
 
     measure: str
@@ -352,24 +319,11 @@ class Query(ABC):
 
     @abstractmethod
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> BoundQuery:
-        """Return the query on these states, for a table of ``records`` observed records.
+        """Return the query on these states, for a table of ``records`` observed records: of a network nodes times rows.
 
-        A mechanism asks for it, before it knows the table. It refuses a bound query that does not fit Θ itself: one of
-        steps where Θ has no chains, and one of several columns where Θ has no network.
-
-        Parameters
-        ----------
-        states : sequence of str
-            The model's states; those of all nodes together in a network.
-        records : int
-            Observed records: for a network, nodes times rows of the table.
-        variables : mapping, optional
-            Where records have names: every name with the states that it can have.
-
-        Raises
-        ------
-        QueryError
-            If the query names states the model lacks.
+        ``states`` are those of all nodes together in a network, whose ``variables`` are the names of the nodes with the
+        states of each. A mechanism asks for it before it knows the table, and refuses a bound query that does not fit Θ
+        itself: one of steps where Θ has no chains, and one of several columns where Θ has no network.
         """
 
     @property

@@ -108,14 +108,10 @@ class StepLoss(ReadOnly):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockLoss:
-    """Losses of the records of one block: a chain, or one row of a network's table.
+    """Losses of the records of one block, in n stretches: of a chain, or of one row of a network's table.
 
     Parameters
     ----------
-    length : ChainLength
-        The block's records, and how many of them are observed.
-    steps : (n,) ndarray of int
-        Records of each of the n stretches; all of them together are those of the block.
     values : (n,) or (n, k, k) ndarray, or tuple of n ndarray of shape (k_node, k_node)
         Loss of each record of a stretch; nodes of a network have states of their own.
     of_observed : bool
@@ -189,10 +185,7 @@ class BlockLoss:
 class RecordLoss:
     """How far a release's density changes when one record alone goes from state x to x', in nats, for every record.
 
-    Parameters
-    ----------
-    blocks : tuple of BlockLoss
-        One for each chain; one for a network, whose rows are alike.
+    It has a block for each chain; one for a network, whose rows are alike.
     """
 
     blocks: tuple[BlockLoss, ...]
@@ -280,13 +273,7 @@ def loss_of_query(query: RecordQuery, theta: Theta, length: Sequence[ChainLength
 
 
 def as_record_loss(given: Any, theta: Theta, length: Sequence[ChainLength]) -> RecordLoss:
-    """Return the losses that a user gives, checked; see :meth:`InfluenceBound.leakage` for what may be given.
-
-    Raises
-    ------
-    ParameterError
-        If a loss is negative or not finite, a shape does not fit, or a node is unknown.
-    """
+    """Return the losses that a user gives, checked; see :meth:`InfluenceBound.leakage` for what may be given."""
     if isinstance(given, StepLoss):
         return _of_steps(given, theta, length)
     if theta.networks:

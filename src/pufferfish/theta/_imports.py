@@ -130,13 +130,7 @@ SINGLE = 2.0**-23
 
 
 def bif_cpts(path: str | os.PathLike[str]) -> dict[str, CPT]:
-    """Return the tables of a BIF file, which may be compressed by gzip.
-
-    Raises
-    ------
-    RecordError
-        If it cannot be read or is no BIF.
-    """
+    """Return the tables of a BIF file, which may be compressed by gzip."""
     try:
         content = read_file(path)
         if content.startswith(b"\x1f\x8b"):
@@ -155,13 +149,7 @@ def bif_cpts(path: str | os.PathLike[str]) -> dict[str, CPT]:
 
 
 def pyagrum_cpts(bn: Any) -> dict[str, CPT]:
-    """Return the tables of a ``pyagrum.BayesNet``.
-
-    Raises
-    ------
-    ModelError
-        If it is none, or a row is no distribution.
-    """
+    """Return the tables of a ``pyagrum.BayesNet``."""
     if "BayesNet" not in _classes(bn):
         raise ModelError(f"bn is {type(bn).__name__}, expected a pyagrum.BayesNet")
     gum: Any = importlib.import_module(type(bn).__module__.split(".")[0])
@@ -193,13 +181,7 @@ def pyagrum_cpts(bn: Any) -> dict[str, CPT]:
 
 
 def pgmpy_cpts(model: Any) -> dict[Any, CPT]:
-    """Return the tables of a pgmpy network.
-
-    Raises
-    ------
-    ModelError
-        If it is none, CPDs and edges disagree, or a row is no distribution.
-    """
+    """Return the tables of a pgmpy network."""
     if not {"BayesianNetwork", "DiscreteBayesianNetwork"} & _classes(model):
         raise ModelError(
             f"model is {type(model).__name__}, expected a DiscreteBayesianNetwork of pgmpy "

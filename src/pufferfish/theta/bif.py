@@ -70,13 +70,7 @@ class Block:
 
 
 class Syntax:
-    """A BIF text, read into ``variables`` and ``blocks`` by the names of nodes.
-
-    Raises
-    ------
-    RecordError
-        If it is no BIF; the line names the source and its line.
-    """
+    """A BIF text, read into ``variables`` and ``blocks`` by the names of nodes."""
 
     def __init__(self, text: str, source: str) -> None:
         self.source = source
@@ -324,13 +318,7 @@ _MOST_PARENTS = 31  # numpy has had room for 32 axes
 
 
 def parse_bif(text: str, source: str) -> dict[str, CPT]:
-    """Return the table of every node of a BIF text, in the order of its variables.
-
-    Raises
-    ------
-    RecordError
-        If it is no BIF, or describes no network of discrete variables; the message names the source and the line.
-    """
+    """Return the table of every node of a BIF text, in the order of its variables."""
     syntax = Syntax(text, source)
     for node, block in syntax.blocks.items():
         for name in (node, *block.parents):
@@ -346,11 +334,6 @@ BIF_MARK = "// written by pufferfish"
 
 def bif_text(cpts: Mapping[str, CPT], comment: str = "") -> str:
     """Return networks' tables as a BIF text, all digits written; :func:`parse_bif` reads the same tables.
-
-    Raises
-    ------
-    RecordError
-        If a name has a quotation mark or a line break, which the format cannot hold.
 
     Examples
     --------

@@ -7,23 +7,22 @@ largest decides. Whatever asks for the kind of Θ asks a part.
 
 import itertools
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import is_list, listed
+from pufferfish._base.checked import listed
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, Shown, View, counted
 from pufferfish._draw.chart import Picture
 from pufferfish.errors import ModelError, shortened
 from pufferfish.theta.higher_order_chain import HigherOrderChain
-from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.markov_chain import ChainLaw, MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.shown import law_in_words, members_grid, of_one, states_in_words
-from pufferfish.theta.some_laws import ChainLaw
 from pufferfish.theta.stays_chain import StaysChain
 
 __all__ = [
@@ -34,7 +33,6 @@ __all__ = [
     "ChainMember",
     "Continuum",
     "FiniteClass",
-    "as_chain_class",
     "check_states",
     "members_in_words",
     "origins_of",
@@ -87,13 +85,7 @@ class FiniteClass(Shown, ReadOnly):
 
 
 def check_states(i: int, member: Any, first: Any) -> None:
-    """Refuse a member whose states are not those of the first.
-
-    Raises
-    ------
-    ModelError
-        If they are others, or in another order.
-    """
+    """Refuse a member whose states are not those of the first."""
     if member.states != first.states:
         raise ModelError(
             f"theta[{i}] has states {', '.join(member.states)} and theta[0] has {', '.join(first.states)}: "
@@ -303,25 +295,6 @@ def origins_of(models: Sequence[Any]) -> str:
     return "; ".join(origin for origin in said if origin != STATED) or STATED
 
 
-def as_chain_class(theta: Any) -> ChainClass:
-    """Θ from a Markov chain, an iterable of them, or a class of them.
-
-    Raises
-    ------
-    ModelError
-        If a member is not a MarkovChain, the list is empty, or members differ in their states.
-    """
-    members = [theta] if isinstance(theta, MarkovChain) else theta.members if isinstance(theta, ChainClass) else theta
-    if not is_list(members):
-        inner = "; give its Θ: model.theta" if hasattr(theta, "theta") else ""
-        raise ModelError(f"theta is {type(theta).__name__}, expected a MarkovChain or a list of them{inner}")
-    listed_members: list[Any] = list(members)
-    for i, member in enumerate(listed_members):
-        if not isinstance(member, MarkovChain):
-            raise ModelError(f"theta[{i}] is {type(member).__name__}, expected a MarkovChain")
-    return theta if isinstance(theta, ChainClass) else ChainClass(tuple(listed_members))
-
-
 _MOST_DRAWN = 4
 """Kinds in a row that a picture has beside each other."""
 
@@ -353,6 +326,9 @@ class Continuum(Shown, ReadOnly):
     witnesses: ClassVar[tuple[str, ...]]
     """The kinds of proofs that may decide the noise under it, by their names in files, such as "quilt"."""
 
+    in_file: ClassVar[Mapping[str, Any]]
+    """The fields that describe it in a file, beside its states and origin, with their types: it is made of these."""
+
     lacks: ClassVar[str | None] = None
     """Why a mechanism that knows nothing of this kind does not cover it, where there is more to say than that."""
 
@@ -374,7 +350,7 @@ class Continuum(Shown, ReadOnly):
         annotated = {
             name for base in cls.__mro__ if base is not Continuum for name in getattr(base, "__annotations__", ())
         }
-        lacks = [name for name in ("kind", "witnesses") if not hasattr(cls, name)]
+        lacks = [name for name in ("kind", "witnesses", "in_file") if not hasattr(cls, name)]
         lacks += [name for name in ("states", "origin") if name not in annotated and not hasattr(cls, name)]
         lacks += [name for name in vars(Continuum) if getattr(getattr(cls, name, None), "__isabstractmethod__", False)]
         if lacks:
@@ -436,22 +412,6 @@ class Continuum(Shown, ReadOnly):
     @abstractmethod
     def examples(cls) -> dict[str, Self]:
         """Return a few classes of this kind, by what they are: audits and the contract of engines ask them."""
-
-    @property
-    @abstractmethod
-    def plain(self) -> dict[str, Any]:
-        """What describes it but for its states and origin, as plain values for a file."""
-
-    @classmethod
-    @abstractmethod
-    def of_plain(cls, plain: dict[str, Any], states: list[str], origin: str) -> Self:
-        """Return the class that :attr:`plain` describes, checked as if it were made by hand.
-
-        Raises
-        ------
-        msgspec.ValidationError, ModelError
-            If it describes none.
-        """
 
 
 CONTINUA: dict[str, type[Continuum]] = {}

@@ -7,11 +7,10 @@ matrix between two bounds, and the matrix free to change from step to step.
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -21,9 +20,8 @@ from pufferfish._base.view import View, counted
 from pufferfish._draw.chart import Picture, from_to
 from pufferfish.errors import ModelError
 from pufferfish.theta.chain_class import STATED, Continuum
-from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.markov_chain import ChainLaw, MarkovChain, some_starts
 from pufferfish.theta.shown import law_in_words, mean_dwell_times, transitions
-from pufferfish.theta.some_laws import ChainLaw, some_starts
 from pufferfish.theta.states import state_names, states_by_labels
 
 __all__ = ["BinaryChainInterval", "IntervalChain"]
@@ -74,6 +72,11 @@ class BinaryChainInterval(Continuum):
         "law",
         "stretch",
     )
+    in_file: ClassVar[Mapping[str, Any]] = {
+        "low": float,
+        "high": float,
+        "initial_distribution": Literal["any", "stationary"],
+    }
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
@@ -132,18 +135,6 @@ class BinaryChainInterval(Continuum):
             "two states that alternate or last": cls(0.2, 0.8, initial_distribution="stationary"),
         }
 
-    @property
-    def plain(self) -> dict[str, Any]:
-        """Its bounds and its initial law, as plain values."""
-        return {"low": self.low, "high": self.high, "initial_distribution": self.initial_distribution}
-
-    @classmethod
-    def of_plain(cls, plain: dict[str, Any], states: list[str], origin: str) -> "BinaryChainInterval":
-        """Return the class of plain values."""
-        two = msgspec.convert(plain, _BinaryIntervalRecord)
-        start = two.initial_distribution
-        return cls(two.low, two.high, initial_distribution=start, states=tuple(states), origin=origin)
-
 
 @dataclass(frozen=True, eq=False)
 class IntervalChain(Continuum):
@@ -185,6 +176,7 @@ class IntervalChain(Continuum):
         "their confidence leaves, and say nothing of people or times that follow other ones."
     )
     witnesses: ClassVar[tuple[str, ...]] = ("quilt", "propagation", "stretch")
+    in_file: ClassVar[Mapping[str, Any]] = {"lower": list[list[float]], "upper": list[list[float]]}
     initial_distribution: ClassVar[Literal["any"]] = "any"
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike, *, states: Any = None, origin: str = STATED) -> None:
@@ -260,17 +252,6 @@ class IntervalChain(Continuum):
             "three states between bounds": cls(lower, np.array(lower) + 0.2),
         }
 
-    @property
-    def plain(self) -> dict[str, Any]:
-        """Its bounds, as plain values."""
-        return {"lower": self.lower.tolist(), "upper": self.upper.tolist()}
-
-    @classmethod
-    def of_plain(cls, plain: dict[str, Any], states: list[str], origin: str) -> "IntervalChain":
-        """Return the class of plain values."""
-        bounds = msgspec.convert(plain, _IntervalRecord)
-        return cls(bounds.lower, bounds.upper, states=states, origin=origin)
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IntervalChain) and (
             (self.states, self.origin) == (other.states, other.origin)
@@ -292,17 +273,6 @@ def _between(states: tuple[str, ...], lower: NDArray[np.float64], upper: NDArray
         ],
         [f"Bounds are no estimate: every chain between the bounds is in Θ, its matrix {matrix}"],
     )
-
-
-class _IntervalRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    lower: list[list[float]]
-    upper: list[list[float]]
-
-
-class _BinaryIntervalRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    low: float
-    high: float
-    initial_distribution: Literal["any", "stationary"]
 
 
 def _probability(name: str, value: Any) -> float:

@@ -2,11 +2,10 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,9 +15,8 @@ from pufferfish._core.propagation.forgetting import Forgets
 from pufferfish._draw.chart import Line, Lines, Picture
 from pufferfish.errors import ModelError, shortened
 from pufferfish.theta.chain_class import STATED, Continuum
-from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.markov_chain import ChainLaw, MarkovChain
 from pufferfish.theta.shown import states_in_words
-from pufferfish.theta.some_laws import ChainLaw
 from pufferfish.theta.states import check_number_of_states, listed_labels
 
 __all__ = ["ForgettingClass"]
@@ -88,6 +86,7 @@ class ForgettingClass(Continuum):
         "An overlap that was estimated from public data says nothing of people or times that forget more slowly."
     )
     witnesses: ClassVar[tuple[str, ...]] = ("quilt", "forgetting", "stretch")
+    in_file: ClassVar[Mapping[str, Any]] = {"steps": list[int], "overlap": list[float]}
     lacks: ClassVar[str | None] = "it needs transition probabilities, but Θ says only how soon a state is forgotten"
 
     def __init__(self, steps: Any, overlap: Any, states: Any, *, origin: str = STATED) -> None:
@@ -197,17 +196,6 @@ class ForgettingClass(Continuum):
             "three states, forgotten in three steps": cls(3, 0.6, ["a", "b", "c"]),
         }
 
-    @property
-    def plain(self) -> dict[str, Any]:
-        """Its pairs, as plain values."""
-        return {"steps": list(self.steps), "overlap": list(self.overlap)}
-
-    @classmethod
-    def of_plain(cls, plain: dict[str, Any], states: list[str], origin: str) -> "ForgettingClass":
-        """Return the class of plain values."""
-        pairs = msgspec.convert(plain, _PairsRecord)
-        return cls(pairs.steps, pairs.overlap, states, origin=origin)
-
 
 def _follows(pairs: Iterable[tuple[int, float]], steps: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the overlap after each number of steps that one of the stated overlaps implies at least.
@@ -221,11 +209,6 @@ def _follows(pairs: Iterable[tuple[int, float]], steps: NDArray[np.float64]) -> 
     [0.0, 0.5, 0.5, 0.75, 0.8, 0.875]
     """
     return np.max([1 - (1 - share) ** np.floor(steps / n) for n, share in pairs], axis=0)
-
-
-class _PairsRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    steps: list[int]
-    overlap: list[float]
 
 
 def _each(given: Any, name: str) -> list[tuple[Any, str]]:

@@ -21,9 +21,15 @@ from pufferfish._base.view import Shown, View, counted
 from pufferfish._core.chains.markov import closed_classes
 from pufferfish._draw.chart import Heat
 from pufferfish.errors import ModelError
-from pufferfish.theta.markov_chain import MarkovChain, distribution, with_longer_stays
+from pufferfish.theta.markov_chain import (
+    ChainLaw,
+    MarkovChain,
+    initial_law,
+    starts_of,
+    transition_laws,
+    with_longer_stays,
+)
 from pufferfish.theta.shown import law_in_words
-from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import state_names, states_by_labels
 
 __all__ = ["HigherOrderChain"]
@@ -80,26 +86,10 @@ class HigherOrderChain(Shown, ReadOnly):
         k, order = rows.shape[-1] if rows.ndim else 0, rows.ndim - 1
         if order < 1 or k < 2 or any(size != k for size in rows.shape):
             raise ModelError(f"tensor has shape {rows.shape}, expected (k,) * (order + 1) with at least 2 states")
-        start: Any = initial_distribution
-        if not isinstance(start, str):
-            start = probabilities(start, "initial_distribution").ravel()
-            if start.size != k**order:
-                raise ModelError(
-                    f"initial_distribution has {start.size} entries, expected shape {(k,) * order}: the law of the "
-                    f"first {order} records"
-                )
-            states_by_labels(initial_distribution, state_names(states, k), "initial_distribution")
-            start = read_only(distribution(start, k**order, "initial_distribution").reshape((k,) * order))
-        elif start not in ("stationary", "any"):
-            raise ModelError(f'initial_distribution is {start!r}, expected an array, "stationary" or "any"')
-        for name, value in (
-            ("tensor", read_only(_laws(rows))),
-            ("initial_distribution", start),
-            ("states", state_names(states, k)),
-            ("k", k),
-            ("order", order),
-        ):
-            object.__setattr__(self, name, value)
+        named = state_names(states, k)
+        start = initial_law(initial_distribution, (k,) * order, named, f"the law of the first {order} records")
+        laws = transition_laws(rows, "tensor", "It is a law of the next record.")
+        self._keep(tensor=laws, initial_distribution=start, states=named, k=k, order=order)
         if isinstance(start, str) and start == "stationary":
             self._check_stationary()
 
@@ -136,10 +126,8 @@ class HigherOrderChain(Shown, ReadOnly):
         """The chain of m records in a row: from each value to the next, one record later; shape (k^m, k^m)."""
         size, k = self.k**self.order, self.k
         matrix = np.zeros((size, size))
-        laws = self.tensor.reshape(size, k)
-        for x in range(size):
-            after = (x * k) % size
-            matrix[x, after : after + k] = laws[x]
+        after = np.arange(size) * k % size  # the first of the k values that share all records but the next one
+        matrix[np.arange(size)[:, None], after[:, None] + np.arange(k)] = self.tensor.reshape(size, k)
         return read_only(matrix)
 
     @cached_property
@@ -192,10 +180,9 @@ class HigherOrderChain(Shown, ReadOnly):
         Only the stationary law goes with the tensor: "any" is every law of the first m records *together*, and few of
         them are laws of a chain with less memory.
         """
-        if self.order == 1:
-            start = self.initial_distribution
-            return MarkovChain(self.tensor, start, states=self.states)
         oldest, start = self.tensor[0], self.initial_distribution
+        if self.order == 1:
+            return MarkovChain(self.tensor, start, states=self.states)
         if isinstance(start, str) and start == "stationary" and np.all(self.tensor == oldest):
             return HigherOrderChain(oldest, start, states=self.states).reduced
         return self
@@ -206,25 +193,15 @@ class HigherOrderChain(Shown, ReadOnly):
             ways = ["-".join(self.states[int(x)] for x in self.tuples[members[0]].tolist()) for members in closed[:2]]
             raise ModelError(
                 f"the chain has several stationary laws: it never leaves the states that it reaches from {ways[0]}, "
-                f"nor those from {ways[1]}; give "
-                'an array or "any"'
+                f'nor those from {ways[1]}; give an array or "any"'
             )
         return closed[0]
 
     def _check_stationary(self) -> None:
         seen = np.unique(self.tuples[self._closed(), 0])
         if seen.size < self.k:
-            (never, *_) = (name for x, name in enumerate(self.states) if x not in seen)
+            never = next(name for x, name in enumerate(self.states) if x not in seen)
             raise ModelError(
                 f'initial_distribution="stationary": state {never!r} has probability 0 in the stationary law; give an '
                 'array or "any", or leave such states out'
             )
-
-
-def _laws(tensor: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return laws in the last axis, each divided by its sum."""
-    laws = np.empty(tensor.shape)
-    for place in np.ndindex(tensor.shape[:-1]):
-        name = "tensor" + "".join(f"[{v}]" for v in place)
-        laws[place] = distribution(tensor[place], tensor.shape[-1], name, "It is a law of the next record.")
-    return laws

@@ -53,13 +53,7 @@ def exact_number(value: Any) -> Fraction | None:
 
 
 def exact_law(probabilities: Sequence[Any], name: str) -> tuple[Fraction, ...]:
-    """Return probabilities as exact fractions that sum to 1, divided by their sum.
-
-    Raises
-    ------
-    ModelError
-        If one is no probability, or they do not sum to 1 within 1e-9.
-    """
+    """Return probabilities as exact fractions that sum to 1, divided by their sum."""
     law: list[Fraction] = []
     for i, value in enumerate(probabilities):
         number = exact_number(value)

@@ -111,11 +111,6 @@ def as_lengths(length: Any) -> tuple[ChainLength, ...]:
 
     Chains are independent, so no bound depends on their order.
 
-    Raises
-    ------
-    ParameterError
-        If there is no chain, or a length is not a positive integer.
-
     Examples
     --------
     >>> as_lengths([3, ChainLength(9, 5)])

@@ -1,8 +1,7 @@
-r"""Finite Markov chains: one distribution θ = (q, P) over sequences of states.
+"""Finite Markov chains: one distribution θ = (q, P) over sequences of states.
 
-The first state is drawn from the initial distribution q, and every next one from the row of the transition
-matrix P that belongs to the present state. Three kinds of initial distribution are told apart, because bounds
-treat them differently:
+The first state is drawn from the initial distribution q, each next one from the present state's row of the transition
+matrix P. Three kinds of initial distribution are told apart, because bounds treat them differently:
 
 *   an array: the law of the first record;
 *   ``"stationary"``: the unique π with π = πP, so that every record has the same law;
@@ -11,10 +10,11 @@ treat them differently:
 References: Song, Wang, Chaudhuri (2017), Section 4.4; Levin, Peres, Wilmer, *Markov Chains and Mixing Times*.
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,16 +35,34 @@ from pufferfish._draw.chart import Bars, Heat
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta._imports import Parts, crosstab_parts, deeptime_parts, hmmlearn_parts, quantecon_parts
 from pufferfish.theta.shown import first_law, law_in_words, mean_dwell_times, transitions
-from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import state_names, states_by_labels
 
-__all__ = ["SLOWEST", "MarkovChain", "checked_times", "distribution", "with_longer_stays"]
+__all__ = [
+    "ChainLaw",
+    "MarkovChain",
+    "checked_times",
+    "distribution",
+    "initial_law",
+    "some_starts",
+    "starts_of",
+    "transition_laws",
+    "with_longer_stays",
+]
+
+Array = NDArray[np.float64]
 
 _MOST_MIXED = 200
 """States of a chain whose eigengap is shown: that of many takes long."""
 
 TOLERANCE = 1e-9
 """How far a row may be from summing to 1; rows are then divided by their sum."""
+
+
+class ChainLaw(NamedTuple):
+    """The law of a short chain: of its first m records, on m axes, and of each later one given the m before it."""
+
+    first: Array
+    steps: Sequence[Array]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -76,8 +94,8 @@ class MarkovChain(Shown, ReadOnly):
     (0.2, 0.75, True)
     """
 
-    transition_matrix: NDArray[np.float64]
-    initial_distribution: NDArray[np.float64] | Literal["stationary", "any"]
+    transition_matrix: Array
+    initial_distribution: Array | Literal["stationary", "any"]
     states: tuple[str, ...]
     k: int = field(init=False)
     kind: ClassVar[str] = "Markov chains"
@@ -91,27 +109,20 @@ class MarkovChain(Shown, ReadOnly):
         *,
         states: Sequence[Any] | None = None,
     ) -> None:
-        matrix = _stochastic_matrix(transition_matrix)
-        states = states_by_labels(transition_matrix, states, "transition_matrix")
-        object.__setattr__(self, "transition_matrix", matrix)
-        object.__setattr__(self, "k", matrix.shape[0])
-        object.__setattr__(self, "states", state_names(states, self.k))
-        if isinstance(initial_distribution, str):
-            if initial_distribution not in ("stationary", "any"):
-                raise ModelError(
-                    f"initial_distribution is {initial_distribution!r}, expected an array of {self.k} "
-                    'probabilities, "stationary" or "any"'
-                )
-            object.__setattr__(self, "initial_distribution", initial_distribution)
-            if initial_distribution == "stationary" and not self.is_irreducible:
-                raise ModelError(
-                    'initial_distribution="stationary" needs a unique stationary distribution with every state '
-                    f'in it: {self._reducible_reason()}; give an array or "any", or leave those states out'
-                )
-        else:
-            law = distribution(initial_distribution, self.k, "initial_distribution")
-            states_by_labels(initial_distribution, self.states, "initial_distribution")
-            object.__setattr__(self, "initial_distribution", law)
+        matrix = probabilities(transition_matrix, "transition_matrix")
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ModelError(f"transition_matrix has shape {matrix.shape}, expected a square matrix (k, k)")
+        if (k := len(matrix)) < 2:
+            raise ModelError("transition_matrix has one state: a record that never changes has nothing to hide")
+        matrix = transition_laws(matrix, "transition_matrix")
+        named = state_names(states_by_labels(transition_matrix, states, "transition_matrix"), k)
+        start = initial_law(initial_distribution, (k,), named)
+        self._keep(transition_matrix=matrix, k=k, states=named, initial_distribution=start)
+        if isinstance(start, str) and start == "stationary" and not self.is_irreducible:
+            raise ModelError(
+                'initial_distribution="stationary" needs a unique stationary distribution with every state '
+                f'in it: {self._reducible_reason()}; give an array or "any", or leave those states out'
+            )
 
     @classmethod
     def from_hmmlearn(cls, model: Any, *, states: Sequence[Any] | None = None) -> Self:
@@ -185,12 +196,12 @@ class MarkovChain(Shown, ReadOnly):
         return cls(matrix, start, states=names)
 
     @property
-    def some_members(self) -> "tuple[MarkovChain, ...]":
+    def some_members(self) -> "tuple[MarkovChain]":
         """The chain itself."""
         return (self,)
 
     @property
-    def mean_matrices(self) -> list[NDArray[np.float64]]:
+    def mean_matrices(self) -> list[Array]:
         """Its matrix."""
         return [self.transition_matrix]
 
@@ -252,7 +263,7 @@ class MarkovChain(Shown, ReadOnly):
         return self.period == 1
 
     @cached_property
-    def stationary_distribution(self) -> NDArray[np.float64]:
+    def stationary_distribution(self) -> Array:
         """The law π = πP of an irreducible chain, each entry accurate relative to itself; shape (k,).
 
         Raises
@@ -328,9 +339,7 @@ class MarkovChain(Shown, ReadOnly):
     @cached_property
     def _second_singular_value(self) -> float:
         root = np.sqrt(self.stationary_distribution)
-        symmetric = root[:, None] * self.transition_matrix / root[None, :]
-        singular = np.linalg.svd(symmetric, compute_uv=False)
-        return float(singular[1])
+        return float(np.linalg.svd(root[:, None] * self.transition_matrix / root, compute_uv=False)[1])
 
     def _require_irreducible(self, name: str) -> None:
         if not self.is_irreducible:
@@ -355,65 +364,106 @@ def _gap(computed: float, k: int) -> float:
     return computed - error if computed > 100 * error else 0.0
 
 
-def _stochastic_matrix(given: Any) -> NDArray[np.float64]:
-    matrix = probabilities(given, "transition_matrix")
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ModelError(f"transition_matrix has shape {matrix.shape}, expected a square matrix (k, k)")
-    if matrix.shape[0] < 2:
-        raise ModelError("transition_matrix has one state: a record that never changes has nothing to hide")
-    rows = [distribution(row, matrix.shape[0], f"transition_matrix[{x}]", row=True) for x, row in enumerate(matrix)]
-    return read_only(np.array(rows))
-
-
-_FIRST = "It is the law of the first record; divide counts by their sum."
-
-
 SLOWEST = 1e6
 """How many times as long stays are made at most."""
 
 
 def checked_times(times: Any) -> float:
-    """Return how many times as long stays shall last.
-
-    Raises
-    ------
-    ParameterError
-        If that is no number from 1 on.
-    """
+    """Return how many times as long stays shall last."""
     factor = real_number(times)
     if factor is None or not 1 <= factor <= SLOWEST:
         raise ParameterError(f"times is {times!r}, expected a factor from 1 to {SLOWEST:g} by which stays get longer")
     return factor
 
 
-def with_longer_stays(rows: NDArray[np.float64], times: Any) -> NDArray[np.float64]:
+def with_longer_stays(rows: Array, times: Any) -> Array:
     """Return laws of the next state, rows by the present one, under which stays are so many times as long."""
     factor = checked_times(times)
     return (rows + (factor - 1) * np.eye(rows.shape[-1])) / factor
 
 
-def distribution(given: Any, k: int, name: str, hint: str = _FIRST, *, row: bool = False) -> NDArray[np.float64]:
-    """Return a law on k states, divided by its sum.
+# -- Laws that users give, checked, and divided by their sums; also for other kinds of chains ------------------------
 
-    Raises
-    ------
-    ModelError
-        If it is none; ``hint`` ends the message about its sum, or what a ``row`` of a matrix may have meant.
-    """
+
+def transition_laws(given: Any, name: str, hint: str = "") -> Array:
+    """Return laws of the next state, which stand in the last axis; ``hint`` says what their sum may have meant."""
+    laws = probabilities(given, name)
+    for place in np.ndindex(laws.shape[:-1]):
+        law_name = name + "".join(f"[{x}]" for x in place)
+        laws[place] = distribution(laws[place], laws.shape[-1], law_name, hint or _what_rows_are(laws[place]))
+    return read_only(laws)
+
+
+def _what_rows_are(row: Array) -> str:
+    if row.sum() >= 2 and np.all(row == np.round(row)):
+        return "These look like counts of transitions: divide each row by its sum, or use MarkovChain.from_crosstab."
+    return "Rows are distributions over the next state; did you pass the transpose?"
+
+
+def initial_law(
+    given: Any, shape: tuple[int, ...], states: Sequence[Any] | None = None, of: str = "one probability per state"
+) -> Array | Literal["stationary", "any"]:
+    """Return the law of the first records in a shape, whose labels are not other states; or the word for it."""
+    size = math.prod(shape)
+    if isinstance(given, str):
+        if given not in ("stationary", "any"):
+            expected = f'an array of {size} probabilities, "stationary" or "any"'
+            raise ModelError(f"initial_distribution is {given!r}, expected {expected}")
+        return given
+    law = probabilities(given, "initial_distribution")
+    if law.shape not in (shape, (size,)):
+        raise ModelError(f"initial_distribution has shape {law.shape}, expected {shape}: {of}")
+    states_by_labels(given, states, "initial_distribution")
+    hint = "It is the law of the first record; divide counts by their sum."
+    return read_only(distribution(law.ravel(), size, "initial_distribution", hint).reshape(shape))
+
+
+def distribution(given: Any, k: int, name: str, hint: str) -> Array:
+    """Return a law on k states, divided by its sum; ``hint`` ends the message about another sum."""
     law = probabilities(given, name)
     if law.shape != (k,):
         raise ModelError(f"{name} has shape {law.shape}, expected ({k},): one probability per state")
-    for y in range(k):
-        if not 0 <= law[y] < np.inf:
-            raise ModelError(f"{name}[{y}] is {law[y]}, expected a probability between 0 and 1")
+    for y in np.flatnonzero(~((law >= 0) & (law < np.inf))).tolist():
+        raise ModelError(f"{name}[{y}] is {law[y]}, expected a probability between 0 and 1")
     total = float(law.sum())
     if abs(total - 1) > TOLERANCE:
-        counts = total >= 2 and bool(np.all(law == np.round(law)))
-        if row:
-            hint = (
-                "These look like counts of transitions: divide each row by its sum, or use MarkovChain.from_crosstab."
-                if counts
-                else "Rows are distributions over the next state; did you pass the transpose?"
-            )
         raise ModelError(f"{name} sums to {total:.12g}, expected 1 (tolerance {TOLERANCE:g}). {hint}")
     return read_only(with_sums_of_one(law))
+
+
+# -- Laws of short chains that stand for a class Θ -------------------------------------------------------------------
+#
+# Nothing here proves anything. An audit, and the contract of every engine, compute the true loss under each of them
+# from the definition; so they come near what a class allows, at its corners and beyond what a tidy model does.
+
+
+def starts_of(initial: Array | str, stationary: Callable[[], Array], k: int, order: int = 1) -> Iterable[Array]:
+    """Return the law of the first records of a chain: the given or the stationary one, or some where it is any."""
+    if not isinstance(initial, str):
+        return [initial]
+    return some_starts(k, order) if initial == "any" else [stationary()]
+
+
+_CORNER = 1e-9
+"""The supremum over all first laws is approached at a corner, and is often not what a point mass has."""
+
+
+def some_starts(k: int, order: int = 1) -> Iterator[Array]:
+    """Yield laws of the first records of a chain that may start anyhow: even ones, of two values, and near a corner.
+
+    Of several first records it tells most that they are all equal.
+    """
+    size = k**order
+    alike = np.arange(k) * ((size - 1) // (k - 1))  # places of the values whose records are all equal
+    even = np.full(size, 1 / size)
+    yield even.reshape((k,) * order)
+    for x in range(k):
+        for y in range(x):
+            two = _CORNER * even
+            two[alike[[x, y]]] += (1 - _CORNER) / 2
+            yield two.reshape((k,) * order)
+    for value in range(size):
+        for rest in (0.5, 0.2, _CORNER):
+            corner = rest * even
+            corner[value] += 1 - rest
+            yield corner.reshape((k,) * order)

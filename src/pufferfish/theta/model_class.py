@@ -3,15 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.checked import is_list
 from pufferfish._base.view import Shown, View
-from pufferfish.errors import ModelError, ParameterError
-from pufferfish.theta.bayesian_network import BayesianNetwork, connected
+from pufferfish._draw.figure import figure_of
+from pufferfish.errors import ModelError, NotApplicableError, ParameterError
+from pufferfish.theta.bayesian_network import BayesianNetwork, connected, same_records
 from pufferfish.theta.chain_class import (
     CHAIN_MODELS,
     STATED,
@@ -25,8 +26,10 @@ from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.lengths import MOST_STEPS, ChainLength, as_lengths
 from pufferfish.theta.markov_chain import MarkovChain
-from pufferfish.theta.same_records import same_records
 from pufferfish.theta.shown import members_grid, of_one, states_in_words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = [
     "Described",
@@ -34,6 +37,7 @@ __all__ = [
     "ModelClass",
     "Theta",
     "as_theta",
+    "draw_model",
     "gives_first_law",
     "lengths_of",
     "rows_of",
@@ -208,11 +212,6 @@ def as_theta(theta: Any) -> Theta:
 
     Models of chains may be of several kinds, and classes of chains may be among them, whose members are then members
     of the whole.
-
-    Raises
-    ------
-    ModelError
-        If a member is no model, the list is empty, or members differ in their states or records.
     """
     if isinstance(theta, Theta):
         return theta
@@ -254,13 +253,7 @@ def gives_first_law(theta: Theta) -> bool:
 
 
 def rows_of(theta: Theta, length: Any) -> int:
-    """Return how many independent rows the table of a network has, one where nothing is said; 1 for other models.
-
-    Raises
-    ------
-    ParameterError
-        If that is no whole number of at least 1.
-    """
+    """Return how many independent rows the table of a network has, one where nothing is said; 1 for other models."""
     if not theta.networks or length is None:
         return 1
     if isinstance(length, bool) or not isinstance(length, Integral) or length < 1:
@@ -273,13 +266,7 @@ def rows_of(theta: Theta, length: Any) -> int:
 
 
 def lengths_of(theta: Theta, length: Any) -> tuple[ChainLength, ...]:
-    """Return how many records depend on each other: as given for chains, known for other models.
-
-    Raises
-    ------
-    ParameterError
-        If chains come without lengths, or another model with other ones than its own.
-    """
+    """Return how many records depend on each other: as given for chains, known for other models."""
     if not isinstance(theta, ModelClass):
         if length is None:
             raise ParameterError("length is missing: give T, or one length per independent chain")
@@ -293,3 +280,43 @@ def lengths_of(theta: Theta, length: Any) -> tuple[ChainLength, ...]:
             f"{', '.join(str(c.records) for c in theta.lengths[:10])} records, so leave length out"
         )
     return theta.lengths
+
+
+def draw_model(theta: Any) -> "Figure":
+    """Draw a class of chains: transition probabilities as a heat map, and how many records each state lasts.
+
+    With a clock the second panel has the probability of staying by phase; of a class that only forgets, the picture
+    has how much is forgotten. Of several members, and of a class between bounds, the picture has the least and the most
+    of each number, and says so: it shows no estimate.
+
+    Parameters
+    ----------
+    theta : model, sequence of models, or class
+        The class Θ of chains.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Write it with its ``savefig``.
+
+    Raises
+    ------
+    ParameterError
+        If matplotlib is not installed.
+    NotApplicableError
+        If Θ is no class of chains; :func:`pufferfish.draw_network` draws networks.
+
+    Examples
+    --------
+    A chain, and its picture::
+
+        chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "walk"])
+        pf.draw_model(chain).savefig("chain.png")
+    """
+    made = as_theta(theta)
+    if isinstance(made, ModelClass):
+        raise NotApplicableError(
+            f"draw_model covers chains, and Θ is a class of {made.kind}"
+            + (": draw_network draws networks" if made.networks else ", which has no picture: print it")
+        )
+    return figure_of(made._picture(), f"Θ: {made.origin}")

@@ -21,9 +21,15 @@ from pufferfish._base.view import Shown, View, counted
 from pufferfish._core.chains.cycles import least_cycle, periodic_law
 from pufferfish._draw.chart import Heat, Line, Lines
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.theta.markov_chain import MarkovChain, with_longer_stays
+from pufferfish.theta.markov_chain import (
+    ChainLaw,
+    MarkovChain,
+    initial_law,
+    starts_of,
+    transition_laws,
+    with_longer_stays,
+)
 from pufferfish.theta.shown import first_law, law_in_words, transitions
-from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import CLOCKS, clock_named, phase_name, state_names, states_by_labels, steps_of_phase
 
 __all__ = ["PeriodicChain"]
@@ -87,39 +93,41 @@ class PeriodicChain(Shown, ReadOnly):
         step: Any = None,
         states: Sequence[Any] | None = None,
     ) -> None:
-        stack = _stack(matrices)
-        chains = [_one(matrix, phase) for phase, matrix in enumerate(stack)]
-        k, start = chains[0].k, initial_distribution
+        laws = probabilities(matrices, "matrices")
+        if laws.ndim != 3 or not laws.shape[0] or laws.shape[1] != laws.shape[2]:
+            raise ModelError(
+                f"matrices has shape {laws.shape}, expected (phases, k, k): a square matrix for each phase"
+            )
+        phases, k = laws.shape[:2]
+        if k < 2:
+            raise ModelError("matrices[0] has one state: a record that never changes has nothing to hide")
+        laws = transition_laws(laws, "matrices")
         steps_per_phase = 1
         if clock is not None and clock != "phase":
             try:
                 known = clock_named(clock)
             except ParameterError as error:
                 raise ModelError(f"{error} None is for plain phases") from None
-            if len(chains) != known.phases:
+            if phases != known.phases:
                 raise ModelError(
-                    f"there are {len(chains)} matrices, expected {known.phases} for the clock {clock!r}: one for each "
+                    f"there are {phases} matrices, expected {known.phases} for the clock {clock!r}: one for each "
                     f"{known.word}"
                 )
             step, steps_per_phase = steps_of_phase(known, step)
         elif step is not None:
             raise ModelError(f"step is {step!r}, and plain phases are one step each: leave it out, or name a clock")
         named = state_names(states_by_labels(matrices, states, "matrices"), k)
-        states_by_labels(start, named, "initial_distribution")
-        if not isinstance(start, str) or start not in ("stationary", "any"):
-            start = MarkovChain(chains[0].transition_matrix, start).initial_distribution
-        for name, value in (
-            ("matrices", read_only(np.array([chain.transition_matrix for chain in chains]))),
-            ("initial_distribution", start),
-            ("clock", None if clock == "phase" else clock),
-            ("step", step),
-            ("states", named),
-            ("k", k),
-            ("phases", len(chains)),
-            ("steps_per_phase", steps_per_phase),
-        ):
-            object.__setattr__(self, name, value)
-        if start == "stationary" if isinstance(start, str) else False:
+        self._keep(
+            matrices=laws,
+            initial_distribution=initial_law(initial_distribution, (k,), named),
+            clock=None if clock == "phase" else clock,
+            step=step,
+            states=named,
+            k=k,
+            phases=phases,
+            steps_per_phase=steps_per_phase,
+        )
+        if isinstance(self.initial_distribution, str) and self.initial_distribution == "stationary":
             self._check_periodic_law()
 
     def _view(self) -> View:
@@ -237,20 +245,6 @@ class PeriodicChain(Shown, ReadOnly):
                 f'initial_distribution="stationary": state {self.states[int(never[0])]!r} has probability 0 at every '
                 'phase of the periodic law; give an array or "any", or leave such states out'
             )
-
-
-def _stack(matrices: Any) -> NDArray[np.float64]:
-    stack = probabilities(matrices, "matrices")
-    if stack.ndim != 3 or not stack.shape[0] or stack.shape[1] != stack.shape[2]:
-        raise ModelError(f"matrices has shape {stack.shape}, expected (phases, k, k): a square matrix for each phase")
-    return stack
-
-
-def _one(matrix: NDArray[np.float64], phase: int) -> MarkovChain:
-    try:
-        return MarkovChain(matrix, "any")
-    except ModelError as error:
-        raise ModelError(str(error).replace("transition_matrix", f"matrices[{phase}]", 1)) from None
 
 
 _ALONG = {"hour": "hour of the day", "weekday": "weekday", "weekday-hour": "hour of the week (ticks: midnight)"}

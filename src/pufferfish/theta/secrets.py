@@ -184,13 +184,7 @@ class _Joined(ReadOnly, Secret):
 
 
 def check_states(secret: Secret, states: Sequence[str]) -> None:
-    """Refuse a secret that names a state which no record can have.
-
-    Raises
-    ------
-    ParameterError
-        If it names one.
-    """
+    """Refuse a secret that names a state which no record can have."""
     for condition in secret.conditions:
         for state in () if isinstance(condition, Fact) else condition.states:
             if state not in states:
@@ -199,13 +193,7 @@ def check_states(secret: Secret, states: Sequence[str]) -> None:
 
 
 def as_secret_pairs(secrets: Any) -> tuple[SecretPair, ...] | None:
-    """Return pairs of secrets, checked; None (any two values of any record) stays None.
-
-    Raises
-    ------
-    ParameterError
-        If it is not a list of pairs of secrets.
-    """
+    """Return pairs of secrets, checked; None (any two values of any record) stays None."""
     if secrets is None:
         return None
     pairs: list[Any] = list(secrets) if is_list(secrets) else [secrets]

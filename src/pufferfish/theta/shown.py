@@ -71,16 +71,9 @@ def transitions(states: Sequence[str], low: Array, high: Array, caption: str = "
 
 
 def mean_dwell_times(states: Sequence[str], low: Array, high: Array, points: Array | None = None) -> Bars:
-    """Return how long states last in the mean, from the least and the most probabilities of staying.
+    """Return how long states last in the mean, from the least and the most probabilities of staying for one step.
 
-    Parameters
-    ----------
-    states : sequence of str
-        The k states.
-    low, high : (k,) ndarray
-        Probabilities of staying for one step.
-    points : (m, k) ndarray, optional
-        Those of the chains that they are taken of.
+    ``points``, of shape (m, k), are those of the chains that they are taken of.
     """
     spread = "" if np.array_equal(low, high) else ", from the least to the most of the class"
     with np.errstate(divide="ignore"):

@@ -26,9 +26,16 @@ from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.view import MOST_ROWS, Grid, Shown, View, counted
 from pufferfish._draw.chart import Bars, Heat
 from pufferfish.errors import ModelError, shortened
-from pufferfish.theta.markov_chain import MarkovChain, checked_times, distribution
+from pufferfish.theta.markov_chain import (
+    ChainLaw,
+    MarkovChain,
+    checked_times,
+    distribution,
+    initial_law,
+    starts_of,
+    transition_laws,
+)
 from pufferfish.theta.shown import law_in_words, transitions
-from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import state_names, states_by_labels
 
 __all__ = ["StaysChain"]
@@ -100,30 +107,13 @@ class StaysChain(Shown, ReadOnly):
                 f"exits[{x}][{x}] is {rows[x, x]:g}, expected 0: exits lead to another state; stays says how long a "
                 "stay goes on"
             )
-        rows = np.array([distribution(row, k, f"exits[{x}]", _LAW_OF_NEXT) for x, row in enumerate(rows)])
+        rows = transition_laws(rows, "exits", "It is a law of the next state.")
         every = tuple(_kinds(of_state, x) for x, of_state in enumerate(listed(stays, "stays", _LISTS, ModelError)))
         if len(every) != k:
             raise ModelError(f"stays has {len(every)} entries and exits {k} states: give kinds of stay for each state")
-        start: Any = initial_distribution
-        if not isinstance(start, str):
-            size = sum(map(len, every))
-            start = probabilities(start, "initial_distribution")
-            if start.shape != (size,):
-                raise ModelError(
-                    f"initial_distribution has shape {start.shape}, expected ({size},): a probability for each kind of "
-                    "stay of each state, in the order of stays"
-                )
-            start = read_only(distribution(start, size, "initial_distribution"))
-        elif start not in ("stationary", "any"):
-            raise ModelError(f'initial_distribution is {start!r}, expected an array, "stationary" or "any"')
-        for name, value in (
-            ("exits", read_only(rows)),
-            ("stays", every),
-            ("initial_distribution", start),
-            ("states", named),
-            ("k", k),
-        ):
-            object.__setattr__(self, name, value)
+        of = "a probability for each kind of stay of each state, in the order of stays"
+        start = initial_law(initial_distribution, (sum(map(len, every)),), of=of)
+        self._keep(exits=rows, stays=every, initial_distribution=start, states=named, k=k)
         if isinstance(start, str) and start == "stationary":
             self._as_one_chain("stationary")  # which knows what has no one stationary law
 
@@ -220,15 +210,8 @@ class StaysChain(Shown, ReadOnly):
             If there are several.
         """
         law = self._as_one_chain("any").stationary_distribution / self.mean_stays
-        return read_only(
-            np.array(
-                [
-                    p * share / (1 - keep)
-                    for p, kinds in zip(law.tolist(), self.stays, strict=True)
-                    for share, keep in kinds
-                ]
-            )
-        )
+        weights = [p * share / (1 - keep) for p, kinds in zip(law, self.stays, strict=True) for share, keep in kinds]
+        return read_only(np.array(weights))
 
     def slower(self, times: float) -> "StaysChain":
         """Return the chain whose stays of every kind are so many times as long; its stationary law is the same.
@@ -282,7 +265,6 @@ class StaysChain(Shown, ReadOnly):
 
 
 _FEW_STATES = 8
-_LAW_OF_NEXT = "It is a law of the next state."
 _LISTS = "a list for each state of its kinds of stay, such as [(0.8, 0.5), (0.2, 0.98)]"
 
 

@@ -1,7 +1,7 @@
 """A class of chains outside of the package, written as docs/architecture.md says: it has all that others have."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,9 +16,8 @@ from pufferfish._draw.chart import Picture
 from pufferfish.cli import main
 from pufferfish.mechanisms._propagation_on_chains import ChainLeakage
 from pufferfish.theta.chain_class import STATED, Continuum
-from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.markov_chain import ChainLaw, MarkovChain
 from pufferfish.theta.shown import mean_dwell_times, states_in_words
-from pufferfish.theta.some_laws import ChainLaw
 
 STATES = ("rest", "walk", "run")
 
@@ -33,6 +32,7 @@ class StayingClass(Continuum):
     origin: str = STATED
     kind: ClassVar[str] = "Markov chains that stay"
     witnesses: ClassVar[tuple[str, ...]] = ("quilt", "propagation")
+    in_file: ClassVar[Mapping[str, Any]] = {"low": float, "high": float}
 
     @property
     def between(self) -> pf.IntervalChain:
@@ -62,14 +62,6 @@ class StayingClass(Continuum):
     @classmethod
     def examples(cls) -> "dict[str, StayingClass]":
         return {"three states that last": cls(0.3, 0.6)}
-
-    @property
-    def plain(self) -> dict[str, Any]:
-        return {"low": self.low, "high": self.high}
-
-    @classmethod
-    def of_plain(cls, plain: dict[str, Any], states: list[str], origin: str) -> "StayingClass":
-        return cls(plain["low"], plain["high"], tuple(states), origin)
 
 
 THETA = StayingClass(0.3, 0.6)
@@ -150,7 +142,7 @@ def test_a_proof_of_another_kind_than_its_own_is_refused(
 
 
 @pytest.mark.parametrize(
-    "missing", ["in_words", "_view", "_picture", "some_members", "some_laws", "examples", "plain", "of_plain"]
+    "missing", ["in_file", "in_words", "_view", "_picture", "some_members", "some_laws", "examples"]
 )
 def test_a_class_that_lacks_a_member_is_refused_where_it_is_written(missing: str) -> None:
     members = {name: value for name, value in vars(StayingClass).items() if not name.startswith("__")}
@@ -162,9 +154,9 @@ def test_a_class_that_lacks_a_member_is_refused_where_it_is_written(missing: str
 
 def test_a_class_says_its_kind_its_proofs_its_states_and_its_origin() -> None:
     members = {name: value for name, value in vars(StayingClass).items() if not name.startswith("__")}
-    for name in ("kind", "witnesses", "states", "origin"):
+    for name in ("kind", "witnesses", "in_file", "states", "origin"):
         del members[name]
-    with pytest.raises(TypeError, match="it lacks kind, witnesses, states, origin "):
+    with pytest.raises(TypeError, match="it lacks kind, witnesses, in_file, states, origin "):
         type(Continuum)("Other", (Continuum,), members)
     with pytest.raises(TypeError, match="files tell them apart by it"):
         type("Other", (StayingClass,), {})
