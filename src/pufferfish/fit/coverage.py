@@ -99,22 +99,17 @@ class Coverage(ReadOnly):
         elif self.lost and self.sure is not None:
             exact = _percent(self.people / (self.people + 1)), _percent(0.05 ** (1 / self.people))
             sure = f"{sure[:-1]}; {exact[0]} and {exact[1]} less the .02 that {why})"
-        rests = (
-            ""
-            if self.tail is None
-            else (f", if the slowest habits thin out like a power of {self.tail:.2g}, as those surveyed suggest,")
-        )
-        parts = [
+        power = f"{0 if self.tail is None else self.tail:.2g}"
+        rests = f", if the slowest habits thin out like a power of {power}, as those surveyed suggest,"
+        covers = (
             f"Of people like the {self.people:,} surveyed, drawn alike and with as much data, at least "
-            f"{_percent(self.share)} on average{sure}{rests} have habits under which this noise leaks at most ε to "
-            "somebody who knows these habits."
-        ]
-        if self.next_leakage is not None:
-            parts.append(
-                "Noise for all others here would leak to the one who differs most from them "
-                f"{self.next_leakage:.3g} where ε is 1."
-            )
-        return " ".join([*parts, known])
+            f"{_percent(self.share)} on average{sure}{'' if self.tail is None else rests} have habits under which this "
+            "noise leaks at most ε to somebody who knows these habits."
+        )
+        if self.next_leakage is None:
+            return f"{covers} {known}"
+        others = "Noise for all others here would leak to the one who differs most from them"
+        return f"{covers} {others} {self.next_leakage:.3g} where ε is 1. {known}"
 
 
 def covered(

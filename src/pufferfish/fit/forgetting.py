@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import is_list, real_number, whole_at_least
+from pufferfish._base.checked import is_list, whole_at_least
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.view import counted
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
+from pufferfish.fit.chain import added_count
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.model_class import as_theta
@@ -29,8 +30,6 @@ __all__ = ["SMOOTHING", "ForgettingFit", "OverlapEstimate", "fit_forgetting", "o
 
 SMOOTHING = 10.0
 """Independent pairs of the pool that are added to every row of a subject, unless told otherwise."""
-
-_MOST_SMOOTHING = 1e15
 
 Matrix = NDArray[np.float64]
 
@@ -190,9 +189,7 @@ def fit_forgetting(
     >>> fit.theta.steps, round(fit.theta.overlap[0], 2), fit.estimates[0].subject
     ((3,), 0.94, 'b')
     """
-    added = real_number(smoothing)
-    if added is None or not 0 <= added <= _MOST_SMOOTHING:
-        raise ParameterError(f"smoothing is {smoothing!r}, expected a number from 0 to {_MOST_SMOOTHING:g}, such as 10")
+    added = added_count("smoothing", smoothing)
     asked: list[Any] = list(forgets) if is_list(forgets) else [forgets]
     if not asked:
         raise ParameterError("forgets is empty, expected a number of steps, or a time such as '8min'")
@@ -220,10 +217,10 @@ def _whose(estimate: OverlapEstimate) -> str:
 def _estimate(pairs: "PairsApart", states: Sequence[str], added: float) -> OverlapEstimate:
     estimate = overlap_of(pairs, states, added)
     if not estimate.overlap > 0:
+        whose = f" of subject {estimate.subject!r}" if estimate.subject else ""
         raise ModelError(
-            f"the laws of the state {estimate.steps:,} steps {estimate.direction} do not overlap at all for two states"
-            + (f" of subject {estimate.subject!r}" if estimate.subject else "")
-            + ": forget after more steps, merge rare states, or use more smoothing"
+            f"the laws of the state {estimate.steps:,} steps {estimate.direction} do not overlap at all for two "
+            f"states{whose}: forget after more steps, merge rare states, or use more smoothing"
         )
     return estimate
 

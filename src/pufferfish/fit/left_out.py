@@ -125,9 +125,8 @@ class LeftOut:
             return Gain(0.0, np.inf)
         on_runs = law.endswith("stays")
         names = [f"{name} on runs" if on_runs and not name.endswith("stays") else name for name in simpler]
-        return self._gain(
-            self._scores[law] - max((self._scores[name] for name in names), key=lambda score: float(score.sum()))
-        )
+        best = max((self._scores[name] for name in names), key=lambda score: float(score.sum()))
+        return self._gain(self._scores[law] - best)
 
     def _gain(self, gained: Array) -> Gain:
         """Return what is gained in all, by what is gained on every day."""
@@ -294,13 +293,11 @@ class LeftOut:
             for who in range(people if people > 1 else 0):
                 self._score_person(runs.subject == who, train, test, counts, pool, logs)
         if people > 1:
-            logs["own stays"] = sum(
-                (
-                    max((logs.pop(f"{part} {w:g}") for w in weights), key=lambda log: float((log * runs.number).sum()))
-                    for part, weights in (("lasts", _WEIGHTS_OF_STAYS), ("leads", _WEIGHTS))
-                ),
-                np.zeros(len(runs.number)),
+            lasts, leads = (
+                max((logs.pop(f"{part} {w:g}") for w in weights), key=lambda log: float((log * runs.number).sum()))
+                for part, weights in (("lasts", _WEIGHTS_OF_STAYS), ("leads", _WEIGHTS))
             )
+            logs["own stays"] = lasts + leads
         for name, scored in logs.items():
             self._scores[name] = np.bincount(self._of_runs, scored * runs.number, self.blocks).astype(np.float64)
         totals = [float(self._scores[f"{f} stays"].sum()) for f in range(1, self.most + 1)]

@@ -70,23 +70,20 @@ class Mixture:
         """Share and probability of each kind, from the shortest stays on."""
         return [(float(self.shares[i]), float(self.keeps[i])) for i in np.argsort(self.keeps, kind="stable")]
 
-    def logs(self, lasted: Array) -> tuple[Array, Array]:
-        """Return log probabilities, by length and kind: of that kind and so long at least, and of ending then."""
+    def scores(self, lasted: Array, ended: NDArray[np.bool_] | bool) -> Array:
+        """Return the log likelihood of stays that ended after so many records, or were cut off."""
         with np.errstate(divide="ignore", invalid="ignore"):
             log_keep, log_end = np.log(self.keeps), np.log1p(-self.keeps)
             beyond = np.where(lasted[:, None] > 1, (lasted[:, None] - 1) * log_keep, 0.0)
-        at_least = np.log(self.shares) + beyond
-        return at_least, at_least + log_end
-
-    def scores(self, lasted: Array, ended: NDArray[np.bool_]) -> Array:
-        """Return the log likelihood of stays that ended after so many records, or were cut off."""
-        at_least, ends = (np.logaddexp.reduce(logs, axis=1) for logs in self.logs(lasted))
-        return np.where(ended, ends, at_least)
+        at_least = np.log(self.shares) + beyond  # by length and kind: of that kind, and so long at least
+        return np.where(ended, np.logaddexp.reduce(at_least + log_end, axis=1), np.logaddexp.reduce(at_least, axis=1))
 
     def likelihood(self, stays: StaysSeen) -> float:
         """Return the log likelihood of all stays."""
-        at_least, ends = (np.logaddexp.reduce(logs, axis=1) for logs in self.logs(stays.lasted))
-        return _times(stays.ended, ends) + _times(stays.cut, at_least)
+        return sum(
+            float((count[count > 0] * self.scores(stays.lasted, ended)[count > 0]).sum())
+            for count, ended in ((stays.ended, True), (stays.cut, False))
+        )
 
 
 def fit_mixture(stays: StaysSeen, kinds: int, start: Mixture | None = None) -> Mixture:
@@ -184,10 +181,6 @@ def _divisions(stays: StaysSeen, kinds: int) -> list[Mixture]:
             means = np.array([(count * stays.lasted)[of_kind].sum() / count[of_kind].sum() for of_kind in each])
             starts.append(Mixture(shares, 1 - 1 / np.maximum(means, 1 + 1e-3)))
     return starts
-
-
-def _times(counts: Array, logs: Array) -> float:
-    return float((counts[counts > 0] * logs[counts > 0]).sum())
 
 
 _CLIMB = Loop(climb_to_mixture)

@@ -129,10 +129,7 @@ class Model(Printed, ReadOnly):
             What it was fitted to; sequences read with ``max_gap`` or ``step``: otherwise nothing says how long a step
             takes.
 
-        Raises
-        ------
-        ParameterError
-            If the data are neither, or of other states.
+        Raises ParameterError if the data are neither, or of other states.
 
         Examples
         --------

@@ -1,12 +1,12 @@
 """Chains with several kinds of stay, from public sequences: stays are mixtures (:mod:`.mixture`), exits are counted."""
 
 from collections.abc import Sequence
-from typing import Literal
+from numbers import Integral
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import whole_number
 from pufferfish.data.daily import Runs
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
@@ -145,14 +145,11 @@ def chain_of_stays(
     return StaysChain(rows / totals[:, None], kinds, initial, states=states)
 
 
-def _kinds(sequences: Sequences, kinds: object) -> int:
+def _kinds(sequences: Sequences, kinds: Any) -> int:
     """Return how many kinds of stay are fitted: as given, or as many as predict left-out days best."""
     if kinds is None:
         return LeftOut(sequences).kinds
-    try:
-        number = whole_number(kinds)
-    except TypeError:
-        number = 0
+    number = int(kinds) if isinstance(kinds, Integral) and not isinstance(kinds, bool) else 0
     if not 1 <= number <= MOST_KINDS:
         raise ParameterError(f"kinds is {kinds!r}, expected a number of kinds of stay from 1 to {MOST_KINDS}")
     return number

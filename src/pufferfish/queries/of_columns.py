@@ -18,8 +18,8 @@ from pufferfish.queries.of_records import (
     Window,
     each_of,
     inner_query,
-    names_of,
     place_of,
+    records_named,
     rows_of,
 )
 from pufferfish.queries.on_pairs import JointQuery, refuse_many_combinations
@@ -75,14 +75,13 @@ class Joint(ReadOnly, Query):
     relative: bool
 
     def __init__(self, records: Any, relative: bool = True) -> None:
-        names = names_of(records, "Joint")
+        names = records_named(records, "Joint")
         if len(names) == 1:
             raise QueryError(
                 f"Joint has only the column {names[0]!r}, expected two or more; for the histogram of one column use "
                 f"Marginals([{names[0]!r}])"
             )
-        object.__setattr__(self, "records", names)
-        object.__setattr__(self, "relative", truth(relative, "relative", QueryError))
+        self._keep(records=names, relative=truth(relative, "relative", QueryError))
 
     @property
     def is_histogram(self) -> bool:
@@ -143,8 +142,7 @@ class Subset(Restricted):
     records: tuple[Any, ...]
 
     def __init__(self, query: Query, records: Any) -> None:
-        object.__setattr__(self, "query", query)
-        object.__setattr__(self, "records", names_of(records, "Subset"))
+        self._keep(query=query, records=records_named(records, "Subset"))
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and records."""
@@ -190,8 +188,8 @@ class Marginals(ReadOnly, Query):
     relative: bool
 
     def __init__(self, records: Any = None, relative: bool = True) -> None:
-        object.__setattr__(self, "records", None if records is None else names_of(records, "Marginals"))
-        object.__setattr__(self, "relative", truth(relative, "relative", QueryError))
+        names = None if records is None else records_named(records, "Marginals")
+        self._keep(records=names, relative=truth(relative, "relative", QueryError))
 
     @property
     def is_histogram(self) -> bool:

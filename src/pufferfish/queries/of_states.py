@@ -135,7 +135,7 @@ class Quantiles(_Cumulative):
             numbers.add(number)
         if not numbers:
             raise QueryError("quantiles is empty: give at least one share, such as 0.5 for the median")
-        object.__setattr__(self, "shares", tuple(sorted(numbers)))
+        self._keep(shares=tuple(sorted(numbers)))
 
     kinds: ClassVar[Mapping[str, QueryKind]] = {"quantiles": QueryKind("share of records", None, relative=True)}
 
@@ -149,8 +149,7 @@ def states_named(states: Any, query: str) -> tuple[str, ...]:
     """Return the names of one or several states, each once, that a query is given."""
     if not (is_list(states) or isinstance(states, set | frozenset)):
         states = [states]
-    members: list[Any] = list(states)
-    labels = tuple(dict.fromkeys(state_label(s) for s in members))
+    labels = tuple(dict.fromkeys(map(state_label, states)))
     if not labels:
         raise QueryError(f"{query} names no state: give at least one state to count")
     return labels
@@ -164,7 +163,7 @@ class _OfStates(ReadOnly, Query):
     states: tuple[str, ...]
 
     def __init__(self, states: Any) -> None:
-        object.__setattr__(self, "states", states_named(states, type(self).__name__))
+        self._keep(states=states_named(states, type(self).__name__))
 
     kinds: ClassVar[Mapping[str, QueryKind]] = {
         "frequency": QueryKind("share of records", 1, relative=True),
@@ -285,7 +284,7 @@ class _OfValues(ReadOnly, Query):
             expected = 'numbers, one for each state, or a dict such as {"rest": 0, "*": 1}'
             numbers = listed(values, f"the values of {self.kind}", expected, QueryError)
             chosen = tuple(_number(v, self.kind, i) for i, v in enumerate(numbers))
-        object.__setattr__(self, "values", chosen)
+        self._keep(values=chosen)
 
     kinds: ClassVar[Mapping[str, QueryKind]] = {
         "mean": QueryKind("mean", None, relative=True),

@@ -13,13 +13,25 @@ from numpy.typing import ArrayLike, NDArray
 from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish.errors import QueryError
 
-__all__ = ["JointQuery", "Measured", "StepQuery", "exactly", "refuse_many_combinations"]
+__all__ = ["JointQuery", "Measured", "StepQuery", "exactly", "largest_distances", "refuse_many_combinations"]
 
 
 def exactly(numbers: ArrayLike) -> tuple[object, ...]:
     """Return what tells an array from all others; the same bytes are other numbers in another type."""
     array = np.asarray(numbers)
     return array.dtype.str, array.shape, array.tobytes()
+
+
+def largest_distances(
+    domains: Sequence[NDArray[np.intp]], distances: Sequence[NDArray[np.float64]], k: int
+) -> NDArray[np.float64]:
+    """Return for every pair of a model's k states the largest distance over the nodes that can have both."""
+    largest = np.zeros((k, k))
+    alike = {(d.tobytes(), id(far)): (d, far) for d, far in zip(domains, distances, strict=True)}
+    for domain, distance in alike.values():
+        pairs = np.ix_(domain, domain)
+        largest[pairs] = np.maximum(largest[pairs], distance)
+    return largest
 
 
 class Measured(ReadOnly):
@@ -57,7 +69,7 @@ class StepQuery(Measured):
     divided_by: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "outputs", read_only(self.outputs))
+        self._keep(outputs=read_only(self.outputs))
 
     @property
     def unit_step(self) -> int:
@@ -153,7 +165,7 @@ class JointQuery(Measured):
     divided_by: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "domains", tuple(map(read_only, self.domains)))
+        self._keep(domains=tuple(map(read_only, self.domains)))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -175,12 +187,7 @@ class JointQuery(Measured):
     @property
     def unit_distance(self) -> NDArray[np.float64]:
         """The largest of :attr:`distances` for every pair of the model's states; shape (k, k)."""
-        k = 1 + max(int(domain.max()) for domain in self.domains)
-        largest = np.zeros((k, k))
-        for domain, distance in zip(self.domains, self.distances, strict=True):
-            pairs = np.ix_(domain, domain)
-            largest[pairs] = np.maximum(largest[pairs], distance)
-        return largest
+        return largest_distances(self.domains, self.distances, 1 + max(int(domain.max()) for domain in self.domains))
 
     @property
     def unit_lipschitz(self) -> int:

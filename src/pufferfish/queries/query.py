@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.frozen import FrozenDict, ReadOnly, read_only
-from pufferfish.queries.on_pairs import JointQuery, Measured, StepQuery, exactly
+from pufferfish.queries.on_pairs import JointQuery, Measured, StepQuery, exactly, largest_distances
 
 __all__ = [
     "BoundQuery",
@@ -89,11 +89,11 @@ class LinearQuery(Measured):
     divided_by: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", read_only(self.weights))
+        self._keep(weights=read_only(self.weights))
         if self.factors is not None:
-            object.__setattr__(self, "factors", read_only(self.factors))
+            self._keep(factors=read_only(self.factors))
         if self.domains is not None:
-            object.__setattr__(self, "domains", tuple(map(read_only, self.domains)))
+            self._keep(domains=tuple(map(read_only, self.domains)))
 
     @property
     def unit_distance(self) -> NDArray[np.float64]:
@@ -102,12 +102,7 @@ class LinearQuery(Measured):
         Where records differ, the largest over those that can have both states.
         """
         if self.domains is not None:
-            largest = np.zeros((self.weights.shape[1],) * 2)
-            alike = {(d.tobytes(), id(far)): (d, far) for d, far in zip(self.domains, self.distances, strict=True)}
-            for domain, distance in alike.values():
-                pairs = np.ix_(domain, domain)
-                largest[pairs] = np.maximum(largest[pairs], distance)
-            return largest
+            return largest_distances(self.domains, self.distances, self.weights.shape[1])
         if self.factors is not None and self.by_output:
             return np.max([self.distance_of(place) for place in range(len(self.factors))], axis=0)
         return l1_distances(self.weights).astype(np.float64) * self.largest_factor

@@ -62,12 +62,11 @@ class Profile(ReadOnly):
     def __post_init__(self) -> None:
         try:
             pairs = listed(self.stretches, "stretches", "a list of pairs (whole number of steps, loss)")
-            kept = tuple((whole_number(steps), _kept(loss)) for steps, loss in pairs)
-        except (TypeError, ValueError) as error:
-            if isinstance(error, ParameterError):
-                raise
+            self._keep(stretches=tuple((whole_number(steps), _kept(loss)) for steps, loss in pairs))
+        except ParameterError:
+            raise
+        except (TypeError, ValueError):
             raise ParameterError("stretches is not a profile: expected pairs (whole number of steps, loss)") from None
-        object.__setattr__(self, "stretches", kept)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,8 +101,7 @@ class StepLoss(ReadOnly):
         steps = _numbers(self.step, "the loss of a step")
         if steps.ndim != several:
             raise ParameterError("the loss of a step is a number, or one number for each chain")
-        object.__setattr__(self, "step", tuple(steps.tolist()) if several else float(steps))
-        object.__setattr__(self, "records", _kept_records(self.records))
+        self._keep(step=tuple(steps.tolist()) if several else float(steps), records=_kept_records(self.records))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,7 +283,7 @@ def as_record_loss(given: Any, theta: Theta, length: Sequence[ChainLength]) -> R
             raise ParameterError(f"record_loss has {len(entries)} entries, expected {len(length)}: one per chain")
         named = enumerate(zip(entries, length, strict=True))
         return RecordLoss(tuple(_one(entry, chain, k, f"record_loss[{c}]") for c, (entry, chain) in named))
-    if isinstance(given, list | tuple) and len(length) == 1 and len(given) == 1:
+    if isinstance(given, list | tuple) and len(length) == len(given) == 1:
         given = given[0]
     return _per_chain(length, lambda chain: _one(given, chain, k, "record_loss"))
 
@@ -389,11 +387,9 @@ def _of_node(entry: Any, k: int, name: str) -> Vector:
 
 def _kept_records(given: Any) -> Any:
     """Return losses of records that nobody can change afterwards: of all chains, or of each in a tuple."""
-    if isinstance(given, Profile):
-        return given
-    if isinstance(given, list | tuple) and any(isinstance(loss, Profile) or np.ndim(loss) for loss in given):
+    if isinstance(given, list | tuple):
         return tuple(loss if isinstance(loss, Profile) else _kept(loss) for loss in given)
-    return _kept(given) if not isinstance(given, list | tuple) else tuple(_kept(loss) for loss in given)
+    return given if isinstance(given, Profile) else _kept(given)
 
 
 def _kept(loss: Any) -> float | Vector:

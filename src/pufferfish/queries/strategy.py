@@ -57,7 +57,7 @@ class Strategy(ReadOnly):
     def __post_init__(self) -> None:
         for name in ("weights", "rows", "sharpness"):
             try:
-                object.__setattr__(self, name, read_only(whole_array(getattr(self, name))))
+                self._keep(**{name: read_only(whole_array(getattr(self, name)))})
             except (TypeError, OverflowError) as error:
                 raise QueryError(f"a strategy's {name} {error}; expected whole numbers") from None
         k = self.weights.shape[1]

@@ -1,12 +1,9 @@
-"""Tables of networks from files and from objects of other libraries, which this package does not need itself.
+"""Transition matrices and tables of networks from objects of other libraries, which this package does not need itself.
 
-Both libraries hand out a table with axes in an order of their own, so axes are taken by name, and neither promises that
-rows are distributions, so they are checked here, where a remedy in the library's own words can be given.
-
-Transition matrices from objects of other libraries, which this package does not need itself.
-
-All of these libraries have a row for the state that a step comes from. What differs is how states are named, which of
-them are left out, and what is known of the first record; so all of that is taken by name and checked here.
+Libraries of chains all have a row for the state that a step comes from. What differs is how states are named, which of
+them are left out, and what is known of the first record. Those of networks hand out tables with axes in an order of
+their own, and none promises that rows are distributions. So all of that is taken by name, and checked here, where a
+remedy in the library's own words can be given.
 """
 
 import gzip

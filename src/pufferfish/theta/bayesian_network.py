@@ -109,10 +109,7 @@ class BayesianNetwork(Shown, ReadOnly):
         Rows that sum to 1 but for the rounding of the printed decimals are divided by their sums; nothing else is
         repaired.
 
-        Raises
-        ------
-        RecordError
-            If the file cannot be read, is no BIF, or describes no network; the message names the line.
+        Raises RecordError if the file cannot be read, is no BIF, or describes no network; the message names the line.
 
         Examples
         --------
@@ -141,10 +138,7 @@ class BayesianNetwork(Shown, ReadOnly):
 
         Rows may be off by what single precision explains, as pyAgrum's own reader of BIF files leaves them.
 
-        Raises
-        ------
-        ModelError
-            If it is no such network, or a row is no distribution.
+        Raises ModelError if it is no such network, or a row is no distribution.
         """
         return cls(pyagrum_cpts(bn))
 
@@ -152,10 +146,8 @@ class BayesianNetwork(Shown, ReadOnly):
     def from_pgmpy(cls, model: Any) -> Self:
         """Take over a pgmpy ``DiscreteBayesianNetwork`` (in versions before 1: ``BayesianNetwork``) with its CPDs.
 
-        Raises
-        ------
-        ModelError
-            If it is no such network, lacks a CPD, CPDs disagree about states, or a row is no distribution.
+        Raises ModelError if it is no such network, lacks a CPD, CPDs disagree about states, or a row is no
+        distribution.
         """
         return cls(pgmpy_cpts(model))
 
@@ -218,10 +210,7 @@ class BayesianNetwork(Shown, ReadOnly):
         ndarray
             P(nodes), one axis per node in the order given.
 
-        Raises
-        ------
-        ModelError
-            If a name is no node, or the law takes an array that is too large.
+        Raises ModelError if a name is no node, or the law takes an array that is too large.
 
         Examples
         --------
@@ -236,10 +225,7 @@ class BayesianNetwork(Shown, ReadOnly):
     def place(self, node: Any) -> int:
         """Return where a node is in ``nodes``.
 
-        Raises
-        ------
-        ModelError
-            If there is no node of that name.
+        Raises ModelError if there is no node of that name.
         """
         label = state_label(node)
         if label not in self._places:

@@ -1,9 +1,7 @@
-"""The syntax of BIF, the Interchange Format for Bayesian Networks (version 0.15): from a text to its blocks.
+"""Networks in BIF, the Interchange Format for Bayesian Networks (version 0.15): a text becomes tables, or is refused.
 
 Taken as the format has them: comments (``//`` and ``/* */``), quoted names, properties (skipped), commas or blanks
 between the items of a list. A text that two readings are possible of is refused with the number of the line.
-
-Networks in BIF, the Interchange Format for Bayesian Networks (version 0.15): a text becomes tables, or is refused.
 
 The reader is this package's own because what it must not do is guess: a row that is missing, given twice, too long, or
 no distribution, and a number that a double would turn into an impossible 0, are each refused with their line. The
@@ -285,9 +283,7 @@ class CPT(Shown, ReadOnly):
                 f"table has shape {values.shape}, expected ({axes}{len(names)}): one axis for every parent and the "
                 f"node's own {len(names)} states last"
             )
-        object.__setattr__(self, "states", names)
-        object.__setattr__(self, "table", read_only(values))
-        object.__setattr__(self, "parents", above)
+        self._keep(states=names, table=read_only(values), parents=above)
 
     def __repr__(self) -> str:
         condition = f" | {', '.join(str(p) for p in self.parents)}" if self.parents else ""

@@ -151,23 +151,23 @@ class ChainClass(FiniteClass):
             raise ModelError(f"theta[0] is {type(members[0]).__name__}, a class by itself: pass it alone")
         clocks = [(i, member.step) for i, member in enumerate(members) if member.step is not None]
         for i, step in clocks:
-            if step != clocks[0][1]:
+            first, expected = clocks[0]
+            if step != expected:
                 raise ModelError(
-                    f"theta[{i}] has a step of {step} and theta[{clocks[0][0]}] of {clocks[0][1]}: all members of a "
-                    "class are about the same records"
+                    f"theta[{i}] has a step of {step} and theta[{first}] of {expected}: all members of a class are "
+                    "about the same records"
                 )
         chains = tuple(member for member in members if isinstance(member, MarkovChain))
-        object.__setattr__(self, "members", members)
-        object.__setattr__(self, "chains", chains if len(chains) == len(members) else ())
+        self._keep(members=members, chains=chains if len(chains) == len(members) else ())
         if self.origin == STATED:
-            object.__setattr__(self, "origin", origins_of(members))
+            self._keep(origin=origins_of(members))
         names = tuple(listed(self.names, "names", "a list of the members' names", ModelError))
         if names and len(names) != len(members):
             raise ModelError(f"names has {len(names)} entries and members {len(members)}: one name for each, or none")
         for i, name in enumerate(names):
             if not isinstance(name, str):
                 raise ModelError(f"names[{i}] is {shortened(repr(name))}, expected text: what theta[{i}] is called")
-        object.__setattr__(self, "names", names)
+        self._keep(names=names)
 
     def __repr__(self) -> str:
         kind = self.kind.replace("chains", "chain") if len(self.members) == 1 else self.kind

@@ -79,8 +79,7 @@ class BinaryChainInterval(Continuum):
     }
 
     def __post_init__(self) -> None:
-        for name in ("low", "high"):
-            object.__setattr__(self, name, _probability(name, getattr(self, name)))
+        self._keep(**{name: _probability(name, getattr(self, name)) for name in ("low", "high")})
         if not _LEAST <= self.low <= self.high <= 1 - _LEAST:
             raise ModelError(
                 f"low is {self.low:g} and high is {self.high:g}, expected {_LEAST:g} ≤ low ≤ high ≤ 1 − {_LEAST:g}: "
@@ -88,7 +87,7 @@ class BinaryChainInterval(Continuum):
             )
         if not one_of(self.initial_distribution, ("any", "stationary")):
             raise ModelError(f'initial_distribution is {self.initial_distribution!r}, expected "any" or "stationary"')
-        object.__setattr__(self, "states", state_names(self.states, 2))
+        self._keep(states=state_names(self.states, 2))
 
     @property
     def in_words(self) -> str:
@@ -185,11 +184,9 @@ class IntervalChain(Continuum):
             raise ModelError(f"lower has shape {lo.shape} and upper {hi.shape}, expected one square shape (k, k)")
         for name, bounds in (("lower", lower), ("upper", upper)):
             states = states_by_labels(bounds, states, name)
-        object.__setattr__(self, "states", state_names(states, lo.shape[0]))
-        object.__setattr__(self, "origin", origin)
-        lo, hi = _tightened(lo, hi, self.states)
-        for name, value in (("lower", lo), ("upper", hi)):
-            object.__setattr__(self, name, read_only(value))
+        named = state_names(states, lo.shape[0])
+        lo, hi = _tightened(lo, hi, named)
+        self._keep(states=named, origin=origin, lower=read_only(lo), upper=read_only(hi))
 
     def __repr__(self) -> str:
         return f"IntervalChain(<bounds on {counted(self.k, 'state')}>, origin={self.origin!r})"

@@ -105,10 +105,8 @@ class ForgettingClass(Continuum):
                 f"states has {len(names)} names, expected at least 2: with one state there is nothing to hide"
             )
         pairs = sorted(zip(after, shared, strict=True))
-        object.__setattr__(self, "steps", tuple(n for n, _ in pairs))
-        object.__setattr__(self, "overlap", tuple(share for _, share in pairs))
-        object.__setattr__(self, "states", names)
-        object.__setattr__(self, "origin", origin)
+        steps, overlap = (tuple(pair[i] for pair in pairs) for i in (0, 1))
+        self._keep(steps=steps, overlap=overlap, states=names, origin=origin)
 
     def __repr__(self) -> str:
         pairs = f"steps={shortened(repr(self.steps), 60)}, overlap={shortened(repr(self.overlap), 60)}"

@@ -8,7 +8,7 @@ References: ``docs/proofs/higher_order.md``.
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -134,10 +134,7 @@ class HigherOrderChain(Shown, ReadOnly):
     def stationary_distribution(self) -> NDArray[np.float64]:
         """The stationary law of m records in a row; shape (k,) * m.
 
-        Raises
-        ------
-        ModelError
-            If there are several.
+        Raises ModelError if there are several.
         """
         members = np.array(self._closed())
         law = np.zeros(len(self.kernel))
@@ -170,8 +167,7 @@ class HigherOrderChain(Shown, ReadOnly):
 
     def slower(self, times: float) -> "HigherOrderChain":
         """Return the chain whose stays are so many times as long, whatever was before (:meth:`MarkovChain.slower`)."""
-        tensor = with_longer_stays(self.tensor, times)
-        return HigherOrderChain(tensor, self.initial_distribution, states=self.states)
+        return replace(self, tensor=with_longer_stays(self.tensor, times))
 
     @property
     def reduced(self) -> "HigherOrderChain | MarkovChain":

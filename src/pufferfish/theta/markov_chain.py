@@ -12,7 +12,7 @@ References: Song, Wang, Chaudhuri (2017), Section 4.4; Levin, Peres, Wilmer, *Ma
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -131,10 +131,7 @@ class MarkovChain(Shown, ReadOnly):
         The records are then the hidden states, such as a table of decoded states has them; what is observed of them
         is not a part of the chain. ``states`` names them, in their order; by default they are "0", "1", …
 
-        Raises
-        ------
-        ModelError
-            If the model is not fitted, or is none.
+        Raises ModelError if the model is not fitted, or is none.
         """
         return cls._of_parts(hmmlearn_parts(model), states)
 
@@ -145,10 +142,7 @@ class MarkovChain(Shown, ReadOnly):
         One step of the chain is the lag time that the model was estimated for. States that deeptime left out, such as
         those outside the largest connected set, are left out here; the others keep their numbers as names.
 
-        Raises
-        ------
-        ModelError
-            If it is no such model.
+        Raises ModelError if it is no such model.
         """
         return cls._of_parts(deeptime_parts(model), states)
 
@@ -156,10 +150,7 @@ class MarkovChain(Shown, ReadOnly):
     def from_quantecon(cls, chain: Any, *, states: Sequence[Any] | None = None) -> Self:
         """Take over a QuantEcon ``MarkovChain``, with its ``state_values`` as names.
 
-        Raises
-        ------
-        ModelError
-            If it is none.
+        Raises ModelError if it is none.
         """
         return cls._of_parts(quantecon_parts(chain), states)
 
@@ -171,10 +162,8 @@ class MarkovChain(Shown, ReadOnly):
         order; rows are divided by their sums, after ``smoothing`` transitions are added to each, as
         :func:`fit_chain` does.
 
-        Raises
-        ------
-        ModelError
-            If the table holds no counts, has margins or columns that sum to 1, or no transition leaves a state.
+        Raises ModelError if the table holds no counts, has margins or columns that sum to 1, or no transition leaves a
+        state.
 
         Examples
         --------
@@ -249,10 +238,7 @@ class MarkovChain(Shown, ReadOnly):
     def period(self) -> int:
         """Greatest common divisor of the lengths of the chain's cycles (1: aperiodic).
 
-        Raises
-        ------
-        ModelError
-            If the chain is reducible: a period belongs to an irreducible chain.
+        Raises ModelError if the chain is reducible: a period belongs to an irreducible chain.
         """
         self._require_irreducible("period")
         return period(self.transition_matrix > 0)
@@ -266,10 +252,7 @@ class MarkovChain(Shown, ReadOnly):
     def stationary_distribution(self) -> Array:
         """The law π = πP of an irreducible chain, each entry accurate relative to itself; shape (k,).
 
-        Raises
-        ------
-        ModelError
-            If the chain is reducible.
+        Raises ModelError if the chain is reducible.
         """
         self._require_irreducible("stationary_distribution")
         return read_only(stationary_law(self.transition_matrix))
@@ -282,18 +265,12 @@ class MarkovChain(Shown, ReadOnly):
     def slower(self, times: float) -> "MarkovChain":
         """Return the chain whose stays are so many times as long, (P + (times − 1) I) / times; its laws are the same.
 
-        Parameters
-        ----------
-        times : float
-            At least 1.
-
         Examples
         --------
         >>> MarkovChain([[0.9, 0.1], [0.4, 0.6]]).slower(2).transition_matrix.round(3).tolist()
         [[0.95, 0.05], [0.2, 0.8]]
         """
-        matrix = with_longer_stays(self.transition_matrix, times)
-        return MarkovChain(matrix, self.initial_distribution, states=self.states)
+        return replace(self, transition_matrix=with_longer_stays(self.transition_matrix, times))
 
     @cached_property
     def time_reversal(self) -> "MarkovChain":

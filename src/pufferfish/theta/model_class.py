@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.checked import is_list
-from pufferfish._base.view import Shown, View
+from pufferfish._base.view import View
+from pufferfish._base.words import names_of
 from pufferfish._draw.figure import figure_of
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
 from pufferfish.theta.bayesian_network import BayesianNetwork, connected, same_records
@@ -23,6 +24,7 @@ from pufferfish.theta.chain_class import (
     origins_of,
 )
 from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.lengths import MOST_STEPS, ChainLength, as_lengths
 from pufferfish.theta.markov_chain import MarkovChain
@@ -44,22 +46,8 @@ __all__ = [
 ]
 
 
-@runtime_checkable
-class Member(Protocol):
-    """A distribution of a known number of records: a joint distribution, cliques, a network."""
-
-    kind: ClassVar[str]
-    """Word for several such models."""
-
-    @property
-    def states(self) -> tuple[str, ...]:
-        """Names of the k states."""
-        ...
-
-    @property
-    def groups(self) -> tuple[int, ...]:
-        """Numbers of records that may depend on each other."""
-        ...
+Member = BayesianNetwork | Cliques | GivenLaws | JointDistribution
+"""A distribution of a known number of records, whose ``groups`` are how many of them may depend on each other."""
 
 
 @runtime_checkable
@@ -69,27 +57,22 @@ class Described(Protocol):
     @property
     def theta(self) -> "Theta":
         """The class Θ."""
-        ...
 
     @property
     def step(self) -> str | None:
         """Time that one transition takes, where it is known."""
-        ...
 
     @property
     def bins(self) -> Sequence[float] | None:
         """Edges of the bins that states are, where they are bins of a number."""
-        ...
 
     @property
     def fitted_on(self) -> str | None:
         """Fingerprint of the table that Θ was fitted to, where it was fitted to one."""
-        ...
 
     @property
     def checked(self) -> Any:
         """What a check against public data said last, a :class:`~pufferfish.theta.record.Checking`; None for none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +114,14 @@ class ModelClass(FiniteClass):
             members = same_records(networks, "theta")
         else:
             _check_alike(members)
-        object.__setattr__(self, "members", members)
+        self._keep(members=members)
 
     def __repr__(self) -> str:
         return f"ModelClass(<{self.kind}: {len(self.members)}>, origin={self.origin!r})"
 
     def _view(self) -> View:
-        if len(self.members) == 1 and isinstance(first := self.members[0], Shown):
-            return of_one(first._view(), self.origin)
+        if len(self.members) == 1:
+            return of_one(self.members[0]._view(), self.origin)
         facts = {"states": states_in_words(self.states), "origin": self.origin}
         return View(f"Class of {len(self.members):,} {self.kind}", facts, [members_grid(self)])
 
@@ -185,23 +168,18 @@ def _check_alike(members: Sequence[Any]) -> None:
     first = members[0]
     for i, member in enumerate(members):
         check_states(i, member, first)
-        if _names(member) != _names(first):
+        mine, theirs = (list(map(repr, getattr(model, "variables", ()))) for model in (member, first))
+        if mine != theirs:
             raise ModelError(
-                f"theta[{i}] is about the records {', '.join(_names(member)[:8])} and theta[0] about "
-                f"{', '.join(_names(first)[:8])}: all members of a class need the same records in the same order"
+                f"theta[{i}] is about the records {names_of(mine, 8)} and theta[0] about {names_of(theirs, 8)}: all "
+                "members of a class need the same records in the same order"
             )
         if member.groups != first.groups:
-            sizes = [", ".join(str(n) for n in model.groups[:8]) for model in (member, first)]
+            sizes = [names_of(model.groups, 8) for model in (member, first)]
             raise ModelError(
                 f"theta[{i}] is about groups of {sizes[0]} records and theta[0] of {sizes[1]}: all members of a class "
                 "are about the same records"
             )
-
-
-def _names(member: Any) -> list[str]:
-    """Return the names of a model's records, where they have some."""
-    names: Any = getattr(member, "variables", None) or ()
-    return [repr(name) for name in names]
 
 
 Theta = ChainClass | Continuum | ModelClass
@@ -276,8 +254,8 @@ def lengths_of(theta: Theta, length: Any) -> tuple[ChainLength, ...]:
         return theta.lengths
     if length is not None and as_lengths(length) != theta.lengths:
         raise ParameterError(
-            f"length does not fit: these {theta.kind} are about "
-            f"{', '.join(str(c.records) for c in theta.lengths[:10])} records, so leave length out"
+            f"length does not fit: these {theta.kind} are about {names_of((c.records for c in theta.lengths), 10)} "
+            "records, so leave length out"
         )
     return theta.lengths
 

@@ -8,8 +8,8 @@ References: ``docs/proofs/periodic.md``.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -181,10 +181,7 @@ class PeriodicChain(Shown, ReadOnly):
     def periodic_distribution(self) -> NDArray[np.float64]:
         """The law at each step of :attr:`cycle` of a chain that has run for ever; shape (N, k).
 
-        Raises
-        ------
-        ModelError
-            If there are several, or a probability is too small to compute.
+        Raises ModelError if there are several, or a probability is too small to compute.
         """
         return read_only(periodic_law(self.cycle)[0])
 
@@ -192,17 +189,13 @@ class PeriodicChain(Shown, ReadOnly):
     def in_words(self) -> str:
         """What its records follow, as releases say it."""
         phase = {None: "phase", "hour": "hour of the day", "weekday": "weekday"}.get(self.clock, "hour of the week")
-        lasting = "" if self.step is None else f", one record every {self.step}"
+        every = "" if self.step is None else f", one record every {self.step}"
         runs = "" if self.clock is None else ", and whose clock nobody changes, as to summer time"
-        return (
-            f"a Markov chain with a transition matrix for each {phase}{lasting}, which may begin at any {phase}{runs}"
-        )
+        return f"a Markov chain with a transition matrix for each {phase}{every}, which may begin at any {phase}{runs}"
 
     def slower(self, times: float) -> "PeriodicChain":
         """Return the chain whose stays are so many times as long, in every phase; see :meth:`MarkovChain.slower`."""
-        matrices = with_longer_stays(self.matrices, times)
-        clock, step = self.clock, self.step
-        return PeriodicChain(matrices, self.initial_distribution, clock=clock, step=step, states=self.states)
+        return replace(self, matrices=with_longer_stays(self.matrices, times))
 
     @property
     def reduced(self) -> "PeriodicChain | MarkovChain":
@@ -220,8 +213,7 @@ class PeriodicChain(Shown, ReadOnly):
         """Yield the law of so many records from every phase on, or some of them where the chain may start anyhow."""
         cycle = self.cycle
         for phase in range(len(cycle)):
-            law = partial(self._law_at, phase)
-            for first in starts_of(self.initial_distribution, law, self.k):
+            for first in starts_of(self.initial_distribution, lambda at=phase: self.periodic_distribution[at], self.k):
                 yield ChainLaw(first, [cycle[(phase + t) % len(cycle)] for t in range(length - 1)])
 
     @classmethod
@@ -229,9 +221,6 @@ class PeriodicChain(Shown, ReadOnly):
         """Return a few chains of this kind, by what they are."""
         stays, moves = [[0.99, 0.01], [0.01, 0.99]], [[0.5, 0.5], [0.5, 0.5]]
         return {"a clock: four sticky steps, four free ones": cls([stays] * 4 + [moves] * 4, [0.5, 0.5])}
-
-    def _law_at(self, phase: int) -> NDArray[np.float64]:
-        return self.periodic_distribution[phase]
 
     def phase_of(self, step: int) -> int:
         """Return the phase that a step of :attr:`cycle` belongs to, the first one where several are alike."""

@@ -14,7 +14,7 @@ References: ``docs/proofs/stays.md``.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -161,10 +161,8 @@ class StaysChain(Shown, ReadOnly):
     @property
     def in_words(self) -> str:
         """What its records follow, as releases say it."""
-        return (
-            "a chain whose stays in a state are of several kinds, short ones and long ones, drawn anew whenever the "
-            "state is entered"
-        )
+        kinds = "several kinds, short ones and long ones"
+        return f"a chain whose stays in a state are of {kinds}, drawn anew whenever the state is entered"
 
     @property
     def kinds(self) -> tuple[int, ...]:
@@ -204,10 +202,7 @@ class StaysChain(Shown, ReadOnly):
     def stationary_distribution(self) -> Array:
         """The stationary law of (state, kind); shape (kinds,).
 
-        Raises
-        ------
-        ModelError
-            If there are several.
+        Raises ModelError if there are several.
         """
         law = self._as_one_chain("any").stationary_distribution / self.mean_stays
         weights = [p * share / (1 - keep) for p, kinds in zip(law, self.stays, strict=True) for share, keep in kinds]
@@ -229,7 +224,7 @@ class StaysChain(Shown, ReadOnly):
         """
         factor = checked_times(times)
         stays = [[(share, (keep + factor - 1) / factor) for share, keep in kinds] for kinds in self.stays]
-        return StaysChain(self.exits, stays, self.initial_distribution, states=self.states)
+        return replace(self, stays=stays)
 
     def some_laws(self, length: int) -> Iterator[ChainLaw]:
         """Yield the law of so many records, or some of them where the first may have any law."""
@@ -255,9 +250,8 @@ class StaysChain(Shown, ReadOnly):
     @property
     def reduced(self) -> "StaysChain | MarkovChain":
         """The same chain without kinds of stay where every state has one alone."""
-        if any(count > 1 for count in self.kinds):
-            return self
-        return MarkovChain(self.kernel, self.initial_distribution, states=self.states)
+        one_each = len(self.tuples) == self.k
+        return MarkovChain(self.kernel, self.initial_distribution, states=self.states) if one_each else self
 
     def _as_one_chain(self, initial: Literal["stationary", "any"]) -> MarkovChain:
         """Return the chain of states that does not know kinds: its stationary law is that of the states."""
