@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pufferfish as pf
-from paper.audit.shapes import kinds_of_chains
+from paper.audit.laws import kinds_of_chains
 from pufferfish.errors import ModelError
 from pufferfish.theta import as_theta
 

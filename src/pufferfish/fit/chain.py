@@ -97,17 +97,14 @@ def fit_periodic(
     ----------
     sequences : Sequences
         Public data, read with ``clock=``.
-    initial : {"stationary", "any"}, default "stationary"
-        The initial law of the result: its periodic one, or the class of all.
-    smoothing : float, default 1
-        So many transitions are added to every row of every phase, spread as those of all phases together are, by
-        :func:`fit_chain` with the same smoothing: what little is known of an hour is completed by the rest of the day.
+    initial, smoothing
+        As for :func:`fit_chain`. The transitions that are added to every row of every phase are spread as those of all
+        phases together: what little is known of an hour is completed by the rest of the day.
 
     Raises
     ------
     ModelError
-        If a state is never left in some phase and nothing is added, or there is no one periodic law where it is asked
-        for.
+        As :func:`fit_chain` does, of each phase.
     ParameterError
         If the sequences were read without a clock, or what is added is negative or above 1e15.
 
@@ -152,16 +149,14 @@ def fit_order(
     ----------
     sequences : Sequences
         Public data, read with ``order=`` of 2 or more.
-    initial : {"stationary", "any"}, default "stationary"
-        The initial law of the result: its stationary one, or the class of all.
-    smoothing : float, default 1
-        So many records are added after every history, spread as those after its latest record alone, by
-        :func:`fit_chain` with the same smoothing.
+    initial, smoothing
+        As for :func:`fit_chain`. The records that are added after every history are spread as those after its latest
+        record alone.
 
     Raises
     ------
     ModelError
-        If some history was never seen and nothing is added, or there is no one stationary law where it is asked for.
+        As :func:`fit_chain` does, of each history.
     ParameterError
         If the sequences were read without an order, or what is added is negative or above 1e15.
 

@@ -46,7 +46,7 @@ def overlap(chain: Any, steps: Any) -> Any:
     chain : MarkovChain, or sequence of these
         Stationary chains; of several the least overlap.
     steps : int, or sequence of int
-        How many steps apart.
+        How many steps apart; of several there are as many overlaps.
 
     Returns
     -------
@@ -167,11 +167,6 @@ def fit_forgetting(
     smoothing : float, default 10
         How many independent pairs of the pool every row of a subject is given. 0 takes subjects as they are: then a
         state that a subject was in once decides.
-
-    Returns
-    -------
-    ForgettingFit
-        The class, and for each time the overlap, and whose it is.
 
     Raises
     ------

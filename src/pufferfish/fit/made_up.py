@@ -104,34 +104,18 @@ class MadeUp(ReadOnly):
 def made_up(
     data: Sequences, *, smoothing: float = SMOOTHING, initial: Literal["stationary", "any"] = "stationary"
 ) -> MadeUp:
-    """Return how much of a fitted model smoothing invents: of its rows, its stays and its noise.
+    """Return how much of a fitted model smoothing invents: of its rows, its stays and its noise; see docs/fitting.md.
 
     Of data that were read with a clock it is about :func:`fit_periodic`, with an order about :func:`fit_order`, else
     about :func:`fit_chain`. That of :func:`fit_each_subject` is a part of what it returns. The command line refuses to
-    write a model where it is too much.
+    write a model where it is too much, of which ``too_much`` says why.
 
     Parameters
     ----------
     data : Sequences
         Public data.
-    smoothing : float, default 1
-        As it is given to the fit.
-    initial : {"stationary", "any"}, default "stationary"
-        As it is given to the fit.
-
-    Returns
-    -------
-    MadeUp
-        ``too_much`` says why it is too much; "" if it is not.
-
-    Raises
-    ------
-    ModelError, ParameterError
-        As the fit does.
-
-    References
-    ----------
-    docs/fitting.md
+    smoothing, initial
+        As they are given to the fit, whose errors it has.
 
     Examples
     --------

@@ -25,7 +25,7 @@ def fit_stays(
     initial: Literal["stationary", "any"] = "stationary",
     smoothing: float = 1.0,
 ) -> StaysChain:
-    """Fit a chain with several kinds of stay in each state to public data.
+    """Fit a chain with several kinds of stay in each state, from the shortest stays on, to public data.
 
     Parameters
     ----------
@@ -40,16 +40,10 @@ def fit_stays(
         So many exits are added to those of every state, spread as all exits together are. Without them an exit that was
         never seen cannot happen.
 
-    Returns
-    -------
-    StaysChain
-        With the states of the sequences; kinds from the shortest stays on.
-
     Raises
     ------
     ModelError
-        If no stay in some state was seen from its beginning to its end, or the chain has no one stationary law where it
-        is asked for.
+        If a state is never left, or the chain has no one stationary law where it is asked for.
     ParameterError
         If the sequences were read without ``daily``, or there are no such kinds.
 
@@ -76,7 +70,7 @@ def fit_stays_of_each(
     initial: Literal["stationary", "any"] = "stationary",
     pooling: float = POOLED_STAYS,
 ) -> list[StaysChain]:
-    """Return a chain with kinds of stay for every subject, in the order of their names.
+    """Return a chain with kinds of stay for every subject, in the order of their names; see :func:`fit_stays`.
 
     Parameters
     ----------
@@ -85,11 +79,6 @@ def fit_stays_of_each(
     pooling : float, default 10
         So many stays of all subjects, in the kinds of all, are added to every state of a subject, and one exit. Without
         them a stay that a gap cuts off makes a kind that never ends.
-
-    Raises
-    ------
-    ModelError, ParameterError
-        As :func:`fit_stays` does.
     """
     daily, k, weight = daily_of(sequences), len(sequences.states), added_count("pooling", pooling)
     pool = pooled_mixtures(daily.runs, k, _kinds(sequences, kinds))

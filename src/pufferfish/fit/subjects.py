@@ -61,7 +61,7 @@ def fit_each_subject(
     initial: Literal["stationary", "any"] = "stationary",
     **reading: Any,
 ) -> SubjectsFit:
-    """Fit a chain to every subject of a public table; Θ is the list of them.
+    """Fit a chain to every subject of a public table, in the order of their names; Θ is the list of them.
 
     Parameters
     ----------
@@ -73,11 +73,6 @@ def fit_each_subject(
         With 0 subjects are taken as they are: what a subject was not seen to do is then impossible for that subject.
     initial : {"stationary", "any"}, default "stationary"
         The initial law of every chain: its stationary one, or the class of all.
-
-    Returns
-    -------
-    SubjectsFit
-        The class, in the order of the subjects' labels as text, and how much of it is the pool's.
 
     Raises
     ------

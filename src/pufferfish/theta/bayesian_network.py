@@ -198,17 +198,7 @@ class BayesianNetwork(Shown, ReadOnly):
         return Inference(self.tables, self.sizes)
 
     def marginal(self, *nodes: Any) -> NDArray[np.float64]:
-        """Joint law of some nodes, by exact inference.
-
-        Parameters
-        ----------
-        *nodes : names
-            The nodes, each once.
-
-        Returns
-        -------
-        ndarray
-            P(nodes), one axis per node in the order given.
+        """Joint law of some nodes, each once, by exact inference: P(nodes), one axis per node in the order given.
 
         Raises ModelError if a name is no node, or the law takes an array that is too large.
 

@@ -7,7 +7,7 @@ largest decides. Whatever asks for the kind of Θ asks a part.
 
 import itertools
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -20,7 +20,7 @@ from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, Shown, View, co
 from pufferfish._draw.chart import Picture
 from pufferfish.errors import ModelError, shortened
 from pufferfish.theta.higher_order_chain import HigherOrderChain
-from pufferfish.theta.markov_chain import ChainLaw, MarkovChain
+from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.shown import law_in_words, members_grid, of_one, states_in_words
 from pufferfish.theta.stays_chain import StaysChain
@@ -251,10 +251,6 @@ class ChainClass(FiniteClass):
         notes = [f"{title}." for title, _ in drawn] + ([f"{left} more kinds in a row are not drawn."] if left else [])
         return Picture(f"A class of {self.kind}", [picture.charts[0] for _, picture in drawn], notes)
 
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        """Yield laws of so many records, for what must hold of every member."""
-        return itertools.chain.from_iterable(member.some_laws(length) for member in self.members)
-
     @property
     def some_members(self) -> tuple[MarkovChain, ...]:
         """Markov chains of one matrix that are in the class: members, and some of those of its continua."""
@@ -264,23 +260,6 @@ class ChainClass(FiniteClass):
     def mean_matrices(self) -> list[NDArray[np.float64]]:
         """A matrix for each member, for searches: as if it had neither clock nor more memory."""
         return [matrix for member in self.members for matrix in member.mean_matrices]
-
-    @classmethod
-    def examples(cls) -> "dict[str, ChainClass]":
-        """Return a few classes of this kind, by what they are."""
-        sticky, second = MarkovChain([[0.9, 0.1], [0.2, 0.8]]), [[0.7, 0.3], [0.1, 0.9]]
-        three = [[0.8, 0.15, 0.05], [0.2, 0.7, 0.1], [0.05, 0.15, 0.8]]
-        more = {name: model for kind in CHAIN_MODELS for name, model in kind.examples().items()}
-        own = [kind for kind in CONTINUA.values() if kind.__module__.startswith(__name__.partition(".")[0])]
-        wholes = [whole for kind in own for whole in kind.examples().values() if whole.states == sticky.states]
-        return {
-            "two states, slow": cls((sticky,)),
-            "two chains, any start": cls((MarkovChain(sticky.transition_matrix, "any"), MarkovChain(second, "any"))),
-            "three states, slow": cls((MarkovChain(three),)),
-            **{name: cls((model,)) for name, model in more.items()},
-            "a chain, a clock, and more memory": cls((sticky, *more.values())),
-            "a chain and what lies between bounds": cls((sticky, *wholes)),
-        }
 
 
 def _kind_in_a_row(numbered: tuple[int, Any]) -> object:
@@ -399,19 +378,6 @@ class Continuum(Shown, ReadOnly):
     @abstractmethod
     def some_members(self) -> tuple[MarkovChain, ...]:
         """A few chains of the class, for what must hold of every member."""
-
-    @abstractmethod
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        """Yield laws of so many records, for what must hold of every member.
-
-        They come as near as can be to all that the class allows: its corners, states that are kept and states that are
-        left, one-way and permuted ones, matrices that change where the class lets them.
-        """
-
-    @classmethod
-    @abstractmethod
-    def examples(cls) -> dict[str, Self]:
-        """Return a few classes of this kind, by what they are: audits and the contract of engines ask them."""
 
 
 CONTINUA: dict[str, type[Continuum]] = {}

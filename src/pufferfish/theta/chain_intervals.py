@@ -6,8 +6,7 @@ imprecise Markov chain (Hartfiel, *Markov Set-Chains*, 1998): any number of stat
 matrix between two bounds, and the matrix free to change from step to step.
 """
 
-import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -20,7 +19,7 @@ from pufferfish._base.view import View, counted
 from pufferfish._draw.chart import Picture, from_to
 from pufferfish.errors import ModelError
 from pufferfish.theta.chain_class import STATED, Continuum
-from pufferfish.theta.markov_chain import ChainLaw, MarkovChain, some_starts
+from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.shown import law_in_words, mean_dwell_times, transitions
 from pufferfish.theta.states import state_names, states_by_labels
 
@@ -121,19 +120,6 @@ class BinaryChainInterval(Continuum):
             for stay in dict.fromkeys((self.high, self.low))
         )
 
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        """Yield laws of so many records: those of the four corners."""
-        for p0, p1 in itertools.product({self.low, self.high}, repeat=2):
-            yield from MarkovChain([[p0, 1 - p0], [1 - p1, p1]], self.initial_distribution).some_laws(length)
-
-    @classmethod
-    def examples(cls) -> "dict[str, BinaryChainInterval]":
-        """Return a few classes of this kind, by what they are."""
-        return {
-            "two states that last, any start": cls(0.6, 0.9),
-            "two states that alternate or last": cls(0.2, 0.8, initial_distribution="stationary"),
-        }
-
 
 @dataclass(frozen=True, eq=False)
 class IntervalChain(Continuum):
@@ -221,33 +207,6 @@ class IntervalChain(Continuum):
         return tuple(
             MarkovChain(p / p.sum(axis=1, keepdims=True), "any", states=self.states) for p in (middle, lasting)
         )
-
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        """Yield laws of so many records: states that last, that are left, go round or one way; and these in turn."""
-        k = self.k
-        lasts, rounds = (np.roll(np.eye(k), by, axis=1) for by in (0, 1))
-        wished = [lasts, -lasts, rounds, *(np.tile(np.eye(k)[y], (k, 1)) for y in range(k))]
-        matrices = [self._nearest(wish) for wish in wished]
-        turns = [(p, p) for p in matrices] + list(itertools.combinations(matrices, 2))
-        for first, (even, odd) in itertools.product(some_starts(k), turns):
-            yield ChainLaw(first, [odd if t % 2 else even for t in range(length - 1)])
-
-    def _nearest(self, wish: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the matrix of the class that goes where most is wished for, as far as its bounds allow."""
-        matrix = self.lower.copy()
-        for x, row in enumerate(matrix):
-            for y in np.argsort(-wish[x], kind="stable"):
-                row[y] += min(self.upper[x, y] - row[y], max(1 - row.sum(), 0.0))
-        return matrix / matrix.sum(axis=1, keepdims=True)
-
-    @classmethod
-    def examples(cls) -> "dict[str, IntervalChain]":
-        """Return a few classes of this kind, by what they are."""
-        lower = [[0.6, 0.1, 0.0], [0.1, 0.6, 0.1], [0.0, 0.1, 0.6]]
-        return {
-            "a matrix between bounds": cls([[0.75, 0.05], [0.1, 0.7]], [[0.95, 0.25], [0.3, 0.9]]),
-            "three states between bounds": cls(lower, np.array(lower) + 0.2),
-        }
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IntervalChain) and (

@@ -1,8 +1,7 @@
 """Classes of Markov processes of which only one thing is known: how much of the present is forgotten, and how soon."""
 
-import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +14,7 @@ from pufferfish._core.propagation.forgetting import Forgets
 from pufferfish._draw.chart import Line, Lines, Picture
 from pufferfish.errors import ModelError, shortened
 from pufferfish.theta.chain_class import STATED, Continuum
-from pufferfish.theta.markov_chain import ChainLaw, MarkovChain
+from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.shown import states_in_words
 from pufferfish.theta.states import check_number_of_states, listed_labels
 
@@ -169,30 +168,6 @@ class ForgettingClass(Continuum):
             laws.append(law)
         same = keeps * np.eye(self.k)
         return tuple(MarkovChain(same + (1 - keeps) * law, "stationary", states=self.states) for law in laws)
-
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        """Yield laws of so many records: those of some members, and of others that forget all at once, in turn.
-
-        The latter keep their state, or go round, and draw it anew with some probability once in as many steps as the
-        shortest statement has: every stretch of that length holds one such step.
-        """
-        for chain in self.some_members:
-            yield from chain.some_laws(length)
-        k, soonest = self.k, self.steps[0]
-        keeps = min((1 - share) ** (1 / (n // soonest)) for n, share in self.pairs) * (1 - 1e-12)
-        even = np.full(k, 1 / k)
-        drawn = keeps * np.eye(k) + (1 - keeps) * even
-        for moves, shift in itertools.product((np.eye(k), np.roll(np.eye(k), 1, axis=1)), range(min(soonest, length))):
-            yield ChainLaw(even, [drawn if (t + shift) % soonest == 0 else moves for t in range(length - 1)])
-
-    @classmethod
-    def examples(cls) -> "dict[str, ForgettingClass]":
-        """Return a few classes of this kind, by what they are."""
-        return {
-            "forgets half within two steps": cls(2, 0.5, ["no", "yes"]),
-            "forgets some soon and most later": cls([1, 3], [0.2, 0.8], ["no", "yes"]),
-            "three states, forgotten in three steps": cls(3, 0.6, ["a", "b", "c"]),
-        }
 
 
 def _follows(pairs: Iterable[tuple[int, float]], steps: NDArray[np.float64]) -> NDArray[np.float64]:

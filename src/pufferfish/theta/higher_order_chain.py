@@ -7,7 +7,7 @@ References: ``docs/proofs/higher_order.md``.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -22,10 +22,8 @@ from pufferfish._core.chains.markov import closed_classes
 from pufferfish._draw.chart import Heat
 from pufferfish.errors import ModelError
 from pufferfish.theta.markov_chain import (
-    ChainLaw,
     MarkovChain,
     initial_law,
-    starts_of,
     transition_laws,
     with_longer_stays,
 )
@@ -146,24 +144,6 @@ class HigherOrderChain(Shown, ReadOnly):
     def mean_matrices(self) -> list[NDArray[np.float64]]:
         """The mean of its matrices, over the records before the last one."""
         return [self.tensor.reshape(-1, self.k, self.k).mean(axis=0)]
-
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        """Yield the law of so many records, or some of them where the first m may have any law."""
-        m = self.order
-        for first in starts_of(self.initial_distribution, lambda: self.stationary_distribution, self.k, m):
-            if length < m:
-                yield ChainLaw(first.sum(axis=tuple(range(length, m))), ())
-            else:
-                yield ChainLaw(first, [self.tensor] * (length - m))
-
-    @classmethod
-    def examples(cls) -> "dict[str, HigherOrderChain]":
-        """Return a few chains of this kind, by what they are."""
-        back, slow = [[[0.95, 0.05]] * 2, [[0.05, 0.95]] * 2], [[[0.9, 0.1], [0.6, 0.4]], [[0.8, 0.2], [0.2, 0.8]]]
-        return {
-            "order two: repeats the last record but one": cls(back, np.full((2, 2), 0.25)),
-            "order two, any two first records": cls(slow, "any"),
-        }
 
     def slower(self, times: float) -> "HigherOrderChain":
         """Return the chain whose stays are so many times as long, whatever was before (:meth:`MarkovChain.slower`)."""

@@ -11,10 +11,10 @@ References: Song, Wang, Chaudhuri (2017), Section 4.4; Levin, Peres, Wilmer, *Ma
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,13 +38,10 @@ from pufferfish.theta.shown import first_law, law_in_words, mean_dwell_times, tr
 from pufferfish.theta.states import state_names, states_by_labels
 
 __all__ = [
-    "ChainLaw",
     "MarkovChain",
     "checked_times",
     "distribution",
     "initial_law",
-    "some_starts",
-    "starts_of",
     "transition_laws",
     "with_longer_stays",
 ]
@@ -56,13 +53,6 @@ _MOST_MIXED = 200
 
 TOLERANCE = 1e-9
 """How far a row may be from summing to 1; rows are then divided by their sum."""
-
-
-class ChainLaw(NamedTuple):
-    """The law of a short chain: of its first m records, on m axes, and of each later one given the m before it."""
-
-    first: Array
-    steps: Sequence[Array]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -193,11 +183,6 @@ class MarkovChain(Shown, ReadOnly):
     def mean_matrices(self) -> list[Array]:
         """Its matrix."""
         return [self.transition_matrix]
-
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        """Yield the law of so many records, or some of them where the chain may start anyhow."""
-        for first in starts_of(self.initial_distribution, lambda: self.stationary_distribution, self.k):
-            yield ChainLaw(first, [self.transition_matrix] * (length - 1))
 
     def _view(self) -> View:
         facts = {"first record": law_in_words(self.initial_distribution)}
@@ -406,41 +391,3 @@ def distribution(given: Any, k: int, name: str, hint: str) -> Array:
     if abs(total - 1) > TOLERANCE:
         raise ModelError(f"{name} sums to {total:.12g}, expected 1 (tolerance {TOLERANCE:g}). {hint}")
     return read_only(with_sums_of_one(law))
-
-
-# -- Laws of short chains that stand for a class Θ -------------------------------------------------------------------
-#
-# Nothing here proves anything. An audit, and the contract of every engine, compute the true loss under each of them
-# from the definition; so they come near what a class allows, at its corners and beyond what a tidy model does.
-
-
-def starts_of(initial: Array | str, stationary: Callable[[], Array], k: int, order: int = 1) -> Iterable[Array]:
-    """Return the law of the first records of a chain: the given or the stationary one, or some where it is any."""
-    if not isinstance(initial, str):
-        return [initial]
-    return some_starts(k, order) if initial == "any" else [stationary()]
-
-
-_CORNER = 1e-9
-"""The supremum over all first laws is approached at a corner, and is often not what a point mass has."""
-
-
-def some_starts(k: int, order: int = 1) -> Iterator[Array]:
-    """Yield laws of the first records of a chain that may start anyhow: even ones, of two values, and near a corner.
-
-    Of several first records it tells most that they are all equal.
-    """
-    size = k**order
-    alike = np.arange(k) * ((size - 1) // (k - 1))  # places of the values whose records are all equal
-    even = np.full(size, 1 / size)
-    yield even.reshape((k,) * order)
-    for x in range(k):
-        for y in range(x):
-            two = _CORNER * even
-            two[alike[[x, y]]] += (1 - _CORNER) / 2
-            yield two.reshape((k,) * order)
-    for value in range(size):
-        for rest in (0.5, 0.2, _CORNER):
-            corner = rest * even
-            corner[value] += 1 - rest
-            yield corner.reshape((k,) * order)

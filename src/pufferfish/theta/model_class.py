@@ -265,17 +265,12 @@ def draw_model(theta: Any) -> "Figure":
 
     With a clock the second panel has the probability of staying by phase; of a class that only forgets, the picture
     has how much is forgotten. Of several members, and of a class between bounds, the picture has the least and the most
-    of each number, and says so: it shows no estimate.
+    of each number, and says so: it shows no estimate. The figure is one of matplotlib.
 
     Parameters
     ----------
     theta : model, sequence of models, or class
         The class Θ of chains.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Write it with its ``savefig``.
 
     Raises
     ------

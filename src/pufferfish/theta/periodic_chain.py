@@ -7,7 +7,7 @@ day, the weekday, or plain phases, one for each step. A chain of records may beg
 References: ``docs/proofs/periodic.md``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -22,10 +22,8 @@ from pufferfish._core.chains.cycles import least_cycle, periodic_law
 from pufferfish._draw.chart import Heat, Line, Lines
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.markov_chain import (
-    ChainLaw,
     MarkovChain,
     initial_law,
-    starts_of,
     transition_laws,
     with_longer_stays,
 )
@@ -208,19 +206,6 @@ class PeriodicChain(Shown, ReadOnly):
     def mean_matrices(self) -> list[NDArray[np.float64]]:
         """The mean of its matrices."""
         return [self.matrices.mean(axis=0)]
-
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        """Yield the law of so many records from every phase on, or some of them where the chain may start anyhow."""
-        cycle = self.cycle
-        for phase in range(len(cycle)):
-            for first in starts_of(self.initial_distribution, lambda at=phase: self.periodic_distribution[at], self.k):
-                yield ChainLaw(first, [cycle[(phase + t) % len(cycle)] for t in range(length - 1)])
-
-    @classmethod
-    def examples(cls) -> "dict[str, PeriodicChain]":
-        """Return a few chains of this kind, by what they are."""
-        stays, moves = [[0.99, 0.01], [0.01, 0.99]], [[0.5, 0.5], [0.5, 0.5]]
-        return {"a clock: four sticky steps, four free ones": cls([stays] * 4 + [moves] * 4, [0.5, 0.5])}
 
     def phase_of(self, step: int) -> int:
         """Return the phase that a step of :attr:`cycle` belongs to, the first one where several are alike."""

@@ -13,7 +13,7 @@ and what is seen, and kept secret, is the state alone.
 References: ``docs/proofs/stays.md``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -27,12 +27,10 @@ from pufferfish._base.view import MOST_ROWS, Grid, Shown, View, counted
 from pufferfish._draw.chart import Bars, Heat
 from pufferfish.errors import ModelError, shortened
 from pufferfish.theta.markov_chain import (
-    ChainLaw,
     MarkovChain,
     checked_times,
     distribution,
     initial_law,
-    starts_of,
     transition_laws,
 )
 from pufferfish.theta.shown import law_in_words, transitions
@@ -225,27 +223,6 @@ class StaysChain(Shown, ReadOnly):
         factor = checked_times(times)
         stays = [[(share, (keep + factor - 1) / factor) for share, keep in kinds] for kinds in self.stays]
         return replace(self, stays=stays)
-
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        """Yield the law of so many records, or some of them where the first may have any law."""
-        state, size = self.tuples[:, 0], len(self.tuples)
-        is_of = (state[:, None] == np.arange(self.k)).astype(np.float64)
-        for first in starts_of(self.initial_distribution, lambda: self.stationary_distribution, size):
-            # law[…, c]: of the states up to here, and the last record's state and kind
-            law = first[None, :]
-            for _ in range(length - 1):
-                law = (law[:, None, :] * is_of.T[None]).reshape(-1, size) @ self.kernel
-            yield ChainLaw((law[:, None, :] * is_of.T[None]).sum(axis=2).reshape((self.k,) * length), ())
-
-    @classmethod
-    def examples(cls) -> "dict[str, StaysChain]":
-        """Return a few chains of this kind, by what they are."""
-        swap = [[0, 1], [1, 0]]
-        return {
-            "stays of two kinds in one state": cls(swap, [[(0.5, 0.5), (0.5, 0.95)], [(1.0, 0.8)]]),
-            "stays of two kinds, any start": cls(swap, [[(0.7, 0.3), (0.3, 0.9)], [(0.6, 0.2), (0.4, 0.9)]], "any"),
-            "stays of two kinds, a given start": cls(swap, [[(0.7, 0.3), (0.3, 0.9)], [(1.0, 0.6)]], [0.1, 0.3, 0.6]),
-        }
 
     @property
     def reduced(self) -> "StaysChain | MarkovChain":
