@@ -1,4 +1,6 @@
-"""Write tables of what the code knows into docs/results/: ``PYTHONPATH=. python scripts/from_code.py``, then ``fill_results.py``.
+"""Write tables of what the code knows into docs/results/, then fill them in by ``fill_results.py``.
+
+Run it from the root: ``python -m scripts.from_code``.
 
 ``covers``: which mechanism covers which kind of Θ. Each is given the examples that every kind has of itself; "some": it
 covers some of them, and says why not the others. ``reading``: the options of commands that say how a table is read.

@@ -313,7 +313,6 @@ class LeftOut:
         pool: Sequence[Mixture],
         logs: dict[str, Array],
     ) -> None:
-        """Score the left-out runs of one subject by laws of its own."""
         runs, k = self._daily.runs, self._k
         of_me = runs.chosen(train & mine).transitions(k)
         others = counts - of_me

@@ -212,7 +212,6 @@ def fitted_cpt(
 
 
 def _origin(rows: Rows, smoothing: float, tables: Sequence[FittedTable], certain: Sequence[str], *, tree: bool) -> str:
-    """Return what a network was counted from, in words."""
     kept = f", rows where {rows.base.where}" if rows.base.where else ""
     parts = [f"fitted to public data: {rows.base.source}{kept}, {counted(rows.records, 'row')}"]
     if tree:

@@ -258,7 +258,6 @@ def refuse_pooling(query: Query, variables: Variables) -> None:
 
 
 def _pooled(query: Query, variables: Variables) -> list[Any]:
-    """Return the names of the records that a query adds up."""
     names = list(variables)
     if isinstance(query, Marginals | Joint | Function):
         return []

@@ -114,7 +114,6 @@ def _shares(parts: list[str], text: str) -> list[float]:
 
 
 def _value(part: str, text: str) -> float:
-    """Return the number that a state is worth, which is text on a command line."""
     try:
         return plain_number(part)
     except ValueError:

@@ -111,8 +111,8 @@ def crosstab_parts(table: Any, smoothing: float) -> Parts:
 
 
 def _matrix(matrix: Any) -> NDArray[np.float64]:
-    """Return a transition matrix, which may be sparse."""
-    return _numbers(matrix.toarray() if hasattr(matrix, "toarray") else matrix, "the transition matrix")
+    sparse = hasattr(matrix, "toarray")
+    return _numbers(matrix.toarray() if sparse else matrix, "the transition matrix")
 
 
 def _numbers(given: Any, name: str) -> NDArray[np.float64]:
@@ -273,5 +273,4 @@ def _cpt(
 
 
 def _classes(given: Any) -> set[str]:
-    """Names of an object's class and of those above it."""
     return {base.__name__ for base in type(given).__mro__}

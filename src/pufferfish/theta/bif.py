@@ -405,7 +405,6 @@ def _cpt(syntax: Syntax, node: str) -> CPT:
 
 
 def _numbers(syntax: Syntax, block: Block, key: tuple[str, ...], place: int, rows: int, row_name: str) -> list[Token]:
-    """Return the numbers of one row as they stand in the text."""
     if "table" in block.whole:
         return block.whole["table"][place::rows]
     tokens = block.rows.get(key, block.whole.get("default"))
@@ -415,7 +414,6 @@ def _numbers(syntax: Syntax, block: Block, key: tuple[str, ...], place: int, row
 
 
 def _law(syntax: Syntax, tokens: Sequence[Token], states: Sequence[str], row_name: str) -> list[float]:
-    """Return a row as a distribution."""
     if len(tokens) != len(states):
         syntax.fail(
             f"{row_name} has {len(tokens)} numbers, expected {len(states)}: {', '.join(states)}", tokens[0].line

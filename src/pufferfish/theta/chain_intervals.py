@@ -195,18 +195,16 @@ class IntervalChain(Continuum):
     @property
     def some_members(self) -> tuple[MarkovChain, ...]:
         """Two chains of the class, for what must hold of every member: the middle one, and the most persistent one."""
-        width = self.upper - self.lower
+        width, same = self.upper - self.lower, np.eye(self.k)
         left = np.maximum(1 - self.lower.sum(axis=1, keepdims=True), 0.0)
-        room = width.sum(axis=1, keepdims=True)
-        middle = self.lower + width * np.divide(left, room, out=np.zeros_like(room), where=room > 0)
-        stays = np.minimum(np.diagonal(width)[:, None], left) * np.eye(self.k)
-        others = width * (1 - np.eye(self.k))
-        room = others.sum(axis=1, keepdims=True)
-        left = left - stays.sum(axis=1, keepdims=True)
-        lasting = self.lower + stays + others * np.divide(left, room, out=np.zeros_like(room), where=room > 0)
-        return tuple(
-            MarkovChain(p / p.sum(axis=1, keepdims=True), "any", states=self.states) for p in (middle, lasting)
-        )
+        stays = np.minimum(width.diagonal()[:, None], left) * same
+        members: list[MarkovChain] = []
+        for lower, spread in ((self.lower, width), (self.lower + stays, width * (1 - same))):
+            left = np.maximum(1 - lower.sum(axis=1, keepdims=True), 0.0)
+            room = spread.sum(axis=1, keepdims=True)
+            p = lower + spread * np.divide(left, room, out=np.zeros_like(room), where=room > 0)
+            members.append(MarkovChain(p / p.sum(axis=1, keepdims=True), "any", states=self.states))
+        return tuple(members)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IntervalChain) and (

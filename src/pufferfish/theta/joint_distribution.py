@@ -187,7 +187,6 @@ class JointDistribution(Shown, ReadOnly):
 
 
 def _labels_of(row: Any, i: int) -> tuple[str, ...]:
-    """Return the states of one database."""
     if not is_list(row):
         raise ModelError(f"values[{i}] is {row!r}, expected a row: the state of every record")
     states: list[Any] = list(row)

@@ -164,7 +164,6 @@ class ModelClass(FiniteClass):
 
 
 def _check_alike(members: Sequence[Any]) -> None:
-    """Refuse members that are about other states or records than the first."""
     first = members[0]
     for i, member in enumerate(members):
         check_states(i, member, first)

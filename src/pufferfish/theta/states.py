@@ -6,13 +6,12 @@ as floats or decimals. Models, queries and releases name states by one canonical
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from pufferfish._base.checked import is_list
 from pufferfish._base.durations import format_micros, parse_duration
@@ -58,7 +57,8 @@ def intervals_of_states(states: Sequence[str]) -> list[tuple[Fraction | None, Fr
         numbers = [Fraction(state) for state in states]
         return [(number, number) for number in numbers]
     edges = [states[0].removeprefix("<")]
-    edges += [state.removeprefix(f"{before}-") for before, state in _with_edges(states)]
+    for state in states[1:-1]:  # a bin begins at the edge where the one before it ends
+        edges.append(state.removeprefix(f"{edges[-1]}-"))
     named = len(states) > 1 and all(_NUMBER.fullmatch(edge) for edge in edges)
     middle = [f"{low}-{high}" for low, high in pairwise(edges)]
     if not named or list(states) != [f"<{edges[0]}", *middle, f">={edges[-1]}"]:
@@ -70,14 +70,6 @@ def intervals_of_states(states: Sequence[str]) -> list[tuple[Fraction | None, Fr
 _NUMBER = re.compile(r"-?\d{1,30}(?:\.\d{1,30})?(?:e[+-]?\d{1,3})?", re.ASCII)
 
 
-def _with_edges(states: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each bin between the first and the last one, after the edge that it begins at."""
-    edge = states[0].removeprefix("<")
-    for state in states[1:-1]:
-        yield edge, state
-        edge = state.removeprefix(f"{edge}-")
-
-
 # -- Public clocks: which phase a time is at -------------------------------------------------------------------------
 
 _HOUR = 3_600_000_000
@@ -86,8 +78,7 @@ _HOUR = 3_600_000_000
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
+class Clock(NamedTuple):
     """A public clock: its phases last so many microseconds each, and 1970 began in the phase ``at_1970``.
 
     That was a Thursday, at midnight. ``word`` is what one phase is.
