@@ -16,7 +16,7 @@ from pufferfish.data.rows import check_columns, check_subject
 from pufferfish.data.sequences import check_roles, check_step
 from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import DataError, ModelError, ParameterError
-from pufferfish.queries.on_pairs import refuse_many_combinations
+from pufferfish.queries.query import refuse_many_combinations
 from pufferfish.theta.bayesian_network import BayesianNetwork, same_records
 from pufferfish.theta.model_class import Described, ModelClass
 from pufferfish.theta.states import Clock, clock_named, listed_labels, state_label

@@ -5,15 +5,9 @@ better than it is. Here whole days are left out: the pairs of a subject and a da
 part is predicted by laws that were fitted to the other four. What is said of a day is one number, its log likelihood,
 and gains and their standard errors are taken over days, or over subjects where there are many.
 
-Laws, each row of them completed by w transitions of a simpler law, where w predicts best:
-
-*   ``pooled``: one chain of all;
-*   ``hour``: a row for each hour and state; ``order2``: for each pair of states; ``own``: for each subject and state,
-    completed by what all others do; ``own order2``: for each subject and pair of states;
-*   ``stays``: several kinds of stay (:mod:`.mixture`), and ``own stays``, completed by stays of all.
-
-Kinds of stay predict runs of equal states whose beginning was seen, the others all transitions: so a law is compared
-with ``pooled`` and ``own`` of the same transitions.
+The laws are those of :data:`pufferfish.fit.members.CALLED`; each row of them is completed by w transitions of a simpler
+law, where w predicts best. Kinds of stay (:mod:`.mixture`) predict runs of equal states whose beginning was seen, the
+others all transitions: so a law is compared with ``pooled`` and ``own`` of the same transitions.
 """
 
 import math

@@ -1,7 +1,7 @@
-"""How much of a fitted model is made up: by the transitions that its rows were completed with.
+"""How much of a fitted model is made up: by the transitions that its rows were completed with; see docs/fitting.md.
 
 A row of n transitions that gets w more is made up by w / (n + w). What of it matters is how often the row is visited,
-how long states last then, and how much noise that is. docs/fitting.md says what is refused, and why.
+how long states last then, and how much noise that is.
 """
 
 import math

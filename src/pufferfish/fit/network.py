@@ -4,13 +4,9 @@ Every row of a table, the law of a node given one combination of its parents' st
 node's own shares: with n rows of data of which c have the state, it is (c + w m) / (n + w), where m is the share of the
 state in all rows and w the smoothing. A combination that no row of data has is the node's shares; that is said.
 
-A network of which nobody knows the arrows can be a tree: that of Chow and Liu, whose arrows join the pairs of columns
-that tell most about each other. No tree has a larger likelihood.
-
-References
-----------
-C. K. Chow and C. N. Liu, "Approximating discrete probability distributions with dependence trees", IEEE Transactions on
-Information Theory 14 (1968).
+A network of which nobody knows the arrows can be a tree: that of C. K. Chow and C. N. Liu ("Approximating discrete
+probability distributions with dependence trees", IEEE Transactions on Information Theory 14, 1968), whose arrows join
+the pairs of columns that tell most about each other. No tree has a larger likelihood.
 """
 
 import os

@@ -22,8 +22,15 @@ from pufferfish.queries.of_records import (
     records_named,
     rows_of,
 )
-from pufferfish.queries.on_pairs import JointQuery, refuse_many_combinations
-from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables, Words
+from pufferfish.queries.query import (
+    JointQuery,
+    LinearQuery,
+    Query,
+    QueryKind,
+    Variables,
+    Words,
+    refuse_many_combinations,
+)
 from pufferfish.theta.states import state_label
 
 __all__ = ["Joint", "Marginals", "Subset", "combination_labels", "refuse_pooling"]

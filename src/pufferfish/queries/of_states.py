@@ -1,9 +1,7 @@
-"""Statistics of how many records are in which state: counts, shares, histograms, sums and means of a value.
+"""Statistics of how many records are in which state: counts, shares, histograms, sums and means of a value, quantiles.
 
-Statistics of ordered states, such as bins of a number: cumulative distributions, and quantiles.
-
-The states are in the order of the model: bins from the lowest to the highest. A cumulative distribution is the number
-of records up to each state but the last; that of all is public. Quantiles follow from it, with intervals for them.
+Ordered states, such as bins of a number, are in the order of the model, from the lowest to the highest. A cumulative
+distribution is the number of records up to each state but the last; that of all is public. Quantiles follow from it.
 """
 
 import math

@@ -4,7 +4,6 @@ This is what a bound is asked about, for chains and networks alike. A loss is in
 states, or a (k, k) matrix. Losses are those of independent *blocks*: one for each chain, and one for a network, whose
 rows are alike. Records of a block that follow each other and have the same loss are a *stretch*: that of a chain may be
 as long as the chain, that of a network is one node. A record that a query does not read costs 0.
-Both kinds of blocks share every function, which is why this file is long.
 """
 
 import math

@@ -45,10 +45,8 @@ class BayesianNetwork(Shown, ReadOnly):
 
     Attributes
     ----------
-    nodes : tuple
-        Names of the nodes as given.
-    order : tuple
-        The same names, parents before their children.
+    nodes, order : tuple
+        Names of the nodes as given, and parents before their children.
     cpts : read-only dict from names to CPT
         The tables, rows divided by their sums.
     node_states : read-only dict from names to tuple of str
