@@ -1,4 +1,6 @@
-"""Write tables of what the code knows into docs/results/: ``python scripts/from_code.py``, then ``fill_results.py``.
+"""Write tables of what the code knows into docs/results/, then fill them in by ``fill_results.py``.
+
+Run it from the root: ``python -m scripts.from_code``.
 
 ``covers``: which mechanism covers which kind of Θ. Each is given the examples that every kind has of itself; "some": it
 covers some of them, and says why not the others. ``reading``: the options of commands that say how a table is read.
@@ -11,11 +13,12 @@ from typing import Any
 import click
 
 import pufferfish as pf
+from paper.audit.laws import examples_of, kinds_of_chains
 from pufferfish.cli import main as program
 from pufferfish.cli._tables import Reading
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms import MECHANISMS
-from pufferfish.theta.chain_class import CHAIN_MODELS, CONTINUA
+from pufferfish.theta.chain_class import CHAIN_MODELS
 
 NETWORK = pf.BayesianNetwork({"a": pf.CPT(["0", "1"], [0.5, 0.5]), "b": pf.CPT(["0", "1"], [[0.9, 0.1]] * 2, ["a"])})
 LISTED = pf.JointDistribution([[0, 0], [1, 1]], [0.5, 0.5])
@@ -25,9 +28,9 @@ LONG = 100
 def kinds() -> dict[str, list[Any]]:
     """Return classes Θ by their kinds."""
     chains = ([[0.5, 0.5]] * 2, [[0.6, 0.4], [0.4, 0.6]], [[0.9, 0.1], [0.2, 0.8]], [[0, 1], [1, 0]])
-    lists = {kind.__name__: list(kind.examples().values()) for kind in CHAIN_MODELS}
-    own = [kind for kind in CONTINUA.values() if kind.__module__.startswith("pufferfish.")]
-    wholes = {kind.__name__: list(kind.examples().values()) for kind in own}
+    lists = {kind.__name__: list(examples_of(kind).values()) for kind in CHAIN_MODELS}
+    wholes = {name: list(examples_of(kind).values()) for name, kind in kinds_of_chains().items()}
+    del wholes["ChainClass"]
     wholes["BinaryChainInterval"] += [pf.BinaryChainInterval(0.45, 0.55), pf.BinaryChainInterval(0.7, 0.7)]
     return {
         "MarkovChain": [pf.MarkovChain(matrix) for matrix in chains],

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 import pufferfish as pf
 from odd_classes import KINDS, Restated, odd_class, restated
+from paper.audit.laws import some_laws
 from paper.audit.losses import paths
 from pufferfish.data import Base
 from pufferfish.errors import PufferfishError
@@ -65,7 +66,7 @@ def law_of(rng: np.random.Generator, states: list[str], length: int) -> Law:
     theta: Any = None
     while theta is None or theta.k < len(states):  # half of them chains, whose bounds tell pairs of states apart most
         theta = odd_class(rng, str(rng.choice([*KINDS, *["ChainClass"] * len(KINDS)])), states)
-    every = list(theta.some_laws(length))
+    every = list(some_laws(theta, length))
     data = paths(*every[int(rng.integers(len(every)))])
     return Law(theta, data.rows, data.weights)
 

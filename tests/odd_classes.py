@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pufferfish as pf
-from paper.audit.shapes import kinds_of_chains
+from paper.audit.laws import kinds_of_chains
 from pufferfish.errors import ModelError
-from pufferfish.theta import as_chain_class, as_theta
+from pufferfish.theta import as_theta
 
 __all__ = ["KINDS", "SHAPES", "Restated", "odd_class", "odd_rows", "odd_start", "restated"]
 
@@ -102,7 +102,7 @@ def odd_start(rng: Generator, size: int) -> Any:
 def _chains(rng: Generator, states: list[str]) -> Any:
     k = len(states)
     found = [_impossible(rng, k) if rng.random() < 0.3 else (odd_rows(rng, k), odd_start(rng, k)) for _ in range(2)]
-    return as_chain_class([pf.MarkovChain(*each, states=states) for each in found[: rng.integers(1, 3)]])
+    return as_theta([pf.MarkovChain(*each, states=states) for each in found[: rng.integers(1, 3)]])
 
 
 def _impossible(rng: Generator, k: int) -> tuple[Array, Array]:

@@ -756,7 +756,7 @@ def _forgotten(found: ReleaseFields, sides: Sequence[float]) -> Rules:
     known = kind in CONTINUA or not isinstance(seen, ForgettingWitness)
     rules = [(known, "what was forgotten is told where Θ says what that is")]
     if kind == ForgettingClass.kind and plain and multiplier is not None:
-        pairs: list[Any] = ForgettingClass.of_plain(plain, theta.states, theta.origin).forgets
+        pairs: list[Any] = ForgettingClass(**plain, states=theta.states, origin=theta.origin).forgets
         most = math.log1p(fixed_point(1 / multiplier, pairs))
         rules.append(
             (

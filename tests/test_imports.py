@@ -128,7 +128,7 @@ def test_only_noise_draws_randomness() -> None:
     public data are drawn again to say how sure a fit is, and people are simulated to say what chance alone gives.
     """
     synthetic = SOURCE / "release" / "synthetic.py"
-    seeded = {SOURCE / "fit" / name for name in ("defend.py", "by_chance.py")}
+    seeded = {SOURCE / "fit" / name for name in ("defend.py", "members.py")}
     for path in FILES:
         assert "release.synthetic" not in path.read_text() or path == SOURCE / "release" / "release.py", path
     for path in [*(set(FILES) - {synthetic} - seeded), *(ROOT / "paper").rglob("*.py")]:

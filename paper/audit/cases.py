@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from paper.audit.laws import some_laws
 from paper.audit.losses import Databases, databases_of, paths, sampled_loss
 from paper.audit.shapes import BROKEN, shapes
 from pufferfish._core.propagation.lower_bound import TiltedChain
@@ -123,7 +124,7 @@ def _enumerated(theta: Any, length: int | None) -> list[Databases]:
     """Return the rows of a network, or the databases of chains, under some of the laws that a class allows."""
     if length is None:
         return [databases_of(theta)]
-    return [paths(first, steps) for first, steps in theta.some_laws(length)]
+    return [paths(first, steps) for first, steps in some_laws(theta, length)]
 
 
 def _true_loss(noise: Calibration, every: list[Databases]) -> float:
@@ -136,7 +137,7 @@ def _least_loss(noise: Calibration, theta: Any, records: int) -> float:
     linear = noise.linear
     assert isinstance(linear, LinearQuery)
     found = 0.0
-    for first, steps in theta.some_laws(2):
+    for first, steps in some_laws(theta, 2):
         tilted = TiltedChain(steps[0], first, linear.weights, records)
         found = max(found, float(tilted.losses(tilted.candidates(), noise.unit_scale).max()))
     return found

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paper.audit.laws import examples_of, kinds_of_chains, some_laws
 from paper.audit.losses import Array, Databases, databases_of, paths
 from pufferfish._core.numbers.rounding import bracket
 from pufferfish.errors import NotApplicableError
@@ -18,12 +19,12 @@ from pufferfish.ledger import Ledger
 from pufferfish.mechanisms import BOUNDS, EntryDP, InfluenceBound, LeakagePropagation
 from pufferfish.mechanisms.calibration import Calibration
 from pufferfish.queries import CDF, Count, Histogram, LinearQuery, Quantiles, Query, StepQuery, Switches, Transitions
-from pufferfish.theta.chain_class import CONTINUA, ChainClass, Continuum
+from pufferfish.theta.chain_class import Continuum
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 
-__all__ = ["BROKEN", "Shape", "kinds_of_chains", "shapes"]
+__all__ = ["BROKEN", "Shape", "shapes"]
 
 Whole = NDArray[np.int64]
 
@@ -31,12 +32,6 @@ _STATES = ["no", "yes"]
 _SLOW = MarkovChain([[0.9, 0.1], [0.2, 0.8]], states=_STATES)
 _EVEN = MarkovChain([[0.5, 0.5], [0.5, 0.5]], states=_STATES)
 _THREE = MarkovChain([[0.8, 0.15, 0.05], [0.2, 0.7, 0.1], [0.05, 0.15, 0.8]], states=["a", "b", "c"])
-
-
-def kinds_of_chains() -> dict[str, Any]:
-    """Return every kind of class of chains of this package, by its name: lists, and each kind of continuum."""
-    own = [kind for kind in CONTINUA.values() if kind.__module__.startswith("pufferfish.")]
-    return {kind.__name__: kind for kind in (ChainClass, *own)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +101,9 @@ def _groups(epsilon: float) -> Iterator[Shape]:
 
 
 def _models(epsilon: float) -> Iterator[Shape]:
-    """Ask every kind of class of chains, by the examples that it names of itself."""
+    """Ask every kind of class of chains, by its examples."""
     for kind in kinds_of_chains().values():
-        for name, theta in kind.examples().items():
+        for name, theta in examples_of(kind).items():
             length = 6 if theta.k == 2 else 4
             every = _enumerated(theta, length)
             exact = bool(theta.members) and not any(_anyhow(member) for member in theta.members)
@@ -161,7 +156,7 @@ def _bounds(theta: Any, length: int) -> Iterator[InfluenceBound]:
 
 def _enumerated(theta: Any, length: int) -> list[Databases]:
     """Return the databases of some laws of a class, or of a chain."""
-    return [paths(first, steps) for first, steps in theta.some_laws(length)]
+    return [paths(first, steps) for first, steps in some_laws(theta, length)]
 
 
 def _loss(every: Sequence[Databases], measured: Callable[..., tuple[Whole, Array]], noise: Any) -> float:
@@ -217,14 +212,14 @@ def _largest_of_several(epsilon: float) -> float:
 
 
 def _mean_of_a_clock(epsilon: float) -> float:
-    clock = next(iter(PeriodicChain.examples().values()))
+    clock = next(iter(examples_of(PeriodicChain).values()))
     mean = MarkovChain(clock.matrices.mean(axis=0), [0.5, 0.5])
     return _loss(_enumerated(clock, 5), _measured, LeakagePropagation(mean, 5).calibrate(Count("1"), epsilon))
 
 
 def _memory_forgotten(epsilon: float) -> float:
     noise = EntryDP(_EVEN, 6).calibrate(Count("yes"), epsilon)  # of one step all that is seen is a fair coin
-    back = next(iter(HigherOrderChain.examples().values()))
+    back = next(iter(examples_of(HigherOrderChain).values()))
     return _loss(_enumerated(back, 6), _measured, noise)
 
 

@@ -26,9 +26,8 @@ from paper.experiments.files import FILTERS
 from paper.experiments.table import Table, number
 from pufferfish.data import Sequences, read_sequences
 from pufferfish.data.daily import Daily, Runs, Steps
-from pufferfish.fit.by_chance import walked
 from pufferfish.fit.coverage import covered
-from pufferfish.fit.members import Law, Members, leakage_of, noise_of, worst_of
+from pufferfish.fit.members import Law, Members, leakage_of, noise_of, walked, worst_of
 from pufferfish.theta import MarkovChain, StaysChain
 
 if TYPE_CHECKING:

@@ -175,7 +175,7 @@ from .theta import (
     RecordIs as RecordIs,
     StaysChain as StaysChain,
 )
-from .theta.picture import draw_model as draw_model
+from .theta.model_class import draw_model as draw_model
 
 __all__: list[str]
 __version__: str

@@ -10,7 +10,7 @@ import pufferfish as pf
 from pufferfish.errors import BudgetExceeded, NotApplicableError, ParameterError
 from pufferfish.mechanisms import BOUNDS, MECHANISMS, InfluenceBound, Mechanism
 from pufferfish.mechanisms.mechanism import LEAST_EPSILON
-from pufferfish.theta import as_chain_class
+from pufferfish.theta import as_theta
 
 P = [[0.9, 0.1], [0.4, 0.6]]
 THREE = [[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]]
@@ -38,7 +38,7 @@ LENGTHS: dict[str, Any] = {
 TOO_STRONG = {("gk16", model) for model in ("stationary", "given start", "any start", "class of two", "three states")}
 """Covered but for a condition on the chain's length, which one of forty records does not meet."""
 COVERED = {
-    (make.name, model) for make in BOUNDS for model in MODELS if make.supports(as_chain_class(MODELS[model])) is None
+    (make.name, model) for make in BOUNDS for model in MODELS if make.supports(as_theta(MODELS[model])) is None
 } - TOO_STRONG
 REFUSED = {
     ("entry-dp", "stationary"): "records are correlated",
@@ -79,7 +79,7 @@ def test_what_is_covered_is_what_is_not_refused() -> None:
 
 @pytest.mark.parametrize(("name", "model"), list(REFUSED))
 def test_refusals_say_why(name: str, model: str) -> None:
-    reason = BY_NAME[name].supports(as_chain_class(MODELS[model]))
+    reason = BY_NAME[name].supports(as_theta(MODELS[model]))
     assert reason is not None
     with pytest.raises(NotApplicableError, match=REFUSED[name, model]) as refusal:
         BY_NAME[name].of(MODELS[model], 40)
@@ -203,7 +203,7 @@ def test_a_query_about_unknown_states_is_refused(make: type[Mechanism]) -> None:
 @pytest.mark.parametrize("make", MECHANISMS, ids=lambda make: make.name)
 def test_a_mechanism_is_written_in_one_line(make: type[Mechanism]) -> None:
     theta: Any = pf.MarkovChain(COIN)
-    if make.supports(as_chain_class(theta)) is not None:
+    if make.supports(as_theta(theta)) is not None:
         theta = pf.BayesianNetwork({"v": pf.CPT(["a", "b"], [0.5, 0.5])})
     written = repr(make.of(theta, 7))
     assert written.startswith(f"{make.__name__}(")

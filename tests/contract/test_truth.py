@@ -1,9 +1,8 @@
 """Every engine against the true loss of every kind of class: no list of mechanisms, kinds or members is kept here.
 
-A kind of class of chains names examples of itself, and laws that come near all that it allows
-(:mod:`pufferfish.theta.some_laws`). Under each of these laws one linear program over all densities gives the largest
-loss that losses of records, or of steps, can come to. No bound may be below it; and some law must come near, or the
-examples could not tell an engine that is unsound.
+Every kind of class of chains has examples, and laws that come near all that it allows (:mod:`paper.audit.laws`). Under
+each of these laws one linear program over all densities gives the largest loss that losses of records, or of steps, can
+come to. No bound may be below it; and some law must come near, or the examples could not tell which engine is unsound.
 """
 
 from collections.abc import Iterator
@@ -14,20 +13,20 @@ import numpy as np
 import pytest
 
 import pufferfish as pf
-from paper.audit.shapes import kinds_of_chains
+from paper.audit.laws import examples_of, kinds_of_chains, some_laws
 from propagation_oracle import Array, losses_per_pair, most_telling, supremum, supremum_of_steps
 from pufferfish.errors import NotApplicableError
 from pufferfish.mechanisms import BOUNDS, InfluenceBound
 from pufferfish.theta.chain_class import CHAIN_MODELS, MIXED
 
 KINDS = kinds_of_chains()
-EXAMPLES = [(kind, name) for kind in sorted(KINDS) for name in KINDS[kind].examples()]
+EXAMPLES = [(kind, name) for kind in sorted(KINDS) for name in examples_of(KINDS[kind])]
 SLACK = 1e-7
 
 
 @cache
 def example(kind: str, name: str) -> Any:
-    return KINDS[kind].examples()[name]
+    return examples_of(KINDS[kind])[name]
 
 
 def bounds(theta: Any, length: int) -> Iterator[InfluenceBound]:
@@ -40,7 +39,7 @@ def bounds(theta: Any, length: int) -> Iterator[InfluenceBound]:
 
 def laws(theta: Any, length: int) -> Iterator[Array]:
     """Laws of all sequences, one axis per record."""
-    for first, steps in theta.some_laws(length):
+    for first, steps in some_laws(theta, length):
         law = first
         for step in steps:
             law = law[..., None] * step  # axes are lined up from the last one
@@ -92,6 +91,6 @@ def test_no_law_of_a_class_leaks_more_of_its_steps(kind: str, name: str, slow: b
 
 def test_every_kind_has_examples() -> None:
     assert len(KINDS) >= 4
-    listed = [theta.kind for theta in pf.ChainClass.examples().values()]
+    listed = [theta.kind for theta in examples_of(pf.ChainClass).values()]
     assert {MIXED, *(model.kind for model in CHAIN_MODELS), pf.MarkovChain.kind} <= {*listed}
     assert all(any(kind == each for each, _ in EXAMPLES) for kind in KINDS)

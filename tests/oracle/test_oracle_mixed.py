@@ -17,6 +17,7 @@ import pytest
 
 import pufferfish as pf
 from odd_classes import odd_class
+from paper.audit.laws import some_laws
 from paper.audit.losses import paths
 from pufferfish.errors import BudgetExceeded, ModelError, NotApplicableError, QueryError
 from pufferfish.ledger import Ledger
@@ -109,7 +110,7 @@ def ledgers(seed: int) -> Iterator[Case]:
         alone.append(other.spent)
     yield from same("a ledger of each member", ledger.spent, alone)
     truth = 0.0
-    for law in theta.some_laws(length):
+    for law in some_laws(theta, length):
         data = paths(*law)
         told = [answers(noise.linear, data.rows) for noise in taken]
         scales = np.concatenate(

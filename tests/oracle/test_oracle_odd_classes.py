@@ -17,6 +17,7 @@ import pytest
 
 import pufferfish as pf
 from odd_classes import KINDS, odd_class
+from paper.audit.laws import some_laws
 from paper.audit.losses import Databases, paths
 from propagation_oracle import Array, losses_per_pair, most_telling, supremum, supremum_of_steps
 from pufferfish.errors import ModelError, NotApplicableError, QueryError
@@ -54,7 +55,7 @@ def cases(kind: str, seed: int) -> Iterator[tuple[str, str, str, float, float]]:
     rng = np.random.default_rng(seed)
     theta = odd_class(rng, kind, "abc"[: rng.integers(2, 4)])
     length = int(rng.integers(1, 5 if theta.k == 2 else 4))
-    laws = list(theta.some_laws(length))
+    laws = list(some_laws(theta, length))
     yield from of_losses(rng, kind, theta, length, [law_of(*law) for law in laws])
     yield from of_queries(rng, kind, theta, length, [paths(*law) for law in some(rng, laws, 12)])
 

@@ -42,7 +42,7 @@ from pufferfish._core.quilts.influence import IntervalInfluence
 from pufferfish.errors import ModelError
 from pufferfish.mechanisms.one_query._laws_of_chains import chain_pairs
 from pufferfish.queries.query import LinearQuery
-from pufferfish.theta.chain_class import as_chain_class
+from pufferfish.theta.model_class import as_theta
 from single_quilts import Quilts
 
 Steps = list[list[Decimal]]
@@ -217,7 +217,7 @@ def test_laws_of_counts_their_distance_and_their_loss(slow: bool) -> None:
         law = chain_law(rows(chain.initial_distribution)[0], [chain.transition_matrix] * (length - 1))
         answers = {seq: int(query.weights[0, list(seq)].sum()) for seq in law}
         places, scale = {state: x for x, state in enumerate(chain.states)}, float(rng.choice([0.05, 1.0, 40.0]))
-        theta, lengths = as_chain_class(chain), (pf.ChainLength(length, length),)
+        theta, lengths = as_theta(chain), (pf.ChainLength(length, length),)
         for pair in chain_pairs(theta, lengths, query, None):
             exact = answer_laws(law, answers, pair.about.node)
             mu, nu = (exact[places[state]] for state in pair.about.secrets)

@@ -99,6 +99,11 @@ class ReadOnly:
 
     __slots__ = ()
 
+    def _keep(self, **values: Any) -> None:
+        """Set fields: for constructors alone."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is read-only: cannot set {name!r}; make a new one")
 

@@ -35,13 +35,12 @@ from pufferfish.check.record import Checked, CheckFields, NoiseFor, OverlapAfter
 from pufferfish.check.shown import draw_check, view_of
 from pufferfish.check.words import KNOWS, leaks_more, text_of, verdict_of
 from pufferfish.errors import DataError, ModelError, NotApplicableError, ParameterError
-from pufferfish.fit.by_chance import largest_by_chance
 from pufferfish.fit.chain import check_transitions
 from pufferfish.fit.coverage import share_covered
 from pufferfish.fit.defend import drawn_again
 from pufferfish.fit.forgetting import SMOOTHING, OverlapEstimate, overlap, overlap_of
 from pufferfish.fit.left_out import LeftOut
-from pufferfish.fit.members import Law, Members
+from pufferfish.fit.members import Law, Members, largest_by_chance
 from pufferfish.fit.model_file import Model
 from pufferfish.mechanisms.mechanism import as_epsilon
 from pufferfish.queries import Histogram

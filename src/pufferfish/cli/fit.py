@@ -36,8 +36,8 @@ from pufferfish.theta.chain_intervals import IntervalChain
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.model_class import draw_model
 from pufferfish.theta.periodic_chain import PeriodicChain
-from pufferfish.theta.picture import draw_model
 from pufferfish.theta.shown import main_grids
 from pufferfish.theta.states import CLOCKS, phase_name
 

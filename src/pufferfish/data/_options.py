@@ -16,10 +16,9 @@ from pufferfish.data.rows import check_columns, check_subject
 from pufferfish.data.sequences import check_chain_options
 from pufferfish.data.where import Where, parse_where
 from pufferfish.errors import DataError, ModelError, ParameterError
-from pufferfish.queries.on_pairs import refuse_many_combinations
-from pufferfish.theta.bayesian_network import BayesianNetwork
+from pufferfish.queries.query import refuse_many_combinations
+from pufferfish.theta.bayesian_network import BayesianNetwork, same_records
 from pufferfish.theta.model_class import Described, ModelClass
-from pufferfish.theta.same_records import same_records
 from pufferfish.theta.states import Clock, clock_named, listed_labels, state_label
 
 _MOST_ORDER = 6

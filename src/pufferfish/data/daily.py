@@ -4,6 +4,7 @@ Days are of 24 hours from midnight UTC; without times they are tenths of the lon
 """
 
 from dataclasses import dataclass, fields
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,10 @@ class _Columns(ReadOnly):
     def __post_init__(self) -> None:
         for each in fields(self):  # type: ignore[arg-type]
             object.__setattr__(self, each.name, read_only(np.asarray(getattr(self, each.name), dtype=np.int64)))
+
+    def chosen(self, which: NDArray[np.bool_]) -> Self:
+        """Return some of them."""
+        return type(self)(*(getattr(self, each.name)[which] for each in fields(self)))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,11 +54,6 @@ class Runs(_Columns):
     begun: Whole  # 1 where the record before it had another state, 0 where its beginning was not seen
     following: Whole  # the state after it; -1 where a gap, an unobserved record or the end of the data cuts it off
     number: Whole  # how many such runs there are
-
-    def chosen(self, which: NDArray[np.bool_]) -> "Runs":
-        """Return some of the runs."""
-        columns = (self.subject, self.day, self.state, self.lasted, self.begun, self.following, self.number)
-        return Runs(*(column[which] for column in columns))
 
     def by_length(self, which: NDArray[np.bool_]) -> Whole:
         """Return for n = 0, 1, … how many of some runs have n records."""

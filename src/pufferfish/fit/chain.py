@@ -55,11 +55,6 @@ def fit_chain(
         as the others enter them. With 0, the likeliest chain, a transition that was never observed has probability 0,
         which is a claim: that it cannot happen. :func:`made_up` says whether too much of the chain is made up by this.
 
-    Returns
-    -------
-    MarkovChain
-        With the states of the sequences.
-
     Raises
     ------
     ModelError
@@ -79,9 +74,7 @@ def fit_chain(
     >>> [pf.fit_chain(data, smoothing=w).transition_matrix.round(3).tolist() for w in (0, 1)]
     [[[0.5, 0.5], [0.749, 0.251]], [[0.5, 0.5], [0.748, 0.252]]]
     """
-    added = added_count("smoothing", smoothing)
-    check_transitions(sequences)
-    matrix = smoothed(sequences.transitions, added)
+    matrix = smoothed(sequences.transitions, _checked(sequences, smoothing))
     lost = np.flatnonzero(matrix.sum(axis=1) == 0)
     if lost.size:
         names = ", ".join(repr(sequences.states[int(x)]) for x in lost[:4]) + (", …" if lost.size > 4 else "")
@@ -89,10 +82,7 @@ def fit_chain(
             f"no transition out of state{'s' if lost.size > 1 else ''} {names} was observed; use smoothing (such as "
             "1), merge states, or leave them out"
         )
-    try:
-        return MarkovChain(matrix, initial, states=sequences.states)
-    except ModelError as error:
-        raise _with_remedy(error, len(sequences.states)) from error
+    return _made(MarkovChain, matrix, initial, states=sequences.states)
 
 
 def fit_periodic(
@@ -107,22 +97,14 @@ def fit_periodic(
     ----------
     sequences : Sequences
         Public data, read with ``clock=``.
-    initial : {"stationary", "any"}, default "stationary"
-        The initial law of the result: its periodic one, or the class of all.
-    smoothing : float, default 1
-        So many transitions are added to every row of every phase, spread as those of all phases together are, by
-        :func:`fit_chain` with the same smoothing: what little is known of an hour is completed by the rest of the day.
-
-    Returns
-    -------
-    PeriodicChain
-        With the states, the clock and the step of the sequences.
+    initial, smoothing
+        As for :func:`fit_chain`. The transitions that are added to every row of every phase are spread as those of all
+        phases together: what little is known of an hour is completed by the rest of the day.
 
     Raises
     ------
     ModelError
-        If a state is never left in some phase and nothing is added, or there is no one periodic law where it is asked
-        for.
+        As :func:`fit_chain` does, of each phase.
     ParameterError
         If the sequences were read without a clock, or what is added is negative or above 1e15.
 
@@ -137,8 +119,7 @@ def fit_periodic(
     >>> chain.clock, chain.step, chain.matrices[1].round(2).tolist()
     ('hour', '1h', [[0.9, 0.1], [0.03, 0.97]])
     """
-    added = added_count("smoothing", smoothing)
-    check_transitions(sequences)
+    added = _checked(sequences, smoothing)
     if sequences.clock is None or sequences.transitions_by_phase is None:
         raise ParameterError('the sequences were read without a clock: read_sequences(…, clock="hour")')
     clock, step = sequences.clock, sequences.base.step or sequences.usual_step
@@ -153,10 +134,7 @@ def fit_periodic(
             f"{clock!r}{f' (and in {more} more such cases)' if more else ''}; use smoothing (such as "
             "1), which uses the transitions of the other phases"
         )
-    try:
-        return PeriodicChain(matrices, initial, clock=clock, step=step, states=sequences.states)
-    except ModelError as error:
-        raise _with_remedy(error, len(sequences.states)) from error
+    return _made(PeriodicChain, matrices, initial, clock=clock, step=step, states=sequences.states)
 
 
 def fit_order(
@@ -171,21 +149,14 @@ def fit_order(
     ----------
     sequences : Sequences
         Public data, read with ``order=`` of 2 or more.
-    initial : {"stationary", "any"}, default "stationary"
-        The initial law of the result: its stationary one, or the class of all.
-    smoothing : float, default 1
-        So many records are added after every history, spread as those after its latest record alone, by
-        :func:`fit_chain` with the same smoothing.
-
-    Returns
-    -------
-    HigherOrderChain
-        With the states of the sequences.
+    initial, smoothing
+        As for :func:`fit_chain`. The records that are added after every history are spread as those after its latest
+        record alone.
 
     Raises
     ------
     ModelError
-        If some history was never seen and nothing is added, or there is no one stationary law where it is asked for.
+        As :func:`fit_chain` does, of each history.
     ParameterError
         If the sequences were read without an order, or what is added is negative or above 1e15.
 
@@ -197,8 +168,7 @@ def fit_order(
     >>> pf.fit_order(data).tensor.round(2).tolist()
     [[[0.0, 1.0], [0.75, 0.25]], [[0.75, 0.25], [1.0, 0.0]]]
     """
-    added = added_count("smoothing", smoothing)
-    check_transitions(sequences)
+    added = _checked(sequences, smoothing)
     if sequences.histories is None:
         raise ParameterError("the sequences were read without an order: read_sequences(…, order=2)")
     tensor = completed(sequences.histories, added, smoothed(sequences.transitions, added))
@@ -209,10 +179,7 @@ def fit_order(
             f"no record after {never} was observed (and {int(np.sum(rows == 0)) - 1} more such histories); use "
             "smoothing (such as 1), which uses what follows the latest record alone"
         )
-    try:
-        return HigherOrderChain(tensor, initial, states=sequences.states)
-    except ModelError as error:
-        raise _with_remedy(error, len(sequences.states)) from error
+    return _made(HigherOrderChain, tensor, initial, states=sequences.states)
 
 
 def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChain:
@@ -226,14 +193,9 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
     ----------
     sequences : Sequences
         Public data. Only steps from one observed record to the next are counted, none across gaps; which records are
-        missing is taken as independent of the states.
+        missing is taken as independent of the states. Rows of states that were never left are between 0 and 1.
     confidence : float, default 0.95
         Probability, strictly between 0 and 1, that no bound misses.
-
-    Returns
-    -------
-    IntervalChain
-        With the states of the sequences. Rows of states that were never left are between 0 and 1.
 
     Raises
     ------
@@ -267,10 +229,8 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
         )
     share = (1 - confidence) / (k if k == 2 else k * k)  # of two entries that sum to 1 one decides
     lower, upper = np.zeros((k, k)), np.ones((k, k))
-    for x in range(k):
-        left = int(counts[x].sum())
-        for y in range(1 if k == 2 else k):
-            lower[x, y], upper[x, y] = proportion_bounds(int(counts[x, y]), left, share)
+    for x, y in np.ndindex(k, 1 if k == 2 else k):
+        lower[x, y], upper[x, y] = proportion_bounds(int(counts[x, y]), int(counts[x].sum()), share)
     if k == 2:
         lower[:, 1] = np.maximum(np.nextafter(1 - upper[:, 0], 0), 0)
         upper[:, 1] = np.minimum(np.nextafter(1 - lower[:, 0], 2), 1)
@@ -282,27 +242,15 @@ def fit_interval(sequences: Sequences, confidence: float = 0.95) -> IntervalChai
 
 
 def proportion_bounds(successes: int, trials: int, miss: float) -> tuple[float, float]:
-    r"""Bounds on a probability from trials whose number may depend on their outcomes.
+    r"""Bounds that miss a probability with chance ``miss``, from trials whose number may depend on their outcomes.
 
-    All p with
+    With s successes in n trials, all p with
 
     .. math:: \frac{B(s + 1/2, n - s + 1/2)}{B(1/2, 1/2)} \le \frac{p^s (1 - p)^{n - s}}{\mathrm{miss}},
 
     rounded outwards. The left side over p^s (1 − p)^{n−s} is a martingale in n that starts at 1, so by Ville's
     inequality the true p is left out at *any* n with probability at most ``miss``: stopping rules do no harm. Bounds
     for a fixed n, such as those of Clopper and Pearson, do not cover a state's exits, whose number is random.
-
-    Parameters
-    ----------
-    successes, trials : int
-        s and n, 0 ≤ s ≤ n.
-    miss : float
-        Probability that the true one is left out.
-
-    Returns
-    -------
-    (float, float)
-        Lower and upper bound.
 
     References
     ----------
@@ -340,43 +288,39 @@ def proportion_bounds(successes: int, trials: int, miss: float) -> tuple[float, 
 
 
 def added_count(name: str, count: float) -> float:
-    """Return what is added to counts as a float.
-
-    Raises
-    ------
-    ParameterError
-        If it is negative or above 1e15, where counts would be lost.
-    """
+    """Return what is added to counts as a float."""
     added = real_number(count)
     if added is None or not 0 <= added <= _MOST_SMOOTHING:
         raise ParameterError(f"{name} is {count!r}, expected a number from 0 to {_MOST_SMOOTHING:g}, such as 1")
     return added
 
 
-def _with_remedy(error: ModelError, k: int) -> ModelError:
-    if "initial_distribution is" in str(error):
-        return error
-    if k == 1:
-        return ModelError(
-            "the table has one state, so there is nothing to hide: name all states that can occur by states (--states "
-            "A,B on the command line)"
-        )
-    message = (
-        str(error).replace("initial_distribution=", "initial=").replace('give an array or "any"', 'give initial="any"')
-    )
-    return ModelError(f"{message}; or use smoothing (such as 1), which lets every transition happen")
+def _checked(sequences: Sequences, smoothing: float) -> float:
+    """Return the smoothing of a fit as a number, where there is something to fit."""
+    added = added_count("smoothing", smoothing)
+    check_transitions(sequences)
+    return added
+
+
+def _made(model: Any, *laws: Any, **more: Any) -> Any:
+    """Return a fitted model; what it refuses is said with the remedies that a fit has."""
+    try:
+        return model(*laws, **more)
+    except ModelError as error:
+        said = str(error)
+        if "initial_distribution is" in said:
+            raise
+        if len(more["states"]) == 1:
+            raise ModelError(
+                "the table has one state, so there is nothing to hide: name all states that can occur by states "
+                "(--states A,B on the command line)"
+            ) from error
+        said = said.replace("initial_distribution=", "initial=").replace('an array or "any"', 'initial="any"')
+        raise ModelError(f"{said}; or use smoothing (such as 1), which lets every transition happen") from error
 
 
 def check_transitions(sequences: Any) -> None:
-    """Refuse what is no Sequences, or holds no transition.
-
-    Raises
-    ------
-    ParameterError
-        If it is something else.
-    ModelError
-        If there is no transition in it.
-    """
+    """Refuse what is no Sequences, or holds no transition."""
     if not isinstance(sequences, Sequences):
         raise ParameterError(f"sequences is {type(sequences).__name__}, expected what read_sequences returns")
     if not sequences.transitions.any():

@@ -99,22 +99,17 @@ class Coverage(ReadOnly):
         elif self.lost and self.sure is not None:
             exact = _percent(self.people / (self.people + 1)), _percent(0.05 ** (1 / self.people))
             sure = f"{sure[:-1]}; {exact[0]} and {exact[1]} less the .02 that {why})"
-        rests = (
-            ""
-            if self.tail is None
-            else (f", if the slowest habits thin out like a power of {self.tail:.2g}, as those surveyed suggest,")
-        )
-        parts = [
+        power = f"{0 if self.tail is None else self.tail:.2g}"
+        rests = f", if the slowest habits thin out like a power of {power}, as those surveyed suggest,"
+        covers = (
             f"Of people like the {self.people:,} surveyed, drawn alike and with as much data, at least "
-            f"{_percent(self.share)} on average{sure}{rests} have habits under which this noise leaks at most ε to "
-            "somebody who knows these habits."
-        ]
-        if self.next_leakage is not None:
-            parts.append(
-                "Noise for all others here would leak to the one who differs most from them "
-                f"{self.next_leakage:.3g} where ε is 1."
-            )
-        return " ".join([*parts, known])
+            f"{_percent(self.share)} on average{sure}{'' if self.tail is None else rests} have habits under which this "
+            "noise leaks at most ε to somebody who knows these habits."
+        )
+        if self.next_leakage is None:
+            return f"{covers} {known}"
+        others = "Noise for all others here would leak to the one who differs most from them"
+        return f"{covers} {others} {self.next_leakage:.3g} where ε is 1. {known}"
 
 
 def covered(
@@ -129,16 +124,8 @@ def covered(
 ) -> tuple[Coverage, list[Law]]:
     """Return how many people a class covers, and its members: those that were kept, or fewer or more as is asked.
 
-    Parameters
-    ----------
-    kept : sequence of Law
-        What left-out days demand, and everybody's own laws.
-    subjects : sequence of str
-        What people are called.
-    share, people, slower, drop_slowest
-        As for :func:`fit_defend`.
-    unseen : int, default 0
-        How many people were never seen to leave some state.
+    ``kept`` is what left-out days demand, and everybody's own laws; ``share``, ``people``, ``slower`` and
+    ``drop_slowest`` are as for :func:`fit_defend`; ``unseen`` people were never seen to leave some state.
     """
     needs: dict[int, float] = {}
     for law in kept:
@@ -206,13 +193,6 @@ def _percent(share: float) -> str:
 
 def share_covered(people: int, within: int, *, of_stays: bool = False, unseen: int = 0) -> Coverage:
     """Return what may be said where the noise of a given class is enough for the habits of some of the people asked.
-
-    Parameters
-    ----------
-    people, within : int
-        How many were asked, and for how many of them it is enough.
-    of_stays, unseen : bool, int
-        As for :class:`Coverage`.
 
     Examples
     --------

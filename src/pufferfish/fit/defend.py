@@ -14,20 +14,18 @@ The rule. People are the subjects with at least 2,000 transitions; nobody else i
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from pufferfish._base.checked import real_number, whole_number
+from pufferfish._base.checked import real_number, whole_at_least
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.progress import part_of
 from pufferfish.data.daily import Daily
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
-from pufferfish.fit.by_chance import largest_by_chance
 from pufferfish.fit.coverage import Coverage, covered
 from pufferfish.fit.left_out import LEAST_GAIN, Gain, LeftOut
-from pufferfish.fit.members import PEOPLE, Law, Members, leakage_of, noise_of, worst_of
+from pufferfish.fit.members import PEOPLE, Law, Members, largest_by_chance, leakage_of, noise_of, worst_of
 from pufferfish.theta.chain_class import ChainClass
 
 __all__ = ["Coverage", "DefendedFit", "Kind", "drawn_again", "fit_defend"]
@@ -38,26 +36,11 @@ _DRAWS = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind(ReadOnly):
-    """A kind of member that was tried.
+    """A kind of member that was tried: "pooled", "own", "hour", "order2", "stays", "own order2" or "own stays".
 
-    Parameters
-    ----------
-    kind : str
-        "pooled", "own", "hour", "order2", "stays", "own order2" or "own stays".
-    gain : Gain or None
-        What it gains on left-out days over what is simpler; None for what is in anyhow, and what could not be tried.
-    kept : bool
-        Whether its members are in Θ.
-    members : int
-        How many there are.
-    noise_multiplier : float or None
-        The noise that the worst of them needs: for a histogram at ε = 1, in a long series.
-    decided_by : str or None
-        Whose that is.
-    leakage : float or None
-        What noise for the pooled chain leaks under the worst of them.
-    reason : str or None
-        Why it could not be tried.
+    ``gain`` is what it gains on left-out days over what is simpler: None for what is in anyhow, and for what could not
+    be tried, of which ``reason`` says why. The worst of its members needs ``noise_multiplier``, for a histogram at ε =
+    1 in a long series, and is of the person ``decided_by``; noise for the pooled chain leaks ``leakage`` under it.
     """
 
     kind: str
@@ -147,13 +130,13 @@ def fit_defend(
     >>> [kind.kind for kind in fit.kinds if kind.kept][:2], fit.coverage.people, fit.coverage.share
     (['pooled', 'own'], 2, None)
     """
-    share, factor = _share(cover), _factor(slower)
-    try:
-        many = whole_number(people)
-    except TypeError:
-        many = 0
-    if many < 1:
-        raise ParameterError(f"people is {people!r}, expected the number of people in a release, at least 1")
+    share = None if cover is None else real_number(cover)
+    if cover is not None and (share is None or not 0.5 <= share < 1):
+        raise ParameterError(f"cover is {cover!r}, expected a share of people such as 0.95, at least 0.5 and below 1")
+    factor = 1.0 if slower is None else real_number(slower)
+    if factor is None or not 1 <= factor <= 100:
+        raise ParameterError(f"slower is {slower!r}, expected a factor from 1 to 100 by which stays get longer")
+    many = whole_at_least(people, "people", 1, ", the number of people in a release")
     if drop_slowest and share is None:
         raise ParameterError("drop_slowest leaves out as many people as cover allows: give cover, such as 0.9")
     left_out = LeftOut(sequences)
@@ -263,21 +246,3 @@ def drawn_again(law: Law, daily: Daily) -> tuple[float, float] | None:
             noises.append(math.inf)
     low, high = np.quantile(noises, [0.1, 0.9], method="nearest")
     return float(low), float(high)
-
-
-def _share(cover: Any) -> float | None:
-    if cover is None:
-        return None
-    share = real_number(cover)
-    if share is None or not 0.5 <= share < 1:
-        raise ParameterError(f"cover is {cover!r}, expected a share of people such as 0.95, at least 0.5 and below 1")
-    return share
-
-
-def _factor(slower: Any) -> float:
-    if slower is None:
-        return 1.0
-    times = real_number(slower)
-    if times is None or not 1 <= times <= 100:
-        raise ParameterError(f"slower is {slower!r}, expected a factor from 1 to 100 by which stays get longer")
-    return times

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import is_list, real_number, whole_at_least
+from pufferfish._base.checked import is_list, whole_at_least
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.view import counted
 from pufferfish._core.numbers.rounding import UNIT
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, NotApplicableError, ParameterError
-from pufferfish.theta.chain_class import as_chain_class
+from pufferfish.fit.chain import added_count
 from pufferfish.theta.forgetting_class import ForgettingClass
 from pufferfish.theta.markov_chain import MarkovChain
+from pufferfish.theta.model_class import as_theta
 
 if TYPE_CHECKING:
     from pufferfish.data.public_counts import PairsApart
@@ -29,8 +30,6 @@ __all__ = ["SMOOTHING", "ForgettingFit", "OverlapEstimate", "fit_forgetting", "o
 
 SMOOTHING = 10.0
 """Independent pairs of the pool that are added to every row of a subject, unless told otherwise."""
-
-_MOST_SMOOTHING = 1e15
 
 Matrix = NDArray[np.float64]
 
@@ -47,7 +46,7 @@ def overlap(chain: Any, steps: Any) -> Any:
     chain : MarkovChain, or sequence of these
         Stationary chains; of several the least overlap.
     steps : int, or sequence of int
-        How many steps apart.
+        How many steps apart; of several there are as many overlaps.
 
     Returns
     -------
@@ -68,7 +67,9 @@ def overlap(chain: Any, steps: Any) -> Any:
     >>> [round(share, 3) for share in overlap(chain, [1, 2, 8])]
     [0.5, 0.75, 0.996]
     """
-    members = as_chain_class(chain).chains
+    members = as_theta(chain).chains
+    if not members:
+        raise ModelError(f"theta is a class of {as_theta(chain).kind}, expected a MarkovChain or a list of them")
     for i, member in enumerate(members):
         if not isinstance(member.initial_distribution, str) or member.initial_distribution != "stationary":
             raise NotApplicableError(
@@ -167,11 +168,6 @@ def fit_forgetting(
         How many independent pairs of the pool every row of a subject is given. 0 takes subjects as they are: then a
         state that a subject was in once decides.
 
-    Returns
-    -------
-    ForgettingFit
-        The class, and for each time the overlap, and whose it is.
-
     Raises
     ------
     ModelError
@@ -188,9 +184,7 @@ def fit_forgetting(
     >>> fit.theta.steps, round(fit.theta.overlap[0], 2), fit.estimates[0].subject
     ((3,), 0.94, 'b')
     """
-    added = real_number(smoothing)
-    if added is None or not 0 <= added <= _MOST_SMOOTHING:
-        raise ParameterError(f"smoothing is {smoothing!r}, expected a number from 0 to {_MOST_SMOOTHING:g}, such as 10")
+    added = added_count("smoothing", smoothing)
     asked: list[Any] = list(forgets) if is_list(forgets) else [forgets]
     if not asked:
         raise ParameterError("forgets is empty, expected a number of steps, or a time such as '8min'")
@@ -218,22 +212,16 @@ def _whose(estimate: OverlapEstimate) -> str:
 def _estimate(pairs: "PairsApart", states: Sequence[str], added: float) -> OverlapEstimate:
     estimate = overlap_of(pairs, states, added)
     if not estimate.overlap > 0:
+        whose = f" of subject {estimate.subject!r}" if estimate.subject else ""
         raise ModelError(
-            f"the laws of the state {estimate.steps:,} steps {estimate.direction} do not overlap at all for two states"
-            + (f" of subject {estimate.subject!r}" if estimate.subject else "")
-            + ": forget after more steps, merge rare states, or use more smoothing"
+            f"the laws of the state {estimate.steps:,} steps {estimate.direction} do not overlap at all for two "
+            f"states{whose}: forget after more steps, merge rare states, or use more smoothing"
         )
     return estimate
 
 
 def overlap_of(pairs: "PairsApart", states: Sequence[str], added: float) -> OverlapEstimate:
-    """Estimate the overlap after some steps, which may be none.
-
-    Raises
-    ------
-    ModelError
-        If there are no pairs so far apart, or a state is in none of them.
-    """
+    """Estimate the overlap after some steps, which may be none."""
     pool = pairs.counts.sum(axis=0).astype(np.float64)
     n = pairs.steps
     if not pool.any():

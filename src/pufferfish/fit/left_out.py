@@ -5,15 +5,9 @@ better than it is. Here whole days are left out: the pairs of a subject and a da
 part is predicted by laws that were fitted to the other four. What is said of a day is one number, its log likelihood,
 and gains and their standard errors are taken over days, or over subjects where there are many.
 
-Laws, each row of them completed by w transitions of a simpler law, where w predicts best:
-
-*   ``pooled``: one chain of all;
-*   ``hour``: a row for each hour and state; ``order2``: for each pair of states; ``own``: for each subject and state,
-    completed by what all others do; ``own order2``: for each subject and pair of states;
-*   ``stays``: several kinds of stay (:mod:`.mixture`), and ``own stays``, completed by stays of all.
-
-Kinds of stay predict runs of equal states whose beginning was seen, the others all transitions: so a law is compared
-with ``pooled`` and ``own`` of the same transitions.
+The laws are those of :data:`pufferfish.fit.members.CALLED`; each row of them is completed by w transitions of a simpler
+law, where w predicts best. Kinds of stay (:mod:`.mixture`) predict runs of equal states whose beginning was seen, the
+others all transitions: so a law is compared with ``pooled`` and ``own`` of the same transitions.
 """
 
 import math
@@ -77,16 +71,10 @@ _NEVER = -50.0
 
 @dataclass(frozen=True, slots=True)
 class Gain(ReadOnly):
-    """How much likelier one law makes left-out days than another.
+    """By how many nats one law makes left-out days likelier than another, and the standard error of that.
 
-    Parameters
-    ----------
-    nats : float
-        By how many nats all days are likelier.
-    error : float
-        Its standard error; infinite where there is one day alone.
-    times : float, default 2
-        How many standard errors it must be: more where it is one person's of many.
+    The error is infinite where there is one day alone. ``times`` is how many standard errors the gain must be: more
+    where it is one person's of many.
     """
 
     nats: float
@@ -100,13 +88,7 @@ class Gain(ReadOnly):
 
 
 class LeftOut:
-    """Log likelihoods of left-out days under several laws.
-
-    Parameters
-    ----------
-    sequences : Sequences
-        Public data, read with ``daily=True``; with ``clock="hour"`` for the law of hours.
-    """
+    """Log likelihoods of left-out days under several laws: with ``clock="hour"`` in the data that of hours too."""
 
     def __init__(self, sequences: Sequences) -> None:
         self._daily, self._k, self._clock = daily_of(sequences), len(sequences.states), sequences.clock
@@ -137,9 +119,8 @@ class LeftOut:
             return Gain(0.0, np.inf)
         on_runs = law.endswith("stays")
         names = [f"{name} on runs" if on_runs and not name.endswith("stays") else name for name in simpler]
-        return self._gain(
-            self._scores[law] - max((self._scores[name] for name in names), key=lambda score: float(score.sum()))
-        )
+        best = max((self._scores[name] for name in names), key=lambda score: float(score.sum()))
+        return self._gain(self._scores[law] - best)
 
     def _gain(self, gained: Array) -> Gain:
         """Return what is gained in all, by what is gained on every day."""
@@ -157,20 +138,11 @@ class LeftOut:
         return isinstance(model, MarkovChain | StaysChain) or (isinstance(model, HigherOrderChain) and model.order == 2)
 
     def best_of(self, models: Sequence[Any]) -> tuple[Array, Whole]:
-        """Return how much likelier days are under a class than under the pooled chain, and everybody's best model.
+        """Return how much likelier each day is under a class than under the pooled chain, and everybody's best model.
 
-        Everybody is taken to live by the model that makes all their days likeliest. Models are taken as they stand: one
-        that was fitted to the same days knows them already. Of kinds of stay it is said by runs, as their laws are.
-
-        Parameters
-        ----------
-        models : sequence
-            At least one, each of which :meth:`is_scored`.
-
-        Returns
-        -------
-        (blocks,) ndarray, (subjects,) ndarray of int64
-            Infinitely less likely are days that are impossible under all models.
+        Everybody is taken to live by the model that makes all their days likeliest; each model :meth:`is_scored`.
+        Models are taken as they stand: one that was fitted to the same days knows them already. Of kinds of stay it is
+        said by runs, as their laws are. Days that are impossible under all models are infinitely less likely.
         """
         gained, many = np.array([self._gained(model) for model in models]), len(self._daily.subjects)
         with np.errstate(invalid="ignore"):
@@ -315,13 +287,11 @@ class LeftOut:
             for who in range(people if people > 1 else 0):
                 self._score_person(runs.subject == who, train, test, counts, pool, logs)
         if people > 1:
-            logs["own stays"] = sum(
-                (
-                    max((logs.pop(f"{part} {w:g}") for w in weights), key=lambda log: float((log * runs.number).sum()))
-                    for part, weights in (("lasts", _WEIGHTS_OF_STAYS), ("leads", _WEIGHTS))
-                ),
-                np.zeros(len(runs.number)),
+            lasts, leads = (
+                max((logs.pop(f"{part} {w:g}") for w in weights), key=lambda log: float((log * runs.number).sum()))
+                for part, weights in (("lasts", _WEIGHTS_OF_STAYS), ("leads", _WEIGHTS))
             )
+            logs["own stays"] = lasts + leads
         for name, scored in logs.items():
             self._scores[name] = np.bincount(self._of_runs, scored * runs.number, self.blocks).astype(np.float64)
         totals = [float(self._scores[f"{f} stays"].sum()) for f in range(1, self.most + 1)]
@@ -337,7 +307,6 @@ class LeftOut:
         pool: Sequence[Mixture],
         logs: dict[str, Array],
     ) -> None:
-        """Score the left-out runs of one subject by laws of its own."""
         runs, k = self._daily.runs, self._k
         of_me = runs.chosen(train & mine).transitions(k)
         others = counts - of_me
@@ -386,13 +355,7 @@ def most_kinds(k: int) -> int:
 
 
 def daily_of(sequences: Sequences) -> Daily:
-    """Return what was counted by subject and day.
-
-    Raises
-    ------
-    ParameterError, ModelError
-        If it was not counted, or there is one state only.
-    """
+    """Return what was counted by subject and day."""
     if not isinstance(sequences, Sequences):
         raise ParameterError(f"sequences is {type(sequences).__name__}, expected what read_sequences returns")
     if sequences.daily is None:

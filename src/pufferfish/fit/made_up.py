@@ -1,7 +1,7 @@
-"""How much of a fitted model is made up: by the transitions that its rows were completed with.
+"""How much of a fitted model is made up: by the transitions that its rows were completed with; see docs/fitting.md.
 
 A row of n transitions that gets w more is made up by w / (n + w). What of it matters is how often the row is visited,
-how long states last then, and how much noise that is. docs/fitting.md says what is refused, and why.
+how long states last then, and how much noise that is.
 """
 
 import math
@@ -104,34 +104,18 @@ class MadeUp(ReadOnly):
 def made_up(
     data: Sequences, *, smoothing: float = SMOOTHING, initial: Literal["stationary", "any"] = "stationary"
 ) -> MadeUp:
-    """Return how much of a fitted model smoothing invents: of its rows, its stays and its noise.
+    """Return how much of a fitted model smoothing invents: of its rows, its stays and its noise; see docs/fitting.md.
 
     Of data that were read with a clock it is about :func:`fit_periodic`, with an order about :func:`fit_order`, else
     about :func:`fit_chain`. That of :func:`fit_each_subject` is a part of what it returns. The command line refuses to
-    write a model where it is too much.
+    write a model where it is too much, of which ``too_much`` says why.
 
     Parameters
     ----------
     data : Sequences
         Public data.
-    smoothing : float, default 1
-        As it is given to the fit.
-    initial : {"stationary", "any"}, default "stationary"
-        As it is given to the fit.
-
-    Returns
-    -------
-    MadeUp
-        ``too_much`` says why it is too much; "" if it is not.
-
-    Raises
-    ------
-    ModelError, ParameterError
-        As the fit does.
-
-    References
-    ----------
-    docs/fitting.md
+    smoothing, initial
+        As they are given to the fit, whose errors it has.
 
     Examples
     --------
@@ -205,16 +189,9 @@ def judged(
     lighter: float = 0.0,
     why: str = "",
 ) -> MadeUp:
-    """Return how much of rows of laws the counts of their transitions do not say.
+    """Return how much of rows of laws the counts of their transitions do not say; both have shape (…, k, k).
 
-    Parameters
-    ----------
-    counts : (…, k, k) ndarray of int64
-        Transitions; the last axes are the state now and the next one.
-    rows : (…, k, k) ndarray
-        Laws of the next state.
-    smoothing, noise, lighter, why
-        As in :class:`MadeUp`.
+    The last axes are the state now and the next one; the rest is as in :class:`MadeUp`.
     """
     visits = counts.sum(axis=-1)
     total = float(visits.sum())

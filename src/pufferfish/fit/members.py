@@ -4,9 +4,10 @@ Rows are given one transition of the pool's, a person's those of all others, and
 pull in the person who differs most, and decides.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,27 @@ from pufferfish.fit.chain import SMOOTHING
 from pufferfish.fit.left_out import MOST_FOLLOWED, MOST_KINDS, POOLED_STAYS, daily_of, most_kinds
 from pufferfish.fit.mixture import Mixture
 from pufferfish.fit.stays import chain_of_stays, own_mixtures, pooled_mixtures
-from pufferfish.fit.subjects import own_matrix
+from pufferfish.fit.subjects import own_matrices, own_matrix
 from pufferfish.mechanisms import LeakagePropagation
 from pufferfish.queries import Histogram
+from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.stays_chain import StaysChain
 
-__all__ = ["CALLED", "PEOPLE", "Law", "Members", "leakage_of", "noise_of", "worst_of"]
+__all__ = [
+    "CALLED",
+    "PEOPLE",
+    "Law",
+    "Members",
+    "largest_by_chance",
+    "leakage_of",
+    "noise_of",
+    "simulated",
+    "walked",
+    "worst_of",
+]
 
 Array = NDArray[np.float64]
 
@@ -95,16 +108,9 @@ def worst_of(laws: Sequence[Law]) -> Law:
 
 
 class Members:
-    """How every kind of member is fitted to days.
+    """How every kind of member is fitted to days: with ``kinds`` kinds of stay in each state.
 
-    Parameters
-    ----------
-    sequences : Sequences
-        Public data, read with ``daily=True``.
-    kinds : int, default 3
-        How many kinds of stay a state has.
-    weights : mapping, optional
-        How many transitions of the pooled chain each row of "hour" and "order2" is given, by default one.
+    ``weights`` says how many transitions of the pooled chain each row of "hour" and "order2" is given, by default one.
     """
 
     def __init__(
@@ -144,7 +150,7 @@ class Members:
         return MarkovChain(smoothed(_transitions(daily.steps, self._k), SMOOTHING), states=self._states)
 
     def _own(self, who: int, daily: Daily) -> MarkovChain:
-        mine = _transitions(_of_subject(daily.steps, who), self._k)
+        mine = _transitions(daily.steps.chosen(daily.steps.subject == who), self._k)
         return MarkovChain(own_matrix(mine, self._others(who)), states=self._states)
 
     def _others(self, who: int) -> NDArray[np.int64]:
@@ -154,10 +160,8 @@ class Members:
     @cached_property
     def transitions(self) -> NDArray[np.int64]:
         """Everybody's transitions; shape (subjects, k, k)."""
-        steps = self.daily.steps
-        counts = np.zeros((len(self.daily.subjects), self._k, self._k), dtype=np.int64)
-        np.add.at(counts, (steps.subject, steps.before, steps.state), steps.number)
-        return counts
+        steps, k = self.daily.steps, self._k
+        return _counted((len(self.daily.subjects), k, k), (steps.subject, steps.before, steps.state), steps)
 
     @property
     def people(self) -> list[int]:
@@ -171,8 +175,7 @@ class Members:
 
     def _hour(self, who: int | None, daily: Daily) -> PeriodicChain:
         steps = daily.steps
-        counts = np.zeros((24, self._k, self._k))
-        np.add.at(counts, (steps.phase, steps.before, steps.state), steps.number)
+        counts = _counted((24, self._k, self._k), (steps.phase, steps.before, steps.state), steps)
         simpler = smoothed(_transitions(steps, self._k), SMOOTHING)
         matrices = completed(counts, self._weights.get("hour", SMOOTHING), simpler)
         return PeriodicChain(matrices, clock="hour", step=self._clock_step, states=self._states)
@@ -182,12 +185,12 @@ class Members:
         return self._memory(daily.steps, self._weights.get("order2", SMOOTHING), simpler)
 
     def _own_order2(self, who: int, daily: Daily) -> HigherOrderChain:
-        mine = _of_subject(daily.steps, who)
+        mine = daily.steps.chosen(daily.steps.subject == who)
         return self._memory(mine, SMOOTHING, own_matrix(_transitions(mine, self._k), self._others(who)))
 
     def _memory(self, steps: Steps, weight: float, simpler: Array) -> HigherOrderChain:
-        counts, known = np.zeros((self._k,) * 3), steps.earlier >= 0
-        np.add.at(counts, (steps.earlier[known], steps.before[known], steps.state[known]), steps.number[known])
+        known = steps.chosen(steps.earlier >= 0)
+        counts = _counted((self._k,) * 3, (known.earlier, known.before, known.state), known)
         return HigherOrderChain(completed(counts, weight, simpler), states=self._states)
 
     def _stays(self, who: int | None, daily: Daily) -> StaysChain:
@@ -207,12 +210,73 @@ class Members:
 
 
 def _transitions(steps: Steps, k: int) -> NDArray[np.int64]:
-    counts = np.zeros((k, k), dtype=np.int64)
-    np.add.at(counts, (steps.before, steps.state), steps.number)
+    return _counted((k, k), (steps.before, steps.state), steps)
+
+
+def _counted(shape: tuple[int, ...], places: tuple[NDArray[np.int64], ...], steps: Steps) -> NDArray[np.int64]:
+    counts = np.zeros(shape, dtype=np.int64)
+    np.add.at(counts, places, steps.number)
     return counts
 
 
-def _of_subject(steps: Steps, who: int) -> Steps:
-    mine = steps.subject == who
-    columns = (steps.subject, steps.day, steps.phase, steps.earlier, steps.before, steps.state, steps.number)
-    return Steps(*(column[mine] for column in columns))
+# -- What chance alone gives -----------------------------------------------------------------------------------------
+#
+# Of many estimates the largest is too large, so the largest noise of everybody's own chain says little by itself. The
+# one chain of all is simulated for every person, as long as each was observed, and everybody's own chain is fitted to
+# that: what people's own chains need beyond it is theirs, and not chance.
+
+_PIECE = 1000
+"""Transitions that are simulated one after the other; more of a person are further pieces, side by side."""
+
+
+def largest_by_chance(transitions: NDArray[np.int64], *, draws: int = 20, seed: int = 0) -> NDArray[np.float64]:
+    """Return the largest noise that own chains of people need who all live by the chain of all, sorted by size.
+
+    ``transitions`` are everybody's, of shape (people, k, k); all of them are simulated ``draws`` times.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ten_alike = np.tile([[160, 40], [40, 160]], (10, 1, 1))
+    >>> largest = largest_by_chance(ten_alike)
+    >>> len(largest), bool(largest[0] > largest_by_chance(ten_alike[:1], draws=1)[0])
+    (20, True)
+    """
+    rng, largest = np.random.default_rng(seed), list[float]()
+    lengths = transitions.sum(axis=(1, 2))
+    pooled = MarkovChain(smoothed(transitions.sum(axis=0), SMOOTHING))
+    for draw in range(draws):
+        with part_of("own chains by chance", draw, draws):
+            counts = simulated(np.broadcast_to(pooled.transition_matrix, transitions.shape), lengths, rng)
+            largest.append(noise_of(ChainClass(tuple(map(MarkovChain, own_matrices(counts))))))
+    return np.sort(largest)
+
+
+def simulated(matrices: NDArray[np.float64], lengths: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return transitions of people with these matrices, so many of each, in pieces that begin with stationary laws."""
+    k, pieces = matrices.shape[1], -(-lengths // _PIECE)
+    who = np.repeat(np.arange(len(lengths)), pieces)
+    left = np.concatenate([n - _PIECE * np.arange(m) for n, m in zip(lengths, pieces, strict=True)])
+    starts = np.array([MarkovChain(matrix).stationary_distribution for matrix in matrices])
+    path = walked(matrices[who], starts[who], min(_PIECE, int(lengths.max(initial=0))), rng)
+    counts = np.zeros((len(lengths), k, k), dtype=np.int64)
+    for step, (at, following) in enumerate(pairwise(path)):
+        np.add.at(counts, (who, at, following), left > step)
+    return counts
+
+
+def walked(
+    matrices: NDArray[np.float64], starts: NDArray[np.float64], steps: int, rng: np.random.Generator
+) -> Iterator[NDArray[np.intp]]:
+    """Yield the states of several chains, side by side, at first and after each of so many steps."""
+    laws, every = matrices.cumsum(axis=2), np.arange(len(matrices))
+    at = _drawn(starts.cumsum(axis=1), rng)
+    yield at
+    for _ in range(steps):
+        at = _drawn(laws[every, at], rng)
+        yield at
+
+
+def _drawn(cumulative: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return one state for each law, given its cumulative sums."""
+    return (rng.random(len(cumulative))[:, None] >= cumulative[:, :-1]).sum(axis=1)

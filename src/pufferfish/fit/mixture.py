@@ -70,36 +70,26 @@ class Mixture:
         """Share and probability of each kind, from the shortest stays on."""
         return [(float(self.shares[i]), float(self.keeps[i])) for i in np.argsort(self.keeps, kind="stable")]
 
-    def logs(self, lasted: Array) -> tuple[Array, Array]:
-        """Return log probabilities, by length and kind: of that kind and so long at least, and of ending then."""
+    def scores(self, lasted: Array, ended: NDArray[np.bool_] | bool) -> Array:
+        """Return the log likelihood of stays that ended after so many records, or were cut off."""
         with np.errstate(divide="ignore", invalid="ignore"):
             log_keep, log_end = np.log(self.keeps), np.log1p(-self.keeps)
             beyond = np.where(lasted[:, None] > 1, (lasted[:, None] - 1) * log_keep, 0.0)
-        at_least = np.log(self.shares) + beyond
-        return at_least, at_least + log_end
-
-    def scores(self, lasted: Array, ended: NDArray[np.bool_]) -> Array:
-        """Return the log likelihood of stays that ended after so many records, or were cut off."""
-        at_least, ends = (np.logaddexp.reduce(logs, axis=1) for logs in self.logs(lasted))
-        return np.where(ended, ends, at_least)
+        at_least = np.log(self.shares) + beyond  # by length and kind: of that kind, and so long at least
+        return np.where(ended, np.logaddexp.reduce(at_least + log_end, axis=1), np.logaddexp.reduce(at_least, axis=1))
 
     def likelihood(self, stays: StaysSeen) -> float:
         """Return the log likelihood of all stays."""
-        at_least, ends = (np.logaddexp.reduce(logs, axis=1) for logs in self.logs(stays.lasted))
-        return _times(stays.ended, ends) + _times(stays.cut, at_least)
+        return sum(
+            float((count[count > 0] * self.scores(stays.lasted, ended)[count > 0]).sum())
+            for count, ended in ((stays.ended, True), (stays.cut, False))
+        )
 
 
 def fit_mixture(stays: StaysSeen, kinds: int, start: Mixture | None = None) -> Mixture:
-    """Return the likeliest mixture, of fewer kinds where a kind would have no stay that ended.
+    """Return the likeliest mixture of so many kinds, of fewer where a kind would have no stay that ended.
 
-    Parameters
-    ----------
-    stays : StaysSeen
-        The stays of a state.
-    kinds : int
-        How many kinds.
-    start : Mixture, optional
-        Where to begin, instead of at several divisions of the stays: that of nearly the same stays.
+    The search begins at ``start``, the mixture of nearly the same stays, or at several divisions of the stays.
     """
     if not stays.ended.sum():  # how they end is not known: half a stay of one record, which ends
         stays = StaysSeen(np.array([1.0, *stays.lasted]), np.array([0.5, *stays.ended]), np.array([0.0, *stays.cut]))
@@ -132,16 +122,9 @@ def climb_to_mixture(
 ) -> None:
     """Take steps of expectation and maximisation until the likelihood settles; plain, for numba.
 
-    Parameters
-    ----------
-    lasted, ended, cut : (n,) ndarray
-        How many stays ended after so many records, or were cut off then.
-    added, added_kept : (kinds,) ndarray
-        Stays of each kind that are added, and for how many steps they went on.
-    shares, keeps : (kinds,) ndarray, changed in place
-        The mixture; it is left as it is where a kind has no stays, or none that ended.
-    exits : (kinds,) ndarray, written
-        How many stays of each kind ended; 0 where a kind has none.
+    So many stays ``ended`` after so many records, or were ``cut`` off then; ``added`` stays of each kind went on for
+    ``added_kept`` steps. ``shares`` and ``keeps``, the mixture, change in place: they are left as they are where a kind
+    has no stays, or none that ended. ``exits``, how many stays of each kind ended, is written: 0 where a kind has none.
     """
     kinds, before = shares.shape[0], -np.inf
     log_share, log_keep, log_end = np.empty(kinds), np.empty(kinds), np.empty(kinds)
@@ -198,10 +181,6 @@ def _divisions(stays: StaysSeen, kinds: int) -> list[Mixture]:
             means = np.array([(count * stays.lasted)[of_kind].sum() / count[of_kind].sum() for of_kind in each])
             starts.append(Mixture(shares, 1 - 1 / np.maximum(means, 1 + 1e-3)))
     return starts
-
-
-def _times(counts: Array, logs: Array) -> float:
-    return float((counts[counts > 0] * logs[counts > 0]).sum())
 
 
 _CLIMB = Loop(climb_to_mixture)

@@ -129,10 +129,7 @@ class Model(Printed, ReadOnly):
             What it was fitted to; sequences read with ``max_gap`` or ``step``: otherwise nothing says how long a step
             takes.
 
-        Raises
-        ------
-        ParameterError
-            If the data are neither, or of other states.
+        Raises ParameterError if the data are neither, or of other states.
 
         Examples
         --------
@@ -302,13 +299,7 @@ class _ModelRecord(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def check_names(theta: Theta, path: str | os.PathLike[str]) -> None:
-    """Refuse to write networks whose nodes are not named by text: what is read again would be another network.
-
-    Raises
-    ------
-    RecordError
-        If a node's name is no text.
-    """
+    """Refuse to write networks whose nodes are not named by text: what is read again would be another network."""
     for network in theta.networks:
         for node in network.nodes:
             if not isinstance(node, str):
@@ -357,11 +348,6 @@ def write_bif(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model of one network as BIF; of what is there only a file that was written so is replaced.
 
     A BIF file holds no fingerprint: a release of the table that the network was fitted to is not refused under it.
-
-    Raises
-    ------
-    RecordError
-        If the file cannot be written, or a name cannot stand in BIF. Nothing is left behind.
     """
     check_names(model.theta, path)
     text = bif_text(model.theta.networks[0].cpts, model.theta.origin)
@@ -391,13 +377,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
 
 
 def chains_of(model: Model, path: str | os.PathLike[str], *, among: bool = False) -> Model:
-    """Return a model that was read from a path, if it is made of Markov chains; or has some, ``among`` others.
-
-    Raises
-    ------
-    NotApplicableError
-        If it is made of other models.
-    """
+    """Return a model that was read from a path, if it is made of Markov chains; or has some, ``among`` others."""
     some = among and any(isinstance(member, MarkovChain) for member in model.theta.members)
     if not (model.theta.chains or some):
         raise NotApplicableError(

@@ -4,13 +4,9 @@ Every row of a table, the law of a node given one combination of its parents' st
 node's own shares: with n rows of data of which c have the state, it is (c + w m) / (n + w), where m is the share of the
 state in all rows and w the smoothing. A combination that no row of data has is the node's shares; that is said.
 
-A network of which nobody knows the arrows can be a tree: that of Chow and Liu, whose arrows join the pairs of columns
-that tell most about each other. No tree has a larger likelihood.
-
-References
-----------
-C. K. Chow and C. N. Liu, "Approximating discrete probability distributions with dependence trees", IEEE Transactions on
-Information Theory 14 (1968).
+A network of which nobody knows the arrows can be a tree: that of C. K. Chow and C. N. Liu ("Approximating discrete
+probability distributions with dependence trees", IEEE Transactions on Information Theory 14, 1968), whose arrows join
+the pairs of columns that tell most about each other. No tree has a larger likelihood.
 """
 
 import os
@@ -64,18 +60,10 @@ Arrow = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedTable(ReadOnly):
-    """What the table of a node was counted from.
+    """What the table of a node was counted from: ``rows`` combinations of its parents' states.
 
-    Parameters
-    ----------
-    node : str
-        The node.
-    rows : int
-        Combinations of its parents' states.
-    unseen, few : int
-        Of these, how many no row of data has, and how many fewer than ten have.
-    zeros : int
-        Values that are taken as impossible, because the node is told to be certain.
+    No row of data has ``unseen`` of them, and fewer than ten have ``few``. ``zeros`` values are taken as impossible,
+    because the node is told to be certain.
     """
 
     node: str
@@ -87,17 +75,7 @@ class FittedTable(ReadOnly):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkFit(ReadOnly):
-    """A network of public data, and what it was counted from.
-
-    Parameters
-    ----------
-    theta : ModelClass
-        The class of this one network.
-    rows : Rows
-        The table as it was read.
-    tables : tuple of FittedTable
-        What each node's table was counted from.
-    """
+    """A network of public data, and what each of its tables was counted from."""
 
     theta: ModelClass
     rows: Rows
@@ -201,13 +179,7 @@ def fit_network_to(
 def fitted_cpt(
     data: "PublicRows", node: str, parents: Sequence[str], smoothing: float, *, certain: bool = False
 ) -> tuple[CPT, FittedTable]:
-    """Return a node's table given some parents, and what it was counted from.
-
-    Raises
-    ------
-    ModelError
-        If it would be too large.
-    """
+    """Return a node's table given some parents, and what it was counted from."""
     states = data.rows.states
     sizes = [len(states[name]) for name in (*parents, node)]
     if len(parents) > _MOST_PARENTS or prod(sizes) > _MOST_ENTRIES:
@@ -236,7 +208,6 @@ def fitted_cpt(
 
 
 def _origin(rows: Rows, smoothing: float, tables: Sequence[FittedTable], certain: Sequence[str], *, tree: bool) -> str:
-    """Return what a network was counted from, in words."""
     kept = f", rows where {rows.base.where}" if rows.base.where else ""
     parts = [f"fitted to public data: {rows.base.source}{kept}, {counted(rows.records, 'row')}"]
     if tree:
@@ -258,20 +229,10 @@ _EXAMPLE = (
 
 
 def parse_arrows(arrows: Any, *, empty: bool = False) -> list[Arrow]:
-    """Return arrows as pairs, from a text, a file of lines, or pairs.
+    """Return arrows as pairs, from a text, a file of lines, or pairs; ``empty`` says whether there may be none.
 
-    Parameters
-    ----------
-    arrows : str, path, or list of pairs
-        A text holds arrows ``a->b``, several in a row as ``a->b->c``, with commas or line breaks between them; text
-        without an arrow in it names a file. In a file lines may end in a comment, which begins with ``#``.
-    empty : bool
-        Whether there may be none.
-
-    Raises
-    ------
-    ParameterError
-        If they are something else, there are none, or the file cannot be read.
+    A text holds arrows ``a->b``, several in a row as ``a->b->c``, with commas or line breaks between them; text without
+    an arrow in it names a file. In a file lines may end in a comment, which begins with ``#``.
 
     Examples
     --------

@@ -1,12 +1,12 @@
 """Chains with several kinds of stay, from public sequences: stays are mixtures (:mod:`.mixture`), exits are counted."""
 
 from collections.abc import Sequence
-from typing import Literal
+from numbers import Integral
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import whole_number
 from pufferfish.data.daily import Runs
 from pufferfish.data.sequences import Sequences
 from pufferfish.errors import ModelError, ParameterError
@@ -25,7 +25,7 @@ def fit_stays(
     initial: Literal["stationary", "any"] = "stationary",
     smoothing: float = 1.0,
 ) -> StaysChain:
-    """Fit a chain with several kinds of stay in each state to public data.
+    """Fit a chain with several kinds of stay in each state, from the shortest stays on, to public data.
 
     Parameters
     ----------
@@ -40,16 +40,10 @@ def fit_stays(
         So many exits are added to those of every state, spread as all exits together are. Without them an exit that was
         never seen cannot happen.
 
-    Returns
-    -------
-    StaysChain
-        With the states of the sequences; kinds from the shortest stays on.
-
     Raises
     ------
     ModelError
-        If no stay in some state was seen from its beginning to its end, or the chain has no one stationary law where it
-        is asked for.
+        If a state is never left, or the chain has no one stationary law where it is asked for.
     ParameterError
         If the sequences were read without ``daily``, or there are no such kinds.
 
@@ -76,7 +70,7 @@ def fit_stays_of_each(
     initial: Literal["stationary", "any"] = "stationary",
     pooling: float = POOLED_STAYS,
 ) -> list[StaysChain]:
-    """Return a chain with kinds of stay for every subject, in the order of their names.
+    """Return a chain with kinds of stay for every subject, in the order of their names; see :func:`fit_stays`.
 
     Parameters
     ----------
@@ -85,11 +79,6 @@ def fit_stays_of_each(
     pooling : float, default 10
         So many stays of all subjects, in the kinds of all, are added to every state of a subject, and one exit. Without
         them a stay that a gap cuts off makes a kind that never ends.
-
-    Raises
-    ------
-    ModelError, ParameterError
-        As :func:`fit_stays` does.
     """
     daily, k, weight = daily_of(sequences), len(sequences.states), added_count("pooling", pooling)
     pool = pooled_mixtures(daily.runs, k, _kinds(sequences, kinds))
@@ -145,14 +134,11 @@ def chain_of_stays(
     return StaysChain(rows / totals[:, None], kinds, initial, states=states)
 
 
-def _kinds(sequences: Sequences, kinds: object) -> int:
+def _kinds(sequences: Sequences, kinds: Any) -> int:
     """Return how many kinds of stay are fitted: as given, or as many as predict left-out days best."""
     if kinds is None:
         return LeftOut(sequences).kinds
-    try:
-        number = whole_number(kinds)
-    except TypeError:
-        number = 0
+    number = int(kinds) if isinstance(kinds, Integral) and not isinstance(kinds, bool) else 0
     if not 1 <= number <= MOST_KINDS:
         raise ParameterError(f"kinds is {kinds!r}, expected a number of kinds of stay from 1 to {MOST_KINDS}")
     return number

@@ -61,7 +61,7 @@ def fit_each_subject(
     initial: Literal["stationary", "any"] = "stationary",
     **reading: Any,
 ) -> SubjectsFit:
-    """Fit a chain to every subject of a public table; Θ is the list of them.
+    """Fit a chain to every subject of a public table, in the order of their names; Θ is the list of them.
 
     Parameters
     ----------
@@ -73,11 +73,6 @@ def fit_each_subject(
         With 0 subjects are taken as they are: what a subject was not seen to do is then impossible for that subject.
     initial : {"stationary", "any"}, default "stationary"
         The initial law of every chain: its stationary one, or the class of all.
-
-    Returns
-    -------
-    SubjectsFit
-        The class, in the order of the subjects' labels as text, and how much of it is the pool's.
 
     Raises
     ------
@@ -112,27 +107,20 @@ def class_of_each(
     smoothing: float = SMOOTHING,
     initial: Literal["stationary", "any"] = "stationary",
 ) -> SubjectsFit:
-    """Return the subjects' chains from their transitions, which are pairs one step apart.
-
-    Raises
-    ------
-    ModelError
-        As :func:`fit_each_subject` does.
-    """
+    """Return the subjects' chains from their transitions, which are pairs one step apart."""
     check_transitions(sequences)
     matrices = _matrices(pairs, sequences.states, smoothing)
+    everybody = list(zip(pairs.subjects, matrices, strict=True))
+    unseen = sequences.subjects - len(pairs.subjects)
+    if unseen:
+        everybody.append(("", smoothed(pairs.counts.sum(axis=0), smoothing)))
     named: dict[bytes, list[str]] = {}
     chains: dict[bytes, MarkovChain] = {}
-    for who, matrix in zip(pairs.subjects, matrices, strict=True):
+    for who, matrix in everybody:
         key = matrix.tobytes()
         named.setdefault(key, []).append(who)
         if key not in chains:
             chains[key] = _chain(matrix, initial, sequences.states, who)
-    unseen = sequences.subjects - len(pairs.subjects)
-    if unseen:
-        matrix = smoothed(pairs.counts.sum(axis=0), smoothing)
-        chains.setdefault(matrix.tobytes(), _chain(matrix, initial, sequences.states, ""))
-        named.setdefault(matrix.tobytes(), []).append("")
     rows = pairs.counts.sum(axis=2)
     few = int(np.sum(np.any(rows < smoothing, axis=1))) + unseen
     base = sequences.base
@@ -186,7 +174,6 @@ def _chain(matrix: NDArray[np.float64], initial: Any, states: Sequence[str], who
 
 
 def _names(who: Sequence[str], unseen: int) -> str:
-    """Return whose a chain is."""
     seen = [name for name in who if name]
     more = len(seen) - _NAMED
     names = ", ".join(seen[:_NAMED]) + (f" and {more} more" if more > 0 else "")

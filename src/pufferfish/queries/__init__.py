@@ -95,11 +95,6 @@ def measure_of(kind: str) -> str:
 def weights_of(kind: str, k: int) -> NDArray[np.int64]:
     """Return the weights of a kind of query with several outputs on k states.
 
-    Raises
-    ------
-    QueryError
-        If the kind does not fix them.
-
     Examples
     --------
     >>> weights_of("cdf", 3)

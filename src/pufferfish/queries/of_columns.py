@@ -18,12 +18,19 @@ from pufferfish.queries.of_records import (
     Window,
     each_of,
     inner_query,
-    names_of,
     place_of,
+    records_named,
     rows_of,
 )
-from pufferfish.queries.on_pairs import JointQuery, refuse_many_combinations
-from pufferfish.queries.query import LinearQuery, Query, QueryKind, Variables, Words
+from pufferfish.queries.query import (
+    JointQuery,
+    LinearQuery,
+    Query,
+    QueryKind,
+    Variables,
+    Words,
+    refuse_many_combinations,
+)
 from pufferfish.theta.states import state_label
 
 __all__ = ["Joint", "Marginals", "Subset", "combination_labels", "refuse_pooling"]
@@ -75,14 +82,13 @@ class Joint(ReadOnly, Query):
     relative: bool
 
     def __init__(self, records: Any, relative: bool = True) -> None:
-        names = names_of(records, "Joint")
+        names = records_named(records, "Joint")
         if len(names) == 1:
             raise QueryError(
                 f"Joint has only the column {names[0]!r}, expected two or more; for the histogram of one column use "
                 f"Marginals([{names[0]!r}])"
             )
-        object.__setattr__(self, "records", names)
-        object.__setattr__(self, "relative", truth(relative, "relative", QueryError))
+        self._keep(records=names, relative=truth(relative, "relative", QueryError))
 
     @property
     def is_histogram(self) -> bool:
@@ -143,8 +149,7 @@ class Subset(Restricted):
     records: tuple[Any, ...]
 
     def __init__(self, query: Query, records: Any) -> None:
-        object.__setattr__(self, "query", query)
-        object.__setattr__(self, "records", names_of(records, "Subset"))
+        self._keep(query=query, records=records_named(records, "Subset"))
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and records."""
@@ -190,8 +195,8 @@ class Marginals(ReadOnly, Query):
     relative: bool
 
     def __init__(self, records: Any = None, relative: bool = True) -> None:
-        object.__setattr__(self, "records", None if records is None else names_of(records, "Marginals"))
-        object.__setattr__(self, "relative", truth(relative, "relative", QueryError))
+        names = None if records is None else records_named(records, "Marginals")
+        self._keep(records=names, relative=truth(relative, "relative", QueryError))
 
     @property
     def is_histogram(self) -> bool:
@@ -231,18 +236,6 @@ def refuse_pooling(query: Query, variables: Variables) -> None:
     Shares of all cells of a table say little of any column, and look as if they did. So a query that adds up columns
     names them, and they have the same states; the histogram of every column by itself is :class:`Marginals`.
 
-    Parameters
-    ----------
-    query : Query
-        What is asked of a table's rows.
-    variables : mapping
-        Names of the columns, with the states of each.
-
-    Raises
-    ------
-    QueryError
-        If it pools columns that were not named, or whose states differ.
-
     Examples
     --------
     >>> from pufferfish.queries import Count
@@ -272,7 +265,6 @@ def refuse_pooling(query: Query, variables: Variables) -> None:
 
 
 def _pooled(query: Query, variables: Variables) -> list[Any]:
-    """Return the names of the records that a query adds up."""
     names = list(variables)
     if isinstance(query, Marginals | Joint | Function):
         return []

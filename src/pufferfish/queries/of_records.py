@@ -9,14 +9,14 @@ import numpy as np
 
 from pufferfish._base.checked import is_list, listed, whole_number
 from pufferfish._base.frozen import ReadOnly
-from pufferfish._base.words import did_you_mean
+from pufferfish._base.words import did_you_mean, names_of
 from pufferfish.errors import QueryError
 from pufferfish.queries.query import FunctionQuery, LinearQuery, Query, QueryKind, Variables
 from pufferfish.theta.joint_distribution import exact_number
 from pufferfish.theta.lengths import MOST_PLACED
 from pufferfish.theta.states import state_label
 
-__all__ = ["Function", "Restricted", "Weighted", "Window", "inner_query", "names_of", "place_of", "rows_of"]
+__all__ = ["Function", "Restricted", "Weighted", "Window", "inner_query", "place_of", "records_named", "rows_of"]
 
 
 def rows_of(records: int, variables: Variables | None) -> tuple[int, int]:
@@ -25,13 +25,7 @@ def rows_of(records: int, variables: Variables | None) -> tuple[int, int]:
 
 
 def each_of(records: int, variables: Variables | None) -> tuple[int, int]:
-    """Do what :func:`rows_of` does, for a query that has a factor for each record of a row.
-
-    Raises
-    ------
-    QueryError
-        If there are too many of them.
-    """
+    """Do what :func:`rows_of` does, for a query that has a factor for each record of a row."""
     places, rows = rows_of(records, variables)
     if places > MOST_PLACED:
         raise QueryError(
@@ -41,7 +35,7 @@ def each_of(records: int, variables: Variables | None) -> tuple[int, int]:
     return places, rows
 
 
-def names_of(records: Any, name: str) -> tuple[Any, ...]:
+def records_named(records: Any, name: str) -> tuple[Any, ...]:
     """Return the names of records that a user gives: one or several, each once."""
     several = is_list(records)
     names: tuple[Any, ...] = tuple(records) if several else (records,)
@@ -56,20 +50,14 @@ def place_of(record: Any, places: Sequence[Any]) -> int:
     labels = [state_label(name) for name in places]
     if label in labels:
         return labels.index(label)
-    shown = ", ".join(labels[:20]) + (", …" if len(labels) > 20 else "")
-    raise QueryError(f"there is no record {record!r}.{did_you_mean(label, labels)} Records: {shown}")
+    hint, known = did_you_mean(label, labels), names_of(labels)
+    raise QueryError(f"there is no record {record!r}.{hint} Records: {known}")
 
 
 def inner_query(
     query: Any, states: Sequence[str], records: int, name: str, variables: Variables | None = None
 ) -> LinearQuery:
-    """Return a query that others restrict to some records, bound to states.
-
-    Raises
-    ------
-    QueryError
-        If it is restricted itself, or no linear query.
-    """
+    """Return a query that others restrict to some records, bound to states."""
     bound = query.bind(states, records) if isinstance(query, Query) and not query.of_some_records else None
     if isinstance(query, Query) and query.is_cumulative and variables is not None:
         raise QueryError(f"{query.kind} needs records with the same ordered states, such as those of a chain")
@@ -78,19 +66,9 @@ def inner_query(
     return bound
 
 
-def _is_truth(value: Any) -> bool:
-    return isinstance(value, bool | np.bool_)
-
-
 @dataclass(frozen=True)
 class Restricted(ReadOnly, Query):
-    """A query on some records only, which is of the same kind as that on all of them.
-
-    Parameters
-    ----------
-    query : Query
-        What is asked of them.
-    """
+    """A query on some records only, which is of the same kind as that on all of them."""
 
     of_some_records: ClassVar[bool] = True
     query: Query
@@ -143,13 +121,11 @@ class Window(Restricted):
     stop: int
 
     def __post_init__(self) -> None:
-        for name in ("start", "stop"):
+        for name, given in (("start", self.start), ("stop", self.stop)):
             try:
-                object.__setattr__(self, name, whole_number(getattr(self, name)))
+                self._keep(**{name: whole_number(given)})
             except TypeError:
-                raise QueryError(
-                    f"{name} is {getattr(self, name)!r}, expected a whole number: records from 0"
-                ) from None
+                raise QueryError(f"{name} is {given!r}, expected a whole number: records from 0") from None
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> LinearQuery:
         """Bind to a model's states and the steps of its one chain."""
@@ -196,8 +172,7 @@ class Weighted(ReadOnly, Query):
             raise QueryError(f"factors is {factors!r}, expected whole numbers, one for each record") from None
         if not any(whole) or max(abs(c) for c in whole) > 2**31:
             raise QueryError("factors are all 0, or one is beyond 2^31: expected some whole number other than 0")
-        object.__setattr__(self, "query", query)
-        object.__setattr__(self, "factors", whole)
+        self._keep(query=query, factors=whole)
 
     of_some_records = True
 
@@ -253,10 +228,7 @@ class Function(ReadOnly, Query):
         if grid is None or grid <= 0:
             raise QueryError(f"unit is {unit!r}, expected a positive number: the grid on which the outputs lie")
         names = (labels,) if isinstance(labels, str) else listed(labels, "labels", "names of the outputs", QueryError)
-        names = tuple(str(label) for label in names)
-        object.__setattr__(self, "function", function)
-        object.__setattr__(self, "labels", names)
-        object.__setattr__(self, "unit", grid)
+        self._keep(function=function, labels=tuple(str(label) for label in names), unit=grid)
 
     @property
     def kind(self) -> str:
@@ -276,7 +248,7 @@ class Function(ReadOnly, Query):
             raise QueryError(f"the function returned {len(outputs)} numbers for {len(self.labels)} labels")
         whole: list[int] = []
         for output in outputs:
-            number = exact_number(int(output) if _is_truth(output) else output)
+            number = exact_number(int(output) if isinstance(output, bool | np.bool_) else output)
             if number is None or (number / self.unit).denominator != 1:
                 raise QueryError(
                     f"the function returned {output!r}, which is not a multiple of the unit {float(self.unit):g}: "

@@ -1,9 +1,7 @@
-"""Statistics of how many records are in which state: counts, shares, histograms, sums and means of a value.
+"""Statistics of how many records are in which state: counts, shares, histograms, sums and means of a value, quantiles.
 
-Statistics of ordered states, such as bins of a number: cumulative distributions, and quantiles.
-
-The states are in the order of the model: bins from the lowest to the highest. A cumulative distribution is the number
-of records up to each state but the last; that of all is public. Quantiles follow from it, with intervals for them.
+Ordered states, such as bins of a number, are in the order of the model, from the lowest to the highest. A cumulative
+distribution is the number of records up to each state but the last; that of all is public. Quantiles follow from it.
 """
 
 import math
@@ -135,7 +133,7 @@ class Quantiles(_Cumulative):
             numbers.add(number)
         if not numbers:
             raise QueryError("quantiles is empty: give at least one share, such as 0.5 for the median")
-        object.__setattr__(self, "shares", tuple(sorted(numbers)))
+        self._keep(shares=tuple(sorted(numbers)))
 
     kinds: ClassVar[Mapping[str, QueryKind]] = {"quantiles": QueryKind("share of records", None, relative=True)}
 
@@ -149,8 +147,7 @@ def states_named(states: Any, query: str) -> tuple[str, ...]:
     """Return the names of one or several states, each once, that a query is given."""
     if not (is_list(states) or isinstance(states, set | frozenset)):
         states = [states]
-    members: list[Any] = list(states)
-    labels = tuple(dict.fromkeys(state_label(s) for s in members))
+    labels = tuple(dict.fromkeys(map(state_label, states)))
     if not labels:
         raise QueryError(f"{query} names no state: give at least one state to count")
     return labels
@@ -164,7 +161,7 @@ class _OfStates(ReadOnly, Query):
     states: tuple[str, ...]
 
     def __init__(self, states: Any) -> None:
-        object.__setattr__(self, "states", states_named(states, type(self).__name__))
+        self._keep(states=states_named(states, type(self).__name__))
 
     kinds: ClassVar[Mapping[str, QueryKind]] = {
         "frequency": QueryKind("share of records", 1, relative=True),
@@ -285,7 +282,7 @@ class _OfValues(ReadOnly, Query):
             expected = 'numbers, one for each state, or a dict such as {"rest": 0, "*": 1}'
             numbers = listed(values, f"the values of {self.kind}", expected, QueryError)
             chosen = tuple(_number(v, self.kind, i) for i, v in enumerate(numbers))
-        object.__setattr__(self, "values", chosen)
+        self._keep(values=chosen)
 
     kinds: ClassVar[Mapping[str, QueryKind]] = {
         "mean": QueryKind("mean", None, relative=True),

@@ -28,41 +28,25 @@ class _OfSteps(ReadOnly, Query):
     def __post_init__(self) -> None:
         truth(self.relative, "relative", QueryError)
 
-    def _bound(
-        self,
-        outputs: Sequence[Sequence[int]],
-        labels: tuple[str, ...],
-        description: str,
-        records: int,
-        names: Variables | None,
-    ) -> StepQuery:
-        return _on_steps(self.kind, outputs, labels, description, records, names, relative=self.relative)
-
 
 def _on_steps(
-    kind: str,
+    query: "_OfSteps | Bouts",
     outputs: Sequence[Sequence[int]],
     labels: tuple[str, ...],
     description: str,
     records: int,
     names: Variables | None,
-    *,
-    relative: bool,
 ) -> StepQuery:
     """Return a query bound to the steps of chains, refused where records have names."""
     if names is not None:
         raise QueryError(
-            f"{kind} count steps from one record of a chain to the next, but the records of this model have no order: "
-            "ask for states, such as Histogram(), or Marginals() of a network"
+            f"{query.kind} count steps from one record of a chain to the next, but the records of this model have no "
+            "order: ask for states, such as Histogram(), or Marginals() of a network"
         )
-    words = Words(f"{description}, per record of the", records, "records", "") if relative else description
-    return StepQuery(
-        np.array(outputs),
-        Fraction(1, records) if relative else Fraction(1),
-        labels,
-        words,
-        divided_by=records if relative else None,
-    )
+    if not query.relative:
+        return StepQuery(np.array(outputs), Fraction(1), labels, description)
+    words = Words(f"{description}, per record of the", records, "records", "")
+    return StepQuery(np.array(outputs), Fraction(1, records), labels, words, divided_by=records)
 
 
 @dataclass(frozen=True)
@@ -99,7 +83,7 @@ class Transitions(_OfSteps):
         k = len(states)
         labels = tuple(f"{a}{ARROW}{b}" for a in states for b in states)
         outputs = [list(range(k * x, k * x + k)) for x in range(k)]
-        return self._bound(outputs, labels, f"steps from each of {k} states to each", records, variables)
+        return _on_steps(self, outputs, labels, f"steps from each of {k} states to each", records, variables)
 
 
 @dataclass(frozen=True)
@@ -125,7 +109,8 @@ class Switches(_OfSteps):
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> StepQuery:
         """Bind to a model's states and the public number of records."""
         outputs = [[-1 if x == y else 0 for y in range(len(states))] for x in range(len(states))]
-        return self._bound(outputs, (self.kind,), "changes of state from one record to the next", records, variables)
+        words = "changes of state from one record to the next"
+        return _on_steps(self, outputs, (self.kind,), words, records, variables)
 
 
 @dataclass(frozen=True, init=False)
@@ -149,11 +134,12 @@ class Bouts(ReadOnly, Query):
     """
 
     states: tuple[str, ...]
+    relative: ClassVar[bool] = False
 
     kinds: ClassVar[Mapping[str, QueryKind]] = {"bouts": QueryKind("bouts", 1, of_steps=True)}
 
     def __init__(self, states: Any) -> None:
-        object.__setattr__(self, "states", states_named(states, "Bouts"))
+        self._keep(states=states_named(states, "Bouts"))
 
     def bind(self, states: Sequence[str], records: int, variables: Variables | None = None) -> StepQuery:
         """Bind to a model's states and the public number of records."""
@@ -165,4 +151,4 @@ class Bouts(ReadOnly, Query):
         inside = [state in self.states for state in states]
         outputs = [[0 if there and not here else -1 for there in inside] for here in inside]
         description = f"bouts in {{{', '.join(self.states)}}}"
-        return _on_steps(self.kind, outputs, ("+".join(self.states),), description, records, variables, relative=False)
+        return _on_steps(self, outputs, ("+".join(self.states),), description, records, variables)

@@ -4,7 +4,6 @@ This is what a bound is asked about, for chains and networks alike. A loss is in
 states, or a (k, k) matrix. Losses are those of independent *blocks*: one for each chain, and one for a network, whose
 rows are alike. Records of a block that follow each other and have the same loss are a *stretch*: that of a chain may be
 as long as the chain, that of a network is one node. A record that a query does not read costs 0.
-Both kinds of blocks share every function, which is why this file is long.
 """
 
 import math
@@ -62,12 +61,11 @@ class Profile(ReadOnly):
     def __post_init__(self) -> None:
         try:
             pairs = listed(self.stretches, "stretches", "a list of pairs (whole number of steps, loss)")
-            kept = tuple((whole_number(steps), _kept(loss)) for steps, loss in pairs)
-        except (TypeError, ValueError) as error:
-            if isinstance(error, ParameterError):
-                raise
+            self._keep(stretches=tuple((whole_number(steps), _kept(loss)) for steps, loss in pairs))
+        except ParameterError:
+            raise
+        except (TypeError, ValueError):
             raise ParameterError("stretches is not a profile: expected pairs (whole number of steps, loss)") from None
-        object.__setattr__(self, "stretches", kept)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,20 +100,15 @@ class StepLoss(ReadOnly):
         steps = _numbers(self.step, "the loss of a step")
         if steps.ndim != several:
             raise ParameterError("the loss of a step is a number, or one number for each chain")
-        object.__setattr__(self, "step", tuple(steps.tolist()) if several else float(steps))
-        object.__setattr__(self, "records", _kept_records(self.records))
+        self._keep(step=tuple(steps.tolist()) if several else float(steps), records=_kept_records(self.records))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockLoss:
-    """Losses of the records of one block: a chain, or one row of a network's table.
+    """Losses of the records of one block, in n stretches: of a chain, or of one row of a network's table.
 
     Parameters
     ----------
-    length : ChainLength
-        The block's records, and how many of them are observed.
-    steps : (n,) ndarray of int
-        Records of each of the n stretches; all of them together are those of the block.
     values : (n,) or (n, k, k) ndarray, or tuple of n ndarray of shape (k_node, k_node)
         Loss of each record of a stretch; nodes of a network have states of their own.
     of_observed : bool
@@ -189,10 +182,7 @@ class BlockLoss:
 class RecordLoss:
     """How far a release's density changes when one record alone goes from state x to x', in nats, for every record.
 
-    Parameters
-    ----------
-    blocks : tuple of BlockLoss
-        One for each chain; one for a network, whose rows are alike.
+    It has a block for each chain; one for a network, whose rows are alike.
     """
 
     blocks: tuple[BlockLoss, ...]
@@ -280,13 +270,7 @@ def loss_of_query(query: RecordQuery, theta: Theta, length: Sequence[ChainLength
 
 
 def as_record_loss(given: Any, theta: Theta, length: Sequence[ChainLength]) -> RecordLoss:
-    """Return the losses that a user gives, checked; see :meth:`InfluenceBound.leakage` for what may be given.
-
-    Raises
-    ------
-    ParameterError
-        If a loss is negative or not finite, a shape does not fit, or a node is unknown.
-    """
+    """Return the losses that a user gives, checked; see :meth:`InfluenceBound.leakage` for what may be given."""
     if isinstance(given, StepLoss):
         return _of_steps(given, theta, length)
     if theta.networks:
@@ -298,7 +282,7 @@ def as_record_loss(given: Any, theta: Theta, length: Sequence[ChainLength]) -> R
             raise ParameterError(f"record_loss has {len(entries)} entries, expected {len(length)}: one per chain")
         named = enumerate(zip(entries, length, strict=True))
         return RecordLoss(tuple(_one(entry, chain, k, f"record_loss[{c}]") for c, (entry, chain) in named))
-    if isinstance(given, list | tuple) and len(length) == 1 and len(given) == 1:
+    if isinstance(given, list | tuple) and len(length) == len(given) == 1:
         given = given[0]
     return _per_chain(length, lambda chain: _one(given, chain, k, "record_loss"))
 
@@ -402,11 +386,9 @@ def _of_node(entry: Any, k: int, name: str) -> Vector:
 
 def _kept_records(given: Any) -> Any:
     """Return losses of records that nobody can change afterwards: of all chains, or of each in a tuple."""
-    if isinstance(given, Profile):
-        return given
-    if isinstance(given, list | tuple) and any(isinstance(loss, Profile) or np.ndim(loss) for loss in given):
+    if isinstance(given, list | tuple):
         return tuple(loss if isinstance(loss, Profile) else _kept(loss) for loss in given)
-    return _kept(given) if not isinstance(given, list | tuple) else tuple(_kept(loss) for loss in given)
+    return given if isinstance(given, Profile) else _kept(given)
 
 
 def _kept(loss: Any) -> float | Vector:

@@ -36,21 +36,10 @@ MOST_SHARP = 10**6
 
 @dataclass(frozen=True, eq=False)
 class Strategy(ReadOnly):
-    """Counts that are measured, how sharply, and how a query's outputs follow.
+    """Counts that are measured, how sharply, and how a query's outputs follow from them, each taken at most once.
 
-    Parameters
-    ----------
-    weights : (outputs, k) ndarray of int64
-        The query W, in units.
-    rows : (m, k) ndarray of int64
-        The states that each measurement counts: 0 or 1; m is k, or k − 1.
-    sharpness : (m,) ndarray of int64
-        How many times less noise each measurement has than scale b; from 1 to :data:`MOST_SHARP`.
-
-    Raises
-    ------
-    QueryError
-        If the outputs do not follow from the measurements, each taken at most once.
+    The query W has ``weights`` of shape (outputs, k), in units; each of the m measurements, k or k − 1, counts the
+    states where its one of the ``rows``, of shape (m, k), is 1; its sharpness is from 1 to :data:`MOST_SHARP`.
 
     Examples
     --------
@@ -68,7 +57,7 @@ class Strategy(ReadOnly):
     def __post_init__(self) -> None:
         for name in ("weights", "rows", "sharpness"):
             try:
-                object.__setattr__(self, name, read_only(whole_array(getattr(self, name))))
+                self._keep(**{name: read_only(whole_array(getattr(self, name)))})
             except (TypeError, OverflowError) as error:
                 raise QueryError(f"a strategy's {name} {error}; expected whole numbers") from None
         k = self.weights.shape[1]

@@ -2,7 +2,7 @@
 
 from pufferfish.theta.bayesian_network import BayesianNetwork
 from pufferfish.theta.bif import CPT
-from pufferfish.theta.chain_class import ChainClass, as_chain_class
+from pufferfish.theta.chain_class import ChainClass
 from pufferfish.theta.chain_intervals import BinaryChainInterval, IntervalChain
 from pufferfish.theta.cliques import Cliques
 from pufferfish.theta.forgetting_class import ForgettingClass
@@ -37,6 +37,5 @@ __all__ = [
     "Quilt",
     "RecordIs",
     "StaysChain",
-    "as_chain_class",
     "as_theta",
 ]

@@ -1,12 +1,9 @@
-"""Tables of networks from files and from objects of other libraries, which this package does not need itself.
+"""Transition matrices and tables of networks from objects of other libraries, which this package does not need itself.
 
-Both libraries hand out a table with axes in an order of their own, so axes are taken by name, and neither promises that
-rows are distributions, so they are checked here, where a remedy in the library's own words can be given.
-
-Transition matrices from objects of other libraries, which this package does not need itself.
-
-All of these libraries have a row for the state that a step comes from. What differs is how states are named, which of
-them are left out, and what is known of the first record; so all of that is taken by name and checked here.
+Libraries of chains all have a row for the state that a step comes from. What differs is how states are named, which of
+them are left out, and what is known of the first record. Those of networks hand out tables with axes in an order of
+their own, and none promises that rows are distributions. So all of that is taken by name, and checked here, where a
+remedy in the library's own words can be given.
 """
 
 import gzip
@@ -114,8 +111,8 @@ def crosstab_parts(table: Any, smoothing: float) -> Parts:
 
 
 def _matrix(matrix: Any) -> NDArray[np.float64]:
-    """Return a transition matrix, which may be sparse."""
-    return _numbers(matrix.toarray() if hasattr(matrix, "toarray") else matrix, "the transition matrix")
+    sparse = hasattr(matrix, "toarray")
+    return _numbers(matrix.toarray() if sparse else matrix, "the transition matrix")
 
 
 def _numbers(given: Any, name: str) -> NDArray[np.float64]:
@@ -130,13 +127,7 @@ SINGLE = 2.0**-23
 
 
 def bif_cpts(path: str | os.PathLike[str]) -> dict[str, CPT]:
-    """Return the tables of a BIF file, which may be compressed by gzip.
-
-    Raises
-    ------
-    RecordError
-        If it cannot be read or is no BIF.
-    """
+    """Return the tables of a BIF file, which may be compressed by gzip."""
     try:
         content = read_file(path)
         if content.startswith(b"\x1f\x8b"):
@@ -155,13 +146,7 @@ def bif_cpts(path: str | os.PathLike[str]) -> dict[str, CPT]:
 
 
 def pyagrum_cpts(bn: Any) -> dict[str, CPT]:
-    """Return the tables of a ``pyagrum.BayesNet``.
-
-    Raises
-    ------
-    ModelError
-        If it is none, or a row is no distribution.
-    """
+    """Return the tables of a ``pyagrum.BayesNet``."""
     if "BayesNet" not in _classes(bn):
         raise ModelError(f"bn is {type(bn).__name__}, expected a pyagrum.BayesNet")
     gum: Any = importlib.import_module(type(bn).__module__.split(".")[0])
@@ -193,13 +178,7 @@ def pyagrum_cpts(bn: Any) -> dict[str, CPT]:
 
 
 def pgmpy_cpts(model: Any) -> dict[Any, CPT]:
-    """Return the tables of a pgmpy network.
-
-    Raises
-    ------
-    ModelError
-        If it is none, CPDs and edges disagree, or a row is no distribution.
-    """
+    """Return the tables of a pgmpy network."""
     if not {"BayesianNetwork", "DiscreteBayesianNetwork"} & _classes(model):
         raise ModelError(
             f"model is {type(model).__name__}, expected a DiscreteBayesianNetwork of pgmpy "
@@ -294,5 +273,4 @@ def _cpt(
 
 
 def _classes(given: Any) -> set[str]:
-    """Names of an object's class and of those above it."""
     return {base.__name__ for base in type(given).__mro__}

@@ -6,11 +6,13 @@ is structural: that state cannot occur there. Two nodes may depend on each other
 they point, joins them; the connected components are therefore independent groups of records.
 """
 
+import importlib
 import math
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,7 +28,7 @@ from pufferfish.theta._imports import bif_cpts, pgmpy_cpts, pyagrum_cpts
 from pufferfish.theta.bif import CPT, TOLERANCE
 from pufferfish.theta.states import refuse_missing, state_label
 
-__all__ = ["BayesianNetwork", "connected"]
+__all__ = ["BayesianNetwork", "connected", "same_records"]
 
 _MOST_LISTED, _MOST_STATES = 500, 12
 """Nodes, and states of each, that a table of them has."""
@@ -43,10 +45,8 @@ class BayesianNetwork(Shown, ReadOnly):
 
     Attributes
     ----------
-    nodes : tuple
-        Names of the nodes as given.
-    order : tuple
-        The same names, parents before their children.
+    nodes, order : tuple
+        Names of the nodes as given, and parents before their children.
     cpts : read-only dict from names to CPT
         The tables, rows divided by their sums.
     node_states : read-only dict from names to tuple of str
@@ -84,26 +84,21 @@ class BayesianNetwork(Shown, ReadOnly):
         if not given:
             raise ModelError("cpts is empty: give at least one node")
         cpts = dict(cpts)
-        object.__setattr__(self, "nodes", tuple(cpts))
-        labels: dict[str, Any] = {}
-        for node in self.nodes:
+        nodes, labels = tuple(cpts), dict[str, Any]()
+        for node in nodes:
             refuse_missing(node, "the name of a node")
             cpt: Any = cpts[node]
             if not isinstance(cpt, CPT):
                 raise ModelError(f"cpts[{node!r}] is {type(cpt).__name__}, expected a CPT")
-            if state_label(node) in labels:
-                raise ModelError(
-                    f"nodes {labels[state_label(node)]!r} and {node!r} have the same name; give every node its own name"
-                )
-            labels[state_label(node)] = node
-        object.__setattr__(self, "node_states", FrozenDict({node: cpts[node].states for node in self.nodes}))
-        every = dict.fromkeys(s for states in self.node_states.values() for s in states)
-        object.__setattr__(self, "states", tuple(every))
-        for node in self.nodes:
+            if (before := labels.setdefault(state_label(node), node)) is not node:
+                raise ModelError(f"nodes {before!r} and {node!r} have the same name; give every node its own name")
+        node_states = FrozenDict({node: cpts[node].states for node in nodes})
+        every = dict.fromkeys(state for states in node_states.values() for state in states)
+        self._keep(nodes=nodes, node_states=node_states, states=tuple(every))
+        for node in nodes:
             self._check_parents(node, cpts[node].parents)
-        order = _topological(self.nodes, {node: cpts[node].parents for node in self.nodes})
-        object.__setattr__(self, "order", order)
-        object.__setattr__(self, "cpts", FrozenDict({node: self._checked(node, cpts[node]) for node in self.nodes}))
+        order = _topological(nodes, {node: cpts[node].parents for node in nodes})
+        self._keep(order=order, cpts=FrozenDict({node: self._checked(node, cpts[node]) for node in nodes}))
 
     @classmethod
     def from_bif(cls, path: str | os.PathLike[str]) -> Self:
@@ -112,10 +107,7 @@ class BayesianNetwork(Shown, ReadOnly):
         Rows that sum to 1 but for the rounding of the printed decimals are divided by their sums; nothing else is
         repaired.
 
-        Raises
-        ------
-        RecordError
-            If the file cannot be read, is no BIF, or describes no network; the message names the line.
+        Raises RecordError if the file cannot be read, is no BIF, or describes no network; the message names the line.
 
         Examples
         --------
@@ -144,10 +136,7 @@ class BayesianNetwork(Shown, ReadOnly):
 
         Rows may be off by what single precision explains, as pyAgrum's own reader of BIF files leaves them.
 
-        Raises
-        ------
-        ModelError
-            If it is no such network, or a row is no distribution.
+        Raises ModelError if it is no such network, or a row is no distribution.
         """
         return cls(pyagrum_cpts(bn))
 
@@ -155,10 +144,8 @@ class BayesianNetwork(Shown, ReadOnly):
     def from_pgmpy(cls, model: Any) -> Self:
         """Take over a pgmpy ``DiscreteBayesianNetwork`` (in versions before 1: ``BayesianNetwork``) with its CPDs.
 
-        Raises
-        ------
-        ModelError
-            If it is no such network, lacks a CPD, CPDs disagree about states, or a row is no distribution.
+        Raises ModelError if it is no such network, lacks a CPD, CPDs disagree about states, or a row is no
+        distribution.
         """
         return cls(pgmpy_cpts(model))
 
@@ -209,22 +196,9 @@ class BayesianNetwork(Shown, ReadOnly):
         return Inference(self.tables, self.sizes)
 
     def marginal(self, *nodes: Any) -> NDArray[np.float64]:
-        """Joint law of some nodes, by exact inference.
+        """Joint law of some nodes, each once, by exact inference: P(nodes), one axis per node in the order given.
 
-        Parameters
-        ----------
-        *nodes : names
-            The nodes, each once.
-
-        Returns
-        -------
-        ndarray
-            P(nodes), one axis per node in the order given.
-
-        Raises
-        ------
-        ModelError
-            If a name is no node, or the law takes an array that is too large.
+        Raises ModelError if a name is no node, or the law takes an array that is too large.
 
         Examples
         --------
@@ -239,10 +213,7 @@ class BayesianNetwork(Shown, ReadOnly):
     def place(self, node: Any) -> int:
         """Return where a node is in ``nodes``.
 
-        Raises
-        ------
-        ModelError
-            If there is no node of that name.
+        Raises ModelError if there is no node of that name.
         """
         label = state_label(node)
         if label not in self._places:
@@ -259,20 +230,15 @@ class BayesianNetwork(Shown, ReadOnly):
         """Every node's table with the positions in ``nodes`` of its axes: its parents, then itself."""
         position = {node: i for i, node in enumerate(self.nodes)}
         return tuple(
-            ((*(position[parent] for parent in cpt.parents), position[node]), cpt.table)
-            for node, cpt in self.cpts.items()
+            (tuple(position[name] for name in (*cpt.parents, node)), cpt.table) for node, cpt in self.cpts.items()
         )
 
     def _check_parents(self, node: Any, parents: Sequence[Any]) -> None:
         for parent in parents:
             if not isinstance(parent, Hashable) or parent not in self.node_states:
                 known = [str(name) for name in self.nodes]
-                hint = did_you_mean(parent, known)
-                more = ", …" if len(known) > 20 else ""
-                raise ModelError(
-                    f"node {node!r} has the parent {parent!r}, which is not a node.{hint} "
-                    f"Nodes: {', '.join(known[:20])}{more}"
-                )
+                hint, shown = did_you_mean(parent, known), names_of(known)
+                raise ModelError(f"node {node!r} has the parent {parent!r}, which is not a node.{hint} Nodes: {shown}")
 
     def _checked(self, node: Any, cpt: CPT) -> CPT:
         """Return a table that fits its parents, rows divided by their sums."""
@@ -310,53 +276,81 @@ class BayesianNetwork(Shown, ReadOnly):
 
 def connected(nodes: Sequence[Any], edges: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], ...]:
     """Return the nodes of every connected part of a graph without directions, in the order of ``nodes``."""
-    near: dict[Any, list[Any]] = {node: [] for node in nodes}
-    for first, second in edges:
-        near[first].append(second)
-        near[second].append(first)
-    index: dict[Any, int] = {}
-    for count, start in enumerate(nodes):
-        if start not in index:
-            index[start] = count
-            part = [start]
-            for node in part:
-                for neighbour in near[node]:
-                    if neighbour not in index:
-                        index[neighbour] = count
-                        part.append(neighbour)
-    members: dict[int, list[Any]] = {}
-    for node in nodes:
-        members.setdefault(index[node], []).append(node)
-    return tuple(tuple(group) for group in members.values())
+    networkx: Any = importlib.import_module("networkx")  # here: it takes long to load, and chains need none
+    graph = networkx.Graph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from(edges)
+    place = {node: i for i, node in enumerate(nodes)}
+    return tuple(tuple(sorted(part, key=lambda node: place[node])) for part in networkx.connected_components(graph))
 
 
 def _topological(nodes: Sequence[Any], parents: Mapping[Any, Sequence[Any]]) -> tuple[Any, ...]:
-    """Order nodes so that parents come before their children."""
-    children: dict[Any, list[Any]] = {node: [] for node in nodes}
+    """Order nodes so that parents come before their children, and else as they are given."""
+    sorter = TopologicalSorter[Any](dict.fromkeys(nodes, ()))
     for node in nodes:
-        for parent in parents[node]:
-            children[parent].append(node)
-    missing = {node: len(parents[node]) for node in nodes}
-    order = [node for node in nodes if not missing[node]]
-    for node in order:
-        for child in children[node]:
-            missing[child] -= 1
-            if not missing[child]:
-                order.append(child)
-    if len(order) < len(nodes):
+        sorter.add(node, *parents[node])
+    try:
+        return tuple(sorter.static_order())
+    except CycleError as error:
+        cycle = error.args[1][1:]  # whose first node is its last one too
+        first = min(range(len(cycle)), key=lambda i: nodes.index(cycle[i]))
+        names = [str(node) for node in (*cycle[first:], *cycle[: first + 1])]
         raise ModelError(
-            f"edges form a cycle: {' → '.join(str(node) for node in _cycle(parents, missing))}; a Bayesian network has "
-            "none, so turn or drop one of these edges"
+            f"edges form a cycle: {' → '.join(names)}; a Bayesian network has none, so turn or drop one of these edges"
+        ) from None
+
+
+# -- Networks about the same records ---------------------------------------------------------------------------------
+
+
+def same_records(networks: Sequence[BayesianNetwork], name: str) -> tuple[BayesianNetwork, ...]:
+    """Return networks about the same records, at least one, with nodes and states in the order of the first one.
+
+    A class Θ may hold a network with an edge and one without it: an adversary need not know whether two records depend
+    on each other. Errors call the sequence ``name``.
+
+    Examples
+    --------
+    >>> coin = CPT(["no", "yes"], [0.5, 0.5])
+    >>> apart = BayesianNetwork({"a": coin, "b": coin})
+    >>> edge = BayesianNetwork({"b": CPT(["yes", "no"], [[0.1, 0.9], [0.8, 0.2]], ["a"]), "a": coin})
+    >>> same_records([apart, edge], "theta")[1].node_states == apart.node_states
+    True
+    """
+    first = networks[0]
+    return (first, *(_like(network, first, f"{name}[{i}]", name) for i, network in enumerate(networks[1:], 1)))
+
+
+def _like(network: BayesianNetwork, first: BayesianNetwork, this: str, name: str) -> BayesianNetwork:
+    mine = {state_label(node): node for node in network.nodes}
+    names = {state_label(node): node for node in first.nodes}
+    if mine.keys() != names.keys():
+        lacking, more = (
+            [label for label in one if label not in other] for one, other in ((names, mine), (mine, names))
         )
-    return tuple(order)
-
-
-def _cycle(parents: Mapping[Any, Sequence[Any]], missing: Mapping[Any, int]) -> list[Any]:
-    """Return a cycle along the edges, from a node back to itself; those with parents missing lead to one."""
-    walk: dict[Any, None] = {}
-    node = next(node for node, count in missing.items() if count)
-    while node not in walk:
-        walk[node] = None
-        node = next(parent for parent in parents[node] if missing[parent])
-    back = list(walk)
-    return [node, *reversed(back[back.index(node) :])]
+        odd = f"it lacks the node {lacking[0]!r}" if lacking else f"the node {more[0]!r} is only there"
+        raise ModelError(
+            f"{this} has the nodes {names_of(mine, 8)} and {name}[0] {names_of(names, 8)}: all members of a class are "
+            f"about the same records; {odd}"
+        )
+    for label, node in names.items():
+        states = network.node_states[mine[label]]
+        if set(states) != set(first.node_states[node]):
+            expected = names_of(first.node_states[node], 8)
+            raise ModelError(
+                f"node {node!r} has the states {names_of(states, 8)} in {this} and {expected} in {name}[0]: all "
+                "members of a class share the states of every node"
+            )
+    if network.nodes == first.nodes and network.node_states == first.node_states:
+        return network
+    order = {
+        label: [network.node_states[mine[label]].index(state) for state in first.node_states[node]]
+        for label, node in names.items()
+    }
+    tables: dict[Any, CPT] = {}
+    for label, node in names.items():
+        cpt = network.cpts[mine[label]]
+        above = [state_label(parent) for parent in cpt.parents]
+        table = cpt.table[np.ix_(*(order[axis] for axis in (*above, label)))]
+        tables[node] = CPT(first.node_states[node], table, [names[parent] for parent in above])
+    return BayesianNetwork(tables)

@@ -1,9 +1,7 @@
-"""The syntax of BIF, the Interchange Format for Bayesian Networks (version 0.15): from a text to its blocks.
+"""Networks in BIF, the Interchange Format for Bayesian Networks (version 0.15): a text becomes tables, or is refused.
 
 Taken as the format has them: comments (``//`` and ``/* */``), quoted names, properties (skipped), commas or blanks
 between the items of a list. A text that two readings are possible of is refused with the number of the line.
-
-Networks in BIF, the Interchange Format for Bayesian Networks (version 0.15): a text becomes tables, or is refused.
 
 The reader is this package's own because what it must not do is guess: a row that is missing, given twice, too long, or
 no distribution, and a number that a double would turn into an impossible 0, are each refused with their line. The
@@ -70,13 +68,7 @@ class Block:
 
 
 class Syntax:
-    """A BIF text, read into ``variables`` and ``blocks`` by the names of nodes.
-
-    Raises
-    ------
-    RecordError
-        If it is no BIF; the line names the source and its line.
-    """
+    """A BIF text, read into ``variables`` and ``blocks`` by the names of nodes."""
 
     def __init__(self, text: str, source: str) -> None:
         self.source = source
@@ -291,9 +283,7 @@ class CPT(Shown, ReadOnly):
                 f"table has shape {values.shape}, expected ({axes}{len(names)}): one axis for every parent and the "
                 f"node's own {len(names)} states last"
             )
-        object.__setattr__(self, "states", names)
-        object.__setattr__(self, "table", read_only(values))
-        object.__setattr__(self, "parents", above)
+        self._keep(states=names, table=read_only(values), parents=above)
 
     def __repr__(self) -> str:
         condition = f" | {', '.join(str(p) for p in self.parents)}" if self.parents else ""
@@ -324,13 +314,7 @@ _MOST_PARENTS = 31  # numpy has had room for 32 axes
 
 
 def parse_bif(text: str, source: str) -> dict[str, CPT]:
-    """Return the table of every node of a BIF text, in the order of its variables.
-
-    Raises
-    ------
-    RecordError
-        If it is no BIF, or describes no network of discrete variables; the message names the source and the line.
-    """
+    """Return the table of every node of a BIF text, in the order of its variables."""
     syntax = Syntax(text, source)
     for node, block in syntax.blocks.items():
         for name in (node, *block.parents):
@@ -346,11 +330,6 @@ BIF_MARK = "// written by pufferfish"
 
 def bif_text(cpts: Mapping[str, CPT], comment: str = "") -> str:
     """Return networks' tables as a BIF text, all digits written; :func:`parse_bif` reads the same tables.
-
-    Raises
-    ------
-    RecordError
-        If a name has a quotation mark or a line break, which the format cannot hold.
 
     Examples
     --------
@@ -426,7 +405,6 @@ def _cpt(syntax: Syntax, node: str) -> CPT:
 
 
 def _numbers(syntax: Syntax, block: Block, key: tuple[str, ...], place: int, rows: int, row_name: str) -> list[Token]:
-    """Return the numbers of one row as they stand in the text."""
     if "table" in block.whole:
         return block.whole["table"][place::rows]
     tokens = block.rows.get(key, block.whole.get("default"))
@@ -436,7 +414,6 @@ def _numbers(syntax: Syntax, block: Block, key: tuple[str, ...], place: int, row
 
 
 def _law(syntax: Syntax, tokens: Sequence[Token], states: Sequence[str], row_name: str) -> list[float]:
-    """Return a row as a distribution."""
     if len(tokens) != len(states):
         syntax.fail(
             f"{row_name} has {len(tokens)} numbers, expected {len(states)}: {', '.join(states)}", tokens[0].line

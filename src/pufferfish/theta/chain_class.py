@@ -7,14 +7,14 @@ largest decides. Whatever asks for the kind of Θ asks a part.
 
 import itertools
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferfish._base.checked import is_list, listed
+from pufferfish._base.checked import listed
 from pufferfish._base.frozen import ReadOnly
 from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, Shown, View, counted
 from pufferfish._draw.chart import Picture
@@ -23,7 +23,6 @@ from pufferfish.theta.higher_order_chain import HigherOrderChain
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.periodic_chain import PeriodicChain
 from pufferfish.theta.shown import law_in_words, members_grid, of_one, states_in_words
-from pufferfish.theta.some_laws import ChainLaw
 from pufferfish.theta.stays_chain import StaysChain
 
 __all__ = [
@@ -34,7 +33,6 @@ __all__ = [
     "ChainMember",
     "Continuum",
     "FiniteClass",
-    "as_chain_class",
     "check_states",
     "members_in_words",
     "origins_of",
@@ -87,13 +85,7 @@ class FiniteClass(Shown, ReadOnly):
 
 
 def check_states(i: int, member: Any, first: Any) -> None:
-    """Refuse a member whose states are not those of the first.
-
-    Raises
-    ------
-    ModelError
-        If they are others, or in another order.
-    """
+    """Refuse a member whose states are not those of the first."""
     if member.states != first.states:
         raise ModelError(
             f"theta[{i}] has states {', '.join(member.states)} and theta[0] has {', '.join(first.states)}: "
@@ -159,23 +151,23 @@ class ChainClass(FiniteClass):
             raise ModelError(f"theta[0] is {type(members[0]).__name__}, a class by itself: pass it alone")
         clocks = [(i, member.step) for i, member in enumerate(members) if member.step is not None]
         for i, step in clocks:
-            if step != clocks[0][1]:
+            first, expected = clocks[0]
+            if step != expected:
                 raise ModelError(
-                    f"theta[{i}] has a step of {step} and theta[{clocks[0][0]}] of {clocks[0][1]}: all members of a "
-                    "class are about the same records"
+                    f"theta[{i}] has a step of {step} and theta[{first}] of {expected}: all members of a class are "
+                    "about the same records"
                 )
         chains = tuple(member for member in members if isinstance(member, MarkovChain))
-        object.__setattr__(self, "members", members)
-        object.__setattr__(self, "chains", chains if len(chains) == len(members) else ())
+        self._keep(members=members, chains=chains if len(chains) == len(members) else ())
         if self.origin == STATED:
-            object.__setattr__(self, "origin", origins_of(members))
+            self._keep(origin=origins_of(members))
         names = tuple(listed(self.names, "names", "a list of the members' names", ModelError))
         if names and len(names) != len(members):
             raise ModelError(f"names has {len(names)} entries and members {len(members)}: one name for each, or none")
         for i, name in enumerate(names):
             if not isinstance(name, str):
                 raise ModelError(f"names[{i}] is {shortened(repr(name))}, expected text: what theta[{i}] is called")
-        object.__setattr__(self, "names", names)
+        self._keep(names=names)
 
     def __repr__(self) -> str:
         kind = self.kind.replace("chains", "chain") if len(self.members) == 1 else self.kind
@@ -259,10 +251,6 @@ class ChainClass(FiniteClass):
         notes = [f"{title}." for title, _ in drawn] + ([f"{left} more kinds in a row are not drawn."] if left else [])
         return Picture(f"A class of {self.kind}", [picture.charts[0] for _, picture in drawn], notes)
 
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        """Yield laws of so many records, for what must hold of every member."""
-        return itertools.chain.from_iterable(member.some_laws(length) for member in self.members)
-
     @property
     def some_members(self) -> tuple[MarkovChain, ...]:
         """Markov chains of one matrix that are in the class: members, and some of those of its continua."""
@@ -272,23 +260,6 @@ class ChainClass(FiniteClass):
     def mean_matrices(self) -> list[NDArray[np.float64]]:
         """A matrix for each member, for searches: as if it had neither clock nor more memory."""
         return [matrix for member in self.members for matrix in member.mean_matrices]
-
-    @classmethod
-    def examples(cls) -> "dict[str, ChainClass]":
-        """Return a few classes of this kind, by what they are."""
-        sticky, second = MarkovChain([[0.9, 0.1], [0.2, 0.8]]), [[0.7, 0.3], [0.1, 0.9]]
-        three = [[0.8, 0.15, 0.05], [0.2, 0.7, 0.1], [0.05, 0.15, 0.8]]
-        more = {name: model for kind in CHAIN_MODELS for name, model in kind.examples().items()}
-        own = [kind for kind in CONTINUA.values() if kind.__module__.startswith(__name__.partition(".")[0])]
-        wholes = [whole for kind in own for whole in kind.examples().values() if whole.states == sticky.states]
-        return {
-            "two states, slow": cls((sticky,)),
-            "two chains, any start": cls((MarkovChain(sticky.transition_matrix, "any"), MarkovChain(second, "any"))),
-            "three states, slow": cls((MarkovChain(three),)),
-            **{name: cls((model,)) for name, model in more.items()},
-            "a chain, a clock, and more memory": cls((sticky, *more.values())),
-            "a chain and what lies between bounds": cls((sticky, *wholes)),
-        }
 
 
 def _kind_in_a_row(numbered: tuple[int, Any]) -> object:
@@ -301,25 +272,6 @@ def origins_of(models: Sequence[Any]) -> str:
     """Return where models and classes came from, as far as they say it."""
     said = dict.fromkeys(getattr(model, "origin", STATED) for model in models)
     return "; ".join(origin for origin in said if origin != STATED) or STATED
-
-
-def as_chain_class(theta: Any) -> ChainClass:
-    """Θ from a Markov chain, an iterable of them, or a class of them.
-
-    Raises
-    ------
-    ModelError
-        If a member is not a MarkovChain, the list is empty, or members differ in their states.
-    """
-    members = [theta] if isinstance(theta, MarkovChain) else theta.members if isinstance(theta, ChainClass) else theta
-    if not is_list(members):
-        inner = "; give its Θ: model.theta" if hasattr(theta, "theta") else ""
-        raise ModelError(f"theta is {type(theta).__name__}, expected a MarkovChain or a list of them{inner}")
-    listed_members: list[Any] = list(members)
-    for i, member in enumerate(listed_members):
-        if not isinstance(member, MarkovChain):
-            raise ModelError(f"theta[{i}] is {type(member).__name__}, expected a MarkovChain")
-    return theta if isinstance(theta, ChainClass) else ChainClass(tuple(listed_members))
 
 
 _MOST_DRAWN = 4
@@ -353,6 +305,9 @@ class Continuum(Shown, ReadOnly):
     witnesses: ClassVar[tuple[str, ...]]
     """The kinds of proofs that may decide the noise under it, by their names in files, such as "quilt"."""
 
+    in_file: ClassVar[Mapping[str, Any]]
+    """The fields that describe it in a file, beside its states and origin, with their types: it is made of these."""
+
     lacks: ClassVar[str | None] = None
     """Why a mechanism that knows nothing of this kind does not cover it, where there is more to say than that."""
 
@@ -374,7 +329,7 @@ class Continuum(Shown, ReadOnly):
         annotated = {
             name for base in cls.__mro__ if base is not Continuum for name in getattr(base, "__annotations__", ())
         }
-        lacks = [name for name in ("kind", "witnesses") if not hasattr(cls, name)]
+        lacks = [name for name in ("kind", "witnesses", "in_file") if not hasattr(cls, name)]
         lacks += [name for name in ("states", "origin") if name not in annotated and not hasattr(cls, name)]
         lacks += [name for name in vars(Continuum) if getattr(getattr(cls, name, None), "__isabstractmethod__", False)]
         if lacks:
@@ -423,35 +378,6 @@ class Continuum(Shown, ReadOnly):
     @abstractmethod
     def some_members(self) -> tuple[MarkovChain, ...]:
         """A few chains of the class, for what must hold of every member."""
-
-    @abstractmethod
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        """Yield laws of so many records, for what must hold of every member.
-
-        They come as near as can be to all that the class allows: its corners, states that are kept and states that are
-        left, one-way and permuted ones, matrices that change where the class lets them.
-        """
-
-    @classmethod
-    @abstractmethod
-    def examples(cls) -> dict[str, Self]:
-        """Return a few classes of this kind, by what they are: audits and the contract of engines ask them."""
-
-    @property
-    @abstractmethod
-    def plain(self) -> dict[str, Any]:
-        """What describes it but for its states and origin, as plain values for a file."""
-
-    @classmethod
-    @abstractmethod
-    def of_plain(cls, plain: dict[str, Any], states: list[str], origin: str) -> Self:
-        """Return the class that :attr:`plain` describes, checked as if it were made by hand.
-
-        Raises
-        ------
-        msgspec.ValidationError, ModelError
-            If it describes none.
-        """
 
 
 CONTINUA: dict[str, type[Continuum]] = {}

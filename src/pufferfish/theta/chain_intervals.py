@@ -6,12 +6,10 @@ imprecise Markov chain (Hartfiel, *Markov Set-Chains*, 1998): any number of stat
 matrix between two bounds, and the matrix free to change from step to step.
 """
 
-import itertools
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -23,7 +21,6 @@ from pufferfish.errors import ModelError
 from pufferfish.theta.chain_class import STATED, Continuum
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.shown import law_in_words, mean_dwell_times, transitions
-from pufferfish.theta.some_laws import ChainLaw, some_starts
 from pufferfish.theta.states import state_names, states_by_labels
 
 __all__ = ["BinaryChainInterval", "IntervalChain"]
@@ -74,10 +71,14 @@ class BinaryChainInterval(Continuum):
         "law",
         "stretch",
     )
+    in_file: ClassVar[Mapping[str, Any]] = {
+        "low": float,
+        "high": float,
+        "initial_distribution": Literal["any", "stationary"],
+    }
 
     def __post_init__(self) -> None:
-        for name in ("low", "high"):
-            object.__setattr__(self, name, _probability(name, getattr(self, name)))
+        self._keep(**{name: _probability(name, getattr(self, name)) for name in ("low", "high")})
         if not _LEAST <= self.low <= self.high <= 1 - _LEAST:
             raise ModelError(
                 f"low is {self.low:g} and high is {self.high:g}, expected {_LEAST:g} ≤ low ≤ high ≤ 1 − {_LEAST:g}: "
@@ -85,7 +86,7 @@ class BinaryChainInterval(Continuum):
             )
         if not one_of(self.initial_distribution, ("any", "stationary")):
             raise ModelError(f'initial_distribution is {self.initial_distribution!r}, expected "any" or "stationary"')
-        object.__setattr__(self, "states", state_names(self.states, 2))
+        self._keep(states=state_names(self.states, 2))
 
     @property
     def in_words(self) -> str:
@@ -118,31 +119,6 @@ class BinaryChainInterval(Continuum):
             MarkovChain([[stay, 1 - stay], [1 - stay, stay]], self.initial_distribution, states=self.states)
             for stay in dict.fromkeys((self.high, self.low))
         )
-
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        """Yield laws of so many records: those of the four corners."""
-        for p0, p1 in itertools.product({self.low, self.high}, repeat=2):
-            yield from MarkovChain([[p0, 1 - p0], [1 - p1, p1]], self.initial_distribution).some_laws(length)
-
-    @classmethod
-    def examples(cls) -> "dict[str, BinaryChainInterval]":
-        """Return a few classes of this kind, by what they are."""
-        return {
-            "two states that last, any start": cls(0.6, 0.9),
-            "two states that alternate or last": cls(0.2, 0.8, initial_distribution="stationary"),
-        }
-
-    @property
-    def plain(self) -> dict[str, Any]:
-        """Its bounds and its initial law, as plain values."""
-        return {"low": self.low, "high": self.high, "initial_distribution": self.initial_distribution}
-
-    @classmethod
-    def of_plain(cls, plain: dict[str, Any], states: list[str], origin: str) -> "BinaryChainInterval":
-        """Return the class of plain values."""
-        two = msgspec.convert(plain, _BinaryIntervalRecord)
-        start = two.initial_distribution
-        return cls(two.low, two.high, initial_distribution=start, states=tuple(states), origin=origin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,6 +161,7 @@ class IntervalChain(Continuum):
         "their confidence leaves, and say nothing of people or times that follow other ones."
     )
     witnesses: ClassVar[tuple[str, ...]] = ("quilt", "propagation", "stretch")
+    in_file: ClassVar[Mapping[str, Any]] = {"lower": list[list[float]], "upper": list[list[float]]}
     initial_distribution: ClassVar[Literal["any"]] = "any"
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike, *, states: Any = None, origin: str = STATED) -> None:
@@ -193,11 +170,9 @@ class IntervalChain(Continuum):
             raise ModelError(f"lower has shape {lo.shape} and upper {hi.shape}, expected one square shape (k, k)")
         for name, bounds in (("lower", lower), ("upper", upper)):
             states = states_by_labels(bounds, states, name)
-        object.__setattr__(self, "states", state_names(states, lo.shape[0]))
-        object.__setattr__(self, "origin", origin)
-        lo, hi = _tightened(lo, hi, self.states)
-        for name, value in (("lower", lo), ("upper", hi)):
-            object.__setattr__(self, name, read_only(value))
+        named = state_names(states, lo.shape[0])
+        lo, hi = _tightened(lo, hi, named)
+        self._keep(states=named, origin=origin, lower=read_only(lo), upper=read_only(hi))
 
     def __repr__(self) -> str:
         return f"IntervalChain(<bounds on {counted(self.k, 'state')}>, origin={self.origin!r})"
@@ -220,56 +195,16 @@ class IntervalChain(Continuum):
     @property
     def some_members(self) -> tuple[MarkovChain, ...]:
         """Two chains of the class, for what must hold of every member: the middle one, and the most persistent one."""
-        width = self.upper - self.lower
+        width, same = self.upper - self.lower, np.eye(self.k)
         left = np.maximum(1 - self.lower.sum(axis=1, keepdims=True), 0.0)
-        room = width.sum(axis=1, keepdims=True)
-        middle = self.lower + width * np.divide(left, room, out=np.zeros_like(room), where=room > 0)
-        stays = np.minimum(np.diagonal(width)[:, None], left) * np.eye(self.k)
-        others = width * (1 - np.eye(self.k))
-        room = others.sum(axis=1, keepdims=True)
-        left = left - stays.sum(axis=1, keepdims=True)
-        lasting = self.lower + stays + others * np.divide(left, room, out=np.zeros_like(room), where=room > 0)
-        return tuple(
-            MarkovChain(p / p.sum(axis=1, keepdims=True), "any", states=self.states) for p in (middle, lasting)
-        )
-
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        """Yield laws of so many records: states that last, that are left, go round or one way; and these in turn."""
-        k = self.k
-        lasts, rounds = (np.roll(np.eye(k), by, axis=1) for by in (0, 1))
-        wished = [lasts, -lasts, rounds, *(np.tile(np.eye(k)[y], (k, 1)) for y in range(k))]
-        matrices = [self._nearest(wish) for wish in wished]
-        turns = [(p, p) for p in matrices] + list(itertools.combinations(matrices, 2))
-        for first, (even, odd) in itertools.product(some_starts(k), turns):
-            yield ChainLaw(first, [odd if t % 2 else even for t in range(length - 1)])
-
-    def _nearest(self, wish: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the matrix of the class that goes where most is wished for, as far as its bounds allow."""
-        matrix = self.lower.copy()
-        for x, row in enumerate(matrix):
-            for y in np.argsort(-wish[x], kind="stable"):
-                row[y] += min(self.upper[x, y] - row[y], max(1 - row.sum(), 0.0))
-        return matrix / matrix.sum(axis=1, keepdims=True)
-
-    @classmethod
-    def examples(cls) -> "dict[str, IntervalChain]":
-        """Return a few classes of this kind, by what they are."""
-        lower = [[0.6, 0.1, 0.0], [0.1, 0.6, 0.1], [0.0, 0.1, 0.6]]
-        return {
-            "a matrix between bounds": cls([[0.75, 0.05], [0.1, 0.7]], [[0.95, 0.25], [0.3, 0.9]]),
-            "three states between bounds": cls(lower, np.array(lower) + 0.2),
-        }
-
-    @property
-    def plain(self) -> dict[str, Any]:
-        """Its bounds, as plain values."""
-        return {"lower": self.lower.tolist(), "upper": self.upper.tolist()}
-
-    @classmethod
-    def of_plain(cls, plain: dict[str, Any], states: list[str], origin: str) -> "IntervalChain":
-        """Return the class of plain values."""
-        bounds = msgspec.convert(plain, _IntervalRecord)
-        return cls(bounds.lower, bounds.upper, states=states, origin=origin)
+        stays = np.minimum(width.diagonal()[:, None], left) * same
+        members: list[MarkovChain] = []
+        for lower, spread in ((self.lower, width), (self.lower + stays, width * (1 - same))):
+            left = np.maximum(1 - lower.sum(axis=1, keepdims=True), 0.0)
+            room = spread.sum(axis=1, keepdims=True)
+            p = lower + spread * np.divide(left, room, out=np.zeros_like(room), where=room > 0)
+            members.append(MarkovChain(p / p.sum(axis=1, keepdims=True), "any", states=self.states))
+        return tuple(members)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IntervalChain) and (
@@ -292,17 +227,6 @@ def _between(states: tuple[str, ...], lower: NDArray[np.float64], upper: NDArray
         ],
         [f"Bounds are no estimate: every chain between the bounds is in Θ, its matrix {matrix}"],
     )
-
-
-class _IntervalRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    lower: list[list[float]]
-    upper: list[list[float]]
-
-
-class _BinaryIntervalRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    low: float
-    high: float
-    initial_distribution: Literal["any", "stationary"]
 
 
 def _probability(name: str, value: Any) -> float:

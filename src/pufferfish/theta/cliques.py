@@ -5,6 +5,7 @@ people, every set of N people is equally likely. A clique is then the law of N a
 closed form, whatever its size.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -64,15 +65,14 @@ class Cliques(Shown, ReadOnly):
             exact_law(listed(law, f"laws[{c}]", "probabilities", ModelError), f"laws[{c}]")
             for c, law in enumerate(entries)
         )
-        object.__setattr__(self, "laws", laws)
-        for c, law in enumerate(self.laws):
+        for c, law in enumerate(laws):
             if len(law) < 2:
                 raise ModelError(f"laws[{c}] has {len(law)} entries, expected P(N = 0), …, P(N = n) with n at least 1")
-        object.__setattr__(self, "states", listed_labels(states, "states"))
+        self._keep(laws=laws, states=listed_labels(states, "states"))
         if len(self.states) != 2:
             raise ModelError(
-                f"states has {len(self.states)} names, expected two: the state of people who do not have "
-                "it, then of people who have it"
+                f"states has {len(self.states)} names, expected two: the state of people who do not have it, then of "
+                "people who have it"
             )
 
     def __repr__(self) -> str:
@@ -88,11 +88,7 @@ class Cliques(Shown, ReadOnly):
 
     @classmethod
     def of_sizes(
-        cls,
-        sizes: Iterable[int],
-        law: Callable[[int], Sequence[Any]],
-        *,
-        states: Sequence[Any] = ("0", "1"),
+        cls, sizes: Iterable[int], law: Callable[[int], Sequence[Any]], *, states: Sequence[Any] = ("0", "1")
     ) -> "Cliques":
         """Return cliques of given sizes, ``law(n)`` giving n + 1 weights of N = 0 … n, which need not sum to 1.
 
@@ -103,11 +99,8 @@ class Cliques(Shown, ReadOnly):
         laws: dict[int, tuple[Fraction, ...]] = {}
         whole = [_size(n) for n in listed(sizes, "sizes", "whole numbers such as [3, 5]", ModelError)]
         for n in dict.fromkeys(whole):
-            weights = [
-                w
-                for w in map(exact_number, listed(law(n), f"law({n})", f"{n + 1} weights", ModelError))
-                if w is not None
-            ]
+            given = map(exact_number, listed(law(n), f"law({n})", f"{n + 1} weights", ModelError))
+            weights = [weight for weight in given if weight is not None]
             if n < 1 or len(weights) != n + 1 or min(weights) < 0 or not sum(weights):
                 raise ModelError(
                     f"law({n}) gives {len(weights)} numbers, expected {n + 1}, none negative and not all 0: N = 0 … {n}"
@@ -134,7 +127,8 @@ class Cliques(Shown, ReadOnly):
         """
         law = self.laws[clique]
         n = len(law) - 1
-        weights = [mass * _falling(j, having) * _falling(n - j, lacking) for j, mass in enumerate(law)]
+        # n (n − 1) … of so many factors is how many ways there are to choose them in turn
+        weights = [mass * math.perm(j, having) * math.perm(n - j, lacking) for j, mass in enumerate(law)]
         total = sum(weights, Fraction(0))
         return tuple(w / total for w in weights) if total else tuple(weights)
 
@@ -144,10 +138,3 @@ def _size(size: Any) -> int:
         return whole_number(size)
     except TypeError:
         raise ModelError(f"sizes holds {size!r}, expected whole numbers of people such as 3") from None
-
-
-def _falling(n: int, times: int) -> int:
-    product = 1
-    for i in range(times):
-        product *= max(n - i, 0)
-    return product

@@ -1,12 +1,10 @@
 """Classes of Markov processes of which only one thing is known: how much of the present is forgotten, and how soon."""
 
-import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,7 +16,6 @@ from pufferfish.errors import ModelError, shortened
 from pufferfish.theta.chain_class import STATED, Continuum
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.shown import states_in_words
-from pufferfish.theta.some_laws import ChainLaw
 from pufferfish.theta.states import check_number_of_states, listed_labels
 
 __all__ = ["ForgettingClass"]
@@ -88,6 +85,7 @@ class ForgettingClass(Continuum):
         "An overlap that was estimated from public data says nothing of people or times that forget more slowly."
     )
     witnesses: ClassVar[tuple[str, ...]] = ("quilt", "forgetting", "stretch")
+    in_file: ClassVar[Mapping[str, Any]] = {"steps": list[int], "overlap": list[float]}
     lacks: ClassVar[str | None] = "it needs transition probabilities, but Θ says only how soon a state is forgotten"
 
     def __init__(self, steps: Any, overlap: Any, states: Any, *, origin: str = STATED) -> None:
@@ -106,10 +104,8 @@ class ForgettingClass(Continuum):
                 f"states has {len(names)} names, expected at least 2: with one state there is nothing to hide"
             )
         pairs = sorted(zip(after, shared, strict=True))
-        object.__setattr__(self, "steps", tuple(n for n, _ in pairs))
-        object.__setattr__(self, "overlap", tuple(share for _, share in pairs))
-        object.__setattr__(self, "states", names)
-        object.__setattr__(self, "origin", origin)
+        steps, overlap = (tuple(pair[i] for pair in pairs) for i in (0, 1))
+        self._keep(steps=steps, overlap=overlap, states=names, origin=origin)
 
     def __repr__(self) -> str:
         pairs = f"steps={shortened(repr(self.steps), 60)}, overlap={shortened(repr(self.overlap), 60)}"
@@ -173,41 +169,6 @@ class ForgettingClass(Continuum):
         same = keeps * np.eye(self.k)
         return tuple(MarkovChain(same + (1 - keeps) * law, "stationary", states=self.states) for law in laws)
 
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        """Yield laws of so many records: those of some members, and of others that forget all at once, in turn.
-
-        The latter keep their state, or go round, and draw it anew with some probability once in as many steps as the
-        shortest statement has: every stretch of that length holds one such step.
-        """
-        for chain in self.some_members:
-            yield from chain.some_laws(length)
-        k, soonest = self.k, self.steps[0]
-        keeps = min((1 - share) ** (1 / (n // soonest)) for n, share in self.pairs) * (1 - 1e-12)
-        even = np.full(k, 1 / k)
-        drawn = keeps * np.eye(k) + (1 - keeps) * even
-        for moves, shift in itertools.product((np.eye(k), np.roll(np.eye(k), 1, axis=1)), range(min(soonest, length))):
-            yield ChainLaw(even, [drawn if (t + shift) % soonest == 0 else moves for t in range(length - 1)])
-
-    @classmethod
-    def examples(cls) -> "dict[str, ForgettingClass]":
-        """Return a few classes of this kind, by what they are."""
-        return {
-            "forgets half within two steps": cls(2, 0.5, ["no", "yes"]),
-            "forgets some soon and most later": cls([1, 3], [0.2, 0.8], ["no", "yes"]),
-            "three states, forgotten in three steps": cls(3, 0.6, ["a", "b", "c"]),
-        }
-
-    @property
-    def plain(self) -> dict[str, Any]:
-        """Its pairs, as plain values."""
-        return {"steps": list(self.steps), "overlap": list(self.overlap)}
-
-    @classmethod
-    def of_plain(cls, plain: dict[str, Any], states: list[str], origin: str) -> "ForgettingClass":
-        """Return the class of plain values."""
-        pairs = msgspec.convert(plain, _PairsRecord)
-        return cls(pairs.steps, pairs.overlap, states, origin=origin)
-
 
 def _follows(pairs: Iterable[tuple[int, float]], steps: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the overlap after each number of steps that one of the stated overlaps implies at least.
@@ -221,11 +182,6 @@ def _follows(pairs: Iterable[tuple[int, float]], steps: NDArray[np.float64]) -> 
     [0.0, 0.5, 0.5, 0.75, 0.8, 0.875]
     """
     return np.max([1 - (1 - share) ** np.floor(steps / n) for n, share in pairs], axis=0)
-
-
-class _PairsRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    steps: list[int]
-    overlap: list[float]
 
 
 def _each(given: Any, name: str) -> list[tuple[Any, str]]:

@@ -66,23 +66,21 @@ class GivenLaws(Shown, ReadOnly):
             raise ModelError("query is missing: laws given as a dict belong to one query; name it by query=")
         if isinstance(records, bool) or not isinstance(records, Integral) or records < 1:
             raise ModelError(f"records is {records!r}, expected a whole number of at least 1")
-        if isinstance(laws, Mapping):
+        if isinstance(laws, Mapping):  # what is no law is refused where it is used
             by_secret: Mapping[Any, Any] = laws
-            laws = FrozenDict({secret: _frozen(law) for secret, law in by_secret.items()})
-        object.__setattr__(self, "laws", laws)
-        object.__setattr__(self, "records", int(records))
-        object.__setattr__(self, "query", query)
-        expected = "a list of pairs of secrets that must not be distinguished"
-        given_pairs = (
-            None
-            if pairs is None
-            else [listed(p, "pairs", expected, ModelError) for p in listed(pairs, "pairs", expected, ModelError)]
-        )
-        if given_pairs is not None and any(len(pair) != 2 for pair in given_pairs):
-            raise ModelError(f"pairs has an entry that is not a pair, expected {expected}")
-        object.__setattr__(self, "pairs", None if given_pairs is None else tuple((a, b) for a, b in given_pairs))
-        object.__setattr__(self, "states", listed_labels(states, "states"))
-        check_number_of_states(self.states)
+            kept = {s: FrozenDict(law) if isinstance(law, Mapping) else law for s, law in by_secret.items()}
+            laws = FrozenDict(kept)
+        if pairs is not None:
+            expected = "a list of pairs of secrets that must not be distinguished"
+            each = [
+                listed(pair, "pairs", expected, ModelError) for pair in listed(pairs, "pairs", expected, ModelError)
+            ]
+            if any(len(pair) != 2 for pair in each):
+                raise ModelError(f"pairs has an entry that is not a pair, expected {expected}")
+            pairs = tuple((a, b) for a, b in each)
+        named = listed_labels(states, "states")
+        check_number_of_states(named)
+        self._keep(laws=laws, records=int(records), query=query, pairs=pairs, states=named)
 
     def _view(self) -> View:
         facts = {"states": states_in_words(self.states), "records": int(self.records)}
@@ -97,10 +95,7 @@ class GivenLaws(Shown, ReadOnly):
     def laws_of(self, query: Any) -> Mapping[Any, Mapping[Any, Any]]:
         """Return the law of a query's value given each secret.
 
-        Raises
-        ------
-        ModelError
-            If the function returns anything but a dict of dicts.
+        Raises ModelError if the function returns anything but a dict of dicts.
         """
         if self.query is not None and query != self.query:
             raise ModelError(f"the laws are those of {self.query}, not of {query}: give a function of the query")
@@ -113,10 +108,7 @@ class GivenLaws(Shown, ReadOnly):
     def pairs_of(self, secrets: Iterable[Any]) -> tuple[tuple[Any, Any], ...]:
         """Return the pairs of secrets that shall not be told apart.
 
-        Raises
-        ------
-        ModelError
-            If a pair names a secret without a law.
+        Raises ModelError if a pair names a secret without a law.
         """
         known = list(secrets)
         for pair in self.pairs or ():
@@ -124,8 +116,3 @@ class GivenLaws(Shown, ReadOnly):
                 if secret not in known:
                     raise ModelError(f"pairs names the secret {secret!r}, and laws gives no law for it")
         return tuple(combinations(known, 2)) if self.pairs is None else self.pairs
-
-
-def _frozen(law: Any) -> Any:
-    """Return a read-only copy of a law; what is none is refused where it is used."""
-    return FrozenDict(law) if isinstance(law, Mapping) else law

@@ -7,8 +7,8 @@ References: ``docs/proofs/higher_order.md``.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -21,9 +21,13 @@ from pufferfish._base.view import Shown, View, counted
 from pufferfish._core.chains.markov import closed_classes
 from pufferfish._draw.chart import Heat
 from pufferfish.errors import ModelError
-from pufferfish.theta.markov_chain import MarkovChain, distribution, with_longer_stays
+from pufferfish.theta.markov_chain import (
+    MarkovChain,
+    initial_law,
+    transition_laws,
+    with_longer_stays,
+)
 from pufferfish.theta.shown import law_in_words
-from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import state_names, states_by_labels
 
 __all__ = ["HigherOrderChain"]
@@ -80,26 +84,10 @@ class HigherOrderChain(Shown, ReadOnly):
         k, order = rows.shape[-1] if rows.ndim else 0, rows.ndim - 1
         if order < 1 or k < 2 or any(size != k for size in rows.shape):
             raise ModelError(f"tensor has shape {rows.shape}, expected (k,) * (order + 1) with at least 2 states")
-        start: Any = initial_distribution
-        if not isinstance(start, str):
-            start = probabilities(start, "initial_distribution").ravel()
-            if start.size != k**order:
-                raise ModelError(
-                    f"initial_distribution has {start.size} entries, expected shape {(k,) * order}: the law of the "
-                    f"first {order} records"
-                )
-            states_by_labels(initial_distribution, state_names(states, k), "initial_distribution")
-            start = read_only(distribution(start, k**order, "initial_distribution").reshape((k,) * order))
-        elif start not in ("stationary", "any"):
-            raise ModelError(f'initial_distribution is {start!r}, expected an array, "stationary" or "any"')
-        for name, value in (
-            ("tensor", read_only(_laws(rows))),
-            ("initial_distribution", start),
-            ("states", state_names(states, k)),
-            ("k", k),
-            ("order", order),
-        ):
-            object.__setattr__(self, name, value)
+        named = state_names(states, k)
+        start = initial_law(initial_distribution, (k,) * order, named, f"the law of the first {order} records")
+        laws = transition_laws(rows, "tensor", "It is a law of the next record.")
+        self._keep(tensor=laws, initial_distribution=start, states=named, k=k, order=order)
         if isinstance(start, str) and start == "stationary":
             self._check_stationary()
 
@@ -136,20 +124,15 @@ class HigherOrderChain(Shown, ReadOnly):
         """The chain of m records in a row: from each value to the next, one record later; shape (k^m, k^m)."""
         size, k = self.k**self.order, self.k
         matrix = np.zeros((size, size))
-        laws = self.tensor.reshape(size, k)
-        for x in range(size):
-            after = (x * k) % size
-            matrix[x, after : after + k] = laws[x]
+        after = np.arange(size) * k % size  # the first of the k values that share all records but the next one
+        matrix[np.arange(size)[:, None], after[:, None] + np.arange(k)] = self.tensor.reshape(size, k)
         return read_only(matrix)
 
     @cached_property
     def stationary_distribution(self) -> NDArray[np.float64]:
         """The stationary law of m records in a row; shape (k,) * m.
 
-        Raises
-        ------
-        ModelError
-            If there are several.
+        Raises ModelError if there are several.
         """
         members = np.array(self._closed())
         law = np.zeros(len(self.kernel))
@@ -162,28 +145,9 @@ class HigherOrderChain(Shown, ReadOnly):
         """The mean of its matrices, over the records before the last one."""
         return [self.tensor.reshape(-1, self.k, self.k).mean(axis=0)]
 
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        """Yield the law of so many records, or some of them where the first m may have any law."""
-        m = self.order
-        for first in starts_of(self.initial_distribution, lambda: self.stationary_distribution, self.k, m):
-            if length < m:
-                yield ChainLaw(first.sum(axis=tuple(range(length, m))), ())
-            else:
-                yield ChainLaw(first, [self.tensor] * (length - m))
-
-    @classmethod
-    def examples(cls) -> "dict[str, HigherOrderChain]":
-        """Return a few chains of this kind, by what they are."""
-        back, slow = [[[0.95, 0.05]] * 2, [[0.05, 0.95]] * 2], [[[0.9, 0.1], [0.6, 0.4]], [[0.8, 0.2], [0.2, 0.8]]]
-        return {
-            "order two: repeats the last record but one": cls(back, np.full((2, 2), 0.25)),
-            "order two, any two first records": cls(slow, "any"),
-        }
-
     def slower(self, times: float) -> "HigherOrderChain":
         """Return the chain whose stays are so many times as long, whatever was before (:meth:`MarkovChain.slower`)."""
-        tensor = with_longer_stays(self.tensor, times)
-        return HigherOrderChain(tensor, self.initial_distribution, states=self.states)
+        return replace(self, tensor=with_longer_stays(self.tensor, times))
 
     @property
     def reduced(self) -> "HigherOrderChain | MarkovChain":
@@ -192,10 +156,9 @@ class HigherOrderChain(Shown, ReadOnly):
         Only the stationary law goes with the tensor: "any" is every law of the first m records *together*, and few of
         them are laws of a chain with less memory.
         """
-        if self.order == 1:
-            start = self.initial_distribution
-            return MarkovChain(self.tensor, start, states=self.states)
         oldest, start = self.tensor[0], self.initial_distribution
+        if self.order == 1:
+            return MarkovChain(self.tensor, start, states=self.states)
         if isinstance(start, str) and start == "stationary" and np.all(self.tensor == oldest):
             return HigherOrderChain(oldest, start, states=self.states).reduced
         return self
@@ -206,25 +169,15 @@ class HigherOrderChain(Shown, ReadOnly):
             ways = ["-".join(self.states[int(x)] for x in self.tuples[members[0]].tolist()) for members in closed[:2]]
             raise ModelError(
                 f"the chain has several stationary laws: it never leaves the states that it reaches from {ways[0]}, "
-                f"nor those from {ways[1]}; give "
-                'an array or "any"'
+                f'nor those from {ways[1]}; give an array or "any"'
             )
         return closed[0]
 
     def _check_stationary(self) -> None:
         seen = np.unique(self.tuples[self._closed(), 0])
         if seen.size < self.k:
-            (never, *_) = (name for x, name in enumerate(self.states) if x not in seen)
+            never = next(name for x, name in enumerate(self.states) if x not in seen)
             raise ModelError(
                 f'initial_distribution="stationary": state {never!r} has probability 0 in the stationary law; give an '
                 'array or "any", or leave such states out'
             )
-
-
-def _laws(tensor: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return laws in the last axis, each divided by its sum."""
-    laws = np.empty(tensor.shape)
-    for place in np.ndindex(tensor.shape[:-1]):
-        name = "tensor" + "".join(f"[{v}]" for v in place)
-        laws[place] = distribution(tensor[place], tensor.shape[-1], name, "It is a law of the next record.")
-    return laws

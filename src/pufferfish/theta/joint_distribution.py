@@ -17,7 +17,7 @@ import numpy as np
 from pufferfish._base.checked import is_list, listed
 from pufferfish._base.frozen import FrozenDict, ReadOnly
 from pufferfish._base.view import MOST_COLUMNS, MOST_ROWS, Grid, Shown, View
-from pufferfish._base.words import did_you_mean
+from pufferfish._base.words import did_you_mean, names_of
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta.secrets import RecordIs, Secret, check_states
 from pufferfish.theta.states import check_number_of_states, listed_labels, listed_names, refuse_missing, state_label
@@ -53,13 +53,7 @@ def exact_number(value: Any) -> Fraction | None:
 
 
 def exact_law(probabilities: Sequence[Any], name: str) -> tuple[Fraction, ...]:
-    """Return probabilities as exact fractions that sum to 1, divided by their sum.
-
-    Raises
-    ------
-    ModelError
-        If one is no probability, or they do not sum to 1 within 1e-9.
-    """
+    """Return probabilities as exact fractions that sum to 1, divided by their sum."""
     law: list[Fraction] = []
     for i, value in enumerate(probabilities):
         number = exact_number(value)
@@ -125,27 +119,24 @@ class JointDistribution(Shown, ReadOnly):
                 raise ModelError(
                     f"values[{i}] has {len(row)} records, values[0] has {len(rows[0])}: each row is a whole database"
                 )
-        masses = exact_law(
-            listed(probabilities, "probabilities", "one probability per row", ModelError), "probabilities"
-        )
+        given = listed(probabilities, "probabilities", "one probability per row", ModelError)
+        masses = exact_law(given, "probabilities")
         if len(masses) != len(rows):
             raise ModelError(f"there are {len(masses)} probabilities for {len(rows)} rows of values: one per row")
         merged: dict[tuple[str, ...], Fraction] = {}
         for row, mass in zip(rows, masses, strict=True):
             if mass:
                 merged[row] = merged.get(row, Fraction(0)) + mass
-        object.__setattr__(self, "values", tuple(merged))
-        object.__setattr__(self, "probabilities", tuple(merged.values()))
         names = listed_names(range(len(rows[0])) if variables is None else variables, "variables", '["Ann", "Bob"]')
         if len(names) != len(rows[0]):
             raise ModelError(f"variables has {len(names)} names for {len(rows[0])} records: one each, distinct")
-        object.__setattr__(self, "variables", names)
         seen = tuple(dict.fromkeys(state for row in rows for state in row))
-        object.__setattr__(self, "states", seen if states is None else listed_labels(states, "states"))
-        check_number_of_states(self.states)
+        known = seen if states is None else listed_labels(states, "states")
+        check_number_of_states(known)
         for state in seen:
-            if state not in self.states:
+            if state not in known:
                 raise ModelError(f"values has the state {state!r}, which states does not list")
+        self._keep(values=tuple(merged), probabilities=tuple(merged.values()), variables=names, states=known)
 
     def __repr__(self) -> str:
         return f"JointDistribution(<{len(self.rows)} databases of {len(self.variables)} records>)"
@@ -174,18 +165,14 @@ class JointDistribution(Shown, ReadOnly):
     def rows_where(self, secret: Secret) -> tuple[int, ...]:
         """Return the indices of the rows in which a secret holds.
 
-        Raises
-        ------
-        ParameterError
-            If the secret names a record or a state that is not there.
+        Raises ParameterError if the secret names a record or a state that is not there.
         """
         check_states(secret, self.states)
         for condition in secret.conditions:
             if isinstance(condition, RecordIs) and condition.record not in self.variables:
-                hint = did_you_mean(condition.record, self.variables)
+                hint, known = did_you_mean(condition.record, self.variables), names_of(self.variables)
                 raise ParameterError(
-                    f"secret {str(secret)!r}: there is no record {condition.record!r}.{hint} Records: "
-                    f"{', '.join(str(v) for v in self.variables[:20])}"
+                    f"secret {str(secret)!r}: there is no record {condition.record!r}.{hint} Records: {known}"
                 )
         return tuple(i for i, row in enumerate(self.databases) if secret.holds(row))
 
@@ -200,7 +187,6 @@ class JointDistribution(Shown, ReadOnly):
 
 
 def _labels_of(row: Any, i: int) -> tuple[str, ...]:
-    """Return the states of one database."""
     if not is_list(row):
         raise ModelError(f"values[{i}] is {row!r}, expected a row: the state of every record")
     states: list[Any] = list(row)

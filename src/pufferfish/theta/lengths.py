@@ -58,8 +58,7 @@ class ChainLength(ReadOnly):
     places: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("steps", "records"):
-            object.__setattr__(self, name, _whole(getattr(self, name), f"{name} of a chain"))
+        self._keep(**{name: _whole(getattr(self, name), f"{name} of a chain") for name in ("steps", "records")})
         if self.steps >= MOST_STEPS:
             raise ParameterError("a chain has 2^60 steps or more: give its number of records")
         if not 1 <= self.records <= self.steps:
@@ -67,14 +66,11 @@ class ChainLength(ReadOnly):
                 f"a chain of {self.steps:,} steps with {self.records:,} observed records does not exist: "
                 "expected 1 <= records <= steps"
             )
-        self._check_places()
-
-    def _check_places(self) -> None:
         try:
             places = tuple(whole_number(n) for n in self.places)
         except TypeError:
             raise ParameterError(f"places of a chain are {self.places!r}, expected numbers of steps") from None
-        object.__setattr__(self, "places", places)
+        self._keep(places=places)
         if places and self.steps > MOST_PLACED:
             raise ParameterError(
                 f"a chain of {self.steps:,} steps has places for its records, but places are used for at most "
@@ -110,11 +106,6 @@ def as_lengths(length: Any) -> tuple[ChainLength, ...]:
     """Chain lengths from T, a ``ChainLength``, or an iterable of either (one entry per independent chain).
 
     Chains are independent, so no bound depends on their order.
-
-    Raises
-    ------
-    ParameterError
-        If there is no chain, or a length is not a positive integer.
 
     Examples
     --------

@@ -1,8 +1,7 @@
-r"""Finite Markov chains: one distribution θ = (q, P) over sequences of states.
+"""Finite Markov chains: one distribution θ = (q, P) over sequences of states.
 
-The first state is drawn from the initial distribution q, and every next one from the row of the transition
-matrix P that belongs to the present state. Three kinds of initial distribution are told apart, because bounds
-treat them differently:
+The first state is drawn from the initial distribution q, each next one from the present state's row of the transition
+matrix P. Three kinds of initial distribution are told apart, because bounds treat them differently:
 
 *   an array: the law of the first record;
 *   ``"stationary"``: the unique π with π = πP, so that every record has the same law;
@@ -11,8 +10,9 @@ treat them differently:
 References: Song, Wang, Chaudhuri (2017), Section 4.4; Levin, Peres, Wilmer, *Markov Chains and Mixing Times*.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
@@ -35,10 +35,18 @@ from pufferfish._draw.chart import Bars, Heat
 from pufferfish.errors import ModelError, ParameterError
 from pufferfish.theta._imports import Parts, crosstab_parts, deeptime_parts, hmmlearn_parts, quantecon_parts
 from pufferfish.theta.shown import first_law, law_in_words, mean_dwell_times, transitions
-from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import state_names, states_by_labels
 
-__all__ = ["SLOWEST", "MarkovChain", "checked_times", "distribution", "with_longer_stays"]
+__all__ = [
+    "MarkovChain",
+    "checked_times",
+    "distribution",
+    "initial_law",
+    "transition_laws",
+    "with_longer_stays",
+]
+
+Array = NDArray[np.float64]
 
 _MOST_MIXED = 200
 """States of a chain whose eigengap is shown: that of many takes long."""
@@ -76,8 +84,8 @@ class MarkovChain(Shown, ReadOnly):
     (0.2, 0.75, True)
     """
 
-    transition_matrix: NDArray[np.float64]
-    initial_distribution: NDArray[np.float64] | Literal["stationary", "any"]
+    transition_matrix: Array
+    initial_distribution: Array | Literal["stationary", "any"]
     states: tuple[str, ...]
     k: int = field(init=False)
     kind: ClassVar[str] = "Markov chains"
@@ -91,27 +99,20 @@ class MarkovChain(Shown, ReadOnly):
         *,
         states: Sequence[Any] | None = None,
     ) -> None:
-        matrix = _stochastic_matrix(transition_matrix)
-        states = states_by_labels(transition_matrix, states, "transition_matrix")
-        object.__setattr__(self, "transition_matrix", matrix)
-        object.__setattr__(self, "k", matrix.shape[0])
-        object.__setattr__(self, "states", state_names(states, self.k))
-        if isinstance(initial_distribution, str):
-            if initial_distribution not in ("stationary", "any"):
-                raise ModelError(
-                    f"initial_distribution is {initial_distribution!r}, expected an array of {self.k} "
-                    'probabilities, "stationary" or "any"'
-                )
-            object.__setattr__(self, "initial_distribution", initial_distribution)
-            if initial_distribution == "stationary" and not self.is_irreducible:
-                raise ModelError(
-                    'initial_distribution="stationary" needs a unique stationary distribution with every state '
-                    f'in it: {self._reducible_reason()}; give an array or "any", or leave those states out'
-                )
-        else:
-            law = distribution(initial_distribution, self.k, "initial_distribution")
-            states_by_labels(initial_distribution, self.states, "initial_distribution")
-            object.__setattr__(self, "initial_distribution", law)
+        matrix = probabilities(transition_matrix, "transition_matrix")
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ModelError(f"transition_matrix has shape {matrix.shape}, expected a square matrix (k, k)")
+        if (k := len(matrix)) < 2:
+            raise ModelError("transition_matrix has one state: a record that never changes has nothing to hide")
+        matrix = transition_laws(matrix, "transition_matrix")
+        named = state_names(states_by_labels(transition_matrix, states, "transition_matrix"), k)
+        start = initial_law(initial_distribution, (k,), named)
+        self._keep(transition_matrix=matrix, k=k, states=named, initial_distribution=start)
+        if isinstance(start, str) and start == "stationary" and not self.is_irreducible:
+            raise ModelError(
+                'initial_distribution="stationary" needs a unique stationary distribution with every state '
+                f'in it: {self._reducible_reason()}; give an array or "any", or leave those states out'
+            )
 
     @classmethod
     def from_hmmlearn(cls, model: Any, *, states: Sequence[Any] | None = None) -> Self:
@@ -120,10 +121,7 @@ class MarkovChain(Shown, ReadOnly):
         The records are then the hidden states, such as a table of decoded states has them; what is observed of them
         is not a part of the chain. ``states`` names them, in their order; by default they are "0", "1", …
 
-        Raises
-        ------
-        ModelError
-            If the model is not fitted, or is none.
+        Raises ModelError if the model is not fitted, or is none.
         """
         return cls._of_parts(hmmlearn_parts(model), states)
 
@@ -134,10 +132,7 @@ class MarkovChain(Shown, ReadOnly):
         One step of the chain is the lag time that the model was estimated for. States that deeptime left out, such as
         those outside the largest connected set, are left out here; the others keep their numbers as names.
 
-        Raises
-        ------
-        ModelError
-            If it is no such model.
+        Raises ModelError if it is no such model.
         """
         return cls._of_parts(deeptime_parts(model), states)
 
@@ -145,10 +140,7 @@ class MarkovChain(Shown, ReadOnly):
     def from_quantecon(cls, chain: Any, *, states: Sequence[Any] | None = None) -> Self:
         """Take over a QuantEcon ``MarkovChain``, with its ``state_values`` as names.
 
-        Raises
-        ------
-        ModelError
-            If it is none.
+        Raises ModelError if it is none.
         """
         return cls._of_parts(quantecon_parts(chain), states)
 
@@ -160,10 +152,8 @@ class MarkovChain(Shown, ReadOnly):
         order; rows are divided by their sums, after ``smoothing`` transitions are added to each, as
         :func:`fit_chain` does.
 
-        Raises
-        ------
-        ModelError
-            If the table holds no counts, has margins or columns that sum to 1, or no transition leaves a state.
+        Raises ModelError if the table holds no counts, has margins or columns that sum to 1, or no transition leaves a
+        state.
 
         Examples
         --------
@@ -185,19 +175,14 @@ class MarkovChain(Shown, ReadOnly):
         return cls(matrix, start, states=names)
 
     @property
-    def some_members(self) -> "tuple[MarkovChain, ...]":
+    def some_members(self) -> "tuple[MarkovChain]":
         """The chain itself."""
         return (self,)
 
     @property
-    def mean_matrices(self) -> list[NDArray[np.float64]]:
+    def mean_matrices(self) -> list[Array]:
         """Its matrix."""
         return [self.transition_matrix]
-
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        """Yield the law of so many records, or some of them where the chain may start anyhow."""
-        for first in starts_of(self.initial_distribution, lambda: self.stationary_distribution, self.k):
-            yield ChainLaw(first, [self.transition_matrix] * (length - 1))
 
     def _view(self) -> View:
         facts = {"first record": law_in_words(self.initial_distribution)}
@@ -238,10 +223,7 @@ class MarkovChain(Shown, ReadOnly):
     def period(self) -> int:
         """Greatest common divisor of the lengths of the chain's cycles (1: aperiodic).
 
-        Raises
-        ------
-        ModelError
-            If the chain is reducible: a period belongs to an irreducible chain.
+        Raises ModelError if the chain is reducible: a period belongs to an irreducible chain.
         """
         self._require_irreducible("period")
         return period(self.transition_matrix > 0)
@@ -252,13 +234,10 @@ class MarkovChain(Shown, ReadOnly):
         return self.period == 1
 
     @cached_property
-    def stationary_distribution(self) -> NDArray[np.float64]:
+    def stationary_distribution(self) -> Array:
         """The law π = πP of an irreducible chain, each entry accurate relative to itself; shape (k,).
 
-        Raises
-        ------
-        ModelError
-            If the chain is reducible.
+        Raises ModelError if the chain is reducible.
         """
         self._require_irreducible("stationary_distribution")
         return read_only(stationary_law(self.transition_matrix))
@@ -271,18 +250,12 @@ class MarkovChain(Shown, ReadOnly):
     def slower(self, times: float) -> "MarkovChain":
         """Return the chain whose stays are so many times as long, (P + (times − 1) I) / times; its laws are the same.
 
-        Parameters
-        ----------
-        times : float
-            At least 1.
-
         Examples
         --------
         >>> MarkovChain([[0.9, 0.1], [0.4, 0.6]]).slower(2).transition_matrix.round(3).tolist()
         [[0.95, 0.05], [0.2, 0.8]]
         """
-        matrix = with_longer_stays(self.transition_matrix, times)
-        return MarkovChain(matrix, self.initial_distribution, states=self.states)
+        return replace(self, transition_matrix=with_longer_stays(self.transition_matrix, times))
 
     @cached_property
     def time_reversal(self) -> "MarkovChain":
@@ -328,9 +301,7 @@ class MarkovChain(Shown, ReadOnly):
     @cached_property
     def _second_singular_value(self) -> float:
         root = np.sqrt(self.stationary_distribution)
-        symmetric = root[:, None] * self.transition_matrix / root[None, :]
-        singular = np.linalg.svd(symmetric, compute_uv=False)
-        return float(singular[1])
+        return float(np.linalg.svd(root[:, None] * self.transition_matrix / root, compute_uv=False)[1])
 
     def _require_irreducible(self, name: str) -> None:
         if not self.is_irreducible:
@@ -355,65 +326,68 @@ def _gap(computed: float, k: int) -> float:
     return computed - error if computed > 100 * error else 0.0
 
 
-def _stochastic_matrix(given: Any) -> NDArray[np.float64]:
-    matrix = probabilities(given, "transition_matrix")
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ModelError(f"transition_matrix has shape {matrix.shape}, expected a square matrix (k, k)")
-    if matrix.shape[0] < 2:
-        raise ModelError("transition_matrix has one state: a record that never changes has nothing to hide")
-    rows = [distribution(row, matrix.shape[0], f"transition_matrix[{x}]", row=True) for x, row in enumerate(matrix)]
-    return read_only(np.array(rows))
-
-
-_FIRST = "It is the law of the first record; divide counts by their sum."
-
-
 SLOWEST = 1e6
 """How many times as long stays are made at most."""
 
 
 def checked_times(times: Any) -> float:
-    """Return how many times as long stays shall last.
-
-    Raises
-    ------
-    ParameterError
-        If that is no number from 1 on.
-    """
+    """Return how many times as long stays shall last."""
     factor = real_number(times)
     if factor is None or not 1 <= factor <= SLOWEST:
         raise ParameterError(f"times is {times!r}, expected a factor from 1 to {SLOWEST:g} by which stays get longer")
     return factor
 
 
-def with_longer_stays(rows: NDArray[np.float64], times: Any) -> NDArray[np.float64]:
+def with_longer_stays(rows: Array, times: Any) -> Array:
     """Return laws of the next state, rows by the present one, under which stays are so many times as long."""
     factor = checked_times(times)
     return (rows + (factor - 1) * np.eye(rows.shape[-1])) / factor
 
 
-def distribution(given: Any, k: int, name: str, hint: str = _FIRST, *, row: bool = False) -> NDArray[np.float64]:
-    """Return a law on k states, divided by its sum.
+# -- Laws that users give, checked, and divided by their sums; also for other kinds of chains ------------------------
 
-    Raises
-    ------
-    ModelError
-        If it is none; ``hint`` ends the message about its sum, or what a ``row`` of a matrix may have meant.
-    """
+
+def transition_laws(given: Any, name: str, hint: str = "") -> Array:
+    """Return laws of the next state, which stand in the last axis; ``hint`` says what their sum may have meant."""
+    laws = probabilities(given, name)
+    for place in np.ndindex(laws.shape[:-1]):
+        law_name = name + "".join(f"[{x}]" for x in place)
+        laws[place] = distribution(laws[place], laws.shape[-1], law_name, hint or _what_rows_are(laws[place]))
+    return read_only(laws)
+
+
+def _what_rows_are(row: Array) -> str:
+    if row.sum() >= 2 and np.all(row == np.round(row)):
+        return "These look like counts of transitions: divide each row by its sum, or use MarkovChain.from_crosstab."
+    return "Rows are distributions over the next state; did you pass the transpose?"
+
+
+def initial_law(
+    given: Any, shape: tuple[int, ...], states: Sequence[Any] | None = None, of: str = "one probability per state"
+) -> Array | Literal["stationary", "any"]:
+    """Return the law of the first records in a shape, whose labels are not other states; or the word for it."""
+    size = math.prod(shape)
+    if isinstance(given, str):
+        if given not in ("stationary", "any"):
+            expected = f'an array of {size} probabilities, "stationary" or "any"'
+            raise ModelError(f"initial_distribution is {given!r}, expected {expected}")
+        return given
+    law = probabilities(given, "initial_distribution")
+    if law.shape not in (shape, (size,)):
+        raise ModelError(f"initial_distribution has shape {law.shape}, expected {shape}: {of}")
+    states_by_labels(given, states, "initial_distribution")
+    hint = "It is the law of the first record; divide counts by their sum."
+    return read_only(distribution(law.ravel(), size, "initial_distribution", hint).reshape(shape))
+
+
+def distribution(given: Any, k: int, name: str, hint: str) -> Array:
+    """Return a law on k states, divided by its sum; ``hint`` ends the message about another sum."""
     law = probabilities(given, name)
     if law.shape != (k,):
         raise ModelError(f"{name} has shape {law.shape}, expected ({k},): one probability per state")
-    for y in range(k):
-        if not 0 <= law[y] < np.inf:
-            raise ModelError(f"{name}[{y}] is {law[y]}, expected a probability between 0 and 1")
+    for y in np.flatnonzero(~((law >= 0) & (law < np.inf))).tolist():
+        raise ModelError(f"{name}[{y}] is {law[y]}, expected a probability between 0 and 1")
     total = float(law.sum())
     if abs(total - 1) > TOLERANCE:
-        counts = total >= 2 and bool(np.all(law == np.round(law)))
-        if row:
-            hint = (
-                "These look like counts of transitions: divide each row by its sum, or use MarkovChain.from_crosstab."
-                if counts
-                else "Rows are distributions over the next state; did you pass the transpose?"
-            )
         raise ModelError(f"{name} sums to {total:.12g}, expected 1 (tolerance {TOLERANCE:g}). {hint}")
     return read_only(with_sums_of_one(law))

@@ -3,15 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferfish._base.checked import is_list
-from pufferfish._base.view import Shown, View
-from pufferfish.errors import ModelError, ParameterError
-from pufferfish.theta.bayesian_network import BayesianNetwork, connected
+from pufferfish._base.view import View
+from pufferfish._base.words import names_of
+from pufferfish._draw.figure import figure_of
+from pufferfish.errors import ModelError, NotApplicableError, ParameterError
+from pufferfish.theta.bayesian_network import BayesianNetwork, connected, same_records
 from pufferfish.theta.chain_class import (
     CHAIN_MODELS,
     STATED,
@@ -22,11 +24,14 @@ from pufferfish.theta.chain_class import (
     origins_of,
 )
 from pufferfish.theta.cliques import Cliques
+from pufferfish.theta.given_laws import GivenLaws
 from pufferfish.theta.joint_distribution import JointDistribution
 from pufferfish.theta.lengths import MOST_STEPS, ChainLength, as_lengths
 from pufferfish.theta.markov_chain import MarkovChain
-from pufferfish.theta.same_records import same_records
 from pufferfish.theta.shown import members_grid, of_one, states_in_words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = [
     "Described",
@@ -34,28 +39,15 @@ __all__ = [
     "ModelClass",
     "Theta",
     "as_theta",
+    "draw_model",
     "gives_first_law",
     "lengths_of",
     "rows_of",
 ]
 
 
-@runtime_checkable
-class Member(Protocol):
-    """A distribution of a known number of records: a joint distribution, cliques, a network."""
-
-    kind: ClassVar[str]
-    """Word for several such models."""
-
-    @property
-    def states(self) -> tuple[str, ...]:
-        """Names of the k states."""
-        ...
-
-    @property
-    def groups(self) -> tuple[int, ...]:
-        """Numbers of records that may depend on each other."""
-        ...
+Member = BayesianNetwork | Cliques | GivenLaws | JointDistribution
+"""A distribution of a known number of records, whose ``groups`` are how many of them may depend on each other."""
 
 
 @runtime_checkable
@@ -65,27 +57,22 @@ class Described(Protocol):
     @property
     def theta(self) -> "Theta":
         """The class Θ."""
-        ...
 
     @property
     def step(self) -> str | None:
         """Time that one transition takes, where it is known."""
-        ...
 
     @property
     def bins(self) -> Sequence[float] | None:
         """Edges of the bins that states are, where they are bins of a number."""
-        ...
 
     @property
     def fitted_on(self) -> str | None:
         """Fingerprint of the table that Θ was fitted to, where it was fitted to one."""
-        ...
 
     @property
     def checked(self) -> Any:
         """What a check against public data said last, a :class:`~pufferfish.theta.record.Checking`; None for none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +114,14 @@ class ModelClass(FiniteClass):
             members = same_records(networks, "theta")
         else:
             _check_alike(members)
-        object.__setattr__(self, "members", members)
+        self._keep(members=members)
 
     def __repr__(self) -> str:
         return f"ModelClass(<{self.kind}: {len(self.members)}>, origin={self.origin!r})"
 
     def _view(self) -> View:
-        if len(self.members) == 1 and isinstance(first := self.members[0], Shown):
-            return of_one(first._view(), self.origin)
+        if len(self.members) == 1:
+            return of_one(self.members[0]._view(), self.origin)
         facts = {"states": states_in_words(self.states), "origin": self.origin}
         return View(f"Class of {len(self.members):,} {self.kind}", facts, [members_grid(self)])
 
@@ -177,27 +164,21 @@ class ModelClass(FiniteClass):
 
 
 def _check_alike(members: Sequence[Any]) -> None:
-    """Refuse members that are about other states or records than the first."""
     first = members[0]
     for i, member in enumerate(members):
         check_states(i, member, first)
-        if _names(member) != _names(first):
+        mine, theirs = (list(map(repr, getattr(model, "variables", ()))) for model in (member, first))
+        if mine != theirs:
             raise ModelError(
-                f"theta[{i}] is about the records {', '.join(_names(member)[:8])} and theta[0] about "
-                f"{', '.join(_names(first)[:8])}: all members of a class need the same records in the same order"
+                f"theta[{i}] is about the records {names_of(mine, 8)} and theta[0] about {names_of(theirs, 8)}: all "
+                "members of a class need the same records in the same order"
             )
         if member.groups != first.groups:
-            sizes = [", ".join(str(n) for n in model.groups[:8]) for model in (member, first)]
+            sizes = [names_of(model.groups, 8) for model in (member, first)]
             raise ModelError(
                 f"theta[{i}] is about groups of {sizes[0]} records and theta[0] of {sizes[1]}: all members of a class "
                 "are about the same records"
             )
-
-
-def _names(member: Any) -> list[str]:
-    """Return the names of a model's records, where they have some."""
-    names: Any = getattr(member, "variables", None) or ()
-    return [repr(name) for name in names]
 
 
 Theta = ChainClass | Continuum | ModelClass
@@ -208,11 +189,6 @@ def as_theta(theta: Any) -> Theta:
 
     Models of chains may be of several kinds, and classes of chains may be among them, whose members are then members
     of the whole.
-
-    Raises
-    ------
-    ModelError
-        If a member is no model, the list is empty, or members differ in their states or records.
     """
     if isinstance(theta, Theta):
         return theta
@@ -254,13 +230,7 @@ def gives_first_law(theta: Theta) -> bool:
 
 
 def rows_of(theta: Theta, length: Any) -> int:
-    """Return how many independent rows the table of a network has, one where nothing is said; 1 for other models.
-
-    Raises
-    ------
-    ParameterError
-        If that is no whole number of at least 1.
-    """
+    """Return how many independent rows the table of a network has, one where nothing is said; 1 for other models."""
     if not theta.networks or length is None:
         return 1
     if isinstance(length, bool) or not isinstance(length, Integral) or length < 1:
@@ -273,13 +243,7 @@ def rows_of(theta: Theta, length: Any) -> int:
 
 
 def lengths_of(theta: Theta, length: Any) -> tuple[ChainLength, ...]:
-    """Return how many records depend on each other: as given for chains, known for other models.
-
-    Raises
-    ------
-    ParameterError
-        If chains come without lengths, or another model with other ones than its own.
-    """
+    """Return how many records depend on each other: as given for chains, known for other models."""
     if not isinstance(theta, ModelClass):
         if length is None:
             raise ParameterError("length is missing: give T, or one length per independent chain")
@@ -289,7 +253,42 @@ def lengths_of(theta: Theta, length: Any) -> tuple[ChainLength, ...]:
         return theta.lengths
     if length is not None and as_lengths(length) != theta.lengths:
         raise ParameterError(
-            f"length does not fit: these {theta.kind} are about "
-            f"{', '.join(str(c.records) for c in theta.lengths[:10])} records, so leave length out"
+            f"length does not fit: these {theta.kind} are about {names_of((c.records for c in theta.lengths), 10)} "
+            "records, so leave length out"
         )
     return theta.lengths
+
+
+def draw_model(theta: Any) -> "Figure":
+    """Draw a class of chains: transition probabilities as a heat map, and how many records each state lasts.
+
+    With a clock the second panel has the probability of staying by phase; of a class that only forgets, the picture
+    has how much is forgotten. Of several members, and of a class between bounds, the picture has the least and the most
+    of each number, and says so: it shows no estimate. The figure is one of matplotlib.
+
+    Parameters
+    ----------
+    theta : model, sequence of models, or class
+        The class Θ of chains.
+
+    Raises
+    ------
+    ParameterError
+        If matplotlib is not installed.
+    NotApplicableError
+        If Θ is no class of chains; :func:`pufferfish.draw_network` draws networks.
+
+    Examples
+    --------
+    A chain, and its picture::
+
+        chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], states=["rest", "walk"])
+        pf.draw_model(chain).savefig("chain.png")
+    """
+    made = as_theta(theta)
+    if isinstance(made, ModelClass):
+        raise NotApplicableError(
+            f"draw_model covers chains, and Θ is a class of {made.kind}"
+            + (": draw_network draws networks" if made.networks else ", which has no picture: print it")
+        )
+    return figure_of(made._picture(), f"Θ: {made.origin}")

@@ -7,9 +7,9 @@ day, the weekday, or plain phases, one for each step. A chain of records may beg
 References: ``docs/proofs/periodic.md``.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -21,9 +21,13 @@ from pufferfish._base.view import Shown, View, counted
 from pufferfish._core.chains.markov import least_cycle, periodic_law
 from pufferfish._draw.chart import Heat, Line, Lines
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.theta.markov_chain import MarkovChain, with_longer_stays
+from pufferfish.theta.markov_chain import (
+    MarkovChain,
+    initial_law,
+    transition_laws,
+    with_longer_stays,
+)
 from pufferfish.theta.shown import first_law, law_in_words, transitions
-from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import CLOCKS, clock_named, phase_name, state_names, states_by_labels, steps_of_phase
 
 __all__ = ["PeriodicChain"]
@@ -87,39 +91,41 @@ class PeriodicChain(Shown, ReadOnly):
         step: Any = None,
         states: Sequence[Any] | None = None,
     ) -> None:
-        stack = _stack(matrices)
-        chains = [_one(matrix, phase) for phase, matrix in enumerate(stack)]
-        k, start = chains[0].k, initial_distribution
+        laws = probabilities(matrices, "matrices")
+        if laws.ndim != 3 or not laws.shape[0] or laws.shape[1] != laws.shape[2]:
+            raise ModelError(
+                f"matrices has shape {laws.shape}, expected (phases, k, k): a square matrix for each phase"
+            )
+        phases, k = laws.shape[:2]
+        if k < 2:
+            raise ModelError("matrices[0] has one state: a record that never changes has nothing to hide")
+        laws = transition_laws(laws, "matrices")
         steps_per_phase = 1
         if clock is not None and clock != "phase":
             try:
                 known = clock_named(clock)
             except ParameterError as error:
                 raise ModelError(f"{error} None is for plain phases") from None
-            if len(chains) != known.phases:
+            if phases != known.phases:
                 raise ModelError(
-                    f"there are {len(chains)} matrices, expected {known.phases} for the clock {clock!r}: one for each "
+                    f"there are {phases} matrices, expected {known.phases} for the clock {clock!r}: one for each "
                     f"{known.word}"
                 )
             step, steps_per_phase = steps_of_phase(known, step)
         elif step is not None:
             raise ModelError(f"step is {step!r}, and plain phases are one step each: leave it out, or name a clock")
         named = state_names(states_by_labels(matrices, states, "matrices"), k)
-        states_by_labels(start, named, "initial_distribution")
-        if not isinstance(start, str) or start not in ("stationary", "any"):
-            start = MarkovChain(chains[0].transition_matrix, start).initial_distribution
-        for name, value in (
-            ("matrices", read_only(np.array([chain.transition_matrix for chain in chains]))),
-            ("initial_distribution", start),
-            ("clock", None if clock == "phase" else clock),
-            ("step", step),
-            ("states", named),
-            ("k", k),
-            ("phases", len(chains)),
-            ("steps_per_phase", steps_per_phase),
-        ):
-            object.__setattr__(self, name, value)
-        if start == "stationary" if isinstance(start, str) else False:
+        self._keep(
+            matrices=laws,
+            initial_distribution=initial_law(initial_distribution, (k,), named),
+            clock=None if clock == "phase" else clock,
+            step=step,
+            states=named,
+            k=k,
+            phases=phases,
+            steps_per_phase=steps_per_phase,
+        )
+        if isinstance(self.initial_distribution, str) and self.initial_distribution == "stationary":
             self._check_periodic_law()
 
     def _view(self) -> View:
@@ -173,10 +179,7 @@ class PeriodicChain(Shown, ReadOnly):
     def periodic_distribution(self) -> NDArray[np.float64]:
         """The law at each step of :attr:`cycle` of a chain that has run for ever; shape (N, k).
 
-        Raises
-        ------
-        ModelError
-            If there are several, or a probability is too small to compute.
+        Raises ModelError if there are several, or a probability is too small to compute.
         """
         return read_only(periodic_law(self.cycle)[0])
 
@@ -184,17 +187,13 @@ class PeriodicChain(Shown, ReadOnly):
     def in_words(self) -> str:
         """What its records follow, as releases say it."""
         phase = {None: "phase", "hour": "hour of the day", "weekday": "weekday"}.get(self.clock, "hour of the week")
-        lasting = "" if self.step is None else f", one record every {self.step}"
+        every = "" if self.step is None else f", one record every {self.step}"
         runs = "" if self.clock is None else ", and whose clock nobody changes, as to summer time"
-        return (
-            f"a Markov chain with a transition matrix for each {phase}{lasting}, which may begin at any {phase}{runs}"
-        )
+        return f"a Markov chain with a transition matrix for each {phase}{every}, which may begin at any {phase}{runs}"
 
     def slower(self, times: float) -> "PeriodicChain":
         """Return the chain whose stays are so many times as long, in every phase; see :meth:`MarkovChain.slower`."""
-        matrices = with_longer_stays(self.matrices, times)
-        clock, step = self.clock, self.step
-        return PeriodicChain(matrices, self.initial_distribution, clock=clock, step=step, states=self.states)
+        return replace(self, matrices=with_longer_stays(self.matrices, times))
 
     @property
     def reduced(self) -> "PeriodicChain | MarkovChain":
@@ -208,23 +207,6 @@ class PeriodicChain(Shown, ReadOnly):
         """The mean of its matrices."""
         return [self.matrices.mean(axis=0)]
 
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        """Yield the law of so many records from every phase on, or some of them where the chain may start anyhow."""
-        cycle = self.cycle
-        for phase in range(len(cycle)):
-            law = partial(self._law_at, phase)
-            for first in starts_of(self.initial_distribution, law, self.k):
-                yield ChainLaw(first, [cycle[(phase + t) % len(cycle)] for t in range(length - 1)])
-
-    @classmethod
-    def examples(cls) -> "dict[str, PeriodicChain]":
-        """Return a few chains of this kind, by what they are."""
-        stays, moves = [[0.99, 0.01], [0.01, 0.99]], [[0.5, 0.5], [0.5, 0.5]]
-        return {"a clock: four sticky steps, four free ones": cls([stays] * 4 + [moves] * 4, [0.5, 0.5])}
-
-    def _law_at(self, phase: int) -> NDArray[np.float64]:
-        return self.periodic_distribution[phase]
-
     def phase_of(self, step: int) -> int:
         """Return the phase that a step of :attr:`cycle` belongs to, the first one where several are alike."""
         return step // self.steps_per_phase
@@ -237,20 +219,6 @@ class PeriodicChain(Shown, ReadOnly):
                 f'initial_distribution="stationary": state {self.states[int(never[0])]!r} has probability 0 at every '
                 'phase of the periodic law; give an array or "any", or leave such states out'
             )
-
-
-def _stack(matrices: Any) -> NDArray[np.float64]:
-    stack = probabilities(matrices, "matrices")
-    if stack.ndim != 3 or not stack.shape[0] or stack.shape[1] != stack.shape[2]:
-        raise ModelError(f"matrices has shape {stack.shape}, expected (phases, k, k): a square matrix for each phase")
-    return stack
-
-
-def _one(matrix: NDArray[np.float64], phase: int) -> MarkovChain:
-    try:
-        return MarkovChain(matrix, "any")
-    except ModelError as error:
-        raise ModelError(str(error).replace("transition_matrix", f"matrices[{phase}]", 1)) from None
 
 
 _ALONG = {"hour": "hour of the day", "weekday": "weekday", "weekday-hour": "hour of the week (ticks: midnight)"}

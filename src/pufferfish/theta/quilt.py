@@ -43,17 +43,14 @@ class Quilt(ReadOnly):
     remote: tuple[Any, ...]
 
     def __post_init__(self) -> None:
-        for name in ("nearby", "quilt", "remote"):
-            object.__setattr__(self, name, tuple(listed(getattr(self, name), name, "a list of nodes", ModelError)))
+        parts = ("nearby", "quilt", "remote")
+        self._keep(**{name: tuple(listed(getattr(self, name), name, "a list of nodes", ModelError)) for name in parts})
 
     @classmethod
     def of(cls, network: BayesianNetwork, node: Any, quilt: Iterable[Any]) -> "Quilt":
         """Return the quilt of a node with the largest remote set.
 
-        Raises
-        ------
-        ModelError
-            If a name is no node, or the node itself is in the quilt.
+        Raises ModelError if a name is no node, or the node itself is in the quilt.
         """
         place, cut = network.place(node), cls._cut(network, node, quilt)
         return cls._named(network, network.inference.dag.connected(place, cut), cut)
@@ -78,11 +75,8 @@ class Quilt(ReadOnly):
     def checked(self, network: BayesianNetwork, node: Any) -> int:
         """Return the quilt's nodes as a set of places, after checking that it is a quilt of the node.
 
-        Raises
-        ------
-        ModelError
-            If the three sets are no partition of the nodes with the node nearby, or the quilt does not d-separate the
-            node from a remote one.
+        Raises ModelError if the three sets are no partition of the nodes with the node nearby, or the quilt does not
+        d-separate the node from a remote one.
         """
         named = [network.place(name) for part in (self.nearby, self.quilt, self.remote) for name in part]
         place, cut = network.place(node), self._cut(network, node, self.quilt)

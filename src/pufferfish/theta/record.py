@@ -33,18 +33,8 @@ Word = Literal["go on", "in doubt", "do not go on"]
 class Checking(FrozenRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a check of a class Θ against public data said last, as model files and releases keep it.
 
-    Parameters
-    ----------
-    word : {"go on", "in doubt", "do not go on"}
-        The verdict.
-    date : str
-        The day of the check, such as "2026-11-27".
-    source : str
-        The table, by its name.
-    same : bool
-        Whether Θ was fitted to it: then it proves nothing about others.
-    fingerprint : str or None
-        The table's fingerprint; None in releases.
+    ``date`` is the day of the check and ``source`` the name of the table, whose ``fingerprint`` releases leave out.
+    ``same`` says that Θ was fitted to that table: then the check proves nothing about others.
     """
 
     word: Word
@@ -79,19 +69,10 @@ NEVER_CHECKED = "never checked against public data"
 
 
 class ChainRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
-    """One member of Θ, as it stands in model and release files."""
+    """One Markov chain of Θ, as it stands in model and release files."""
 
     transition_matrix: list[list[float]]
     initial_distribution: list[float] | str
-
-    @classmethod
-    def of(cls, chain: MarkovChain) -> "ChainRecord":
-        """Return the record of a chain."""
-        start = chain.initial_distribution
-        return cls(
-            transition_matrix=[[float(v) for v in row] for row in chain.transition_matrix],
-            initial_distribution=start if isinstance(start, str) else [float(v) for v in start],
-        )
 
 
 class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
@@ -107,7 +88,7 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     @classmethod
     def of(cls, theta: Theta) -> "ThetaRecord":
         """Return the record of a class."""
-        chains = [ChainRecord.of(chain) for chain in theta.chains]
+        chains = [ChainRecord(**_plain(chain)) for chain in theta.chains]
         others: Sequence[Any] = () if chains else theta.members or (theta,)  # a continuum describes itself
         members = [_of_several(model) if theta.kind == MIXED else _plain(model) for model in others]
         return cls(theta.origin, list(theta.states), chains, theta.kind, members, list(theta.names))
@@ -137,45 +118,29 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
         return len(msgspec.json.format(msgspec.json.encode(self), indent=1))
 
     def theta(self) -> Theta:
-        """Return the class, every member checked as if it were made by hand.
-
-        Raises
-        ------
-        ModelError
-            If a chain or network is none, or the class is of another kind.
-        """
+        """Return the class, every member checked as if it were made by hand; of kinds that model files hold."""
         theta = None if self.kind in (Cliques.kind, JointDistribution.kind) else self.any_theta()
         if theta is None:
             raise self._of_another_kind()
         return theta
 
-    def check(self) -> None:
-        """Refuse a class that is none, also of models that are described and not read back, as :meth:`any_theta`."""
-        self.any_theta()
-
     def any_theta(self) -> Theta | None:
-        """Return the class, also of models that no model file holds; None for laws that a function of the user's gives.
-
-        Raises
-        ------
-        ModelError
-            If a member is none of its kind.
-        """
-        if self.kind == MarkovChain.kind:
-            return self._chain_class()
+        """Return the class, of any kind; None for laws that a function of the user's gives."""
+        of_chains_alone = self.kind == MarkovChain.kind
         if self.names and (not self.of_chains or self.kind in CONTINUA):
             raise ModelError(f"theta of {self.kind} has names of its members, which only lists of chains have")
         if self.kind in CONTINUA:
             return self._continuum()
-        if self.kind not in {MIXED, *_RECORDS}:
+        if self.kind not in {MIXED, *_MODELS} or (of_chains_alone and self.members):
             raise self._of_another_kind()
-        if self.chains or not self.members:
+        if not of_chains_alone and (self.chains or not self.members):
             raise ModelError(f"theta of {self.kind} is described by its members, not by chains")
+        given = [msgspec.structs.asdict(chain) for chain in self.chains] if of_chains_alone else self.members
         members: list[Any] = []
-        for i, member in enumerate(self.members):
+        for i, member in enumerate(given):
             try:
-                read = _one_of_several if self.kind == MIXED else partial(_member, self.kind)
-                members.append(read(member, self.states))
+                several = self.kind == MIXED
+                members.append((_one_of_several if several else partial(_member, self.kind))(member, self.states))
             except (msgspec.ValidationError, ModelError, ValueError) as error:
                 name = f"network {i}" if self.kind == BayesianNetwork.kind else f"theta[{i}]"
                 raise ModelError(f"{name}: {error}") from error
@@ -197,44 +162,39 @@ class ThetaRecord(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     def _of_another_kind(self) -> ModelError:
         return ModelError(f"theta is a class of {self.kind}, expected Markov chains or Bayesian networks alone")
 
-    def _chain_class(self) -> ChainClass:
-        if self.members:
-            raise self._of_another_kind()
-        for i, chain in enumerate(self.chains):
-            start = chain.initial_distribution
-            if isinstance(start, str) and start not in ("stationary", "any"):
-                raise ModelError(f'initial_distribution of chain {i} is {start!r}, expected "stationary" or "any"')
-        chains = [MarkovChain(c.transition_matrix, c.initial_distribution, states=self.states) for c in self.chains]
-        return ChainClass(tuple(chains), self.origin, names=tuple(self.names))
-
-    def _continuum(self) -> Any:
+    def _continuum(self) -> Continuum:
         if self.chains or len(self.members) != 1:
             raise ModelError(f"theta of {self.kind} is described by one member, its bounds, not by chains")
         try:
-            return CONTINUA[self.kind].of_plain(self.members[0], self.states, self.origin)
+            return _member(self.kind, self.members[0], self.states, origin=self.origin)
         except msgspec.ValidationError as error:
             raise ModelError(f"bounds of {self.kind}: {error}") from error
 
 
-# -- A member of Θ that is no Markov chain, as plain values; fractions as text, which is exact ------------------------
+# -- A member of Θ as plain values: its fields of these names, of which it is made again; fractions as exact text -----
+
+_MATRIX, _LAW = list[list[float]], list[float] | str
+_OF_THE_USER = "computed by a function of the user's"
 
 
-class _Periodic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    matrices: list[list[list[float]]]
-    initial_distribution: list[float] | str
-    clock: str | None
-    step: str | None
+class _Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    states: list[str]
+    parents: list[str]
+    table: list[Any]
 
 
-class _HigherOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    tensor: list[Any]
-    initial_distribution: list[Any] | str
-
-
-class _Stays(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    exits: list[list[float]]
-    stays: list[list[list[float]]]
-    initial_distribution: list[float] | str
+_FIELDS: dict[Any, dict[str, Any]] = {
+    MarkovChain: {"transition_matrix": _MATRIX, "initial_distribution": _LAW},
+    PeriodicChain: {"matrices": list[_MATRIX], "initial_distribution": _LAW, "clock": str | None, "step": str | None},
+    HigherOrderChain: {"tensor": list[Any], "initial_distribution": list[Any] | str},
+    StaysChain: {"exits": _MATRIX, "stays": list[_MATRIX], "initial_distribution": _LAW},
+    Cliques: {"laws": list[list[Fraction]]},
+    JointDistribution: {"variables": list[str], "rows": list[list[str]], "probabilities": list[Fraction]},
+    BayesianNetwork: {"nodes": dict[str, _Node]},
+    GivenLaws: {"laws": Literal["computed by a function of the user's"]},
+}
+_MODELS = {model.kind: model for model in _FIELDS}
+_CHAINS = {model.kind for model in (MarkovChain, *CHAIN_MODELS)}
 
 
 class _OfSeveral(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -245,60 +205,25 @@ class _OfSeveral(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     origin: str | None = None
 
 
-class _Cliques(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    laws: list[list[Fraction]]
-
-
-class _Joint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    variables: list[str]
-    rows: list[list[str]]
-    probabilities: list[Fraction]
-
-
-class _Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    states: list[str]
-    parents: list[str]
-    table: list[Any]
-
-
-class _Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    nodes: dict[str, _Node]
-
-
-class _OfTheUser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    laws: Literal["computed by a function of the user's"]
-
-
-_RECORDS: dict[str, type[msgspec.Struct]] = {
-    MarkovChain.kind: ChainRecord,
-    PeriodicChain.kind: _Periodic,
-    HigherOrderChain.kind: _HigherOrder,
-    StaysChain.kind: _Stays,
-    Cliques.kind: _Cliques,
-    JointDistribution.kind: _Joint,
-    BayesianNetwork.kind: _Network,
-    GivenLaws.kind: _OfTheUser,
-}
-
-
-_CHAINS = {MarkovChain.kind, *(model.kind for model in CHAIN_MODELS)}
+def _fields_of(model: Any) -> dict[str, Any]:
+    if model in _FIELDS:
+        return _FIELDS[model]
+    if issubclass(model, Continuum):
+        return dict(model.in_file)
+    raise ModelError(f"theta is a class of {model.kind}, which cannot be stored in a model file or a release")
 
 
 def _plain(member: Any) -> dict[str, Any]:
-    """Return a model other than a chain, or bounds, as plain values: its attributes of the names in its record."""
-    if isinstance(member, Continuum):
-        return member.plain
+    """Return a model, or what lies between bounds, as plain values."""
     if isinstance(member, GivenLaws):
-        return msgspec.to_builtins(_OfTheUser("computed by a function of the user's"))
+        return {"laws": _OF_THE_USER}
     if isinstance(member, BayesianNetwork):
         nodes = {
             state_label(name): _Node(list(cpt.states), list(map(state_label, cpt.parents)), cpt.table.tolist())
             for name, cpt in member.cpts.items()
         }
-        return msgspec.to_builtins(_Network(nodes))
-    if member.kind not in _RECORDS:
-        raise ModelError(f"theta is a class of {member.kind}, which cannot be stored in a model file or a release")
-    values = {name: getattr(member, name) for name in _RECORDS[member.kind].__struct_fields__}
+        return {"nodes": msgspec.to_builtins(nodes)}
+    values = {name: getattr(member, name) for name in _fields_of(type(member))}
     if isinstance(member, JointDistribution):
         values["variables"] = map(str, member.variables)
     return {name: _plain_value(value) for name, value in values.items()}
@@ -315,11 +240,9 @@ def _one_of_several(plain: dict[str, Any], states: list[str]) -> Any:
     record = msgspec.convert(plain, _OfSeveral)
     if (record.origin is None) == (record.kind in CONTINUA):
         raise ModelError("classes such as IntervalChain need an origin, and other members must not have one")
-    if record.origin is not None:
-        return CONTINUA[record.kind].of_plain(record.model, states, record.origin)
-    if record.kind not in _CHAINS:
+    if record.kind not in {*_CHAINS, *CONTINUA}:
         raise ModelError(f"{shortened(repr(record.kind))} is not a kind of chains")
-    return _member(record.kind, record.model, states)
+    return _member(record.kind, record.model, states, **({} if record.origin is None else {"origin": record.origin}))
 
 
 def _plain_value(value: Any) -> Any:
@@ -328,26 +251,18 @@ def _plain_value(value: Any) -> Any:
     return str(value) if isinstance(value, Fraction) else value
 
 
-def _member(kind: str, plain: dict[str, Any], states: list[str]) -> Any:
+def _member(kind: str, plain: dict[str, Any], states: list[str], **origin: str) -> Any:
     """Return the model of plain values that :func:`_plain` gives; None for laws of the user's."""
-    record: Any = msgspec.convert(plain, _RECORDS[kind], dec_hook=_exact)
-    match record:
-        case _Periodic(matrices, start, clock, step):
-            return PeriodicChain(matrices, start, clock=clock, step=step, states=states)
-        case _HigherOrder(tensor, start):
-            return HigherOrderChain(tensor, start, states=states)
-        case _Stays(exits, stays, start):
-            return StaysChain(exits, stays, start, states=states)
-        case ChainRecord():
-            return MarkovChain(record.transition_matrix, record.initial_distribution, states=states)
-        case _Cliques(laws):
-            return Cliques(laws, states=states)
-        case _Joint(variables, rows, probabilities):
-            return JointDistribution(rows, probabilities, variables=variables, states=states)
-        case _Network(nodes):
-            return BayesianNetwork({n: CPT(node.states, node.table, node.parents) for n, node in nodes.items()})
-        case _:
-            return None
+    model: Any = CONTINUA[kind] if kind in CONTINUA else _MODELS[kind]
+    record = msgspec.defstruct("Member", list(_fields_of(model).items()), forbid_unknown_fields=True)
+    values = msgspec.structs.asdict(msgspec.convert(plain, record, dec_hook=_exact))
+    if model is GivenLaws:
+        return None
+    if model is BayesianNetwork:
+        return model({name: CPT(node.states, node.table, node.parents) for name, node in values["nodes"].items()})
+    if model is JointDistribution:
+        values["values"] = values.pop("rows")
+    return model(**values, states=tuple(states), **origin)
 
 
 def _exact(_: type, text: Any) -> Fraction:

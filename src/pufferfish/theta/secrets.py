@@ -72,8 +72,7 @@ class RecordIs(ReadOnly, Secret):
     states: tuple[str, ...]
 
     def __init__(self, record: Any, states: Any) -> None:
-        object.__setattr__(self, "record", tuple(record) if isinstance(record, list) else record)
-        object.__setattr__(self, "states", _labels(states))
+        self._keep(record=tuple(record) if isinstance(record, list) else record, states=_labels(states))
 
     def holds(self, row: Mapping[Any, str]) -> bool:
         """Whether it holds in a database."""
@@ -110,9 +109,8 @@ class CountIs(ReadOnly, Secret):
         for name, bound in (("at_least", at_least), ("at_most", at_most)):
             if bound is not None and (isinstance(bound, bool) or not isinstance(bound, Integral)):
                 raise ParameterError(f"{name} is {bound!r}, expected a whole number of records")
-        object.__setattr__(self, "states", _labels(states))
-        object.__setattr__(self, "at_least", None if at_least is None else int(at_least))
-        object.__setattr__(self, "at_most", None if at_most is None else int(at_most))
+            self._keep(**{name: None if bound is None else int(bound)})
+        self._keep(states=_labels(states))
 
     def allows(self, count: int) -> bool:
         """Whether a number of records lies in the range."""
@@ -184,13 +182,7 @@ class _Joined(ReadOnly, Secret):
 
 
 def check_states(secret: Secret, states: Sequence[str]) -> None:
-    """Refuse a secret that names a state which no record can have.
-
-    Raises
-    ------
-    ParameterError
-        If it names one.
-    """
+    """Refuse a secret that names a state which no record can have."""
     for condition in secret.conditions:
         for state in () if isinstance(condition, Fact) else condition.states:
             if state not in states:
@@ -199,13 +191,7 @@ def check_states(secret: Secret, states: Sequence[str]) -> None:
 
 
 def as_secret_pairs(secrets: Any) -> tuple[SecretPair, ...] | None:
-    """Return pairs of secrets, checked; None (any two values of any record) stays None.
-
-    Raises
-    ------
-    ParameterError
-        If it is not a list of pairs of secrets.
-    """
+    """Return pairs of secrets, checked; None (any two values of any record) stays None."""
     if secrets is None:
         return None
     pairs: list[Any] = list(secrets) if is_list(secrets) else [secrets]

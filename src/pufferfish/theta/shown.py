@@ -71,24 +71,15 @@ def transitions(states: Sequence[str], low: Array, high: Array, caption: str = "
 
 
 def mean_dwell_times(states: Sequence[str], low: Array, high: Array, points: Array | None = None) -> Bars:
-    """Return how long states last in the mean, from the least and the most probabilities of staying.
+    """Return how long states last in the mean, from the least and the most probabilities of staying for one step.
 
-    Parameters
-    ----------
-    states : sequence of str
-        The k states.
-    low, high : (k,) ndarray
-        Probabilities of staying for one step.
-    points : (m, k) ndarray, optional
-        Those of the chains that they are taken of.
+    ``points``, of shape (m, k), are those of the chains that they are taken of.
     """
     spread = "" if np.array_equal(low, high) else ", from the least to the most of the class"
-    with np.errstate(divide="ignore"):
-        least, most, chain_means = (None if stay is None else 1 / (1 - stay) for stay in (low, high, points))
-    assert least is not None
-    assert most is not None
     label = "records in a row that a state lasts, in the mean"
-    return Bars(f"Mean stay in a state{spread}", label, states, least, most, chain_means, "chain", ("state", "steps"))
+    with np.errstate(divide="ignore"):
+        ends, means = (1 / (1 - low), 1 / (1 - high)), None if points is None else 1 / (1 - points)
+    return Bars(f"Mean stay in a state{spread}", label, states, *ends, means, "chain", ("state", "steps"))
 
 
 def in_time(bars: Bars, step: str | None) -> Grid:
@@ -109,13 +100,11 @@ def main_grids(theta: Any, step: str | None = None) -> list[Grid]:
         return []
     grids: list[Grid] = []
     for chart in theta._view().grids:
-        match chart:
-            case Bars():
-                grids.append(in_time(chart, step))
-            case Lines(places=[_, *_]):
-                grids.append(chart.extremes)
-            case Heat() if len(chart.rows) <= (MOST_COLUMNS if np.array_equal(chart.low, chart.high) else _FEW_BOUNDS):
-                grids.append(chart.grid)
-            case _:
-                pass
+        if isinstance(chart, Bars):
+            grids.append(in_time(chart, step))
+        elif isinstance(chart, Lines) and chart.places:
+            grids.append(chart.extremes)
+        elif isinstance(chart, Heat):
+            most = MOST_COLUMNS if np.array_equal(chart.low, chart.high) else _FEW_BOUNDS
+            grids += [chart.grid] if len(chart.rows) <= most else []
     return grids

@@ -6,13 +6,12 @@ as floats or decimals. Models, queries and releases name states by one canonical
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from pufferfish._base.checked import is_list
 from pufferfish._base.durations import format_micros, parse_duration
@@ -58,7 +57,8 @@ def intervals_of_states(states: Sequence[str]) -> list[tuple[Fraction | None, Fr
         numbers = [Fraction(state) for state in states]
         return [(number, number) for number in numbers]
     edges = [states[0].removeprefix("<")]
-    edges += [state.removeprefix(f"{before}-") for before, state in _with_edges(states)]
+    for state in states[1:-1]:  # a bin begins at the edge where the one before it ends
+        edges.append(state.removeprefix(f"{edges[-1]}-"))
     named = len(states) > 1 and all(_NUMBER.fullmatch(edge) for edge in edges)
     middle = [f"{low}-{high}" for low, high in pairwise(edges)]
     if not named or list(states) != [f"<{edges[0]}", *middle, f">={edges[-1]}"]:
@@ -70,14 +70,6 @@ def intervals_of_states(states: Sequence[str]) -> list[tuple[Fraction | None, Fr
 _NUMBER = re.compile(r"-?\d{1,30}(?:\.\d{1,30})?(?:e[+-]?\d{1,3})?", re.ASCII)
 
 
-def _with_edges(states: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each bin between the first and the last one, after the edge that it begins at."""
-    edge = states[0].removeprefix("<")
-    for state in states[1:-1]:
-        yield edge, state
-        edge = state.removeprefix(f"{edge}-")
-
-
 # -- Public clocks: which phase a time is at -------------------------------------------------------------------------
 
 _HOUR = 3_600_000_000
@@ -86,22 +78,10 @@ _HOUR = 3_600_000_000
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """A clock that everybody can read.
+class Clock(NamedTuple):
+    """A public clock: its phases last so many microseconds each, and 1970 began in the phase ``at_1970``.
 
-    Parameters
-    ----------
-    name : str
-        How it is called.
-    phases : int
-        How many phases it goes through.
-    micros : int
-        How long each of them lasts, in microseconds.
-    word : str
-        What one phase is.
-    at_1970 : int
-        The phase that 1970 began in: a Thursday, at midnight.
+    That was a Thursday, at midnight. ``word`` is what one phase is.
     """
 
     name: str
@@ -139,13 +119,7 @@ def phase_name(clock: str | None, phase: int) -> str:
 
 
 def clock_named(name: Any) -> Clock:
-    """Return a clock by its name.
-
-    Raises
-    ------
-    ParameterError
-        If there is none of this name.
-    """
+    """Return a clock by its name."""
     if not isinstance(name, str) or name not in CLOCKS:
         hint = did_you_mean(name, tuple(CLOCKS)) if isinstance(name, str) else ""
         raise ParameterError(f"clock is {name!r}, expected one of {', '.join(map(repr, CLOCKS))}.{hint}")
@@ -153,13 +127,7 @@ def clock_named(name: Any) -> Clock:
 
 
 def steps_of_phase(clock: Clock, step: Any) -> tuple[str, int]:
-    """Return a step as text, and how many steps a phase of the clock takes.
-
-    Raises
-    ------
-    ModelError
-        If a phase is no whole number of steps.
-    """
+    """Return a step as text, and how many steps a phase of the clock takes."""
     if step is None:
         raise ModelError(
             f'step is missing: with clock="{clock.name}" give the time between records, such as step="1min"'
@@ -206,27 +174,14 @@ def state_label(value: Any) -> str:
 
 
 def refuse_missing(value: Any, argument: str) -> None:
-    """Refuse None and NaN as a name: they stand for what is missing, and a record with no value is in no state.
-
-    Raises
-    ------
-    ModelError
-        If it is one of them; ``argument`` says which name it is.
-    """
+    """Refuse None and NaN as a name: they stand for what is missing, and a record with no value is in no state."""
     nan = isinstance(value, Real | Decimal) and value != value
     if value is None or nan or type(value).__name__ in {"NAType", "NaTType"}:
         raise ModelError(f"{argument} is {value!r}, expected a name: None and NaN mean missing values")
 
 
 def listed_names(given: Any, argument: str, example: str = '["rest", "walk"]') -> tuple[Any, ...]:
-    """Return the names in a sequence, whose labels are distinct: of states, or of records.
-
-    Raises
-    ------
-    ModelError
-        If it is text or a set, which have no names in an order, or a name is missing or repeated, or looks like
-        another: an accented letter may be one code point or two.
-    """
+    """Return the names in a sequence, whose labels are distinct: of states, or of records."""
     if not is_list(given):
         shown = shortened(repr(cast("object", given)))
         raise ModelError(f"{argument} is {shown}, expected a list of names such as {example}")
@@ -255,25 +210,13 @@ def listed_labels(given: Any, argument: str, example: str = '["rest", "walk"]') 
 
 
 def check_number_of_states(names: Sequence[str]) -> None:
-    """Refuse more states than there may be: tables of pairs of them are made, however short their list is in a file.
-
-    Raises
-    ------
-    ModelError
-        If there are more than :data:`MOST_STATES`.
-    """
+    """Refuse more states than there may be: tables of pairs of them are made, however short their list is in a file."""
     if len(names) > MOST_STATES:
         raise ModelError(f"states has {len(names):,} names, expected at most {MOST_STATES:,}: merge states")
 
 
 def state_names(states: Any, k: int) -> tuple[str, ...]:
-    """Return the labels of k states, which are numbered where they have no names.
-
-    Raises
-    ------
-    ModelError
-        If they are no sequence of k distinct names.
-    """
+    """Return the labels of k states, which are numbered where they have no names."""
     names = listed_labels(range(k) if states is None else states, "states")
     if len(names) != k:
         raise ModelError(f"states has {len(names)} names, expected {k}: one per row of transition_matrix")
@@ -286,21 +229,9 @@ def state_names(states: Any, k: int) -> tuple[str, ...]:
 def states_by_labels(given: Any, states: Sequence[Any] | None, argument: str) -> Sequence[Any] | None:
     """Return the states, those of the labels where none are given; refuse labels that say something else.
 
-    Probabilities are taken by position, so labels in another order would give them to other states.
-
-    Parameters
-    ----------
-    given : array_like
-        Frames and series of pandas, frames of polars and tables of Arrow have labels, also inside lists.
-    states : sequence, or None
-        The states, if they are known.
-    argument : str
-        The name of the argument, in messages.
-
-    Raises
-    ------
-    ModelError
-        If labels are not the states in their order. Labels 0, 1, … are none, unless the states are these numbers.
+    Probabilities are taken by position, so labels in another order would give them to other states. Frames and series
+    of pandas, frames of polars and tables of Arrow have labels, also inside lists. Labels 0, 1, … are none, unless the
+    states are these numbers.
 
     Examples
     --------

@@ -13,8 +13,8 @@ and what is seen, and kept secret, is the state alone.
 References: ``docs/proofs/stays.md``.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -26,9 +26,14 @@ from pufferfish._base.frozen import ReadOnly, read_only
 from pufferfish._base.view import MOST_ROWS, Grid, Shown, View, counted
 from pufferfish._draw.chart import Bars, Heat
 from pufferfish.errors import ModelError, shortened
-from pufferfish.theta.markov_chain import MarkovChain, checked_times, distribution
+from pufferfish.theta.markov_chain import (
+    MarkovChain,
+    checked_times,
+    distribution,
+    initial_law,
+    transition_laws,
+)
 from pufferfish.theta.shown import law_in_words, transitions
-from pufferfish.theta.some_laws import ChainLaw, starts_of
 from pufferfish.theta.states import state_names, states_by_labels
 
 __all__ = ["StaysChain"]
@@ -100,30 +105,13 @@ class StaysChain(Shown, ReadOnly):
                 f"exits[{x}][{x}] is {rows[x, x]:g}, expected 0: exits lead to another state; stays says how long a "
                 "stay goes on"
             )
-        rows = np.array([distribution(row, k, f"exits[{x}]", _LAW_OF_NEXT) for x, row in enumerate(rows)])
+        rows = transition_laws(rows, "exits", "It is a law of the next state.")
         every = tuple(_kinds(of_state, x) for x, of_state in enumerate(listed(stays, "stays", _LISTS, ModelError)))
         if len(every) != k:
             raise ModelError(f"stays has {len(every)} entries and exits {k} states: give kinds of stay for each state")
-        start: Any = initial_distribution
-        if not isinstance(start, str):
-            size = sum(map(len, every))
-            start = probabilities(start, "initial_distribution")
-            if start.shape != (size,):
-                raise ModelError(
-                    f"initial_distribution has shape {start.shape}, expected ({size},): a probability for each kind of "
-                    "stay of each state, in the order of stays"
-                )
-            start = read_only(distribution(start, size, "initial_distribution"))
-        elif start not in ("stationary", "any"):
-            raise ModelError(f'initial_distribution is {start!r}, expected an array, "stationary" or "any"')
-        for name, value in (
-            ("exits", read_only(rows)),
-            ("stays", every),
-            ("initial_distribution", start),
-            ("states", named),
-            ("k", k),
-        ):
-            object.__setattr__(self, name, value)
+        of = "a probability for each kind of stay of each state, in the order of stays"
+        start = initial_law(initial_distribution, (sum(map(len, every)),), of=of)
+        self._keep(exits=rows, stays=every, initial_distribution=start, states=named, k=k)
         if isinstance(start, str) and start == "stationary":
             self._as_one_chain("stationary")  # which knows what has no one stationary law
 
@@ -171,10 +159,8 @@ class StaysChain(Shown, ReadOnly):
     @property
     def in_words(self) -> str:
         """What its records follow, as releases say it."""
-        return (
-            "a chain whose stays in a state are of several kinds, short ones and long ones, drawn anew whenever the "
-            "state is entered"
-        )
+        kinds = "several kinds, short ones and long ones"
+        return f"a chain whose stays in a state are of {kinds}, drawn anew whenever the state is entered"
 
     @property
     def kinds(self) -> tuple[int, ...]:
@@ -214,21 +200,11 @@ class StaysChain(Shown, ReadOnly):
     def stationary_distribution(self) -> Array:
         """The stationary law of (state, kind); shape (kinds,).
 
-        Raises
-        ------
-        ModelError
-            If there are several.
+        Raises ModelError if there are several.
         """
         law = self._as_one_chain("any").stationary_distribution / self.mean_stays
-        return read_only(
-            np.array(
-                [
-                    p * share / (1 - keep)
-                    for p, kinds in zip(law.tolist(), self.stays, strict=True)
-                    for share, keep in kinds
-                ]
-            )
-        )
+        weights = [p * share / (1 - keep) for p, kinds in zip(law, self.stays, strict=True) for share, keep in kinds]
+        return read_only(np.array(weights))
 
     def slower(self, times: float) -> "StaysChain":
         """Return the chain whose stays of every kind are so many times as long; its stationary law is the same.
@@ -246,35 +222,13 @@ class StaysChain(Shown, ReadOnly):
         """
         factor = checked_times(times)
         stays = [[(share, (keep + factor - 1) / factor) for share, keep in kinds] for kinds in self.stays]
-        return StaysChain(self.exits, stays, self.initial_distribution, states=self.states)
-
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        """Yield the law of so many records, or some of them where the first may have any law."""
-        state, size = self.tuples[:, 0], len(self.tuples)
-        is_of = (state[:, None] == np.arange(self.k)).astype(np.float64)
-        for first in starts_of(self.initial_distribution, lambda: self.stationary_distribution, size):
-            # law[…, c]: of the states up to here, and the last record's state and kind
-            law = first[None, :]
-            for _ in range(length - 1):
-                law = (law[:, None, :] * is_of.T[None]).reshape(-1, size) @ self.kernel
-            yield ChainLaw((law[:, None, :] * is_of.T[None]).sum(axis=2).reshape((self.k,) * length), ())
-
-    @classmethod
-    def examples(cls) -> "dict[str, StaysChain]":
-        """Return a few chains of this kind, by what they are."""
-        swap = [[0, 1], [1, 0]]
-        return {
-            "stays of two kinds in one state": cls(swap, [[(0.5, 0.5), (0.5, 0.95)], [(1.0, 0.8)]]),
-            "stays of two kinds, any start": cls(swap, [[(0.7, 0.3), (0.3, 0.9)], [(0.6, 0.2), (0.4, 0.9)]], "any"),
-            "stays of two kinds, a given start": cls(swap, [[(0.7, 0.3), (0.3, 0.9)], [(1.0, 0.6)]], [0.1, 0.3, 0.6]),
-        }
+        return replace(self, stays=stays)
 
     @property
     def reduced(self) -> "StaysChain | MarkovChain":
         """The same chain without kinds of stay where every state has one alone."""
-        if any(count > 1 for count in self.kinds):
-            return self
-        return MarkovChain(self.kernel, self.initial_distribution, states=self.states)
+        one_each = len(self.tuples) == self.k
+        return MarkovChain(self.kernel, self.initial_distribution, states=self.states) if one_each else self
 
     def _as_one_chain(self, initial: Literal["stationary", "any"]) -> MarkovChain:
         """Return the chain of states that does not know kinds: its stationary law is that of the states."""
@@ -282,7 +236,6 @@ class StaysChain(Shown, ReadOnly):
 
 
 _FEW_STATES = 8
-_LAW_OF_NEXT = "It is a law of the next state."
 _LISTS = "a list for each state of its kinds of stay, such as [(0.8, 0.5), (0.2, 0.98)]"
 
 

@@ -19,9 +19,8 @@ from pufferfish.check.record import RicherModel
 from pufferfish.check.shown import draw_check
 from pufferfish.check.words import text_of, verdict_of
 from pufferfish.errors import DataError, NotApplicableError, ParameterError
-from pufferfish.fit.by_chance import largest_by_chance
 from pufferfish.fit.left_out import LeftOut
-from pufferfish.fit.members import Members
+from pufferfish.fit.members import Members, largest_by_chance
 
 START = datetime(2024, 3, 4)
 READING: dict[str, Any] = {"subject": "who", "time": "at", "max_gap": "30min"}

@@ -10,7 +10,7 @@ import pufferfish as pf
 from commands import refused, run
 from pufferfish.errors import QueryError
 from pufferfish.fit.model_file import write_model
-from pufferfish.queries.of_numbers import is_range, states_within, values_of_bins
+from pufferfish.queries.words import is_range, states_within, values_of_bins
 
 BINS = ["<70", "70-180", "180-250", ">=250"]
 

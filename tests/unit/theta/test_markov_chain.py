@@ -9,7 +9,7 @@ import pytest
 import pufferfish as pf
 from enumeration import exact_stationary
 from pufferfish.errors import ModelError, ParameterError
-from pufferfish.theta import ChainLength, as_chain_class
+from pufferfish.theta import ChainLength, as_theta
 from pufferfish.theta.lengths import as_lengths
 from pufferfish.theta.states import state_label
 
@@ -191,10 +191,10 @@ def test_repr_is_short_and_says_the_start() -> None:
 
 def test_classes() -> None:
     one, other = pf.MarkovChain(P), pf.MarkovChain(P, "any")
-    assert as_chain_class(one).chains == (one,)
-    assert as_chain_class(c for c in (one, other)).chains == (one, other)
+    assert as_theta(one).chains == (one,)
+    assert as_theta(c for c in (one, other)).chains == (one, other)
     given = pf.ChainClass((one,), origin="survey 2019")
-    assert as_chain_class(given) is given
+    assert as_theta(given) is given
     assert (given.k, given.states) == (2, ("0", "1"))
 
 
@@ -213,7 +213,7 @@ def test_classes() -> None:
 )
 def test_bad_classes(theta: Any, message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        as_chain_class(theta)
+        as_theta(theta)
 
 
 def test_lengths() -> None:

@@ -1,7 +1,7 @@
 """A class of chains outside of the package, written as docs/architecture.md says: it has all that others have."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import pufferfish as pf
+from paper.audit.laws import some_laws
 from pufferfish._base.view import View, text_of
 from pufferfish._draw.chart import Picture
 from pufferfish.cli import main
@@ -18,7 +19,6 @@ from pufferfish.mechanisms._propagation_on_chains import ChainLeakage
 from pufferfish.theta.chain_class import STATED, Continuum
 from pufferfish.theta.markov_chain import MarkovChain
 from pufferfish.theta.shown import mean_dwell_times, states_in_words
-from pufferfish.theta.some_laws import ChainLaw
 
 STATES = ("rest", "walk", "run")
 
@@ -33,6 +33,7 @@ class StayingClass(Continuum):
     origin: str = STATED
     kind: ClassVar[str] = "Markov chains that stay"
     witnesses: ClassVar[tuple[str, ...]] = ("quilt", "propagation")
+    in_file: ClassVar[Mapping[str, Any]] = {"low": float, "high": float}
 
     @property
     def between(self) -> pf.IntervalChain:
@@ -55,21 +56,6 @@ class StayingClass(Continuum):
     @property
     def some_members(self) -> tuple[MarkovChain, ...]:
         return self.between.some_members
-
-    def some_laws(self, length: int) -> Iterator[ChainLaw]:
-        yield from self.between.some_laws(length)
-
-    @classmethod
-    def examples(cls) -> "dict[str, StayingClass]":
-        return {"three states that last": cls(0.3, 0.6)}
-
-    @property
-    def plain(self) -> dict[str, Any]:
-        return {"low": self.low, "high": self.high}
-
-    @classmethod
-    def of_plain(cls, plain: dict[str, Any], states: list[str], origin: str) -> "StayingClass":
-        return cls(plain["low"], plain["high"], tuple(states), origin)
 
 
 THETA = StayingClass(0.3, 0.6)
@@ -123,7 +109,7 @@ def test_what_is_proved_holds_under_its_laws(covered: None) -> None:
     calibration = pf.LeakagePropagation(THETA, length=2).calibrate(pf.Count("run"), 1.0)
     counts, scale = np.arange(-60, 61), calibration.unit_scale
     noise = {n: np.exp(-np.abs(counts - n) / scale) for n in range(3)}
-    for law, (x, y) in itertools.product(THETA.some_laws(2), itertools.permutations(range(3), 2)):
+    for law, (x, y) in itertools.product(some_laws(THETA.between, 2), itertools.permutations(range(3), 2)):
         joint = law.first[:, None] * law.steps[0]
         rows = (joint / joint.sum(axis=1, keepdims=True))[[x, y]]  # laws of the second record, given the first
         one, other = (
@@ -149,9 +135,7 @@ def test_a_proof_of_another_kind_than_its_own_is_refused(
         pf.Release.from_json(tmp_path / "r.json")
 
 
-@pytest.mark.parametrize(
-    "missing", ["in_words", "_view", "_picture", "some_members", "some_laws", "examples", "plain", "of_plain"]
-)
+@pytest.mark.parametrize("missing", ["in_file", "in_words", "_view", "_picture", "some_members"])
 def test_a_class_that_lacks_a_member_is_refused_where_it_is_written(missing: str) -> None:
     members = {name: value for name, value in vars(StayingClass).items() if not name.startswith("__")}
     del members[missing]
@@ -162,9 +146,9 @@ def test_a_class_that_lacks_a_member_is_refused_where_it_is_written(missing: str
 
 def test_a_class_says_its_kind_its_proofs_its_states_and_its_origin() -> None:
     members = {name: value for name, value in vars(StayingClass).items() if not name.startswith("__")}
-    for name in ("kind", "witnesses", "states", "origin"):
+    for name in ("kind", "witnesses", "in_file", "states", "origin"):
         del members[name]
-    with pytest.raises(TypeError, match="it lacks kind, witnesses, states, origin "):
+    with pytest.raises(TypeError, match="it lacks kind, witnesses, in_file, states, origin "):
         type(Continuum)("Other", (Continuum,), members)
     with pytest.raises(TypeError, match="files tell them apart by it"):
         type("Other", (StayingClass,), {})

@@ -24,8 +24,7 @@ from pufferfish._draw.page import MANY_ROWS, MOST_COLUMNS, fold, heat_map, table
 from pufferfish.data.groups import cells_for_people, in_order
 from pufferfish.errors import ParameterError, PufferfishError, shortened
 from pufferfish.queries import Transitions, measure_of
-from pufferfish.queries.of_numbers import BinValues
-from pufferfish.queries.words import bins_at_middles
+from pufferfish.queries.words import BinValues, bins_at_middles
 from pufferfish.release.cells import csv_of
 from pufferfish.release.facts import GroupsRecord, decode
 from pufferfish.release.record import MeasurementFields, ReleaseFields, frame_of, quantile_rows, read_table
