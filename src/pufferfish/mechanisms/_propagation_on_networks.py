@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 
 from pufferfish._base.progress import report_progress
-from pufferfish._core.numbers.rounding import bracket
 from pufferfish._core.propagation.cluster_columns import ColumnsPropagation
 from pufferfish._core.propagation.clusters import Attained, ClusterPropagation
 from pufferfish._core.quilts.chain_search import LeakThrough, Objective, Score
