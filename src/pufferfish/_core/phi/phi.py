@@ -157,23 +157,9 @@ class LogRatios:
         if alone or most == 1 or not x.size:
             return self(kernel, a)[None]
         known, messages = self._trees_for(kernel, a, x, x_), np.empty((most, k, k))
-        n = loops.walk(
-            kernel.upper,
-            kernel.lower,
-            pairs.reached[1].ravel(),
-            x,
-            x_,
-            pairs.always,
-            known.follows,
-            known.tails,
-            known.heads,
-            known.flows,
-            known.shares,
-            np.ascontiguousarray(loss),
-            enough,
-            np.array(a, order="C"),
-            messages,
-        )
+        laws = kernel.upper, kernel.lower, pairs.reached[1].ravel(), x, x_, pairs.always
+        trees = known.follows, known.tails, known.heads, known.flows, known.shares
+        n = loops.walk(*laws, *trees, np.ascontiguousarray(loss), enough, np.array(a, order="C"), messages)
         return messages[:n].copy()
 
     def of_pairs(self, kernel: Kernel, a: Matrix, x: Places, x_: Places) -> NDArray[np.float64]:

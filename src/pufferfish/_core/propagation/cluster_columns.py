@@ -106,7 +106,7 @@ class ColumnsPropagation:
         own = [(v, closed[v]) for v in self._columns if v in lossy]
         # no more than this, whatever the values are: exact, where it can be held
         largest = [float(loss.max()) for _, loss in own] + [float(matrix.max()) for matrix in told]
-        ceiling = float_up(sum(map(Fraction, largest), Fraction(0))) if all(map(math.isfinite, largest)) else math.inf
+        ceiling = _exact_sum(largest)
         if values is None:
             border = tuple(zip((part.border for part in parts), largest[len(own) :], strict=True))
             return ColumnsAttained(ceiling, True, None, math.fsum(largest[: len(own)]), border)
@@ -206,8 +206,7 @@ class _Part(NamedTuple):
 
     def told(self, losses: Sequence[Matrix]) -> Matrix:
         """Return what they tell about any two values of the border: never more than the sum of their losses."""
-        largest = [float(losses[v].max()) for v in self.lossy]
-        most = float_up(sum(map(Fraction, largest), Fraction(0))) if all(map(math.isfinite, largest)) else math.inf
+        most = _exact_sum([float(losses[v].max()) for v in self.lossy])
         return np.full((1, 1), most) if self.sweep is None else np.minimum(self.sweep.told(losses), most)
 
     def rows(self, values: Indices, columns: Scope) -> Indices:
@@ -282,6 +281,10 @@ class _BorderSweep(ClusterSweep):
         if len(self._keys) == 1:
             return np.zeros(len(values), dtype=np.int64)
         return np.searchsorted(self._keys, np.ravel_multi_index(tuple(values.T), self._shape))
+
+
+def _exact_sum(numbers: Sequence[float]) -> float:
+    return float_up(sum(map(Fraction, numbers), Fraction(0))) if all(map(math.isfinite, numbers)) else math.inf
 
 
 def _smallest(buckets: Sequence[Bucket], scope: Scope, sizes: Sequence[int]) -> int:

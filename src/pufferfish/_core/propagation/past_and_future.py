@@ -60,20 +60,12 @@ _SETTLED_CYCLE = 1e-7  # the same for cycles, whose places take longer: less tha
 class Side(ABC):
     """One side of the records of a chain."""
 
+    # what stands before the states in the shape of its arrays: nothing, or the number of phases of a cycle
     phases: tuple[int, ...] = ()
-    """Shape of what stands before the states in its arrays: nothing, or the number of phases of a cycle."""
-
-    starts_settled: bool = True
-    """Whether one fixed point covers all places, however near the end."""
-
-    falls: bool = False
-    """Whether bounds may fall from place to place: a sweep then comes to a fixed point from above."""
-
-    quick: bool = False
-    """Whether many places in a row are followed at once."""
-
-    most_steps: int = 4096
-    """How many places are visited one by one at most, before bounds for all later ones are looked for."""
+    starts_settled: bool = True  # whether one fixed point covers all places, however near the end
+    falls: bool = False  # whether bounds may fall from place to place: a sweep then comes to a fixed point from above
+    quick: bool = False  # whether many places in a row are followed at once
+    most_steps: int = 4096  # places visited one by one at most, before bounds for all later ones are looked for
 
     @abstractmethod
     def message(self, place: int, a: Matrix) -> Matrix:
