@@ -17,7 +17,7 @@ largest entry. Where a part's clusters are too large, M_j is the sum of the larg
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -135,14 +135,12 @@ class ColumnsPropagation:
         buckets = self._buckets([self._tables[v] for v in needed], self._columns)
         if buckets is None:
             return None
-        states = Configurations(ClusterLaws(buckets, self._marked(needed), self._sizes), self._sizes)
+        marked = [*(self._tables[v] for v in needed), self._mark_on(self._columns)]
+        states = Configurations(ClusterLaws(buckets, marked, self._sizes), self._sizes)
         bucket = _smallest(buckets, self._columns, self._sizes)
         if states.count(bucket, self._columns) > MOST_VALUES:
             return None
         return _listed(states, bucket, self._columns, self._sizes)
-
-    def _marked(self, nodes: Iterable[int]) -> list[Table]:
-        return [*(self._tables[v] for v in nodes), self._mark_on(self._columns)]
 
     def _mark_on(self, scope: Scope) -> Table:
         """Return the table of the mark as a child of some nodes."""
