@@ -41,7 +41,6 @@ SHELVES = [
     {"numbers"},
     {"divergence", "path_divergence"},
     {"chains", "networks"},
-    {"tridiagonal"},
     {"gk16", "laws", "phi", "strategies"},
     {"propagation", "quilts"},
 ]

@@ -52,10 +52,7 @@ _WORK = 20_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InfluenceMatrix:
-    """The matrix Γ of a chain of T records: only neighbours influence each other.
-
-    Influences of the records before and after on record i are 0 or at least 1e-20, and 0 beyond the ends. A record that
-    is not ``secret`` has one possible state only.
+    """The matrix Γ of a chain of T records: only neighbours influence each other, by 0 or at least 1e-20.
 
     Examples
     --------
@@ -66,9 +63,9 @@ class InfluenceMatrix:
     [1.714285714, 1]
     """
 
-    left: Vector
+    left: Vector  # Γ[i, i−1] and Γ[i, i+1] of every record i, 0 beyond the ends
     right: Vector
-    secret: NDArray[np.bool_]
+    secret: Mask  # records with more than one possible state
 
     @property
     def norm_is_below_one(self) -> bool:

@@ -28,26 +28,13 @@ from numpy.typing import NDArray
 
 from pufferfish._core.chains.markov import stationary_law
 
-__all__ = [
-    "MOST_ASKED",
-    "MOST_STATES",
-    "Proposal",
-    "all_trees",
-    "best_scales",
-    "bins",
-    "errors_of",
-    "mean_shifts",
-    "prefixes",
-    "proposals",
-    "shifts_of",
-    "split",
-    "star",
-    "tree",
-]
+__all__ = ["MOST_ASKED", "MOST_STATES", "Proposal", "mean_shifts", "prefixes", "proposals"]
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Rows = NDArray[np.int64]
 
 # -- Sets of counts that tell a histogram ----------------------------------------------------------------------------
-
-Rows = NDArray[np.int64]
 
 
 def bins(k: int) -> Rows:
@@ -130,9 +117,6 @@ def prefixes(k: int) -> Rows:
     """Return the counts of the first state, of the first two, and so on, but that of all."""
     return np.tril(np.ones((k, k), dtype=np.int64))[:-1]
 
-
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 _MIXED = 1e-7  # share of every other state that is mixed into a matrix, so that it has one stationary law
 _SHARPER = (8.0, 32.0, 128.0, 512.0)  # powers of the norms that stand for the maximum, one after the other
@@ -314,7 +298,8 @@ def proposals(
         candidates.append((Proposal(rows, scales, _norm(scales, taken, power)), taken))
     candidates.sort(key=lambda candidate: candidate[0].error)
     asked = int(min(_WORK / k**4, MOST_ASKED)) if move else 0
-    if asked > 2 * k:
+    asked = asked if asked > 2 * k else 0
+    if asked:
         candidates = candidates[:_LEADING]
     else:  # each takes long
         candidates = [
@@ -324,10 +309,8 @@ def proposals(
         ]
     leading = [_Search(proposal, taken, leakage, epsilon, power) for proposal, taken in candidates]
     leading = sorted((search for search in leading if search.error < math.inf), key=lambda search: search.error)
-    if leading and asked > 2 * k:
+    if leading:
         leading[0].move(asked)
-    elif leading:
-        leading[0].ask()
     yield from (search.proposal for search in leading)
 
 
@@ -369,13 +352,9 @@ class _Search:
         """What was found so far."""
         return Proposal(self._rows, self._scales, self.error)
 
-    def ask(self) -> None:
-        """Ask for the leakage once more, nearer to where it is epsilon."""
-        self.error, self._scales = self._tried(self._scales)
-
     def move(self, asked: int) -> None:
         """Move scales, one or two at a time, while the leakage may be asked so often."""
-        self.ask()
+        self.error, self._scales = self._tried(self._scales)  # once more, nearer to where the leakage is epsilon
         step, ways = _FIRST_STEP, _ways(len(self._scales))
         while asked >= len(ways) and step > _LAST_STEP:
             before = self.error

@@ -128,7 +128,7 @@ class LogVectorPath:
         self, initial: Matrix, transition_matrix: Matrix, moved_on: Callable[[Any], Any] | None = None
     ) -> None:
         self._p = transition_matrix
-        self._moved_on: Callable[[Any], Any] = moved_on or _unmoved
+        self._moved_on: Callable[[Any], Any] = moved_on or (lambda values: values)
         self._p_support = transition_matrix > 0
         self._log_p = log_of(transition_matrix, self._p_support)
         self.step = 0
@@ -157,10 +157,6 @@ class LogVectorPath:
         """A bound on the absolute error of every finite entry of ``log``."""
         rows = (self.step + 1) * (self._p.shape[-1] + 8)
         return UNIT * (rows + 4 * _largest(self.log)) + self._log_domain_error
-
-
-def _unmoved(values: Any) -> Any:
-    return values
 
 
 def strong_components(support: Mask) -> list[list[int]]:

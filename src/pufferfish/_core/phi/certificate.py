@@ -21,7 +21,7 @@ __all__ = ["SEARCHED", "pass_on", "phi", "prove", "search_each", "walk"]
 
 # With bounds beyond this many nats flows would leave the range of a double, and Φ(A) ≤ max A has to do.
 SEARCHED = 300.0
-_NEAR = 1e-12  # A bound this near to what is attained, in nats, needs no search
+_NEAR = 1e-12  # a bound this near to what is attained, in nats, needs no search
 _EXPONENT = 700.0  # no double holds the exponential of more
 
 
@@ -87,12 +87,12 @@ def phi(rows: Any, upper: Any, lower: Any, a: Any, bounds: Any) -> None:  # noqa
         for z in range(k):
             if reached[y] and reached[z] and y != z:
                 most = max(most, a[y, z])
-    pairs = 0
+    every, every_, pairs = np.empty(r * r, dtype=np.int64), np.empty(r * r, dtype=np.int64), 0
     for x in range(r):
         for x_ in range(r):
-            defined = rows[x] and rows[x_]
             bounds[x, x_] = 0.0 if x == x_ else np.inf
-            if defined and x != x_:
+            if rows[x] and rows[x_] and x != x_:
+                every[pairs], every_[pairs] = x, x_
                 pairs += 1
                 if most == 0.0:
                     bounds[x, x_] = 0.0
@@ -100,14 +100,7 @@ def phi(rows: Any, upper: Any, lower: Any, a: Any, bounds: Any) -> None:  # noqa
         return
     # 2. what holds without a search: no more than the largest bound, and what the laws' ratios prove
     top = (most + UNIT * (k + 4)) * (1 + 4 * UNIT)  # rows sum to 1 up to rounding
-    xs, xs_, proved = np.empty(pairs, dtype=np.int64), np.empty(pairs, dtype=np.int64), np.empty(pairs)
-    n = 0
-    for x in range(r):
-        for x_ in range(r):
-            if rows[x] and rows[x_] and x != x_:
-                xs[n] = x
-                xs_[n] = x_
-                n += 1
+    xs, xs_, proved = every[:pairs], every_[:pairs], np.empty(pairs)
     nowhere, nothing = np.zeros((pairs, 0), dtype=np.int64), np.zeros((pairs, 0))
     prove(upper, lower, a, xs, xs_, nowhere, nowhere, nothing, proved)
     for n in range(pairs):

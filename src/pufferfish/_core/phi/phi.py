@@ -157,23 +157,9 @@ class LogRatios:
         if alone or most == 1 or not x.size:
             return self(kernel, a)[None]
         known, messages = self._trees_for(kernel, a, x, x_), np.empty((most, k, k))
-        n = loops.walk(
-            kernel.upper,
-            kernel.lower,
-            pairs.reached[1].ravel(),
-            x,
-            x_,
-            pairs.always,
-            known.follows,
-            known.tails,
-            known.heads,
-            known.flows,
-            known.shares,
-            np.ascontiguousarray(loss),
-            enough,
-            np.array(a, order="C"),
-            messages,
-        )
+        laws = kernel.upper, kernel.lower, pairs.reached[1].ravel(), x, x_, pairs.always
+        trees = known.follows, known.tails, known.heads, known.flows, known.shares
+        n = loops.walk(*laws, *trees, np.ascontiguousarray(loss), enough, np.array(a, order="C"), messages)
         return messages[:n].copy()
 
     def of_pairs(self, kernel: Kernel, a: Matrix, x: Places, x_: Places) -> NDArray[np.float64]:
@@ -372,6 +358,7 @@ class _Group:
     """Kernels of a stack that have their zeros in the same places, and where the search stands for each."""
 
     which: Which
+    pattern: bytes
     pairs: _Pairs
     always: Matrix
     tails: Places
@@ -458,7 +445,7 @@ class StackedRatios:
         for n in range(len(first)):
             which = np.flatnonzero(of.ravel() == n)
             same = [g for g in known if np.array_equal(g.which, which)] if known else []
-            self._groups.append(_grouped(kernel, which, same[0] if same else None))
+            self._groups.append(_grouped(kernel, which, packed[which[0]].tobytes(), same[0] if same else None))
 
 
 def solve_around(
@@ -486,15 +473,18 @@ def solve_around(
     return change.reshape(residual.shape)
 
 
-def _grouped(kernel: Kernel, which: Which, known: _Group | None) -> _Group:
-    pairs = _Pairs.of(Kernel(kernel.upper[which[0]], kernel.lower[which[0]], kernel.rows[which[0]]))
+def _grouped(kernel: Kernel, which: Which, pattern: bytes, known: _Group | None) -> _Group:
+    if known is not None and known.pattern == pattern:
+        pairs = known.pairs
+    else:
+        pairs = _Pairs.of(Kernel(kernel.upper[which[0]], kernel.lower[which[0]], kernel.rows[which[0]]))
     x, x_, k = pairs.x, pairs.x_, len(pairs.kernel.rows)
     always = without_flows(Kernel(kernel.upper[which], kernel.lower[which], kernel.rows[which]))[:, x, x_]
     if known is not None and np.array_equal(known.pairs.x, x) and np.array_equal(known.pairs.inside, pairs.inside):
-        return replace(known, which=which, pairs=pairs, always=always)
+        return replace(known, which=which, pattern=pattern, pairs=pairs, always=always)
     first = stars_of(pairs.kernel, np.zeros((k, k)), x, x_, pairs.inside)
     tails, heads = (np.repeat(ends[None], which.size, axis=0) for ends in (first.tails, first.heads))
-    return _Group(which, pairs, always, tails, heads, np.zeros(tails.shape), np.zeros(tails.shape))
+    return _Group(which, pattern, pairs, always, tails, heads, np.zeros(tails.shape), np.zeros(tails.shape))
 
 
 def _solve_around(ends: Places, shares: Matrix, source: Which, order: Which, residual: Matrix, change: Matrix) -> None:

@@ -53,6 +53,7 @@ from pufferfish._core.propagation.sweep import (
     folded,
     from_the_end,
     overlaps,
+    plus,
     sweep,
     sweep_folded,
 )
@@ -175,7 +176,7 @@ class ChainPropagation:
         own = self._closed(ends_apart(runs) if step else runs)
         # what the border records of the chain pass on has no step behind it
         charged = [
-            Run(run.steps, _plus(run.loss, step) if 0 < i < len(own) - 1 else run.loss) for i, run in enumerate(own)
+            Run(run.steps, plus(run.loss, step) if 0 < i < len(own) - 1 else run.loss) for i, run in enumerate(own)
         ]
         told = self._told(_levelled(charged, (self._future, self._past)) if step else own)
         fold = told.fold or Fold(tuple(range(len(own))), ())
@@ -183,11 +184,11 @@ class ChainPropagation:
         length = sum(run.steps for run in chain.runs)
         # the border steps of a stretch: none where the chain begins or ends
         past = [
-            replace(each, message=_plus(each.message, step) if each.last > 1 else each.message)
+            replace(each, message=plus(each.message, step) if each.last > 1 else each.message)
             for each in self._with_states(chain.past)
         ]
         future = [
-            replace(each, message=_plus(each.message, step) if each.first < length else each.message)
+            replace(each, message=plus(each.message, step) if each.first < length else each.message)
             for each in chain.future
         ]
         among = None if near is None else near[np.ix_(self._states, self._states)]
@@ -371,14 +372,17 @@ class TuplePropagation(ChainPropagation):
         """
         if self._states.size == 1:
             return StretchLeak(0.0)
-        closed = [Run(run.steps, _plus(close(run.loss), 2 * step)) for run in runs]
+        closed = [Run(run.steps, plus(close(run.loss), 2 * step)) for run in runs]
         length, m = sum(run.steps for run in closed), self._order
         told = self._told(closed)
         k = len(closed[0].loss)
         near_states = np.ones((k, k), dtype=np.bool_) if near is None else near
-        together = np.logical_and.reduce([near_states[np.ix_(column, column)] for column in self._tuples.T])
         begun = self._tuples[:, : min(records, m)]
-        near_begun = np.logical_and.reduce([near_states[np.ix_(column, column)] for column in begun.T])
+        near_tuples, near_begun = (
+            np.logical_and.reduce([near_states[np.ix_(column, column)] for column in tuples.T])
+            for tuples in (self._tuples, begun)
+        )
+        near_tuples = None if near is None else near_tuples
         _, groups = np.unique(begun, axis=0, return_inverse=True)
         groups = groups.reshape(-1).astype(np.intp)
 
@@ -391,20 +395,12 @@ class TuplePropagation(ChainPropagation):
             of_first, later = self._first_cluster(losses)
             first = np.sum(of_first, axis=0)
             own = [Run(1, first), *(Run(run.steps, self._lifted(run.loss, m - 1)) for run in later)]
-            found = worst_paths(
-                before,
-                own,
-                after,
-                states,
-                self._possible,
-                near=None if near is None else together,
-                witness=witness,
-            )
-            if found is None:
+            paths = worst_paths(before, own, after, states, self._possible, near=near_tuples, witness=witness)
+            if paths is None:
                 return None
-            (x, x_), (y, y_) = found.first, found.last
+            (x, x_), (y, y_) = paths.first, paths.last
             ends = (self._tuples[x, 0], self._tuples[x_, 0]), (self._tuples[y, -1], self._tuples[y_, -1])
-            return replace(found, first=_whole(ends[0]), last=_whole(ends[1]))
+            return replace(paths, first=_whole(ends[0]), last=_whole(ends[1]))
 
         def of_few(
             before: Matrix,
@@ -559,14 +555,6 @@ def _levelled(runs: Sequence[Run], sides: Sequence[Side]) -> Sequence[Run]:
     level = [Run(sum(run.steps for run in runs), longest.loss)]
     borders = all(run is longest or (run.steps == 1 and np.all(run.loss <= longest.loss)) for run in runs)
     return level if borders and not any(exact_steps(side, level) for side in sides) else runs
-
-
-def _plus(bounds: Matrix, step: float) -> Matrix:
-    """Return bounds with the loss of a step added between any two states, rounded up."""
-    if not step:
-        return bounds
-    off_diagonal = ~np.eye(bounds.shape[-1], dtype=np.bool_)
-    return np.where(off_diagonal, np.nextafter(bounds + step, np.inf), 0.0)
 
 
 def _whole(pair: tuple[np.intp, np.intp]) -> tuple[int, int]:

@@ -17,7 +17,7 @@ largest entry. Where a part's clusters are too large, M_j is the sum of the larg
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -106,7 +106,7 @@ class ColumnsPropagation:
         own = [(v, closed[v]) for v in self._columns if v in lossy]
         # no more than this, whatever the values are: exact, where it can be held
         largest = [float(loss.max()) for _, loss in own] + [float(matrix.max()) for matrix in told]
-        ceiling = float_up(sum(map(Fraction, largest), Fraction(0))) if all(map(math.isfinite, largest)) else math.inf
+        ceiling = _exact_sum(largest)
         if values is None:
             border = tuple(zip((part.border for part in parts), largest[len(own) :], strict=True))
             return ColumnsAttained(ceiling, True, None, math.fsum(largest[: len(own)]), border)
@@ -135,14 +135,12 @@ class ColumnsPropagation:
         buckets = self._buckets([self._tables[v] for v in needed], self._columns)
         if buckets is None:
             return None
-        states = Configurations(ClusterLaws(buckets, self._marked(needed), self._sizes), self._sizes)
+        marked = [*(self._tables[v] for v in needed), self._mark_on(self._columns)]
+        states = Configurations(ClusterLaws(buckets, marked, self._sizes), self._sizes)
         bucket = _smallest(buckets, self._columns, self._sizes)
         if states.count(bucket, self._columns) > MOST_VALUES:
             return None
         return _listed(states, bucket, self._columns, self._sizes)
-
-    def _marked(self, nodes: Iterable[int]) -> list[Table]:
-        return [*(self._tables[v] for v in nodes), self._mark_on(self._columns)]
 
     def _mark_on(self, scope: Scope) -> Table:
         """Return the table of the mark as a child of some nodes."""
@@ -206,8 +204,7 @@ class _Part(NamedTuple):
 
     def told(self, losses: Sequence[Matrix]) -> Matrix:
         """Return what they tell about any two values of the border: never more than the sum of their losses."""
-        largest = [float(losses[v].max()) for v in self.lossy]
-        most = float_up(sum(map(Fraction, largest), Fraction(0))) if all(map(math.isfinite, largest)) else math.inf
+        most = _exact_sum([float(losses[v].max()) for v in self.lossy])
         return np.full((1, 1), most) if self.sweep is None else np.minimum(self.sweep.told(losses), most)
 
     def rows(self, values: Indices, columns: Scope) -> Indices:
@@ -282,6 +279,10 @@ class _BorderSweep(ClusterSweep):
         if len(self._keys) == 1:
             return np.zeros(len(values), dtype=np.int64)
         return np.searchsorted(self._keys, np.ravel_multi_index(tuple(values.T), self._shape))
+
+
+def _exact_sum(numbers: Sequence[float]) -> float:
+    return float_up(sum(map(Fraction, numbers), Fraction(0))) if all(map(math.isfinite, numbers)) else math.inf
 
 
 def _smallest(buckets: Sequence[Bucket], scope: Scope, sizes: Sequence[int]) -> int:

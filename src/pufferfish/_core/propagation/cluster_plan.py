@@ -85,22 +85,10 @@ class Layout:
     def steps(self) -> Steps:
         """Return all steps."""
         kinds, sources, sizes, maps = np.array(self._terms, dtype=np.int64).reshape(-1, 4).T.copy()
-        upper, lower = self._bounds()
         outs, rows, columns, kernels, ends = np.array(self._steps, dtype=np.int64).reshape(-1, 5).T.copy()
-        return Steps(
-            outs=outs,
-            rows=rows,
-            columns=columns,
-            kernels=kernels,
-            firsts=np.insert(ends, 0, 0),
-            kinds=kinds,
-            sources=sources,
-            sizes=sizes,
-            maps=maps,
-            places=np.concatenate([np.zeros(0, dtype=np.int64), *self._places]),
-            upper=upper,
-            lower=lower,
-        )
+        places = np.concatenate([np.zeros(0, dtype=np.int64), *self._places])
+        firsts, bounds = np.insert(ends, 0, 0), self._bounds()
+        return Steps(outs, rows, columns, kernels, firsts, kinds, sources, sizes, maps, places, *bounds)
 
     def _bounds(self) -> tuple[Vector, Vector]:
         """Return bounds on all laws, those of one kind made together."""

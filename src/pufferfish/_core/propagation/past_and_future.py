@@ -60,20 +60,12 @@ _SETTLED_CYCLE = 1e-7  # the same for cycles, whose places take longer: less tha
 class Side(ABC):
     """One side of the records of a chain."""
 
+    # what stands before the states in the shape of its arrays: nothing, or the number of phases of a cycle
     phases: tuple[int, ...] = ()
-    """Shape of what stands before the states in its arrays: nothing, or the number of phases of a cycle."""
-
-    starts_settled: bool = True
-    """Whether one fixed point covers all places, however near the end."""
-
-    falls: bool = False
-    """Whether bounds may fall from place to place: a sweep then comes to a fixed point from above."""
-
-    quick: bool = False
-    """Whether many places in a row are followed at once."""
-
-    most_steps: int = 4096
-    """How many places are visited one by one at most, before bounds for all later ones are looked for."""
+    starts_settled: bool = True  # whether one fixed point covers all places, however near the end
+    falls: bool = False  # whether bounds may fall from place to place: a sweep then comes to a fixed point from above
+    quick: bool = False  # whether many places in a row are followed at once
+    most_steps: int = 4096  # places visited one by one at most, before bounds for all later ones are looked for
 
     @abstractmethod
     def message(self, place: int, a: Matrix) -> Matrix:
@@ -90,9 +82,9 @@ class Side(ABC):
     def settled(self, place: int, loss: Matrix, room: float) -> Settled | None:
         """Return a bound for records of this loss at every place after ``place``, if what enters is below it."""
 
-    @abstractmethod
     def at_worst(self, loss: Matrix, room: float) -> Settled | None:
         """Return such a bound for all places; larger where :meth:`settled` has to wait."""
+        return self.settled(1, loss, room)
 
     def from_here(self, place: int) -> "Side | None":
         """Return a side that bounds every place after this one in the same way, or None where there is none."""
@@ -152,10 +144,6 @@ class Homogeneous(Side):
         """Return a bound for every place after this one."""
         return self._fixed(loss, room)
 
-    def at_worst(self, loss: Matrix, room: float) -> Settled | None:
-        """Return a bound for all places."""
-        return self._fixed(loss, room)
-
     def from_here(self, place: int) -> Side | None:
         """Return this side: every place is bounded in the same way."""
         return self
@@ -190,23 +178,27 @@ class AnyPast(Side):
 
     def message(self, place: int, a: Matrix) -> Matrix:
         """Return what arrives at a place."""
-        return self._least(a, self._states(place - 1), self._known(place - 2))
+        return self._least(a, self.states(place - 1, place - 1), self._known(place - 2))
 
     def settled(self, place: int, loss: Matrix, room: float) -> Settled | None:
-        """Return a bound for every place after this one."""
+        """Return a bound for every place after this one, by laws on the states of the place: later ones have fewer."""
         place = max(place, 1)
-        return self._fixed_on(self._states(place), self._known(place - 1), loss, room)
+        states, known = self.states(place, place), self._known(place - 1)
 
-    def at_worst(self, loss: Matrix, room: float) -> Settled | None:
-        """Return such a bound for all places."""
-        return self._fixed_on(self._states(1), 0, loss, room)
+        def made() -> FixedPoint:
+            followers = self._steps.followers(states)
+            return under_any_prior(lambda b, before: self._least(b, before, known), self._solve, followers, states)
+
+        return self._fixed.of((states.tobytes(), known), made)(loss, room)
 
     def from_here(self, place: int) -> Side | None:
         """Return this side, once the states that records can have do not change any more.
 
         What it says of a place holds of every later one: there is more between them and the first record, not less.
         """
-        return self if place > 1 and np.array_equal(self._states(place - 1), self._states(place + 1)) else None
+        if place > 1 and np.array_equal(self.states(place - 1, place), self.states(place + 1, place + 1)):
+            return self
+        return None
 
     def at_every_age(self) -> Side:
         """Return the past by the contraction alone: how long ago a chain began rules out no law, and no state."""
@@ -214,30 +206,16 @@ class AnyPast(Side):
 
     def states(self, first: int, last: int) -> Mask:
         """Return states that the places can have: those of the first one, as there are ever fewer."""
-        return self._states(first)
-
-    def _states(self, place: int) -> Mask:
-        """States that the record at a place can have: ever fewer."""
-        while len(self._reached) < place and not self._closed:
+        while len(self._reached) < first and not self._closed:
             onwards = self._steps.followers(self._reached[-1])
             self._closed = np.array_equal(onwards, self._reached[-1])
             if not self._closed:
                 self._reached.append(onwards)
-        return self._reached[min(place, len(self._reached)) - 1]
+        return self._reached[min(first, len(self._reached)) - 1]
 
     def _known(self, steps: int) -> int:
         """For how many steps, at most so many, there are bounds on laws; 0 for none."""
         return 0 if self._laws is None or steps < 1 else self._laws.known(steps)
-
-    def _fixed_on(self, states: Mask, known: int, loss: Matrix, room: float) -> Settled | None:
-        """Bound with laws on these states for the record before, so many steps from the first: others are fewer."""
-        fixed = self._fixed.of(
-            (states.tobytes(), known),
-            lambda: under_any_prior(
-                lambda b, before: self._least(b, before, known), self._solve, self._steps.followers(states), states
-            ),
-        )
-        return fixed(loss, room)
 
     def _least(self, b: Matrix, before: Mask, known: int) -> Matrix:
         """Return the least of both bounds, where the record before is at least so many steps from the first."""

@@ -33,6 +33,7 @@ __all__ = [
     "folded",
     "from_the_end",
     "overlaps",
+    "plus",
     "sweep",
     "sweep_folded",
 ]
@@ -118,7 +119,7 @@ Mask = NDArray[np.bool_]
 
 # A bound for losses that are larger by this share is above any that another run may have settled at.
 _ROOMIER = 1e-5
-_CONVERGED = 1e-7  # A sweep moves no more once a step changes it by at most this share of the largest loss
+_CONVERGED = 1e-7  # a sweep moves no more once a step changes it by at most this share of the largest loss
 _HARDLY_MOVES = 1e-3  # the same for a sweep that proves nothing
 # A sweep also ends where the certified fixed point, which covers all that follows, is above it by this share.
 _NEAR = 1e-4
@@ -141,9 +142,8 @@ class Run:
 
     steps: int  # how many
     loss: Matrix  # record-level loss d of each; (k, k), zero diagonal
-    within: float = (
-        0.0  # loss between two values with the same state, where a chain knows more of a record than its state
-    )
+    # loss between two values of a record that have the same state, where a chain knows more of it than its state
+    within: float = 0.0
 
     def divided(self, divisor: float) -> Self:
         """Return the run with its loss divided, rounded up."""
@@ -155,7 +155,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """Places of a sweep, first to last, that share a bound on what arrives there, and hold no other states."""
+    """Places of a sweep, first to last, that share a bound on what arrives there; and states that hold all theirs."""
 
     first: int
     last: int
@@ -302,8 +302,9 @@ def _covering(
     if covers(settled):
         return settled
     lifted = _lifted_above(side, settled, a, entering)
-    if lifted is not None and (heaviest is not None or _nearly(lifted, settled)):
-        return lifted
+    if lifted is not None and settled is not None:
+        if heaviest is not None or _largest(lifted) <= _largest(settled) * (1 + _LIFTED):
+            return lifted
     if heaviest is None:
         return None
     # above what an earlier run may have settled at, its slack included; where there is none larger losses are no help
@@ -332,15 +333,7 @@ def _lifted_above(side: Side, settled: Settled | None, a: Matrix | None, enterin
         by = float(np.max(a[entering] - settled.bound[entering], initial=0.0))
     if not by < np.inf:
         return None
-    lift, off_diagonal = up(by), ~np.eye(settled.bound.shape[-1], dtype=np.bool_)
-    bound, message = (
-        np.where(off_diagonal, np.nextafter(part + lift, np.inf), 0.0) for part in (settled.bound, settled.message)
-    )
-    return Settled(bound, message)
-
-
-def _nearly(lifted: Settled, settled: Settled | None) -> bool:
-    return settled is not None and _largest(lifted) <= _largest(settled) * (1 + _LIFTED)
+    return Settled(plus(settled.bound, up(by)), plus(settled.message, up(by)))
 
 
 def _drifting(side: Side, place: int, steps: int, a: Matrix, loss: Matrix) -> Settled | None:
@@ -378,6 +371,14 @@ def exact_steps(side: Side, runs: Sequence[Run]) -> int:
     if len(runs) == 1 and side.starts_settled and runs[0].steps > longest:
         return 0
     return most
+
+
+def plus(bounds: Matrix, step: float) -> Matrix:
+    """Return bounds with the loss of a step added between any two states, rounded up."""
+    if not step:
+        return bounds
+    off_diagonal = ~np.eye(bounds.shape[-1], dtype=np.bool_)
+    return np.where(off_diagonal, np.nextafter(bounds + step, np.inf), 0.0)
 
 
 def _arrived(loss: Matrix, message: Matrix) -> Matrix:
