@@ -86,8 +86,7 @@ class ChainRows:
     @property
     def chained(self) -> Frame:
         """The prepared rows without the columns that only messages show."""
-        shown = {_VALUE, _NUMBER}
-        return self.frame.select(name for name in self.frame.collect_schema() if name not in shown)
+        return self.frame.drop(_VALUE, _NUMBER, strict=False)
 
     def _unread(self, frame: Frame) -> Frame:
         """Leave out rows that were read before, where a ledger says which those are."""

@@ -59,15 +59,9 @@ def name_digest(subject: str) -> int:
 def fingerprint_of(counted: Any, changes: int, sample: Mapping[str, Blocks]) -> str:
     """Return the fingerprint of a table as text.
 
-    Parameters
-    ----------
-    counted : object
-        All that was counted, of plain values in an order that does not depend on the table's: what :func:`repr` says
-        of it is digested.
-    changes : int
-        How often a state is followed by another.
-    sample : mapping
-        Of each kept subject the digests of its kept blocks.
+    All that was ``counted`` is of plain values in an order that does not depend on the table's: what :func:`repr` says
+    of it is digested. ``changes`` is how often a state is followed by another, ``sample`` has the digests of the kept
+    blocks of each kept subject.
     """
     kept = {name_digest(subject): blocks for subject, blocks in sample.items()}
     packed = b"".join(
