@@ -373,6 +373,14 @@ def tabulated(shape: Sequence[int], entries: Iterable[Sequence[int]]) -> NDArray
     return table
 
 
+def summed(pairs: Iterable[tuple[Any, int]]) -> Counter[Any]:
+    """Add up numbers by what stands before them."""
+    sums = Counter[Any]()
+    for key, n in pairs:
+        sums[key] += n
+    return sums
+
+
 def _whole_steps(gap: nw.Expr, step: int) -> nw.Expr:
     """Do what :func:`~pufferfish.data._chains.gap_steps` does, on an engine and for whole numbers."""
     fits = gap // step
@@ -424,7 +432,4 @@ class Fold:
     @property
     def totals(self) -> Counter[Any]:
         """Observed records of each state."""
-        totals = Counter[Any]()
-        for (_, state), n in self.counts.items():
-            totals[state] += n
-        return totals
+        return summed((state, n) for (_, state), n in self.counts.items())

@@ -80,11 +80,10 @@ def _batches(rows: ChainRows, layout: Layout) -> Generator[tuple[Frame, Frame]]:
 
 def _collected(native: pl.LazyFrame) -> Generator[pl.DataFrame]:
     """Collect a frame in batches, one at least."""
-    yielded = False
+    rows = None
     for rows in native.collect_batches(chunk_size=BATCH, lazy=True):
-        yielded = True
         yield rows
-    if not yielded:
+    if rows is None:
         yield native.clear().collect()
 
 

@@ -6,8 +6,7 @@ states of all columns. Columns of one type are stacked and counted in one pass: 
 would take many times as long.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -25,7 +24,7 @@ from pufferfish.data._cells import (
     selected,
     without_group,
 )
-from pufferfish.data._chains import CELL, KEEP, SUBJECT, Frame, counted, tabulated
+from pufferfish.data._chains import CELL, KEEP, SUBJECT, Frame, counted, summed, tabulated
 from pufferfish.data._columns import count_where, is_absent, state_column, subject_column
 from pufferfish.data._options import RowOptions, listed
 from pufferfish.data.bins import MAX_STATES
@@ -128,7 +127,7 @@ def _read(table: Source, options: RowOptions) -> tuple[Rows, Frame, dict[str, di
     records = _records(table.name, held)
     if not records:
         raise table.nothing(None if options.where is None else options.where.text)
-    totals = {label: _summed((state, n) for _, state, n in of_column) for label, of_column in held.items()}
+    totals = {label: summed((state, n) for _, state, n in of_column) for label, of_column in held.items()}
     absent = {label: of_column.pop(None, 0) for label, of_column in totals.items()}
     if options.missing == "refuse" and any(absent.values()):
         raise _missing(frame, cells, absent, locator)
@@ -283,17 +282,9 @@ def _groups(by: Sequence[Grouping]) -> list[str]:
     return [f"{CELL}{i}" for i in range(len(by))]
 
 
-def _summed(pairs: Iterable[tuple[Any, int]]) -> Counter[Any]:
-    """Add up numbers by what stands before them."""
-    sums = Counter[Any]()
-    for key, n in pairs:
-        sums[key] += n
-    return sums
-
-
 def _records(table: str, held: Mapping[str, Held]) -> int:
     """Return the number of rows, which is the same in every column, and of every group."""
-    by_group = [_summed((group, n) for group, _, n in of_column) for of_column in held.values()]
+    by_group = [summed((group, n) for group, _, n in of_column) for of_column in held.values()]
     if any(groups != by_group[0] for groups in by_group):
         sizes = [groups.total() for groups in by_group]
         raise DataError(f"{table} changed while it was read: columns have {min(sizes)} to {max(sizes)} rows")

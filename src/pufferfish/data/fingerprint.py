@@ -89,11 +89,9 @@ def fingerprint_of_rows(counts: Mapping[str, Mapping[str, int]]) -> str:
 def check_fingerprint(fingerprint: Any) -> None:
     """Refuse what is no fingerprint of a table, nor several with spaces between them."""
     try:
-        if not isinstance(fingerprint, str):
-            raise ValueError("no text")
         for one in fingerprint.split(" "):
             _parts(one)
-    except (ValueError, struct.error):  # binascii.Error is a ValueError
+    except (AttributeError, ValueError, struct.error):  # it is no text; binascii.Error is a ValueError
         raise ParameterError(
             f"fitted_on is {shortened(repr(fingerprint))}, expected the fingerprint of a table, such as "
             "data.fingerprint"

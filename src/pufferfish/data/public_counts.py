@@ -199,15 +199,13 @@ def read_habits(source: Any, state: str, apart: Sequence[int], *, clock: str | N
     reading = reading | {"clock": clock}
     sequences = read_chains(source, state=state, **reading)
     with opened(source, state, sequences, reading) as rows:
-        pairs = tuple(_pairs_of(rows, n) for n in apart)
-        occupancy = None if clock is None else _occupancy(rows, clock_named(clock).phases)
+        pairs, occupancy = tuple(_pairs_of(rows, n) for n in apart), None
+        if clock is not None:
+            shape = clock_named(clock).phases, len(rows.states)
+            groups = list(rows.layout.by_phase(rows.frame).iter_rows())
+            index = rows.indices(state for _, state, _ in groups)
+            occupancy = tabulated(shape, ((int(phase), index[state], n) for phase, state, n in groups))
         return Habits(sequences, daily_of(rows, sequences), pairs, occupancy)
-
-
-def _occupancy(rows: LinkedRows, phases: int) -> Whole:
-    groups = list(rows.layout.by_phase(rows.frame).iter_rows())
-    index = rows.indices(state for _, state, _ in groups)
-    return tabulated((phases, len(rows.states)), ((int(phase), index[state], n) for phase, state, n in groups))
 
 
 # -- How often each row of states occurs -----------------------------------------------------------------------------

@@ -127,6 +127,7 @@ def check_chain_options(given: Any) -> tuple[Duration | None, Duration | None]:
     for role, name in roles.items():
         if not isinstance(name, str) and not (name is None and role != "state"):
             raise ParameterError(f"{role} is {name!r}, expected the name of a column")
+    for role, name in roles.items():
         both = " and ".join(other for other, column in roles.items() if column == name)
         if name is not None and both != role:
             raise ParameterError(f"{both} are the same column {name!r}, expected different ones")

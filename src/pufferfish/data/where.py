@@ -65,10 +65,7 @@ class Where:
                     )
 
     def keep(self, columns: Mapping[str, Column], local: Mapping[str, Column] | None = None) -> nw.Expr:
-        """Compile to an expression, never null, that is true where a row is kept.
-
-        ``columns`` are those that it reads, ``local`` the local times of those in ``timed``.
-        """
+        """Compile to an expression, never null, that is true where a row is kept, given local times of ``timed``."""
         return _Compiler(self.text, columns, local).truth(self._tree).true
 
 
