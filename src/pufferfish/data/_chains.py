@@ -403,7 +403,7 @@ def gap_steps(gap: int | float, step: int | float) -> int:
 
 
 class Fold:
-    """What was counted by :attr:`Layout.chain_keys`, per chain: a subject's label, and the number of a segment or 0.
+    """What was counted by :data:`CHAIN_KEYS`, per chain: a subject's label, and the number of a segment or 0.
 
     Gaps that no engine divided are divided here, by a step, or are 2 steps and ``unsized`` where nobody knows it.
     """
