@@ -91,10 +91,10 @@ def real_array(given: Any) -> NDArray[np.float64]:
         raise TypeError(f"holds {words.get(entries.dtype.kind, f'entries of type {entries.dtype}')}")
     one_of_each: dict[type, Any] = {type(entry): entry for entry in entries.flat}
     for entry in one_of_each.values():
-        wrong = why_no_number(entry)
-        if wrong is not None:
-            rows = isinstance(entry, list | tuple | np.ndarray)
-            raise TypeError("is not an array of numbers (rows of equal length)" if rows else f"holds {_holding(wrong)}")
+        if (wrong := why_no_number(entry)) is not None:
+            if isinstance(entry, list | tuple | np.ndarray):
+                raise TypeError("is not an array of numbers (rows of equal length)")
+            raise TypeError(f"holds an entry {wrong}" if wrong.startswith("of type") else f"holds {wrong}")
     try:
         return np.array(entries, dtype=np.float64)
     except (OverflowError, ValueError, TypeError):
@@ -131,19 +131,11 @@ def with_sums_of_one(table: NDArray[np.float64]) -> NDArray[np.float64]:
     return table / np.where(near, 1.0, sums)
 
 
-def _holding(wrong: str) -> str:
-    return f"an entry {wrong}" if wrong.startswith("of type") else wrong
-
-
 def _masked(given: Any) -> bool:
     """Whether anything in nested lists is masked; numpy would take what lies below the mask."""
     if isinstance(given, np.ma.MaskedArray):
         return True
-    return isinstance(given, list | tuple) and any(_masked(part) for part in given if _may_hold(part))
-
-
-def _may_hold(part: Any) -> bool:
-    return isinstance(part, list | tuple | np.ma.MaskedArray)
+    return isinstance(given, list | tuple) and any(map(_masked, given))
 
 
 # -- Lists, numbers, truth values and words that users give ----------------------------------------------------------

@@ -36,6 +36,13 @@ def read_only(array: NDArray[_Number]) -> NDArray[_Number]:
     return np.ndarray(array.shape, array.dtype, buffer=array.tobytes())
 
 
+def _refusing(what: str, copy: str) -> Any:
+    def refuse(self: Any, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError(f"this {what} is read-only: make a new object from a changed copy, {copy}")
+
+    return refuse
+
+
 class FrozenDict(dict[_Key, _Value]):
     """A dict that refuses to be changed.
 
@@ -45,12 +52,8 @@ class FrozenDict(dict[_Key, _Value]):
     """
 
     __slots__ = ()
-
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("this mapping is read-only: make a new object from a changed copy, dict(mapping)")
-
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
+    __setitem__ = __delitem__ = __ior__ = _refusing("mapping", "dict(mapping)")
+    clear = pop = popitem = setdefault = update = __setitem__
 
     def __hash__(self) -> int:
         return hash(frozenset(self.items()))
@@ -66,12 +69,8 @@ class FrozenList(list[_Value]):
     """A list that refuses to be changed."""
 
     __slots__ = ()
-
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("this list is read-only: make a new object from a changed copy, list(values)")
-
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
-    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refusing("list", "list(values)")
+    append = clear = extend = insert = pop = remove = reverse = sort = __setitem__
 
     def __copy__(self) -> Self:
         return self

@@ -50,8 +50,7 @@ _listener: ContextVar[Listener | None] = ContextVar("pufferfish_progress", defau
 
 def report_progress(task: str, share: float) -> None:
     """Tell the listener, if there is one."""
-    listener = _listener.get()
-    if listener is not None:
+    if (listener := _listener.get()) is not None:
         listener(task, share)
 
 

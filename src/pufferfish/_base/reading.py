@@ -94,10 +94,8 @@ def leads_nowhere(path: str | os.PathLike[str]) -> str | None:
     link = Path(path)
     if not link.is_symlink() or link.exists():
         return None
-    return (
-        f"it is a link to {display_path(os.readlink(link))}, which does not exist; remove the link, or name another "
-        "file"
-    )
+    target = display_path(os.readlink(link))
+    return f"it is a link to {target}, which does not exist; remove the link, or name another file"
 
 
 def check_path(path: Any) -> None:

@@ -3,14 +3,13 @@
 The rows of a CSV file are counted below its header, without blank lines, so that a row of text in several lines is one.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 
-from pufferfish.data._chains import CELL, KEEP, SUBJECT, Frame, tabulated
+from pufferfish.data._chains import CELL, KEEP, SUBJECT, Frame, summed, tabulated
 from pufferfish.data._columns import Column, collected, is_absent, kind_of, row_count, state_column
 from pufferfish.data._times import local_columns
 from pufferfish.data.groupings import PARTS, Grouping, part_of
@@ -120,9 +119,8 @@ def groups_of(
     Of every column ``counted`` has the cells as an engine names them, each with a state and how many records are in it;
     None stands for no state. ``sizes`` are the numbers of states, and ``steps`` how often a state is followed by one.
     """
-    totals = Counter[tuple[Any, ...]]()
-    for cell, _, n in next(iter(counted.values())):  # those of every other column are the same
-        totals[cell] += n
+    first = next(iter(counted.values()))  # in every other column cells have as many records
+    totals = summed((cell, n) for cell, _, n in first)
     cells = {cell: tuple(grouping.label(x) for grouping, x in zip(by, cell, strict=True)) for cell in totals}
     labels = in_order(set(cells.values()))
     for i, grouping in enumerate(by):

@@ -5,10 +5,9 @@ asked for the first such row, so that the message can show it.
 """
 
 import math
-from collections.abc import Sequence
 from datetime import UTC
 from functools import reduce
-from operator import or_
+from operator import add, or_
 from typing import Any
 
 import narwhals as nw
@@ -86,8 +85,7 @@ class ChainRows:
     @property
     def chained(self) -> Frame:
         """The prepared rows without the columns that only messages show."""
-        shown = {_VALUE, _NUMBER}
-        return self.frame.select(name for name in self.frame.collect_schema() if name not in shown)
+        return self.frame.drop(_VALUE, _NUMBER, strict=False)
 
     def _unread(self, frame: Frame) -> Frame:
         """Leave out rows that were read before, where a ledger says which those are."""
@@ -140,7 +138,8 @@ class ChainRows:
         if options.bins is None:
             return frame
         # in a step of its own, so that an engine does not parse text once for every edge
-        index, status = _bin_index(nw.col(_NUMBER), options.bins), nw.col(STATE)
+        inner, status = options.bins[1:-1], nw.col(STATE)
+        index = reduce(add, ((nw.col(_NUMBER) >= edge).cast(nw.Int64) for edge in inner))
         binned = nw.when(status == _NUMERIC).then(index).otherwise(nw.lit(BAD))
         return frame.with_columns(nw.when(status != _ABSENT).then(binned).alias(STATE))
 
@@ -391,11 +390,6 @@ class ChainRows:
             f"column {self.options.state!r} holds {value!r}{where}, expected a number to be binned: correct "
             "it, or make it empty if the value is missing"
         )
-
-
-def _bin_index(value: nw.Expr, edges: Sequence[float]) -> nw.Expr:
-    """Bin number (0-based) of a float expression without nulls."""
-    return reduce(lambda total, term: total + term, ((value >= edge).cast(nw.Int64) for edge in edges[1:-1]))
 
 
 # -- Times that do not increase within a subject are refused ---------------------------------------------------------

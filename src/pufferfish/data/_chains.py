@@ -373,6 +373,14 @@ def tabulated(shape: Sequence[int], entries: Iterable[Sequence[int]]) -> NDArray
     return table
 
 
+def summed(pairs: Iterable[tuple[Any, int]]) -> Counter[Any]:
+    """Add up numbers by what stands before them."""
+    sums = Counter[Any]()
+    for key, n in pairs:
+        sums[key] += n
+    return sums
+
+
 def _whole_steps(gap: nw.Expr, step: int) -> nw.Expr:
     """Do what :func:`~pufferfish.data._chains.gap_steps` does, on an engine and for whole numbers."""
     fits = gap // step
@@ -395,7 +403,7 @@ def gap_steps(gap: int | float, step: int | float) -> int:
 
 
 class Fold:
-    """What was counted by :attr:`Layout.chain_keys`, per chain: a subject's label, and the number of a segment or 0.
+    """What was counted by :data:`CHAIN_KEYS`, per chain: a subject's label, and the number of a segment or 0.
 
     Gaps that no engine divided are divided here, by a step, or are 2 steps and ``unsized`` where nobody knows it.
     """
@@ -424,7 +432,4 @@ class Fold:
     @property
     def totals(self) -> Counter[Any]:
         """Observed records of each state."""
-        totals = Counter[Any]()
-        for (_, state), n in self.counts.items():
-            totals[state] += n
-        return totals
+        return summed((state, n) for (_, state), n in self.counts.items())

@@ -82,8 +82,7 @@ def missing(column: nw.Expr, dtype: Any) -> nw.Expr:
     """Whether a value is missing: null, or NaN in a column of floats; never null itself."""
     if not dtype.is_float():
         return column.is_null()
-    nan = column.fill_null(0.0).is_nan()
-    return column.is_null() | nan
+    return column.is_null() | column.fill_null(0.0).is_nan()
 
 
 def no_time(column: nw.Expr, dtype: Any) -> nw.Expr:

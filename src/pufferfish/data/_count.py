@@ -62,7 +62,8 @@ def _batches(rows: ChainRows, layout: Layout) -> Generator[tuple[Frame, Frame]]:
     native: pl.LazyFrame = rows.chained.to_native()
     schema = native.collect_schema()
     labels = (SUBJECT, STATE, *(f"{CELL}{i}" for i in range(layout.groupings)))
-    words = [pl.col(name).cast(_category()) for name in labels if schema.get(name) == pl.String]
+    texts = [name for name in labels if schema.get(name) == pl.String]  # of which many are equal: each is kept once
+    words = [pl.col(name).cast(pl.Categorical(pl.Categories.random())) for name in texts]
     totals = [pl.lit(None, pl.Int64).alias(name) for name in layout.totals]
     carried: pl.DataFrame | None = None
     for batch in _collected(native):
@@ -77,18 +78,12 @@ def _batches(rows: ChainRows, layout: Layout) -> Generator[tuple[Frame, Frame]]:
         carried = pl.concat([elsewhere, _last_rows(ordered.to_native(), linked.to_native(), new.columns, layout)])
 
 
-def _category() -> pl.Categorical:
-    """Return a type for text of which much is equal: each text is kept once, as a number."""
-    return pl.Categorical(pl.Categories.random())
-
-
 def _collected(native: pl.LazyFrame) -> Generator[pl.DataFrame]:
     """Collect a frame in batches, one at least."""
-    yielded = False
+    rows = None
     for rows in native.collect_batches(chunk_size=BATCH, lazy=True):
-        yielded = True
         yield rows
-    if not yielded:
+    if rows is None:
         yield native.clear().collect()
 
 
@@ -274,20 +269,17 @@ class Counted:
 
     Gaps are divided by the step that is given, or by the usual step of the first batch that has one. If that is not the
     usual step of all rows, they are counted once more.
-
-    Attributes
-    ----------
-    step : Duration or None
-        Time that a step takes, where gaps are divided by it.
-    usual : Duration or None
-        Most frequent time between linked rows, where nothing else says how long a step is.
-    chains, transitions, cells : Sums
-        Rows by the keys of chains, with their steps, by those of transitions, and by those of groups.
-    cell_steps : Sums or None
-        Rows of groups counted with the steps that lead to them, where these are not too many.
-    stretches, gaps, sample
-        Where rows are, if times say it; what the times between rows say; and by what the table is known again.
     """
+
+    step: Duration | None  # time that a step takes, where gaps are divided by it
+    usual: Duration | None  # most frequent time between linked rows, where nothing else says how long a step is
+    chains: Sums  # rows by the keys of chains, with their steps
+    transitions: Sums
+    cells: Sums  # rows by the keys of groups
+    cell_steps: Sums | None  # the same with the steps that lead to them, where these are not too many
+    stretches: Stretches | None  # where rows are, if times say it
+    gaps: Gaps
+    sample: Sample  # by what the table is known again
 
     def __init__(self, rows: ChainRows, options: Options) -> None:
         self._rows, self._options = rows, options
@@ -314,7 +306,7 @@ class Counted:
         self._divided_by, self.gaps = step, Gaps()
         self.chains, self.transitions = Sums(CHAIN_KEYS, steps=True), Sums(layout.transition_keys)
         self._lasted, self.cells = Sums([LASTED]), Sums(layout.cell_keys)
-        self.cell_steps: Sums | None = Sums(layout.cell_step_keys)
+        self.cell_steps = Sums(layout.cell_step_keys)
         self.stretches = _stretches_of(layout, options, zoned=not rows.wall)
         # blocks of rows are of times, if a step that is given is in their unit
         alike = options.step is None or options.step.has_unit == rows.instants

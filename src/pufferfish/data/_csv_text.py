@@ -225,12 +225,10 @@ def _is_printable(text: bytes, code: str) -> bool:
 
 def _is_binary(head: bytes) -> bool:
     """Whether bytes are no text in any code: they are no UTF-8, and have control characters, as no Latin-1 text has."""
-    if not _CONTROL.search(head):
-        return False
     try:
         head.decode()
-    except UnicodeDecodeError as error:
-        return error.end < len(head)  # else a character of which only the beginning was read
+    except UnicodeDecodeError as error:  # at the end a character of which only the beginning was read
+        return error.end < len(head) and _CONTROL.search(head) is not None
     return False
 
 

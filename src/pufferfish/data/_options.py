@@ -1,9 +1,9 @@
 """The options of reading, checked before a table is opened: of chains, and of independent rows against a network."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import tzinfo
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 from pufferfish._base.checked import check_choice, is_list, whole_number
 from pufferfish._base.durations import Duration
@@ -22,8 +22,6 @@ from pufferfish.theta.model_class import Described, ModelClass
 from pufferfish.theta.states import Clock, clock_named, listed_labels, state_label
 
 _MOST_ORDER = 6
-
-Missing = Literal["unobserved", "split", "refuse"]
 
 
 class Taken(Protocol):
@@ -46,10 +44,10 @@ class Taken(Protocol):
 class _Reading:
     """The options of reading any table, checked as far as they can be without it."""
 
-    subject: str | None
-    missing: Missing
+    subject: str | None = None
+    missing: Literal["unobserved", "split", "refuse"] = "unobserved"
     where: Where | None = None
-    by: tuple[Grouping, ...] = ()
+    by: tuple[Grouping, ...] = cast(Any, None)  # as not given; then none
     time: str | None = None
 
     @property
@@ -74,20 +72,50 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(_Reading):
-    """The options of ``read_sequences``."""
+    """The options of ``read_sequences``: as a user gives them, then refused, or kept as what they mean."""
 
     state: str
-    max_gap: Duration | None
-    step: Duration | None
-    bins: tuple[float, ...] | None
-    states: tuple[str, ...] | None
-    gaps: Literal["unobserved", "independent"]
-    clock: Clock | None
-    order: int
-    time_zone: str | None
-    zone: tzinfo | None
-    ambiguous: Literal["earlier", "later", "drop"] | None
-    taken: Taken | None
+    max_gap: Duration | None = None
+    step: Duration | None = None
+    bins: tuple[float, ...] | None = None
+    states: tuple[str, ...] | None = None
+    gaps: Literal["unobserved", "independent"] = "unobserved"
+    clock: Clock | None = None
+    order: int = 1
+    time_zone: str | None = None
+    zone: tzinfo | None = None  # what time_zone names
+    ambiguous: Literal["earlier", "later", "drop"] | None = None
+    taken: Taken | None = None
+
+    def __post_init__(self) -> None:
+        given: Any = self
+        longest, step = check_chain_options(given)
+        bins = None if given.bins is None else parse_bins(given.bins)
+        clock = None if given.clock is None else clock_named(given.clock)
+        if clock is not None and longest is None:
+            raise ParameterError(
+                f"clock is {given.clock!r}, and {'time' if self.time is None else 'max_gap'} is missing: the phases of "
+                "the clock follow from times and gaps; give time= and max_gap=, the time between records, such as "
+                "'1min'"
+            )
+        if self.ambiguous == "drop" and longest is None:
+            raise ParameterError(
+                "ambiguous is 'drop' and max_gap is missing: without it the hour that is left out would not count; "
+                "give max_gap=, the time between records, such as '1min'"
+            )
+        kept = {
+            "max_gap": longest,
+            "step": step,
+            "bins": bins,
+            "where": None if given.where is None else parse_where(given.where, [self.state], "state column"),
+            "states": _model_states(given.states, bins),
+            "clock": clock,
+            "order": _order(given.order, clock),
+            "by": parse_by(given.by, time=self.time, private=[self.state], called="state column"),
+            "zone": None if given.time_zone is None else given_zone(given.time_zone),
+        }
+        for name, value in kept.items():
+            object.__setattr__(self, name, value)
 
     def needed(self, present: Sequence[str]) -> tuple[str, ...]:
         """Columns to read, of those that a table has."""
@@ -95,65 +123,6 @@ class Options(_Reading):
             self.where.refuse_unquoted(present)
         columns = (self.subject, self.time, self.state, *self.public)
         return tuple(dict.fromkeys(name for name in columns if name is not None))
-
-
-def check_options(
-    *,
-    state: Any,
-    subject: Any = None,
-    time: Any = None,
-    max_gap: Any = None,
-    bins: Any = None,
-    where: Any = None,
-    states: Any = None,
-    missing: Any = "unobserved",
-    gaps: Any = "unobserved",
-    step: Any = None,
-    clock: Any = None,
-    order: Any = 1,
-    by: Any = None,
-    time_zone: Any = None,
-    ambiguous: Any = None,
-    taken: Taken | None = None,
-) -> Options:
-    """Check the options of ``read_sequences`` as they were given, and refuse those that no table can be read by."""
-    for role, name in {"state": state, "subject": subject, "time": time}.items():
-        if not isinstance(name, str) and not (name is None and role != "state"):
-            raise ParameterError(f"{role} is {name!r}, expected the name of a column")
-    longest, one = check_chain_options(
-        state, subject, time, missing, gaps, max_gap=max_gap, step=step, time_zone=time_zone, ambiguous=ambiguous
-    )
-    edges = None if bins is None else parse_bins(bins)
-    known = None if clock is None else clock_named(clock)
-    if known is not None and longest is None:
-        raise ParameterError(
-            f"clock is {clock!r}, and {'max_gap' if time is not None else 'time'} is missing: the phases of the clock "
-            "follow from times and gaps; give time= and max_gap=, the time between records, such as '1min'"
-        )
-    if ambiguous == "drop" and max_gap is None:
-        raise ParameterError(
-            "ambiguous is 'drop' and max_gap is missing: without it the hour that is left out would not count; give "
-            "max_gap=, the time between records, such as '1min'"
-        )
-    return Options(
-        state=state,
-        subject=subject,
-        time=time,
-        max_gap=longest,
-        step=one,
-        bins=edges,
-        where=None if where is None else parse_where(where, [state], "state column"),
-        states=_model_states(states, edges),
-        missing=missing,
-        gaps=gaps,
-        clock=known,
-        order=_order(order, known),
-        by=parse_by(by, time=time, private=[state], called="state column"),
-        time_zone=time_zone,
-        zone=None if time_zone is None else given_zone(time_zone),
-        ambiguous=ambiguous,
-        taken=taken,
-    )
 
 
 def _order(order: Any, clock: Clock | None) -> int:
@@ -198,12 +167,34 @@ _EXAMPLE = "a list such as ['rain'] or a dict from nodes to columns such as {'ra
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowOptions(_Reading):
-    """The options of ``read_rows``; nodes by their labels."""
+    """The options of ``read_rows``: as a user gives them, then refused, or kept as what they mean; nodes by labels."""
 
+    missing: Literal["refuse", "unobserved"] = "refuse"
     network: BayesianNetwork
-    nodes: dict[str, Any]
-    columns: dict[str, str] | None
-    joint: tuple[tuple[str, ...], ...]
+    columns: dict[str, str] | None = None
+    joint: tuple[tuple[str, ...], ...] = cast(Any, None)  # as not given; then none
+    nodes: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        given: Any = self
+        network = _one_network(given.network)
+        nodes = {state_label(node): node for node in network.nodes}
+        columns = None if given.columns is None else _chosen(given.columns, nodes)
+        private = {*nodes, *(columns or {}).values()}  # a node that is not read is as private as one that is
+        if given.subject is not None and not isinstance(given.subject, str):
+            raise ParameterError(f"subject is {given.subject!r}, expected the name of a column")
+        check_subject(self.subject, private)
+        check_choice("missing", given.missing, ("refuse", "unobserved"))
+        kept = {
+            "network": network,
+            "nodes": nodes,
+            "columns": columns,
+            "where": None if given.where is None else parse_where(given.where, private, NODE_COLUMN),
+            "by": parse_by(given.by, time=None, private=private, called=NODE_COLUMN),
+            "joint": _together(given.joint, network, nodes, columns),
+        }
+        for name, value in kept.items():
+            object.__setattr__(self, name, value)
 
     def cells(self, present: Sequence[str]) -> dict[str, str]:
         """Columns of the nodes that are read, of those that a table has."""
@@ -247,31 +238,6 @@ class RowOptions(_Reading):
             )
         subject = () if self.subject is None else (self.subject,)
         return tuple(dict.fromkeys([*cells.values(), *subject, *self.public]))
-
-
-def check_row_options(
-    network: Any, columns: Any, subject: Any, where: Any, missing: Any, by: Any = None, joint: Any = None
-) -> RowOptions:
-    """Check the options of ``read_rows`` as they were given, and refuse those that no table can be read by."""
-    model = _one_network(network)
-    nodes = {state_label(node): node for node in model.nodes}
-    chosen = None if columns is None else _chosen(columns, nodes)
-    # A node that is not read is as private as one that is.
-    private = {*nodes, *(chosen or {}).values()}
-    if subject is not None and not isinstance(subject, str):
-        raise ParameterError(f"subject is {subject!r}, expected the name of a column")
-    check_subject(subject, private)
-    check_choice("missing", missing, ("refuse", "unobserved"))
-    return RowOptions(
-        network=model,
-        nodes=nodes,
-        columns=chosen,
-        subject=subject,
-        where=None if where is None else parse_where(where, private, NODE_COLUMN),
-        missing=missing,
-        by=parse_by(by, time=None, private=private, called=NODE_COLUMN),
-        joint=_together(joint, model, nodes, chosen),
-    )
 
 
 def _one_network(network: Any) -> BayesianNetwork:

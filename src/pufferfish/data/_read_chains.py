@@ -17,7 +17,7 @@ from pufferfish.data._chain_rows import BAD, ChainRows
 from pufferfish.data._chains import TIME, Fold, Layout, tabulated
 from pufferfish.data._columns import is_absent
 from pufferfish.data._count import Counted, with_places
-from pufferfish.data._options import Options, check_options
+from pufferfish.data._options import Options
 from pufferfish.data.fingerprint import fingerprint_of
 from pufferfish.data.groups import Groups
 from pufferfish.data.labels import count_rows, labels_of, placed_states
@@ -32,7 +32,7 @@ _UNITS = (1_000_000, 1_000)  # microseconds of a second, and of a millisecond
 
 def read_chains(source: Any, **reading: Any) -> Sequences:
     """Do the work of :func:`~pufferfish.read_sequences`."""
-    options = check_options(**reading)
+    options = Options(**reading)
     if are_paths(source) and len(source) > 1 and options.max_gap is None:
         # without times the last row of one file would be next to the first of another
         raise ParameterError("several files need time and max_gap, which order their rows")

@@ -6,9 +6,7 @@ states of all columns. Columns of one type are stacked and counted in one pass: 
 would take many times as long.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -26,9 +24,9 @@ from pufferfish.data._cells import (
     selected,
     without_group,
 )
-from pufferfish.data._chains import CELL, KEEP, SUBJECT, Frame, counted, tabulated
+from pufferfish.data._chains import CELL, KEEP, SUBJECT, Frame, counted, summed, tabulated
 from pufferfish.data._columns import count_where, is_absent, state_column, subject_column
-from pufferfish.data._options import RowOptions, check_row_options, listed
+from pufferfish.data._options import RowOptions, listed
 from pufferfish.data.bins import MAX_STATES
 from pufferfish.data.fingerprint import fingerprint_of_rows
 from pufferfish.data.groupings import Grouping
@@ -42,30 +40,27 @@ from pufferfish.theta.bif import CPT
 from pufferfish.theta.states import state_label
 
 _CELL, _STATE, _COUNT = "__pf_cell", "__pf_state", "__pf_count"
-
 _MOST_HELD = 100_000_000  # cells of distinct rows that are held at once
 
 Held = list[tuple[tuple[Any, ...], Any, int]]
 """Of one column how many rows of each group hold what; None stands for a missing state, and () for no groups."""
 
 
-def count_cells(source: Any, *reading: Any) -> Rows:
-    """Do the work of :func:`~pufferfish.read_rows`, whose options come in their order."""
-    options = check_row_options(*reading)
+def count_cells(source: Any, **reading: Any) -> Rows:
+    """Do the work of :func:`~pufferfish.read_rows`."""
+    options = RowOptions(**reading)
     table = open_source(source, options.needed, options.public, parts=options.parts)
     with engine_errors(table.name, table.path):
         return _read(table, options)[0]
 
 
-def count_distinct(
-    source: Any, network: Any, *, columns: Any = None, subject: Any = None, where: Any = None, missing: Any = "refuse"
-) -> tuple[Rows, NDArray[np.int16], NDArray[np.int64]]:
+def count_distinct(source: Any, network: Any, **reading: Any) -> tuple[Rows, NDArray[np.int16], NDArray[np.int64]]:
     """Read a table as :func:`~pufferfish.read_rows` does, and count how often each row of states occurs, too.
 
     Of every distinct row the second array has the places of its states, −1 for missing ones, a column for each node;
     the third says how many such rows there are. More of them than can be held are refused.
     """
-    options = check_row_options(network, columns, subject, where, missing)
+    options = RowOptions(network=network, **reading)
     table = open_source(source, options.needed, options.public, parts=options.parts)
     with engine_errors(table.name, table.path):
         rows, frame, places = _read(table, options)
@@ -88,7 +83,8 @@ def states_of_columns(
     source: Any, names: Sequence[str] | None, *, subject: Any, where: Any
 ) -> dict[str, tuple[str, ...]]:
     """Return the states that columns hold, sorted; of all columns but those of subject and where, if none is named."""
-    options = check_row_options(_placeholder(names or ("all columns",)), None, subject, where, "unobserved")
+    unknown = BayesianNetwork({name: CPT(["?"], [1.0]) for name in names or ("all columns",)})
+    options = RowOptions(network=unknown, subject=subject, where=where)
     public = [name for name in (options.subject, *options.public) if name is not None]
 
     def needed(present: Sequence[str]) -> Sequence[str]:
@@ -103,7 +99,6 @@ def states_of_columns(
     with engine_errors(table.name, table.path):
         names = [name for name in table.schema if name not in {*public, ROW}] if names is None else names
         cells = {name: name for name in names}
-        options = replace(options, network=_placeholder(names), nodes=cells)
         frame = _kept(table, options, cells)
         states: dict[str, tuple[str, ...]] = {}
         for name, held in _count(frame, cells, MAX_STATES, (), remedy="bin it, or leave it out").items():
@@ -113,11 +108,6 @@ def states_of_columns(
             labels = label_states(raw, (), untyped=table.untyped, where=_named(name, cells), owner="the node")
             states[name] = sorted_labels(set(labels.values()), _named(name, cells))
         return states
-
-
-def _placeholder(names: Sequence[str]) -> BayesianNetwork:
-    """Return a network of columns whose states are not known yet."""
-    return BayesianNetwork({name: CPT(["?"], [1.0]) for name in names})
 
 
 def _read(table: Source, options: RowOptions) -> tuple[Rows, Frame, dict[str, dict[Any, int]]]:
@@ -137,7 +127,7 @@ def _read(table: Source, options: RowOptions) -> tuple[Rows, Frame, dict[str, di
     records = _records(table.name, held)
     if not records:
         raise table.nothing(None if options.where is None else options.where.text)
-    totals = {label: _summed((state, n) for _, state, n in of_column) for label, of_column in held.items()}
+    totals = {label: summed((state, n) for _, state, n in of_column) for label, of_column in held.items()}
     absent = {label: of_column.pop(None, 0) for label, of_column in totals.items()}
     if options.missing == "refuse" and any(absent.values()):
         raise _missing(frame, cells, absent, locator)
@@ -292,17 +282,9 @@ def _groups(by: Sequence[Grouping]) -> list[str]:
     return [f"{CELL}{i}" for i in range(len(by))]
 
 
-def _summed(pairs: Iterable[tuple[Any, int]]) -> Counter[Any]:
-    """Add up numbers by what stands before them."""
-    sums = Counter[Any]()
-    for key, n in pairs:
-        sums[key] += n
-    return sums
-
-
 def _records(table: str, held: Mapping[str, Held]) -> int:
     """Return the number of rows, which is the same in every column, and of every group."""
-    by_group = [_summed((group, n) for group, _, n in of_column) for of_column in held.values()]
+    by_group = [summed((group, n) for group, _, n in of_column) for of_column in held.values()]
     if any(groups != by_group[0] for groups in by_group):
         sizes = [groups.total() for groups in by_group]
         raise DataError(f"{table} changed while it was read: columns have {min(sizes)} to {max(sizes)} rows")

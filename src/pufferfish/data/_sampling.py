@@ -72,7 +72,9 @@ class Sample:
             held = self._found.setdefault(state_label(who), {}).setdefault(int(block), {}).setdefault(state, [0, 0])
             held[0] += int(n)
             held[1] += int(places)
-        self._forget()
+        for label, found in self._found.items():  # forget the blocks that are no longer kept
+            limit = self._limit(label)
+            self._found[label] = {block: held for block, held in found.items() if _hashed(block) < limit}
 
     def blocks(self, labels: Callable[[set[Any]], Mapping[Any, str]]) -> dict[str, Blocks]:
         """Return of each kept subject the digests of its blocks, given a function that names what cells hold."""
@@ -119,12 +121,6 @@ class Sample:
         if len(by_limit) == 1 and not self._left_out:
             return digest < next(iter(by_limit))
         return reduce(or_, (subject.is_in(whose) & (digest < limit) for limit, whose in by_limit.items()))
-
-    def _forget(self) -> None:
-        """Forget the blocks that are no longer kept."""
-        for label, blocks in self._found.items():
-            limit = self._limit(label)
-            self._found[label] = {block: held for block, held in blocks.items() if _hashed(block) < limit}
 
 
 def _width(step: float | None) -> float | None:

@@ -32,12 +32,10 @@ class _Columns(ReadOnly):
 class Steps(_Columns):
     """Observed transitions in groups of equal ones, as arrays of one length."""
 
-    subject: Whole  # whose it is, and the day on which it ends
-    day: Whole
-    # the phase of the clock it begins in, the states two steps before, before and now; -1 where there is no clock,
-    # or the earlier state is not known
-    phase: Whole
-    earlier: Whole
+    subject: Whole  # whose it is
+    day: Whole  # on which it ends
+    phase: Whole  # of the clock, in which it begins; -1 where there is no clock
+    earlier: Whole  # the state two steps before; -1 where it is not known
     before: Whole
     state: Whole
     number: Whole  # how many such transitions there are
@@ -47,8 +45,8 @@ class Steps(_Columns):
 class Runs(_Columns):
     """Runs of equal observed states, in groups of equal ones, as arrays of one length."""
 
-    subject: Whole  # whose a run is, the day on which it begins, and which state
-    day: Whole
+    subject: Whole  # whose a run is
+    day: Whole  # on which it begins
     state: Whole
     lasted: Whole  # how many records it has
     begun: Whole  # 1 where the record before it had another state, 0 where its beginning was not seen

@@ -59,15 +59,9 @@ def name_digest(subject: str) -> int:
 def fingerprint_of(counted: Any, changes: int, sample: Mapping[str, Blocks]) -> str:
     """Return the fingerprint of a table as text.
 
-    Parameters
-    ----------
-    counted : object
-        All that was counted, of plain values in an order that does not depend on the table's: what :func:`repr` says
-        of it is digested.
-    changes : int
-        How often a state is followed by another.
-    sample : mapping
-        Of each kept subject the digests of its kept blocks.
+    All that was ``counted`` is of plain values in an order that does not depend on the table's: what :func:`repr` says
+    of it is digested. ``changes`` is how often a state is followed by another, ``sample`` has the digests of the kept
+    blocks of each kept subject.
     """
     kept = {name_digest(subject): blocks for subject, blocks in sample.items()}
     packed = b"".join(
@@ -95,11 +89,9 @@ def fingerprint_of_rows(counts: Mapping[str, Mapping[str, int]]) -> str:
 def check_fingerprint(fingerprint: Any) -> None:
     """Refuse what is no fingerprint of a table, nor several with spaces between them."""
     try:
-        if not isinstance(fingerprint, str):
-            raise ValueError("no text")
         for one in fingerprint.split(" "):
             _parts(one)
-    except (ValueError, struct.error):  # binascii.Error is a ValueError
+    except (AttributeError, ValueError, struct.error):  # it is no text; binascii.Error is a ValueError
         raise ParameterError(
             f"fitted_on is {shortened(repr(fingerprint))}, expected the fingerprint of a table, such as "
             "data.fingerprint"

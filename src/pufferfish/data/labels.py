@@ -10,12 +10,12 @@ state that it spells exactly, or else the state of the same number or truth valu
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from pufferfish._base.view import counted
 from pufferfish._base.words import composed, did_you_mean, unseen_difference
+from pufferfish.data._chains import summed
 from pufferfish.data._options import Options, listed
 from pufferfish.errors import DataError
 from pufferfish.theta.states import state_label
@@ -40,11 +40,8 @@ def placed_states(
     if known is None:
         states = sorted_labels(set(labels.values()), where)
     else:
-        states = tuple(known)
-        strangers, here = Counter[str](), set(states)
-        for cell, n in totals.items():
-            if labels[cell] not in here:
-                strangers[labels[cell]] += n
+        states, here = tuple(known), set(known)
+        strangers = summed((labels[cell], n) for cell, n in totals.items() if labels[cell] not in here)
         if strangers:
             _refuse_strangers(where, strangers, states, owner)
     place = {state: i for i, state in enumerate(states)}

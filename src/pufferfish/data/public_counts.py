@@ -23,7 +23,7 @@ from pufferfish._base.durations import parse_duration
 from pufferfish.data._chain_rows import ChainRows
 from pufferfish.data._chains import Frame, Layout, tabulated
 from pufferfish.data._columns import is_absent
-from pufferfish.data._options import check_options
+from pufferfish.data._options import Options
 from pufferfish.data._read_chains import layout_of, read_chains
 from pufferfish.data._read_rows import count_distinct, states_of_columns
 from pufferfish.data.daily import Daily, Runs, Steps
@@ -61,7 +61,7 @@ class LinkedRows:
 @contextmanager
 def opened(source: Any, state: str, sequences: Sequences, reading: Mapping[str, Any]) -> Generator[LinkedRows]:
     """Open a table again that was read as sequences; the engine's errors inside are told as its reader tells them."""
-    options = check_options(state=state, **reading)
+    options = Options(state=state, **reading)
     table = open_source(source, options.needed, options.public, order=options.time)
     layout = layout_of(table, options)
 
@@ -199,15 +199,13 @@ def read_habits(source: Any, state: str, apart: Sequence[int], *, clock: str | N
     reading = reading | {"clock": clock}
     sequences = read_chains(source, state=state, **reading)
     with opened(source, state, sequences, reading) as rows:
-        pairs = tuple(_pairs_of(rows, n) for n in apart)
-        occupancy = None if clock is None else _occupancy(rows, clock_named(clock).phases)
+        pairs, occupancy = tuple(_pairs_of(rows, n) for n in apart), None
+        if clock is not None:
+            shape = clock_named(clock).phases, len(rows.states)
+            groups = list(rows.layout.by_phase(rows.frame).iter_rows())
+            index = rows.indices(state for _, state, _ in groups)
+            occupancy = tabulated(shape, ((int(phase), index[state], n) for phase, state, n in groups))
         return Habits(sequences, daily_of(rows, sequences), pairs, occupancy)
-
-
-def _occupancy(rows: LinkedRows, phases: int) -> Whole:
-    groups = list(rows.layout.by_phase(rows.frame).iter_rows())
-    index = rows.indices(state for _, state, _ in groups)
-    return tabulated((phases, len(rows.states)), ((int(phase), index[state], n) for phase, state, n in groups))
 
 
 # -- How often each row of states occurs -----------------------------------------------------------------------------

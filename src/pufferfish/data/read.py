@@ -85,7 +85,9 @@ def read_rows(
     """
     from pufferfish.data._read_rows import count_cells
 
-    return count_cells(source, network, columns, subject, where, missing, by, joint)
+    return count_cells(
+        source, network=network, columns=columns, subject=subject, where=where, missing=missing, by=by, joint=joint
+    )
 
 
 def read_sequences(
@@ -225,9 +227,9 @@ def read_rest(source: Any, taken: "Taken", **reading: Any) -> Sequences:
 
 def check_reading(**reading: Any) -> None:
     """Refuse options of :func:`read_sequences` that no table can be read by."""
-    from pufferfish.data._options import check_options
+    from pufferfish.data._options import Options
 
-    check_options(**reading)
+    Options(**reading)
 
 
 def columns(source: Any) -> list[str]:

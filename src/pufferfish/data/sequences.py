@@ -116,43 +116,35 @@ def widened(spans: Iterable[tuple[int, int]], by: int, size: int) -> tuple[tuple
 MANY_CHAINS, SHORT_CHAIN = 20, 5  # so many chains of a median of so many records look like a wrong column
 
 
-def check_chain_options(
-    state: str,
-    subject: str | None,
-    time: str | None,
-    missing: Any,
-    gaps: Any,
-    *,
-    max_gap: Any,
-    step: Any,
-    time_zone: Any,
-    ambiguous: Any,
-) -> tuple[Duration | None, Duration | None]:
+def check_chain_options(given: Any) -> tuple[Duration | None, Duration | None]:
     """Return ``max_gap`` and ``step`` as lengths of time; refuse options that no table of chains can be read by.
 
-    A column that is read as two things is one: subjects or times that are states would be told as public. So is a step
-    that is longer than the longest time between neighbours, who would be less than a step apart.
+    Given is what has the options as attributes, as :class:`Base` has them. A column that is read as two things is
+    refused: subjects or times that are states would be told as public. So is a step that is longer than the longest
+    time between neighbours, who would be less than a step apart.
     """
-    roles = {"state": state, "subject": subject, "time": time}
-    named = [name for name in roles.values() if name is not None]
-    for name in named:
-        if named.count(name) > 1:
-            both = " and ".join(role for role, column in roles.items() if column == name)
+    roles = {role: getattr(given, role) for role in ("state", "subject", "time")}
+    for role, name in roles.items():
+        if not isinstance(name, str) and not (name is None and role != "state"):
+            raise ParameterError(f"{role} is {name!r}, expected the name of a column")
+    for role, name in roles.items():
+        both = " and ".join(other for other, column in roles.items() if column == name)
+        if name is not None and both != role:
             raise ParameterError(f"{both} are the same column {name!r}, expected different ones")
-    check_choice("missing", missing, ("unobserved", "split", "refuse"))
-    check_choice("gaps", gaps, ("unobserved", "independent"))
-    for option, value in (("max_gap", max_gap), ("time_zone", time_zone)):
-        if value is not None and time is None:
+    check_choice("missing", given.missing, ("unobserved", "split", "refuse"))
+    check_choice("gaps", given.gaps, ("unobserved", "independent"))
+    for option in ("max_gap", "time_zone"):
+        if (value := getattr(given, option)) is not None and given.time is None:
             raise ParameterError(f"{option} is {value!r} but there is no time: give time=, the column of times")
-    longest = None if max_gap is None else parse_duration(max_gap, "max_gap")
-    one = None if step is None else parse_duration(step, "step")
+    longest = None if given.max_gap is None else parse_duration(given.max_gap, "max_gap")
+    one = None if given.step is None else parse_duration(given.step, "step")
     if longest and one and (one.has_unit != longest.has_unit or one.value > longest.value):
         raise ParameterError(f"step is {one} and max_gap is {longest}, expected step <= max_gap in the same unit")
-    if ambiguous is not None:
-        check_choice("ambiguous", ambiguous, ("earlier", "later", "drop"))
-        if time_zone is None:
+    if given.ambiguous is not None:
+        check_choice("ambiguous", given.ambiguous, ("earlier", "later", "drop"))
+        if given.time_zone is None:
             raise ParameterError(
-                f"ambiguous is {ambiguous!r} and time_zone is missing: give the time zone by time_zone=, such as "
+                f"ambiguous is {given.ambiguous!r} and time_zone is missing: give the time zone by time_zone=, such as "
                 "'Europe/Paris'"
             )
     return longest, one
@@ -183,17 +175,7 @@ class Base(ReadOnly):
     ambiguous: str | None = None  # which time is meant that its clocks show twice: "earlier", "later" or "drop"
 
     def __post_init__(self) -> None:
-        check_chain_options(
-            self.state,
-            self.subject,
-            self.time,
-            self.missing,
-            self.gaps,
-            max_gap=self.max_gap,
-            step=self.step,
-            time_zone=self.time_zone,
-            ambiguous=self.ambiguous,
-        )
+        check_chain_options(self)
         if self.time_zone is not None and not (isinstance(self.time_zone, str) and self.time_zone.strip()):
             raise ParameterError(f"time_zone is {self.time_zone!r}, expected the name of a zone, or None")
         if self.where is not None:
@@ -253,7 +235,7 @@ class Base(ReadOnly):
             "The number of records, their times, the gaps and which states are missing are public, and assumed "
             "independent of the states."
         )
-        where = bins = zone = ""
+        bins = zone = ""
         if self.time_zone:
             twice = {
                 None: "",
@@ -262,13 +244,12 @@ class Base(ReadOnly):
                 "drop": "; records at times that they show twice are left out, and unobserved",
             }[self.ambiguous]
             zone = f"Times are what clocks of {self.time_zone} show{twice}."
-        if self.where:
-            where = kept_rows(self.where)
         if self.bins:
             bins = (
                 f"Values of {self.state!r} below {self.bins[0]:g} count in the first bin, values above "
                 f"{self.bins[-1]:g} in the last."
             )
+        where = kept_rows(self.where) if self.where else ""
         groups = sentence_of(self.by, "record") if self.by else ""
         return [unit, steps, between, zone, missing, lengths, where, groups, bins]
 
@@ -282,9 +263,9 @@ class Sequences(Printed, ReadOnly):
     states : tuple of str
         Names of the k states.
     counts : (chains, k) ndarray of int64
-        Observed records of each state in each chain; made read-only.
+        Observed records of each state in each chain.
     transitions : (k, k) ndarray of int64
-        Observed one-step transitions over all chains (rows = from); made read-only.
+        Observed one-step transitions over all chains (rows = from).
     length : tuple of ChainLength
         Steps spanned and records observed, one per chain.
     subjects : int
@@ -300,9 +281,9 @@ class Sequences(Printed, ReadOnly):
     clock : str, optional
         The clock that transitions were counted by, where they were.
     transitions_by_phase : (phases, k, k) ndarray of int64, optional
-        The transitions that begin in each phase of the clock; made read-only.
+        The transitions that begin in each phase of the clock.
     histories : (k,) * (m + 1) ndarray of int64, optional
-        How often so many observed records followed each other in single steps, the latest last; made read-only.
+        How often so many observed records followed each other in single steps, the latest last.
     groups : Groups, optional
         The counts by public groups, over all chains, where the table was read with ``by``.
     grid : TimeGrid, optional

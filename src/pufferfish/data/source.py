@@ -441,12 +441,6 @@ def _typed(column: Any) -> Any:
 _AGAIN = re.compile(r"(.*)_duplicated_[0-9]+", re.DOTALL)  # what the engine calls a column whose name is there already
 
 
-def _names(present: Sequence[str], *, untyped: bool) -> list[str]:
-    """Return the names of columns for a message, as the file has them."""
-    names = [name for name in present if not (untyped and (again := _AGAIN.fullmatch(name)) and again[1] in present)]
-    return [name or "(one without a name)" for name in names]
-
-
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     """What :func:`open_source` is asked for."""
@@ -480,7 +474,8 @@ class _Wanted:
                     meant = f" For a part of a time, name the column: {name}(column)."
                 elif name in self.parts and not meant and (part := nearest(name, PARTS)):
                     meant = f" A part of the time is called {part!r}."
-                there = names_of(_names(present, untyped=untyped))
+                first = [n for n in present if not (untyped and (again := _AGAIN.fullmatch(n)) and again[1] in present)]
+                there = names_of(n or "(one without a name)" for n in first)
                 hint = _hint(name, present, path) if untyped else ""
                 raise DataError(f"column {name!r} not found.{meant} Columns: {there}.{hint}")
             base = again[1] if untyped and (again := _AGAIN.fullmatch(name)) and again[1] in present else name

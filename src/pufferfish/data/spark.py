@@ -101,7 +101,10 @@ def spark_files(session: Any, paths: Sequence[str]) -> SparkFiles:
             names += session.read.text(path, recursiveFileLookup=True).inputFiles()
     if not names:
         raise DataError(f"{display_path(', '.join(paths))} holds no files")
-    separators = {_separator(name) for name in names}
+    for name in names:
+        if separator_of(name) is None and not is_parquet(name):
+            raise DataError(f"{display_path(os.path.basename(name))} {other_kind(name)}")
+    separators = set(map(separator_of, names))
     if len(separators) > 1:
         kinds = sorted({"Parquet" if one is None else f"CSV with {one!r}" for one in separators})
         raise DataError(f"the files are of several kinds ({', '.join(kinds)}): read those of one kind at a time")
@@ -114,14 +117,6 @@ def spark_files(session: Any, paths: Sequence[str]) -> SparkFiles:
             return SparkFiles(tuple(paths), name, session.read.parquet(*paths), None)
         lines = session.read.options(header=True, enforceSchema=False, escape='"', recursiveFileLookup=True)
         return SparkFiles(tuple(paths), name, lines.csv(list(paths), sep=separator), separator)
-
-
-def _separator(name: str) -> str | None:
-    """Return what separates cells in a file of this name, None for Parquet; refuse other kinds."""
-    separator = separator_of(name)
-    if separator is None and not is_parquet(name):
-        raise DataError(f"{display_path(os.path.basename(name))} {other_kind(name)}")
-    return separator
 
 
 def refuse_lines(files: SparkFiles) -> None:

@@ -65,10 +65,7 @@ class Where:
                     )
 
     def keep(self, columns: Mapping[str, Column], local: Mapping[str, Column] | None = None) -> nw.Expr:
-        """Compile to an expression, never null, that is true where a row is kept.
-
-        ``columns`` are those that it reads, ``local`` the local times of those in ``timed``.
-        """
+        """Compile to an expression, never null, that is true where a row is kept, given local times of ``timed``."""
         return _Compiler(self.text, columns, local).truth(self._tree).true
 
 
@@ -152,19 +149,17 @@ def _keep_names_as_written(tree: ast.expr, text: str) -> None:
 
 def _columns(node: ast.expr, text: str) -> Iterator[str]:
     """Walk the tree, naming columns; refuse whatever is not in the language."""
-    name = _column_name(node)
-    if name is not None:
+    inner: Sequence[ast.expr] = ()
+    if (name := _column_name(node)) is not None:
         yield name
     elif (part := _part_of_time(node)) is not None:
         yield part[1]
     elif isinstance(node, ast.BoolOp):
-        for value in node.values:
-            yield from _columns(value, text)
+        inner = node.values
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub | ast.UAdd):
-        yield from _columns(node.operand, text)
+        inner = [node.operand]
     elif isinstance(node, ast.Compare):
-        for value in (node.left, *node.comparators):
-            yield from _columns(value, text)
+        inner = [node.left, *node.comparators]
     elif isinstance(node, ast.List | ast.Tuple | ast.Set):
         for value in node.elts:
             if isinstance(value, ast.Name) and value.id not in _CONSTANTS:
@@ -173,6 +168,8 @@ def _columns(node: ast.expr, text: str) -> Iterator[str]:
                 _refuse(text, value)
     elif _literal(node) is _NOT_LITERAL:
         _refuse(text, node)
+    for part_of_it in inner:
+        yield from _columns(part_of_it, text)
 
 
 def _quoted(name: str) -> str:
@@ -180,9 +177,9 @@ def _quoted(name: str) -> str:
 
 
 def _column_name(node: ast.expr) -> str | None:
-    if isinstance(node, ast.Name) and node.id not in _CONSTANTS:
-        return node.id
     match node:
+        case ast.Name(id=name) if name not in _CONSTANTS:
+            return name
         case ast.Call(func=ast.Name(id="col"), args=[ast.Constant(value=str(name))], keywords=[]):
             return name
         case _:
