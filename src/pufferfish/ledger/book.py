@@ -33,7 +33,7 @@ from pufferfish.theta.lengths import ChainLength
 from pufferfish.theta.model_class import Theta
 from pufferfish.theta.record import Checking, ThetaRecord
 
-__all__ = ["AnyBase", "Book", "Entry", "check_book", "fields_of_base", "filter_of", "new_nonce", "positive", "size_of"]
+__all__ = ["AnyBase", "Book", "Entry", "check_book", "fields_of_base", "new_nonce", "positive"]
 
 FORMAT = "pufferfish-ledger"
 VERSION = 6
@@ -225,24 +225,11 @@ def new_nonce() -> str:
     return secrets.token_hex(_NONCE)
 
 
-def size_of(bound: InfluenceBound) -> dict[str, Any]:
-    """Return the fields of a book that say how large the whole table is."""
-    if bound.networks:
-        return {"length": [], "rows": bound.rows}
-    return {"length": [(chain.steps, chain.records) for chain in bound.length], "rows": None}
-
-
 def fields_of_base(base: AnyBase | None) -> dict[str, Any]:
     """Return the fields of a book that hold a base; groups of its records are a matter of each release."""
     base = None if base is None else replace(base, by=None)
     rows = isinstance(base, RowsBase)
     return {"base": None if rows else base, "rows_base": base if rows else None}
-
-
-def filter_of(data: Any, base: AnyBase | None) -> str | None:
-    """Return the filter of data that are a part of a base; none where the base is all of them, or has it too."""
-    where = None if data is None or base is None else data.base.where
-    return None if base is not None and where == base.where else where
 
 
 # -- What is checked when a ledger's book is opened ------------------------------------------------------------------

@@ -62,10 +62,8 @@ from pufferfish.ledger.book import (
     ModelOfBook,
     check_book,
     fields_of_base,
-    filter_of,
     new_nonce,
     positive,
-    size_of,
 )
 from pufferfish.ledger.charges import Charge, Charging
 from pufferfish.ledger.database import Kept, Where, kept_at, shown_where
@@ -226,7 +224,8 @@ class Ledger(Printed):
             settings=bound.settings,
             theta=ThetaRecord.of(bound.theta),
             model=ModelOfBook.of(bound),
-            **size_of(bound),
+            length=[] if bound.networks else [(chain.steps, chain.records) for chain in bound.length],
+            rows=bound.rows if bound.networks else None,
             **fields_of_base(base),
             subjects=None if names is None else Subjects.of(names),
             grid=None if grows else grid_of(data, names, bound),
@@ -803,7 +802,8 @@ class Ledger(Printed):
         charge = self._charging.charge(released, book=book, data=data, window=window, coarsening=coarsening)
         settled = msgspec.structs.replace(book, **self._charging.settled(data, book))
         after = max(self._leakage(settled, book.entries, charge), book.spent)
-        where = filter_of(data, settled.tied_to)
+        base = settled.tied_to
+        where = None if data is None or base is None or data.base.where == base.where else data.base.where
         what = note or in_words(released)
         level = released.up_to if isinstance(released, Calibration) else None
         if level is not None and not after <= level * (1 + _ROUNDED):
